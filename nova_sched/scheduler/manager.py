@@ -19,6 +19,7 @@ from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
+from nova_sched.objects import fields
 from nova_sched.objects import selection
 from nova_sched.placement import releases
 from nova_sched.plugins import nova_names
@@ -92,11 +93,11 @@ class Limits:
 
         spec_obj: RequestSpec that it is about.
         """
-        bounds.check_size(
+        fields.check_size(
             'the request', record.instances, self.instances, 'instances',
             'by [nova_sched] max_instances_per_request')
         for field, names in _lists_of_names(spec_obj):
-            bounds.check_size(f'{field} times instances',
+            fields.check_size(f'{field} times instances',
                               len(names or ()) * record.instances,
                               bounds.NAMED_WORK)
         record.budget.check('arguments')

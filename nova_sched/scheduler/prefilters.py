@@ -7,7 +7,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.network.neutron import Neutron
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.scheduler import request_filter
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Prefilters:
         ResourceProviderAggregateRetrievalFailed, and what network.neutron
         raises for ports and networks.
         """
-        spec_obj = copies.clone(spec_obj)
+        spec_obj = base.clone(spec_obj)
         networks = self._neutron.reader(context)
         facts = _Facts(
             networks, functools.partial(_aggregates_of, self._placement,
