@@ -20,7 +20,6 @@ from oslo_versionedobjects import fields as ovo_fields
 
 from nova_sched import objects
 from nova_sched.objects import base
-from nova_sched.objects import copies
 from nova_sched.objects import fields
 
 REQUEST = pathlib.Path(__file__).with_name('request.json')
@@ -127,7 +126,7 @@ def main():
             ('copy.deepcopy', lambda: copy.deepcopy(ours),
              lambda: copy.deepcopy(theirs)),
             ('obj_clone', ours.obj_clone, theirs.obj_clone),
-            ('copies.clone, obj_clone', lambda: copies.clone(ours),
+            ('base.clone, obj_clone', lambda: base.clone(ours),
              theirs.obj_clone)):
         first, second = _medians(times, mine, other)
         _row(what, f'{first:.0f}', f'{second:.0f}', f'{second / first:.1f}')

@@ -4,6 +4,7 @@ Exception
  +-- NovaSchedException         the base; ``str()`` is for the operator
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
+           +-- StatementFailed  it refuses one statement, and answers
       +-- PlacementUnavailable  Placement does not say in time what it offers
       +-- PlacementError        Placement is out of reach, or refuses to act
       +-- RequestFilterFailed   a request filter rejects a request
@@ -60,6 +61,10 @@ class DatabaseUnavailable(NovaSchedException):
         """Return the exception as it goes to a caller, see NoValidHost."""
         return self if text == 'full' else DatabaseUnavailable(
             'The scheduler cannot read a database; its log says which and why')
+
+
+class StatementFailed(DatabaseUnavailable):
+    """One statement that a database refuses; the database answers."""
 
 
 class PlacementUnavailable(NovaSchedException):

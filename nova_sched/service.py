@@ -27,8 +27,8 @@ from oslo_service import backend
 from nova_sched import background_tasks
 from nova_sched import conf as config
 from nova_sched import context
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.db import engine
@@ -388,8 +388,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._periodic.stop()
         begin = time.monotonic()
         try:
-            deadline.run_within(timeout, self._answer, name='answer')
-        except deadline.DeadlineExceeded:
+            remote.Call(timeout, self._answer, name='answer').result()
+        except remote.DeadlineExceeded:
             LOG.warning('Calls are still being answered %d seconds after the '
                         'stop; giving them up', timeout)
             return

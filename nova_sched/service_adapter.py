@@ -20,8 +20,8 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import turns
 
 LOG = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ class ServiceAdapter:
         if _is_header(request_id):
             kwargs['global_request_id'] = request_id
         send = functools.partial(self._send, method, path, auth=auth, **kwargs)
-        limit = deadline.Deadline(timeout)
+        limit = remote.Deadline(timeout)
         answer = send(session, timeout)
         if auth is None and answer.suggests_move:
             with turns.waiting():

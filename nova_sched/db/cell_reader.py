@@ -21,8 +21,8 @@ import typing
 from oslo_log import log as logging
 import sqlalchemy as sa
 
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import cells as db_cells
 from nova_sched.db import changed_rows
 from nova_sched.db import engine as db_engine
@@ -106,7 +106,7 @@ class CellReader:
         # the statements count.
         self._seen, self._until = set(), math.inf
         self._details = instance_details.InstanceDetails()
-        #: The guard.Guard for questions to it; None where nobody waits.
+        #: The remote.Guard for questions to it; None where nobody waits.
         self.guard = None
 
     def close(self):
@@ -140,7 +140,7 @@ class CellReader:
         try:
             with self.db.translated():
                 yield
-        except db_engine.StatementFailed as error:
+        except exception.StatementFailed as error:
             raise exception.DatabaseUnavailable(str(error)) from error
 
     @contextlib.contextmanager
@@ -373,8 +373,8 @@ class CellTransaction:
                                  **moments)
 
     def _side_by_side(self, nodes, services, moments):
-        with deadline.aside(self._reader.changes_of, services, moments,
-                            name=f'ask cell {self._reader.cell}') as beside:
+        with remote.aside(self._reader.changes_of, services, moments,
+                          name=f'ask cell {self._reader.cell}') as beside:
             [found] = changed_rows.read(self._connection, [nodes], **moments)
             try:
                 return found, beside.result()

@@ -20,8 +20,8 @@ from oslo_db.sqlalchemy import engines
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.conf import database as db_conf
 from nova_sched.db import timestamps
 
@@ -59,10 +59,6 @@ _REQUIRED_TABLES = ('compute_nodes', 'services')
 # it makes files to read, too.
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
             sqlite3.SQLITE_CANTOPEN)
-
-
-class StatementFailed(exception.DatabaseUnavailable):
-    """One statement that a database refuses; the database answers."""
 
 
 def parse_url(url):
@@ -140,7 +136,7 @@ def _tune_pymysql(engine):
     def on_connect(dialect, record, args, kwargs):
         kwargs.setdefault('conv', conversions)
         made = mysql.Connection(*args, **kwargs, defer_connect=True)
-        with deadline.ended_by(functools.partial(_hang_up, made), None):
+        with remote.ended_by(functools.partial(_hang_up, made), None):
             made.connect()
         return made
 
@@ -238,7 +234,7 @@ class Database:
 
     url: SQLAlchemy URL or text.  options: of ``connect``.
     timeout: seconds that a transaction may take; None for any.  Within a
-        deadline.Call it is the Call's time.
+        remote.Call it is the Call's time.
     """
 
     def __init__(self, url, options=None, timeout=None):
@@ -314,7 +310,7 @@ class Database:
             lost.append(link)
             _hang_up(link)
 
-        with deadline.ended_by(end, self.timeout):
+        with remote.ended_by(end, self.timeout):
             try:
                 yield
             finally:
@@ -331,7 +327,8 @@ class Database:
             yield
         except (db_exc.DBError, sa.exc.SQLAlchemyError) as error:
             kind = (exception.DatabaseUnavailable
-                    if isinstance(error, _NO_CONNECTION) else StatementFailed)
+                    if isinstance(error, _NO_CONNECTION)
+                    else exception.StatementFailed)
             raise kind(
                 f'Database {self.masked}: {reason(error)}') from error
 

@@ -8,11 +8,11 @@ import threading
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine as db_engine
-from nova_sched.db import guard
 from nova_sched.hosts import columns
 
 COMPUTE_NODE_COLUMNS = columns.COMPUTE_NODE_COLUMNS
@@ -44,7 +44,7 @@ class HostReader:
         self._lock = threading.Lock()
         self._has_api = bool(conf.api_database.connection)
         self._api = _api_reader(conf)
-        self._api_guard = guard.Guard(
+        self._api_guard = remote.Guard(
             'all cells', 'aggregates and mappings', self._api.probe,
             conf.nova_sched.cell_timeout)
         if cells is not None:
@@ -103,8 +103,8 @@ class HostReader:
             cell, options, self.compute_node_columns,
             config.service_down_time(self._conf))
         reader.heartbeats = self._heartbeats
-        reader.guard = guard.Guard(f'cell {cell}', 'computes', reader.probe,
-                                   self._conf.nova_sched.cell_timeout)
+        reader.guard = remote.Guard(f'cell {cell}', 'computes', reader.probe,
+                                    self._conf.nova_sched.cell_timeout)
         return reader
 
     def find_cells(self):
@@ -136,7 +136,7 @@ class HostReader:
         return db_cells.from_mappings(rows, self._conf)
 
     def _ask_api(self, function, *args):
-        return guard.asking(self._api_guard, function)(*args)
+        return self._api_guard.ask(functools.partial(function, *args))()
 
     def for_each_cell(self, read, *args, uuids=None):
         """Call ``read(reader, *args)`` for each cell: results by Cell.
@@ -345,7 +345,7 @@ class HostReader:
 
     def begin_api_stamp(self):
         """Begin to read it; return a function that returns ``api_stamp``."""
-        return guard.begun(self._api_guard, self._api.stamp)
+        return self._api_guard.ask(self._api.stamp)
 
 
 def _ask_all(readers, read, *args):
@@ -353,7 +353,7 @@ def _ask_all(readers, read, *args):
 
     Cells that do not answer are missing.
     """
-    return guard.answers([
+    return remote.ask_all([
         (reader.cell, reader.guard, functools.partial(read, reader, *args))
         for reader in readers])
 

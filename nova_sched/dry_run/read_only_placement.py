@@ -8,7 +8,7 @@ from nova_sched import service_adapter
 from nova_sched.dry_run.copied_candidates import compare_copy
 from nova_sched.hosts.packed import Packed
 from nova_sched.placement import adapter
-from nova_sched.placement import allocations
+from nova_sched.placement import documents
 from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
 
@@ -87,7 +87,7 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
 
 
 def _amounts(document):
-    return allocations.amounts(document['allocations'])
+    return documents.amounts(document['allocations'])
 
 
 @dataclasses.dataclass
@@ -218,7 +218,7 @@ class _UnsentClaims:
         """Return whether there is room for an allocation request."""
         wanted = {
             (uuid, name): amount for uuid, resources
-            in allocations.amounts(request['allocations']).items()
+            in documents.amounts(request['allocations']).items()
             for name, amount in resources.items() if (uuid, name)
             in self._free}
         if any(amount > self._free[key] for key, amount in wanted.items()):

@@ -24,7 +24,7 @@ from nova_sched.dry_run import trial as trials
 from nova_sched.explain import matrix as matrices
 from nova_sched.explain import words
 from nova_sched.hosts import budget as budgets
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import figures
 
@@ -180,7 +180,7 @@ class _Search:
 
     def _asking(self, **fields):
         """Return the request with other fields in its RequestSpec."""
-        spec_obj = copies.clone(self.request.spec_obj)
+        spec_obj = base.clone(self.request.spec_obj)
         for name, value in fields.items():
             setattr(spec_obj, name, value)
         return dataclasses.replace(self.request, spec_obj=spec_obj)

@@ -26,7 +26,7 @@ import numpy as np
 from nova_sched.explain import words
 from nova_sched.filters import BaseFilter
 from nova_sched.filters import FilterHandler
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
 from nova_sched.rules import phrases
@@ -263,7 +263,7 @@ def private(spec_obj, hosts):
     shown = copy.copy(spec_obj)
     # Of a call: it can do more than be copied.
     shown.__dict__['_context'] = None
-    own = copies.clone(shown)
+    own = base.clone(shown)
     own._context = spec_obj.__dict__.get('_context')
     attempt.complete_group(own, hosts)
     return own

@@ -32,7 +32,7 @@ NAMED = 3
 def of_database(contact):
     """Return the Check of a database.
 
-    contact: contact.Contact.
+    contact: remote.Contact.
     """
     if not contact.failures:
         return contact.heard and Check(PASS, contact.heard)

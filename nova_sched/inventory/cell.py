@@ -6,7 +6,7 @@ import time
 
 from oslo_log import log as logging
 
-from nova_sched.db import engine
+from nova_sched import exception
 from nova_sched.db.changed_rows import KnownRows
 from nova_sched.hosts import columns
 
@@ -101,7 +101,7 @@ def _located(reader, transaction, uuids):
     """
     try:
         return uuids | transaction.locate_instances(uuids)
-    except engine.StatementFailed as error:
+    except exception.StatementFailed as error:
         LOG.debug('Instances in flight are not looked for: %s', error)
         return {}
 

@@ -11,7 +11,7 @@ import math
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
 from nova_sched.objects import arguments
-from nova_sched.objects import limits
+from nova_sched.objects import numa
 
 #: Characters of the name of a host, node or group, at most.
 LONGEST = 255
@@ -74,7 +74,7 @@ def _placed(demand, key, host, nodename, number, numa_limits, group, at,
             claiming):
     return InFlight(
         _key(key), _text(host), _text(nodename), demand(number),
-        limits.numa_limits(numa_limits),
+        numa.limits_from_any(numa_limits),
         None if group is None else _text(group), _moment(at),
         {} if claiming is True else None)
 

@@ -12,9 +12,9 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import turns
-from nova_sched.deadline import Deadline
 from nova_sched.network import responses
 from nova_sched.network.user_token import UserToken
+from nova_sched.remote import Deadline
 from nova_sched.service_adapter import FailureReason
 from nova_sched.service_adapter import ServiceAdapter
 from nova_sched.service_adapter import ServiceUnreachable

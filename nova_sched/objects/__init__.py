@@ -14,7 +14,6 @@ from nova_sched.objects.block_device import BlockDeviceMappingList
 from nova_sched.objects.cell_mapping import CellMapping
 from nova_sched.objects.compute_node import ComputeNode
 from nova_sched.objects.compute_node import ComputeNodeList
-from nova_sched.objects.destination import Destination
 from nova_sched.objects.flavor import Flavor
 from nova_sched.objects.host_mapping import HostMapping
 from nova_sched.objects.image_meta import ImageMeta
@@ -22,7 +21,6 @@ from nova_sched.objects.image_meta import ImageMetaProps
 from nova_sched.objects.instance import Instance
 from nova_sched.objects.instance import InstanceList
 from nova_sched.objects.instance_group import InstanceGroup
-from nova_sched.objects.limits import SchedulerLimits
 from nova_sched.objects.monitor_metric import MonitorMetric
 from nova_sched.objects.monitor_metric import MonitorMetricList
 from nova_sched.objects.network import NetworkMetadata
@@ -36,10 +34,12 @@ from nova_sched.objects.numa import NUMATopologyLimits
 from nova_sched.objects.numa import VirtCPUTopology
 from nova_sched.objects.pci import InstancePCIRequest
 from nova_sched.objects.pci import InstancePCIRequests
-from nova_sched.objects.request_group import RequestGroup
-from nova_sched.objects.request_group import RequestLevelParams
+from nova_sched.objects.request_spec import Destination
+from nova_sched.objects.request_spec import RequestGroup
+from nova_sched.objects.request_spec import RequestLevelParams
 from nova_sched.objects.request_spec import RequestSpec
-from nova_sched.objects.retries import SchedulerRetries
+from nova_sched.objects.request_spec import SchedulerLimits
+from nova_sched.objects.request_spec import SchedulerRetries
 from nova_sched.objects.selection import Selection
 from nova_sched.objects.service import Service
 from nova_sched.objects.service import ServiceList

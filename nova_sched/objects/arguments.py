@@ -91,7 +91,7 @@ def check_text(call, as_json):
     call: {argument: plain JSON}.  as_json: the same as JSON text in ASCII,
     bytes, in which either begins with a backslash and a u.
     """
-    bounds.check_size('the arguments of select_destinations', len(as_json),
+    fields.check_size('the arguments of select_destinations', len(as_json),
                       bounds.REQUEST_BYTES, 'bytes of JSON')
     if b'\\u' in as_json:
         try:

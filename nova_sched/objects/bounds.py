@@ -6,8 +6,6 @@ InvalidInput, which names the field, its size and the limit; what costs in
 proportion to its size, and little, is not limited but paid for.
 """
 
-from nova_sched import exception
-
 # Twice REQUEST_BYTES, so that what is refused is read.
 #: Bytes of a message, unpacked. A larger message is dropped unread, with a
 #: line in the log.
@@ -79,15 +77,3 @@ QUERY_DEPTH = 100
 QUERY_WORK = 2_000_000
 #: Values of each host that one instance may look at in any case.
 QUERY_HOST_WORK = 20
-
-
-def check_size(field, size, limit, unit='items', by=''):
-    """Raise InvalidInput if something in a request is larger than its limit.
-
-    field: its dotted path, or what else the caller knows it by.
-    size, limit: numbers of ``unit``.  by: what sets the limit, if not this.
-    """
-    if size > limit:
-        raise exception.InvalidInput(
-            reason=f'{field}: {size} {unit}, and at most {limit} are allowed'
-                   f'{by and " " + by}')

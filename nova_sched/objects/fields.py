@@ -86,11 +86,14 @@ def shown(value):
 
 
 class Kind(ovo_fields.FieldType):
-    """One kind of value: ``read`` it from JSON, ``write`` it (None: as is)."""
+    """One kind of value: ``read`` it from JSON, ``write`` it (None: as is).
 
-    def __init__(self, read, write=None):
+    plain: class of which all values are read as they are; None for none.
+    """
+
+    def __init__(self, read, write=None, plain=None):
         super().__init__()
-        self.read, self.write = read, write
+        self.read, self.write, self.plain = read, write, plain
 
     def coerce(self, obj, attr, value):
         return self.read(value)
@@ -225,10 +228,10 @@ INTEGER = Kind(_read_integer)
 SIZE = between(0, MAX_INT)
 BIG_SIZE = between(0, MAX_LONG)
 FLOAT = Kind(_read_float)
-BOOLEAN = Kind(_read_boolean)
-TEXT = Kind(_read_text)          # numbers are taken as text
-NAME = Kind(_read_name)          # text only
-SECRET = Kind(_read_secret)      # never shown in an error
+BOOLEAN = Kind(_read_boolean, plain=bool)
+TEXT = Kind(_read_text, plain=str)         # numbers are taken as text
+NAME = Kind(_read_name, plain=str)         # text only
+SECRET = Kind(_read_secret, plain=str)     # never shown in an error
 DATETIME = Kind(_read_datetime, _write_datetime)
 
 
@@ -264,6 +267,18 @@ def check_length(text, most):
     if len(text) > most:
         raise MalformedError(text, f'has {len(text)} characters, and must '
                              f'have at most {most}')
+
+
+def check_size(field, size, limit, unit='items', by=''):
+    """Raise InvalidInput if something in a request is larger than its limit.
+
+    field: its dotted path, or what else the caller knows it by.
+    size, limit: numbers of ``unit``.  by: what sets the limit, if not this.
+    """
+    if size > limit:
+        raise exception.InvalidInput(
+            reason=f'{field}: {size} {unit}, and at most {limit} are allowed'
+                   f'{by and " " + by}')
 
 
 def list_of(kind, most=None):

@@ -131,8 +131,7 @@ class ImageMetaProps(base.NovaObject):
         """Return the property of that name, or the default when it is unset.
         """
         if name in self.fields:
-            return (getattr(self, name) if self.obj_attr_is_set(name)
-                    else default)
+            return self.__dict__.get(f'_obj_{name}', default)
         return self._others().get(name, default)
 
     def flat(self):

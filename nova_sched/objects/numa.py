@@ -1,6 +1,10 @@
 """Guest NUMA topologies as requests carry them, and the limits in replies."""
 
+import functools
 import json
+
+from oslo_log import log as logging
+from oslo_versionedobjects import exception as ovo_exception
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
@@ -9,8 +13,11 @@ from nova_sched.objects import network
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
 
+LOG = logging.getLogger(__name__)
+
 _CPU = fields.between(0, bounds.CPU_NUMBER)
 _CPUS = fields.set_of(_CPU, bounds.CPU_NUMBER + 1)
+_ANY_CPUS = fields.set_of(fields.SIZE)
 _PAGE_SIZE = fields.between(-3, fields.MAX_INT)
 
 
@@ -145,9 +152,7 @@ def parse_cpus(text):
             f'{bounds.CPU_NUMBER}')
     if not isinstance(text, str):
         raise MalformedError(text, must)
-    if len(text) > bounds.CPU_TEXT:
-        raise MalformedError(text, f'has {len(text)} characters, and must '
-                             f'have at most {bounds.CPU_TEXT}')
+    fields.check_length(text, bounds.CPU_TEXT)
     # As bits: a range costs the same however long and often it is named.
     chosen = excluded = 0
     for part in filter(None, map(str.strip, text.split(','))):
@@ -213,3 +218,98 @@ def _cell_from_any(cell):
 
 
 _CELLS = fields.list_of(fields.Kind(_cell_from_any), bounds.NUMA_CELLS)
+
+
+def limits_from_any(value):
+    """Return NUMATopologyLimits from any form in which filters leave them.
+
+    value: the object or its envelope; a dict of its ratios; Juno's dict of
+        cells, of which the strictest counts; JSON text of any of these.
+    None for no limits and, with one warning for each distinct cause, for what
+    cannot be read: a limit that another author wrote must not fail a request.
+    """
+    try:
+        return _read_limits(value)
+    except MalformedError as error:
+        _warn_unreadable(str(error.under('numa_topology')))
+    except ovo_exception.IncompatibleObjectVersion as error:
+        _warn_unreadable(f'numa_topology: {error}')
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_unreadable(cause):
+    LOG.warning('A limit cannot be read and is left out, so the compute node '
+                'does not enforce it; correct the filter that set it: %s',
+                cause)
+
+
+def _read_limits(value):
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise MalformedError(value, 'must be JSON text') from None
+    if value is None or isinstance(value, NUMATopologyLimits):
+        return value
+    if not isinstance(value, dict):
+        raise MalformedError(value, 'must be NUMA limits')
+    if 'nova_object.name' in value:
+        made = NUMATopologyLimits.from_envelope(value)
+        value = {name: getattr(made, name) for name in made.fields}
+    elif 'cells' in value:
+        value = _ratios(value['cells'])
+    for name in ('cpu_allocation_ratio', 'ram_allocation_ratio'):
+        if value.get(name) is None:
+            raise MalformedError.missing(name)
+    # A new one, in a version that callers know.
+    return NUMATopologyLimits(**{
+        name: value[name] for name in NUMATopologyLimits.fields
+        if value.get(name) is not None})
+
+
+def _ratios(cells):
+    """Return the fields of NUMATopologyLimits that Juno's cells come to: dict.
+    """
+    if not isinstance(cells, list):
+        raise MalformedError(cells, 'must be a list', 'cells')
+    made = {'cpu_allocation_ratio': [], 'ram_allocation_ratio': []}
+    for number, cell in enumerate(cells):
+        try:
+            parts = {
+                'cpu_allocation_ratio': (_amount(cell, 'cpu_limit'),
+                                         len(_limited_cpus(cell))),
+                'ram_allocation_ratio': (_amount(cell, 'mem', 'limit'),
+                                         _amount(cell, 'mem', 'total'))}
+        except MalformedError as error:
+            error.under(number).under('cells')
+            raise
+        for name, (limit, total) in parts.items():
+            if total:
+                made[name].append(limit / total)
+    return {name: min(ratios) for name, ratios in made.items() if ratios}
+
+
+def _limited_cpus(cell):
+    name = 'cpuset' if 'cpuset' in cell else 'cpus'
+    try:
+        if name == 'cpuset':
+            return _ANY_CPUS.read(cell[name])
+        return parse_cpus(cell.get(name))
+    except MalformedError as error:
+        error.under(name)
+        raise
+
+
+def _amount(cell, *path):
+    """Return the finite number at a path of keys."""
+    for step in path:
+        if not isinstance(cell, dict) or step not in cell:
+            raise MalformedError.missing(*path)
+        cell = cell[step]
+    try:
+        return fields.FLOAT.read(cell)
+    except MalformedError as error:
+        for step in reversed(path):
+            error.under(step)
+        raise

@@ -4,8 +4,8 @@ import json
 
 from nova_sched.objects import base
 from nova_sched.objects import fields
-from nova_sched.objects import limits
 from nova_sched.objects.fields import Field
+from nova_sched.objects.request_spec import SchedulerLimits
 
 
 @base.Registry.register
@@ -22,7 +22,7 @@ class Selection(base.NovaObject):
         'service_host': Field(fields.NAME),
         'nodename': Field(fields.NAME),
         'cell_uuid': Field(fields.NAME),
-        'limits': Field(fields.nested(limits.SchedulerLimits), null=True),
+        'limits': Field(fields.nested(SchedulerLimits), null=True),
         'allocation_request': Field(fields.NAME, null=True),
         'allocation_request_version': Field(fields.NAME, null=True),
         'availability_zone': Field(fields.NAME, null=True, since='1.1'),
@@ -41,7 +41,7 @@ class Selection(base.NovaObject):
             compute_node_uuid=host_state.uuid or '',
             service_host=host_state.host, nodename=host_state.nodename,
             cell_uuid=host_state.cell_uuid,
-            limits=limits.SchedulerLimits.from_dict(host_state.limits),
+            limits=SchedulerLimits.from_dict(host_state.limits),
             allocation_request=json.dumps(allocation_request),
             allocation_request_version=allocation_request_version,
             availability_zone=min(filter(None, zones), default=None))

@@ -14,7 +14,6 @@ from nova_sched.options.log_files import OURS
 #: What Nova does elsewhere than the service here: module or package here ->
 #: logger of Nova's.  All others have their own name, below ``nova``.
 ELSEWHERE = {
-    'db.guard': 'nova.context',
     'db.services': 'nova.servicegroup.drivers.db',
     'hardware.numa': 'nova.virt.hardware',
     'hardware.pci': 'nova.pci.stats',
@@ -22,6 +21,7 @@ ELSEWHERE = {
     'inventory': 'nova.scheduler.host_manager',
     'placement': 'nova.scheduler.client.report',
     'rules.flavor_image': 'nova.scheduler.utils',
+    'remote': 'nova.context',
     'rules.narrowing': 'nova.scheduler.host_manager',
     'rules.ranking': 'nova.scheduler.filter_scheduler',
     'scheduler.attempt': 'nova.scheduler.filter_scheduler',

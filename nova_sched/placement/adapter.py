@@ -1,16 +1,28 @@
-"""Requests to Placement, by [placement], and what its answers mean."""
+"""Requests to Placement: its answers, its failures, and when to give up."""
 
 import itertools
+import time
 
 from oslo_log import log as logging
 
-from nova_sched import contact
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import service_adapter
-from nova_sched.placement.microversions import MicroversionRange
+from nova_sched.placement.documents import MicroversionRange
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds that Placement has for an answer after a failure, and to take
+#: something back: both take it milliseconds.
+SHORT_TIMEOUT = 10
+#: After so many failures in a row nothing more is asked.
+MAX_FAILURES = 3
+#: Seconds up to which an answer does not count as waiting: many instances
+#: are many requests, and Placement may be well.
+QUICK = 1
+#: Seconds after which an exhausted budget can be renewed.
+RENEWAL_PAUSE = 1
 
 #: Of the warnings that repeat while nobody acts, one in so many is logged.
 REPEAT = 11
@@ -148,8 +160,8 @@ class PlacementAdapter:
         self._adapter = service_adapter.ServiceAdapter(
             conf, 'placement', Response)
         self._microversions = None
-        #: contact.Contact with it.
-        self.contact = contact.Contact()
+        #: remote.Contact with it.
+        self.contact = remote.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
 
     @property
@@ -220,3 +232,84 @@ class PlacementAdapter:
                                     response, problem)
             self._microversions = found
         return found
+
+
+class RetriesExhausted(exception.PlacementError):
+    """Placement is not asked any more for one request."""
+
+
+class RetryBudget:
+    """Requests to Placement on behalf of one request, within bounds.
+
+    Nothing more is asked after MAX_FAILURES failures since the last write
+    that was answered: a server that hangs while reads work is in trouble.
+    Nor after 2 x [placement] timeout + 30 seconds in requests that were not
+    quick.
+
+    adapter: PlacementAdapter.  request_id: text or None.
+    releasing: True for a budget for releasing claims: short time-outs, and
+        many tries, see ``renew``.
+    """
+
+    def __init__(self, adapter, request_id, releasing=False,
+                 clock=time.monotonic):
+        self._adapter, self._request_id = adapter, request_id
+        self._releasing, self._clock = releasing, clock
+        self._failures, self._waited, self._exhausted_at = 0, 0, None
+
+    @property
+    def exhausted(self):
+        """Whether nothing more is asked."""
+        return self._exhausted_at is not None
+
+    def renew(self):
+        """Allow one more request, and others if it works.
+
+        Not before a RENEWAL_PAUSE after the budget was exhausted.
+        """
+        if self.exhausted and (
+                self._clock() >= self._exhausted_at + RENEWAL_PAUSE):
+            self._exhausted_at, self._waited = None, 0
+            # Reads work again before writes do.
+            self._failures = min(self._failures, MAX_FAILURES - 1)
+
+    def request(self, method, path, microversion=None, **kwargs):
+        """As PlacementAdapter.request; raises RetriesExhausted, too."""
+        if self.exhausted:
+            raise RetriesExhausted(self._reason())
+        begin, failed = self._clock(), True
+        is_short = self._releasing or self._failures
+        try:
+            response = self._adapter.request(
+                method, path, microversion, request_id=self._request_id,
+                timeout=SHORT_TIMEOUT if is_short else None, **kwargs)
+            failed = response.status >= 500
+            return response
+        finally:
+            self._count(method, failed, begin)
+
+    def _count(self, method, failed, begin):
+        """Count a request that was sent at a time."""
+        took = self._clock() - begin
+        if took > QUICK:
+            self._waited += took
+        if failed:
+            self._failures += 1
+        elif method != 'GET':
+            self._failures = 0
+        longest = (MAX_FAILURES * SHORT_TIMEOUT if self._releasing
+                   else 2 * self._adapter.timeout + 30)
+        if self._failures >= MAX_FAILURES or self._waited >= longest:
+            self._exhausted_at = self._clock()
+            # Of a release the caller logs which claims are left.
+            if not self._releasing:
+                LOG.error('%s', self._reason())
+
+    def _reason(self):
+        if self._releasing:
+            return 'Placement fails and is left alone for a moment'
+        if self._failures >= MAX_FAILURES:
+            return (f'Placement has failed {self._failures} times in a row '
+                    'and is not asked again for this request')
+        return (f'Placement has had this request wait for {self._waited:.0f} '
+                'seconds and is not asked again for it')

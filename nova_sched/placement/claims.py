@@ -9,13 +9,11 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.placement import allocations
-from nova_sched.placement import microversions
+from nova_sched.placement import documents
 from nova_sched.placement.adapter import RequestFailed
-from nova_sched.placement.allocations import ConsumerAllocations
+from nova_sched.placement.adapter import RetryBudget
 from nova_sched.placement.claim_batches import ClaimBatches
-from nova_sched.placement.retry_budget import ReleaseRetryBudget
-from nova_sched.placement.retry_budget import RetryBudget
+from nova_sched.placement.documents import ConsumerAllocations
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
@@ -117,7 +115,7 @@ class AllocationClaims:
     identity: RequestIdentity.  batches: ClaimBatches of the worker.
     sleep, uniform: as in time and random.
 
-    The time for all of them is bounded by RetryBudget and ReleaseRetryBudget.
+    RetryBudget bounds the time for all of them.
     """
 
     def __init__(self, adapter, microversion, identity, batches=None,
@@ -126,8 +124,8 @@ class AllocationClaims:
         self._batches = batches or ClaimBatches()
         self._sleep, self._uniform = sleep, uniform
         self._claim_budget = RetryBudget(adapter, identity.request_id)
-        self._release_budget = ReleaseRetryBudget(adapter,
-                                                  identity.request_id)
+        self._release_budget = RetryBudget(adapter, identity.request_id,
+                                           releasing=True)
         # By instance: _InstanceClaims; and ConsumerAllocations, where the
         # generation will show whether they are current.
         self._claims, self._known = {}, {}
@@ -194,7 +192,7 @@ class AllocationClaims:
     @property
     def knows_new(self):
         """Whether claims say that an instance is new, and need no reading."""
-        return self._supports(microversions.GENERATIONS)
+        return self._supports(documents.GENERATIONS)
 
     def release(self, instance_uuid):
         """Restore what an instance held before its claim.
@@ -261,7 +259,7 @@ class AllocationClaims:
 
         claims: _InstanceClaims.  generation: of the consumer now.
         """
-        return {'allocations': allocations.body(claims.before.allocations),
+        return {'allocations': documents.body(claims.before.allocations),
                 **claims.owner_before, **self._generation(generation)}
 
     def _try_all(self, requests, spec_obj):
@@ -294,7 +292,7 @@ class AllocationClaims:
         """
         claims = self._claims.setdefault(instance_uuid, _InstanceClaims(held))
         claims.sent.append(_SentClaim(
-            allocations.amounts(body['allocations']),
+            documents.amounts(body['allocations']),
             (held.generation or 0) + 1 if self.knows_new else None))
         claims.owner = {name: body[name] for name in ('project_id', 'user_id')}
         return claims
@@ -396,14 +394,14 @@ class AllocationClaims:
             'project_id': spec_obj.project_id or NOBODY,
             'user_id': spec_obj.user_id or self._identity.user_id or NOBODY}
         if request.get('mappings') and self._supports(
-                microversions.MAPPINGS):
+                documents.MAPPINGS):
             body['mappings'] = request['mappings']
         if held.allocations:
             LOG.debug('Doubling-up allocation_request for move operation. '
                       'Current allocations: %s', held.allocations)
-            body['allocations'] = allocations.body(held.merged(
-                allocations.amounts(request['allocations']),
-                adding=not self._supports(microversions.STEIN)))
+            body['allocations'] = documents.body(held.merged(
+                documents.amounts(request['allocations']),
+                adding=not self._supports(documents.STEIN)))
             # Of a mixture nobody can say what serves which group.
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
@@ -415,7 +413,7 @@ class AllocationClaims:
         return {'consumer_generation': generation} if self.knows_new else {}
 
     def _supports(self, microversion):
-        return microversions.at_least(self._microversion, microversion)
+        return documents.at_least(self._microversion, microversion)
 
     def _get(self, instance_uuid, budget):
         """Read what an instance holds: ConsumerAllocations.
@@ -424,7 +422,7 @@ class AllocationClaims:
         """
         response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
-            microversions.GENERATIONS
+            documents.GENERATIONS
             if self.knows_new
             else self._microversion)
         problem = None

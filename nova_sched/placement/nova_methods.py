@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import nova_exception
-from nova_sched.placement import microversions
+from nova_sched.placement import documents
 from nova_sched.placement import provider_tree
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
@@ -134,7 +134,7 @@ class NovaMethods:
         try:
             version = allocation_request_version or (
                 self._adapter.microversions().for_query(
-                    microversions.FORMS[0]))
+                    documents.FORMS[0]))
         except exception.PlacementError as exc:
             error = exc
         else:
@@ -239,7 +239,7 @@ class NovaMethods:
         """Return uuids of a provider's aggregates: set, None as for traits."""
         found = self._read(
             context, f'/resource_providers/{rp_uuid}/aggregates',
-            'aggregates', microversions.AGGREGATES)
+            'aggregates', documents.AGGREGATES)
         return None if found is None else set(found)
 
     def _get_inventory(self, context, rp_uuid):

@@ -7,7 +7,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import turns
-from nova_sched.placement.retry_budget import RetriesExhausted
+from nova_sched.placement.adapter import RetriesExhausted
 
 LOG = logging.getLogger(__name__)
 

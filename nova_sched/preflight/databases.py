@@ -4,8 +4,8 @@ Nothing is written.
 """
 
 from nova_sched import conf as config
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine
 from nova_sched.options import releases
@@ -44,15 +44,15 @@ class Databases:
                      if self._has_api else None)
         self._swapped = (self._ask(database_contents.are_swapped, conf)
                          if self._has_api else None)
-        self._cells = deadline.Call(2 * self._seconds, self._ask_cells,
+        self._cells = remote.Call(2 * self._seconds, self._ask_cells,
                                     name='preflight')
 
     def _ask(self, function, *args):
-        return deadline.Call(self._seconds, function, *args,
+        return remote.Call(self._seconds, function, *args,
                              name='preflight')
 
     def _ask_cells(self):
-        """Return (cell, deadline.Call) of each: list.
+        """Return (cell, remote.Call) of each: list.
 
         (Row, None) of a cell that cannot be asked.
         """

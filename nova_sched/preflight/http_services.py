@@ -1,11 +1,10 @@
 """The HTTP services: Placement and Neutron."""
 
 from nova_sched import context
-from nova_sched import deadline
+from nova_sched import remote
 from nova_sched.network import neutron
 from nova_sched.placement import adapter
-from nova_sched.placement import candidates
-from nova_sched.placement import microversions
+from nova_sched.placement import documents
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -29,7 +28,7 @@ class Placement:
     def __init__(self, conf):
         self._adapter = adapter.PlacementAdapter(conf)
         # A log-in and three requests, each with its time.
-        self._call = deadline.Call(4 * self._adapter.timeout, self._ask,
+        self._call = remote.Call(4 * self._adapter.timeout, self._ask,
                                    name='preflight')
 
     def _ask(self):
@@ -38,7 +37,7 @@ class Placement:
         if found[0].outcome == ERROR:
             return found, None
         version = self._adapter.microversions().for_query(
-            microversions.FORMS[0])
+            documents.FORMS[0])
         found += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
         providers = []
         failed = rows.attempt(_PROVIDERS, _ALLOW, self._list_providers,
@@ -49,7 +48,7 @@ class Placement:
         supported = self._adapter.microversions()
         speaks = (f'it speaks microversions {supported.least} to '
                   f'{supported.most}')
-        oldest = microversions.FORMS[0]
+        oldest = documents.FORMS[0]
         if supported.newest() is None:
             return [Row(_PLACEMENT, ERROR, f'{speaks}, of which this service '
                         f'needs {oldest} at least',
@@ -61,7 +60,7 @@ class Placement:
         response = self._get(
             '/allocation_candidates?limit=1&resources=VCPU:1', version,
             'It offers no candidates.')
-        found = candidates.Candidates.of(response.document())
+        found = documents.Candidates.of(response.document())
         if found.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
@@ -89,7 +88,7 @@ class Placement:
         """
         try:
             found, providers = self._call.result()
-        except deadline.DeadlineExceeded as error:
+        except remote.DeadlineExceeded as error:
             return [Row(_PLACEMENT, ERROR, str(error), _REACH)]
         if providers is None:
             return found
@@ -121,7 +120,7 @@ class Neutron:
         if conf.scheduler.query_placement_for_routed_network_aggregates:
             reader = neutron.Neutron(conf).reader(
                 context.RequestContext(overwrite=False))
-            self._call = deadline.Call(
+            self._call = remote.Call(
                 neutron.LIMIT, reader.knows_segments, 'routed networks',
                 name='preflight')
 

@@ -11,7 +11,7 @@ import typing
 import amqp
 
 from nova_sched import conf as config
-from nova_sched import deadline
+from nova_sched import remote
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -36,7 +36,7 @@ _ADVICE = (
                       'that the user has permissions in it'),
     (ssl.SSLError, _TLS_ADVICE),
     (socket.gaierror, 'Check the host name in {}'),
-    ((OSError, deadline.DeadlineExceeded), _NO_ANSWER_ADVICE),
+    ((OSError, remote.DeadlineExceeded), _NO_ANSWER_ADVICE),
     (amqp.AMQPError, 'See the log of the broker'),
 )
 
@@ -88,11 +88,11 @@ class MessageBroker:
 
     @staticmethod
     def _ask(conf, url, function, *args):
-        """Start to ask each host: list of (broker, deadline.Call).
+        """Start to ask each host: list of (broker, remote.Call).
 
         function: of a Broker and args.
         """
-        return [(broker, deadline.Call(
+        return [(broker, remote.Call(
             _ALL_STEPS, function, broker, *args, name='preflight'))
             for broker in brokers.brokers(conf, url)]
 
@@ -164,7 +164,7 @@ def consumers(conf, seconds):
     """
     url = config.transport_url(conf)
     found, failures = [], []
-    for broker, call in [(broker, deadline.Call(
+    for broker, call in [(broker, remote.Call(
             seconds, _count, broker, conf, url, name='preflight'))
             for broker in brokers.brokers(conf, url)]:
         answers = []
@@ -205,7 +205,7 @@ def _row(check, broker, call, answers, option, failure=ERROR):
     """
     try:
         answers.append(call.result())
-    except (OSError, amqp.AMQPError, deadline.DeadlineExceeded) as error:
+    except (OSError, amqp.AMQPError, remote.DeadlineExceeded) as error:
         advice = next(text for kind, text in _ADVICE
                       if isinstance(error, kind))
         return Row(check, failure, f'{broker.where}: {_one_line(error)}',

@@ -31,11 +31,11 @@ from oslo_messaging._drivers import common
 from oslo_messaging._drivers import impl_rabbit
 from stevedore import exception as stevedore
 
-from nova_sched import contact
+from nova_sched import remote
 from nova_sched import turns
 from nova_sched.objects import bounds
-from nova_sched.rpc import afterwards
 from nova_sched.rpc import brokers
+from nova_sched.rpc import call_scope
 from nova_sched.rpc import decoding
 from nova_sched.rpc import frames
 from nova_sched.rpc import message as messages
@@ -134,7 +134,7 @@ class Connection(impl_rabbit.Connection):
     tried = staticmethod(lambda: None)
 
     def __init__(self, *args, **kwargs):
-        self.contact, self._unreachable = contact.Contact(), set()
+        self.contact, self._unreachable = remote.Contact(), set()
         super().__init__(*args, **kwargs)
         # So often it looks whether it is to stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)
@@ -225,7 +225,7 @@ class Connection(impl_rabbit.Connection):
         def note(error):
             self._note(error)
             # It may be long until the broker is back.
-            afterwards.run()
+            call_scope.run_after_reply()
             if recoverable_error_callback is not None:
                 recoverable_error_callback(error)
         return super().ensure(method, retry, note, **kwargs)
@@ -300,10 +300,10 @@ class Connection(impl_rabbit.Connection):
 def _wait(wait, *args, **kwargs):
     """Wait for the broker's answer on a channel.
 
-    A call waits for it when its reply is sent, and what is left of it is done
-    meanwhile.  One that sends something else before goes on beside the others.
+    A call waits for it when its reply is sent, and runs meanwhile what is left
+    to do.  One that sends something else before goes on beside the others.
     """
-    afterwards.run()
+    call_scope.run_after_reply()
     turns.end_turn()
     return wait(*args, **kwargs)
 

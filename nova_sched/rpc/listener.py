@@ -15,9 +15,8 @@ import time
 from oslo_log import log as logging
 from oslo_messaging._drivers import amqpdriver
 
-from nova_sched.rpc import afterwards
+from nova_sched.rpc import call_scope
 from nova_sched.rpc import replies
-from nova_sched.rpc import undo
 from nova_sched.rpc.taken_calls import Holder
 from nova_sched.rpc.taken_calls import TakenCalls
 
@@ -68,13 +67,13 @@ class Request(amqpdriver.AMQPIncomingMessage):
         """
         if self.listener.contact.failures:
             # Nobody knows how long the reply waits for the broker.
-            afterwards.run()
+            call_scope.run_after_reply()
         pending = replies.PendingReply()
         if self.orig_msg_id:
             self._send_reply(pending, reply, failure)
         # Nothing is written to a queue that was given up before.
         if pending.body is None:
-            undo.reply_is_lost()
+            call_scope.reply_is_lost()
         else:
             self.listener.retrier.send(pending)
         if self.call_id:

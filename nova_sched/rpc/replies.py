@@ -10,7 +10,7 @@ reply without its queue goes to ``ReplyRetrier``, whose one thread tries it
 again.  Two things more are not to be had by the option:
 
 - the time runs while the broker is there, and begins when it is back;
-- what a call has done is undone once its reply is given up (``undo.py``).
+- a call is undone once its reply is given up (``call_scope.py``).
 """
 
 import collections
@@ -22,7 +22,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 
-from nova_sched.rpc import undo
+from nova_sched.rpc import call_scope
 
 LOG = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ class ReplyRetrier:
     def send(self, reply):
         """Send a reply of this thread's call, or keep it with its undo."""
         if reply.queue in self._missing or not self._sent(reply):
-            self._keep(reply, undo.take)
+            self._keep(reply, call_scope.take_undo)
 
     def send_again(self, reply):
         """Send a reply that was sent before, as its call has come again."""
@@ -272,4 +272,4 @@ class ReplyRetrier:
 def _undo(reply):
     """Undo once what the call of a reply did."""
     functions, reply.undo = reply.undo, ()
-    undo.run(functions)
+    call_scope.undo(functions)

@@ -15,10 +15,10 @@ makes possible:
 - While no thread is free the loop goes on (``listener.py``): heartbeats are
   sent, and pings have a thread in reserve.  If that lasts, more is read of the
   shared queue, where pings wait behind calls.
-- What nobody waits for is done when the reply is sent (``afterwards.py``).
-- A reply whose queue is missing waits elsewhere (``replies.py``).  When it is
-  lost, what the call has done is undone (``undo.py``); so is what a message
-  has done that wants no reply.
+- Work for which no caller waits runs once the reply is sent, and the work of a
+  call is undone when its reply is lost, or when its message wants no reply
+  (``call_scope.py``).
+- A reply whose queue is missing waits elsewhere (``replies.py``).
 - Keepalives for the caller end with any reply, also of a call that no endpoint
   takes, and go on after one that finds no queue.
 - Of its threads one at a time computes (``turns.py``).
@@ -59,9 +59,8 @@ from oslo_messaging.rpc import server
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import turns
-from nova_sched.rpc import afterwards
+from nova_sched.rpc import call_scope
 from nova_sched.rpc import replies
-from nova_sched.rpc import undo
 
 LOG = logging.getLogger(__name__)
 
@@ -259,20 +258,14 @@ class Server(server.RPCServer):
             work.add_done_callback(lambda _: free.release())
 
     def _process(self, incoming):
-        _begin()
+        # The caller is not known yet.
+        context.forget()
         try:
-            self._process_incoming(incoming)
+            with call_scope.entered():
+                self._process_incoming(incoming)
         finally:
-            afterwards.run()
             # A thread that waits for its next call keeps nothing of this one.
-            _begin()
-
-
-def _begin():
-    """Begin a call in this thread, of a caller that is not known yet."""
-    undo.begin()
-    afterwards.begin()
-    context.forget()
+            context.forget()
 
 
 class _TrackedMessage:
@@ -311,7 +304,7 @@ class _TrackedMessage:
         try:
             self._send(reply, failure)
         except BaseException:
-            undo.reply_is_lost()
+            call_scope.reply_is_lost()
             raise
 
     def _send(self, reply, failure):
@@ -322,7 +315,7 @@ class _TrackedMessage:
             LOG.exception('What came of a call cannot be sent as JSON; its '
                           'caller gets a RuntimeError instead')
             if failure is None:
-                undo.reply_is_lost()
+                call_scope.reply_is_lost()
             self._message.reply(failure=_as_text(
                 error if failure is None else failure[1]))
 
@@ -361,8 +354,8 @@ class _ClosingListener:
     def start(self, on_incoming):
         self._on_incoming = on_incoming
         # They have a thread before a message is taken for it.
-        self._executor.submit(_begin)
-        self._reserve.submit(_begin)
+        self._executor.submit(context.forget)
+        self._reserve.submit(context.forget)
         self._listener.start(on_incoming)
 
     def look(self, taken):

@@ -82,16 +82,6 @@ def _codes(record, filter_, name, hosts, spec_obj):
     """Return how many of the hosts that a rule rejects it does so by which
     code: {code: number}.
     """
-<<<<<<< HEAD
-    if filter_ is not None:
-        try:
-            with budget.Step('reason'):
-                return filter_.codes(hosts, spec_obj)
-        except Exception as error:
-            # An answer must not fail over the codes for it.
-            LOG.debug('%s has no codes for its hosts: %r', name, error)
-    return {codes.of_rule(name, filter_): len(hosts)}
-=======
     found = None if filter_ is None else _asked(
         record, filter_, 'codes', hosts, spec_obj)
     return found or {codes.of_rule(name, filter_): len(hosts)}
@@ -106,7 +96,6 @@ def _asked(record, filter_, method, hosts, spec_obj):
         # An answer must not fail over what is told with it.
         LOG.debug('%s has no %s: %r', type(filter_).__name__, method, error)
     return None
->>>>>>> h6b
 
 
 def _code(record, found):
@@ -205,17 +194,5 @@ def _asks_for_more(spec_obj):
 
 def _figures(record, filters, hosts, spec_obj):
     """Return the amounts that filters compare: list of Figure."""
-<<<<<<< HEAD
-    found = []
-    for filter_ in filters:
-        try:
-            with budget.Step('reason'):
-                found += filter_.figures(hosts, spec_obj)
-        except Exception as error:
-            # As above.
-            LOG.debug('%s has no figures: %r', type(filter_).__name__, error)
-    return found
-=======
     return [figure for filter_ in filters for figure in _asked(
         record, filter_, 'figures', hosts, spec_obj) or ()]
->>>>>>> h6b

@@ -28,7 +28,7 @@ from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
 from nova_sched.rules import refusals
@@ -116,7 +116,7 @@ class SchedulingRequest:
 
     def own_spec(self):
         """Return a RequestSpec that an attempt may change."""
-        own = copies.clone(self.spec_obj)
+        own = base.clone(self.spec_obj)
         own._context = self.context
         # The cost limit of a JSON query depends on it, so the caller's own
         # figure is not enough.

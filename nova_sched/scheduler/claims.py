@@ -12,7 +12,7 @@ from oslo_log import log as logging
 from nova_sched.hosts import budget
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
-from nova_sched.placement import allocations
+from nova_sched.placement import documents
 from nova_sched.placement import releases
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class ClaimedHost:
     @functools.cached_property
     def amounts(self):
         """What is claimed: provider uuid -> resource class -> amount."""
-        return allocations.amounts(self.request['allocations'])
+        return documents.amounts(self.request['allocations'])
 
     @property
     def mapping(self):

@@ -19,11 +19,11 @@ from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
+from nova_sched.objects import fields
 from nova_sched.objects import selection
 from nova_sched.placement import releases
 from nova_sched.plugins import nova_names
-from nova_sched.rpc import afterwards
-from nova_sched.rpc import undo
+from nova_sched.rpc import call_scope
 from nova_sched.rules import codes
 from nova_sched.scheduler import driver
 
@@ -93,11 +93,11 @@ class Limits:
 
         spec_obj: RequestSpec that it is about.
         """
-        bounds.check_size(
+        fields.check_size(
             'the request', record.instances, self.instances, 'instances',
             'by [nova_sched] max_instances_per_request')
         for field, names in _lists_of_names(spec_obj):
-            bounds.check_size(f'{field} times instances',
+            fields.check_size(f'{field} times instances',
                               len(names or ()) * record.instances,
                               bounds.NAMED_WORK)
         budget.check('arguments')
@@ -206,7 +206,7 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
-            afterwards.do(functools.partial(self._keep, record))
+            call_scope.after_reply(functools.partial(self._keep, record))
 
     def _keep(self, record):
         """Hand a closed record on, whatever becomes of it there."""
@@ -330,7 +330,7 @@ def _give_back_if_lost(offer):
         releases.give_back(offer.claims, claimed)
 
     if claimed:
-        undo.if_reply_is_lost(give_back)
+        call_scope.if_reply_is_lost(give_back)
 
 
 def _close(record, exc):

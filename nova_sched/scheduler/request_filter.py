@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.network.neutron import Neutron
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.rules.flavor_image import FlavorImageRequirements
 from nova_sched.rules.flavor_image import get_set
 from nova_sched.rules.flavor_image import invalid_image_property
@@ -107,7 +107,7 @@ class RequestFilters:
         ResourceProviderAggregateRetrievalFailed, and what network.neutron
         raises for ports and networks.
         """
-        spec_obj = copies.clone(spec_obj)
+        spec_obj = base.clone(spec_obj)
         networks = self._neutron.reader(context)
         facts = types.SimpleNamespace(
             aggregates=functools.cache(self._aggregates),

@@ -9,7 +9,7 @@ from kombu import message as kombu_message
 from kombu.transport import pyamqp
 from oslo_messaging._drivers import impl_rabbit
 
-from nova_sched import contact
+from nova_sched import remote
 from nova_sched.rpc import driver
 from nova_sched.rpc import listener as rpc_listener
 
@@ -43,7 +43,7 @@ class Channel:
 def a_listener():
     """A listener on a connection that nobody reads from."""
     return rpc_listener.Listener(
-        Driver(), types.SimpleNamespace(contact=contact.Contact()))
+        Driver(), types.SimpleNamespace(contact=remote.Contact()))
 
 
 def a_consumer(listener, **kwargs):

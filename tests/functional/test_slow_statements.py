@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import engine
 from tests.builders import rules
 from tests.functional import conftest
@@ -80,8 +80,8 @@ def wait_for_its_end():
 
 
 def test_it_ends_with_the_call_that_is_given_up(database, door):
-    with pytest.raises(deadline.DeadlineExceeded):
-        deadline.run_within(2, read, database, door, name='ask')
+    with pytest.raises(remote.DeadlineExceeded):
+        remote.Call(2, read, database, door, name='ask').result()
 
     wait_for_its_end()
     assert database.engine.pool.checkedout() == 0
@@ -92,8 +92,8 @@ def test_so_does_a_log_in(database, door, monkeypatch):
     monkeypatch.setattr(processes, 'TRICKLE', 10)
     database.close()
     door.trickles = True
-    with pytest.raises(deadline.DeadlineExceeded):
-        deadline.run_within(2, read, database, door, name='ask')
+    with pytest.raises(remote.DeadlineExceeded):
+        remote.Call(2, read, database, door, name='ask').result()
 
     wait_for_its_end()
 

@@ -411,7 +411,7 @@ class TestAggregates:
 def in_era(placement, directory, version):
     """What a client is offered that knows no newer microversion."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('nova_sched.placement.microversions.CLAIMS', version)
+        patch.setattr('nova_sched.placement.documents.CLAIMS', version)
         return ask(http_placement.client(directory, **placement.options))
 
 

@@ -12,7 +12,7 @@ from nova_sched import objects
 from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.hosts.budget import Budget
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler.attempt import SchedulingRequest
 from tests.builders.examples import examples
@@ -54,7 +54,7 @@ def is_placed(case):
 
 def asking(case, count=None, **fields):
     request = case.request
-    spec_obj = copies.clone(request.spec_obj)
+    spec_obj = base.clone(request.spec_obj)
     for name, value in fields.items():
         setattr(spec_obj, name, value)
     count = count or request.count

@@ -3,8 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
+from nova_sched import remote
 from nova_sched.db import engine
-from nova_sched.db import guard
 from nova_sched.inventory import decision_lock
 from tests.builders import cloud_database
 from tests.builders.mapped_cloud import MappedCloud
@@ -23,13 +23,13 @@ def no_probes_are_left():
     With a MonkeyPatch of its own, for that of the test is to be undone before
     what the test made is stopped.
     """
-    made, make = [], guard.Guard.__init__
+    made, make = [], remote.Guard.__init__
 
     def noted(self, *args, **kwargs):
         make(self, *args, **kwargs)
         made.append(self)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guard.Guard, '__init__', noted)
+        patch.setattr(remote.Guard, '__init__', noted)
         yield
     for each in made:
         each.close()

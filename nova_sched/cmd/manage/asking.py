@@ -5,8 +5,8 @@ from kombu import exceptions as kombu
 import oslo_messaging as messaging
 
 from nova_sched import conf as config
-from nova_sched import deadline
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import rpc
 from nova_sched.cmd.manage import exits
 from nova_sched.preflight import message_broker
@@ -51,8 +51,8 @@ def answer(conf, seconds, ask):
 
     broker = config.masked(config.transport_url(conf))
     try:
-        return deadline.run_within(seconds + 1, ask_over_transport)
-    except (deadline.DeadlineExceeded, TimeoutError,
+        return remote.Call(seconds + 1, ask_over_transport).result()
+    except (remote.DeadlineExceeded, TimeoutError,
             messaging.MessagingTimeout):
         raise NotServed(
             f'No answer within {seconds} seconds by way of {broker}: is '

@@ -6,7 +6,7 @@ import functools
 
 from nova_sched import objects
 from nova_sched.hardware.pci.requests import DeviceRequests
-from nova_sched.objects.limits import numa_limits
+from nova_sched.objects.numa import limits_from_any
 
 
 @dataclasses.dataclass(slots=True)
@@ -150,7 +150,7 @@ def fitted(topology, guests):
 
 def limits_of(limits):
     """Return the Limits that filters left in any form; None from None."""
-    limits = numa_limits(limits)
+    limits = limits_from_any(limits)
     if limits is None:
         return None
     return Limits(limits.cpu_allocation_ratio, limits.ram_allocation_ratio)

@@ -11,18 +11,18 @@ import json
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
-from nova_sched.objects import destination
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import instance_group
-from nova_sched.objects import limits
 from nova_sched.objects import numa
 from nova_sched.objects import pci
-from nova_sched.objects import retries
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as image_legacy
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.objects.request_spec import Destination
 from nova_sched.objects.request_spec import RequestSpec
+from nova_sched.objects.request_spec import SchedulerLimits
+from nova_sched.objects.request_spec import SchedulerRetries
 
 _INSTANCE = 'request_spec.instance_properties'
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
@@ -126,14 +126,14 @@ def _of_properties(properties):
         'force_hosts': _HOSTS.read,
         'force_nodes': _HOSTS.read,
         'scheduler_hints': _hints,
-        'retry': retries.SchedulerRetries.from_dict,
-        'requested_destination': fields.nested(destination.Destination).read,
+        'retry': SchedulerRetries.from_dict,
+        'requested_destination': fields.nested(Destination).read,
     }
     parts = {key: _part(properties, 'filter_properties', key, read)
              for key, read in reads.items()}
     parts['limits'] = _part(
         properties, 'filter_properties', 'limits', _limits
-    ) or limits.SchedulerLimits.from_dict(None)
+    ) or SchedulerLimits.from_dict(None)
     parts['instance_group'] = _part(
         properties, 'filter_properties', 'instance_group',
         fields.nested(instance_group.InstanceGroup).read
@@ -145,8 +145,8 @@ def _limits(value):
     if not isinstance(value, dict):
         raise MalformedError(value, 'must be a dict')
     if 'nova_object.name' in value:
-        return limits.SchedulerLimits.from_envelope(value)
-    return limits.SchedulerLimits.from_dict(value)
+        return SchedulerLimits.from_envelope(value)
+    return SchedulerLimits.from_dict(value)
 
 
 def _hints(value):

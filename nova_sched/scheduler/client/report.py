@@ -8,14 +8,14 @@ from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
-from nova_sched.placement import microversions
+from nova_sched.placement import documents
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
-from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claim_batches import ClaimBatches
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
+from nova_sched.placement.documents import Candidates
 from nova_sched.placement.mirror.mirror import PlacementMirror
 from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
@@ -52,7 +52,7 @@ class SchedulerReportClient(NovaMethods):
 
     @property
     def contact(self):
-        """The contact.Contact with Placement."""
+        """The remote.Contact with Placement."""
         return self._adapter.contact
 
     def mirrored(self, freed, answers=None, count_claims=None):
@@ -79,12 +79,12 @@ class SchedulerReportClient(NovaMethods):
         except exception.PlacementError:
             # Which ``candidates`` tells.
             return None
-        found = (self._mirror.candidates(queries) if microversions.at_least(
-            version, microversions.CLAIMS) else None)
+        found = (self._mirror.candidates(queries) if documents.at_least(
+            version, documents.CLAIMS) else None)
         if found is None:
             return None
         return AllocationCandidates(
-            found, frozenset(found), microversions.CLAIMS,
+            found, frozenset(found), documents.CLAIMS,
             age=self._mirror.age or 0.0)
 
     def claims(self, candidates, context):
@@ -104,7 +104,7 @@ class SchedulerReportClient(NovaMethods):
         """Return what Placement offers: AllocationCandidates, NoCandidates.
 
         queries: one or two objects with ``minimum_version()``, one of
-            microversions.FORMS, and ``query(version)``, a query string. What
+            documents.FORMS, and ``query(version)``, a query string. What
             the second finds comes behind what the first finds.
         context: of the request; its ids and its user are used, but the token
             is that of the service.
@@ -137,7 +137,7 @@ class SchedulerReportClient(NovaMethods):
     def _listed(self, found, version):
         """Return AllocationCandidates of a list of Placement.
 
-        found: placement.candidates.Candidates.
+        found: placement.documents.Candidates.
         """
         return AllocationCandidates(
             found.by_provider, frozenset(found.providers), version,
@@ -150,7 +150,7 @@ class SchedulerReportClient(NovaMethods):
         """
         return self._adapter.microversions().for_query(max(
             (query.minimum_version() for query in queries),
-            key=microversions.FORMS.index))
+            key=documents.FORMS.index))
 
     def _fetch_candidates(self, queries, context, private, again=True):
         """Return Candidates, and the microversion to claim them in.
@@ -186,8 +186,8 @@ class SchedulerReportClient(NovaMethods):
             LOG.warning('%s', failed)
             if not found.by_provider:
                 raise failed
-        if microversions.at_least(version, microversions.CLAIMS):
-            version = microversions.CLAIMS
+        if documents.at_least(version, documents.CLAIMS):
+            version = documents.CLAIMS
         return found, version
 
     def _list(self, text, version, context):
@@ -224,7 +224,7 @@ class SchedulerReportClient(NovaMethods):
         try:
             response = self._adapter.request(
                 'GET', f'/resource_providers/{provider_uuid}/aggregates',
-                microversions.AGGREGATES,
+                documents.AGGREGATES,
                 RequestIdentity.of(context).request_id)
         except PlacementUnreachable:
             return None

@@ -14,6 +14,7 @@ import numpy as np
 
 from nova_sched import exception
 from nova_sched.objects import bounds
+from nova_sched.objects import fields
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
 from nova_sched.rules import queries
@@ -94,7 +95,7 @@ def _read(text):
     """
     if not isinstance(text, str):
         raise queries.refused(text, 'must be one query')
-    bounds.check_size(queries.FIELD, len(text), bounds.QUERY_TEXT,
+    fields.check_size(queries.FIELD, len(text), bounds.QUERY_TEXT,
                       'characters')
     return _parsed(text)
 

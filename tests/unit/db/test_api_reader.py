@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import engine
-from nova_sched.db import guard
 from nova_sched.db import reader
 from nova_sched.db import schema
 from tests.builders import clouds
@@ -115,7 +115,7 @@ CHANGES = {
 def test_a_reader_that_is_closed_probes_no_more(
         conf, settled, monkeypatch):
     """Of a database of aggregates that hung."""
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
     conf.set_override('connection', conf.database.connection, 'api_database')
     conf.set_override('cell_timeout', 1, 'nova_sched')
     before, awake = set(threading.enumerate()), threading.Event()

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import cell_reader
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
-from nova_sched.db import guard
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders.services import wait_for
@@ -242,7 +242,7 @@ def test_many_hosts_are_mapped(databases, search):
 
 def test_a_search_that_is_closed_probes_no_more(
         databases, search, monkeypatch):
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
     search.run()
     before, awake = set(threading.enumerate()), threading.Event()
     for name in ('find_nodes', 'probe'):

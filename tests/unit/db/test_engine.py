@@ -434,7 +434,7 @@ class TestReasons:
 
     def test_tell_what_fails_from_what_is_away(self, db):
         """A wrong statement says nothing of the others."""
-        with (pytest.raises(engine.StatementFailed, match='no such table'),
+        with (pytest.raises(exception.StatementFailed, match='no such table'),
               db.reading() as connection):
             connection.exec_driver_sql('SELECT * FROM nowhere')
         for error in (sa.exc.TimeoutError('x'),

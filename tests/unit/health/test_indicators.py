@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from nova_sched import contact as contacts
+from nova_sched import remote
 from nova_sched.health import indicators
 from nova_sched.health.checks import Check
 from nova_sched.scheduler.host_manager import Overview
@@ -24,7 +24,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def contact(clock):
-    made = contacts.Contact()
+    made = remote.Contact()
     made.answered()
     return made
 
@@ -33,7 +33,7 @@ class TestAContact:
     @pytest.mark.parametrize('rule', [
         indicators.of_bus, indicators.of_database, indicators.of_placement])
     def test_that_was_never_made_is_not_told(self, rule):
-        assert rule(contacts.Contact()) is None
+        assert rule(remote.Contact()) is None
 
     @pytest.mark.parametrize('rule', [
         indicators.of_bus, indicators.of_database])

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from nova_sched import contact as contacts
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.db.cells import Cell
 from nova_sched.health import reporter
@@ -16,7 +16,7 @@ from tests.builders.waiting import until
 
 
 def a_contact(error=None):
-    made = contacts.Contact()
+    made = remote.Contact()
     made.answered()
     if error:
         made.failed(error)

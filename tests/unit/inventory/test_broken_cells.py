@@ -9,9 +9,9 @@ import time
 import pytest
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import cell_reader
 from nova_sched.db import cells
-from nova_sched.db import guard
 from nova_sched.db import reader as db_reader
 from tests.builders.cloud_database import CloudDatabase
 from tests.builders.clouds import a_uuid
@@ -32,7 +32,7 @@ def cloud(mapped_cloud):
 @pytest.fixture
 def patient(monkeypatch):
     """Nothing that is down comes up again within a test."""
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 1000)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
 
 
 def far_from_an_instance():
@@ -301,7 +301,7 @@ class TestFindNodesOfOneDatabase:
 def test_a_hung_cell_is_left_alone_for_longer_each_time(
         cloud, monkeypatch):
     """One whose probes are answered, and nothing else."""
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.2)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.2)
     driver = cloud.driver(nova_sched__cell_timeout=1)
     changes = cell_reader.CellTransaction.changes
     awake = threading.Event()

@@ -7,8 +7,8 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.db import cells as db_cells
-from nova_sched.db import guard
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
@@ -68,7 +68,7 @@ class Cells:
 
 @pytest.fixture(autouse=True)
 def quick_probes(monkeypatch):
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.context import RequestContext
 from nova_sched.db import cells
-from nova_sched.db import guard
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import api
 from nova_sched.objects import CellMapping
@@ -28,7 +28,7 @@ DRIVERS = ['filter_scheduler', 'caching_scheduler', 'chance_scheduler']
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
 
 
 @pytest.fixture

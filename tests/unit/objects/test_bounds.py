@@ -10,6 +10,7 @@ import pytest
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.objects import bounds
+from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
 from nova_sched.objects.fields import MalformedError
@@ -284,10 +285,10 @@ def test_what_novas_api_lets_through_is_far_inside():
 
 
 def test_a_size_is_checked_with_the_name_of_its_field():
-    bounds.check_size('a.b', 3, 3)
+    fields.check_size('a.b', 3, 3)
 
     with pytest.raises(exception.InvalidInput) as caught:
-        bounds.check_size('a.b', 4, 3, 'bytes')
+        fields.check_size('a.b', 4, 3, 'bytes')
 
     assert caught.value.kwargs['reason'] == (
         'a.b: 4 bytes, and at most 3 are allowed')

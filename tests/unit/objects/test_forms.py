@@ -11,9 +11,7 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.objects import aggregate
 from nova_sched.objects import base
-from nova_sched.objects import copies
 from nova_sched.objects import fields
-from nova_sched.objects import limits
 from nova_sched.objects import numa
 from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
@@ -140,13 +138,13 @@ class TestCopies:
     @pytest.mark.parametrize('value', [
         'x', 5, 2.5, True, None, b'x', datetime.datetime(2026, 1, 1)])
     def test_of_plain_values_are_they_themselves(self, value):
-        assert copies.clone(value) is value
+        assert base.clone(value) is value
 
     @pytest.mark.parametrize('value', [
         {'a': [1]}, [[1]], ([1],), {frozenset((1,))}, frozenset((1,)),
         bytearray(b'x'), decimal.Decimal('2.5')])
     def test_are_equal_and_of_the_same_kind(self, value):
-        twin = copies.clone(value)
+        twin = base.clone(value)
 
         assert twin == value
         assert type(twin) is type(value)
@@ -157,7 +155,7 @@ class TestCopies:
         (bytearray(b'x'), lambda value: value),
         (objects.Aggregate(hosts=['a']), lambda value: value.hosts)])
     def test_share_nothing_that_can_be_changed(self, value, within):
-        assert within(copies.clone(value)) is not within(value)
+        assert within(base.clone(value)) is not within(value)
 
 
 class TestImageProperties:
@@ -203,7 +201,7 @@ class TestTopologies:
     @pytest.mark.parametrize('text', [TOO_DEEP, 'x', '{'])
     def test_and_others_are_refused_where_their_text_is_no_json(self, text):
         for read in (numa.topology_from_any, pci.requests_from_any,
-                     limits._read_numa):
+                     numa._read_limits):
             with pytest.raises(MalformedError, match='must be JSON text'):
                 read(text)
 
@@ -265,7 +263,7 @@ class TestRetries:
 class TestNumaLimits:
     @pytest.mark.parametrize('value', [None, 'null'])
     def test_may_be_none(self, value):
-        assert limits._read_numa(value) is None
+        assert numa._read_limits(value) is None
 
     @pytest.mark.parametrize(('value', 'words'), [
         (5, 'must be NUMA limits'), ('[]', 'must be NUMA limits'),
@@ -285,11 +283,11 @@ class TestNumaLimits:
          r'cells\[0\]\.mem\.total = ')])
     def test_of_other_forms_are_refused(self, value, words):
         with pytest.raises(MalformedError, match=words):
-            limits._read_numa(value)
+            numa._read_limits(value)
 
     def test_of_juno_are_the_least_of_all_cells(self):
         """Cells without CPUs or memory say nothing."""
-        found = limits._read_numa({'cells': [
+        found = numa._read_limits({'cells': [
             {'cpu_limit': 8, 'cpus': '0-1', 'mem': {'limit': 6, 'total': 4}},
             {'cpu_limit': 6, 'cpuset': [0, 1],
              'mem': {'limit': 8, 'total': 4}},
@@ -302,8 +300,8 @@ class TestNumaLimits:
         made = objects.NUMATopologyLimits(cpu_allocation_ratio=2.0,
                                           ram_allocation_ratio=1.0)
 
-        assert limits._read_numa(made) is made
-        assert limits._read_numa(made.obj_to_primitive()).flat() == {
+        assert numa._read_limits(made) is made
+        assert numa._read_limits(made.obj_to_primitive()).flat() == {
             'cpu_allocation_ratio': 2.0, 'ram_allocation_ratio': 1.0}
 
 

@@ -187,7 +187,7 @@ class TestNumaLimitsOfThirdParties:
     def test_are_left_out_when_they_cannot_be_read(
             self, caplog, form, cause):
         """With one warning for each cause, and the other limits."""
-        objects.limits._warn_unreadable.cache_clear()
+        objects.numa._warn_unreadable.cache_clear()
 
         for _ in range(3):
             chosen = a_selection(numa_topology=form, vcpu=4, mine=5)

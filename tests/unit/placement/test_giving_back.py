@@ -5,7 +5,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import retry_budget
+from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_claims import CURRENT
 from tests.builders.http_claims import PATH
@@ -109,7 +109,7 @@ class TestClaimWithoutAnAnswer:
 
     def test_leaves_little_time_for_those_after_it(self, scene, placement,
                                                    monkeypatch):
-        monkeypatch.setattr(retry_budget, 'SHORT_TIMEOUT', 0.1)
+        monkeypatch.setattr(adapter, 'SHORT_TIMEOUT', 0.1)
         placement.on('GET', PATH, HANG)
         made = scene.claims(ROCKY, timeout=5)
         begin = time.monotonic()

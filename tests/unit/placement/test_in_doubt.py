@@ -5,8 +5,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import retry_budget
-from nova_sched.placement.adapter import Response
+from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import ROCKY
@@ -204,7 +203,7 @@ class TestTime:
     def test_of_undoing_is_bounded_too(self, scene, placement,
                                        monkeypatch):
         """However many hosts are left to try."""
-        monkeypatch.setattr(retry_budget, 'PAUSE', 0)
+        monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0)
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
         made = scene.claims()
@@ -213,75 +212,3 @@ class TestTime:
             assert not made.claim(UUID, WANTED, SPEC)
 
         assert len(placement.to('PUT')) == 4
-
-    def test_of_slow_answers_is_bounded_too(self):
-        """With a timeout of 10 seconds for 50, however they answer."""
-        server = Slow(seconds=9)
-        budget = retry_budget.RetryBudget(server, None, server.clock)
-
-        with pytest.raises(retry_budget.RetriesExhausted,
-                           match='wait for 54 seconds'):
-            for _ in range(100):
-                budget.request('PUT', '/')
-
-        assert server.now == 54
-
-    def test_of_an_answer_is_short_where_the_last_one_did_not_come(self):
-        """Ten seconds, and as long as usual once one has come."""
-        server = Slow(seconds=0)
-        budget = retry_budget.RetryBudget(server, None, server.clock)
-
-        for server.status in (503, 503, 204, 204):
-            budget.request('PUT', '/')
-
-        assert server.waits == [None, 10, 10, None]
-
-    def test_of_quick_answers_is_not(self):
-        """10,000 instances may take their time."""
-        server = Slow(seconds=0.5)
-        budget = retry_budget.RetryBudget(server, None, server.clock)
-
-        for _ in range(1000):
-            budget.request('PUT', '/')
-
-    def test_of_refusals_is_not(self):
-        """They are answers, as long as the server is not in trouble."""
-        server = Slow(seconds=0, status=499)
-        budget = retry_budget.RetryBudget(server, None, server.clock)
-
-        for _ in range(10):
-            budget.request('GET', '/')
-
-    def test_of_what_is_taken_back_begins_anew_after_a_pause(self):
-        server = Slow(seconds=0, status=503)
-        budget = retry_budget.ReleaseRetryBudget(server, None, server.clock)
-        for _ in range(3):
-            budget.request('DELETE', '/')
-        budget.renew()
-        with pytest.raises(retry_budget.RetriesExhausted):
-            budget.request('DELETE', '/')
-
-        server.now += retry_budget.PAUSE
-        budget.renew()
-
-        budget.request('DELETE', '/')
-        with pytest.raises(retry_budget.RetriesExhausted):
-            budget.request('DELETE', '/')
-
-
-class Slow:
-    """A PlacementAdapter whose answers take some seconds each."""
-
-    timeout = 10
-
-    def __init__(self, seconds, status=204):
-        self.now, self._seconds, self.status = 0, seconds, status
-        self.waits = []
-
-    def clock(self):
-        return self.now
-
-    def request(self, *args, **kwargs):
-        self.waits.append(kwargs['timeout'])
-        self.now += self._seconds
-        return Response(self.status, '')

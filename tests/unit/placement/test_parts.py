@@ -6,10 +6,8 @@ import json
 import pytest
 
 from nova_sched.hosts.allocation_candidates import FORMS
-from nova_sched.placement import allocations
-from nova_sched.placement import candidates
-from nova_sched.placement import microversions
-from nova_sched.placement import retry_budget
+from nova_sched.placement import adapter
+from nova_sched.placement import documents
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
 from tests.builders import values
@@ -21,7 +19,7 @@ def an_error(**error):
 
 
 def test_what_a_consumer_holds_is_changed_by_nobody():
-    assert values.is_fixed(allocations.ConsumerAllocations({}))
+    assert values.is_fixed(documents.ConsumerAllocations({}))
 
 
 class TestResponse:
@@ -67,7 +65,7 @@ class TestCandidates:
                 'provider_summaries': {'a': {}, 'parent': {}}}
 
     def test_of_two_queries_are_in_their_order(self):
-        first, second = map(candidates.Candidates.of, (
+        first, second = map(documents.Candidates.of, (
             self.DOCUMENT, {'allocation_requests': [a_candidate('a', X=2)],
                             'provider_summaries': {'c': {}}}))
         before = copy.deepcopy(first)
@@ -85,13 +83,13 @@ class TestCandidates:
 
     def test_that_are_odd_are_none(self):
         with pytest.raises(ValueError, match='lists no allocation cand'):
-            candidates.Candidates.of({
+            documents.Candidates.of({
                 **self.DOCUMENT, 'allocation_requests': [
                     a_candidate('a'), {'allocations': {'b': {}}}]})
 
 
 class TestConsumerAllocations:
-    HELD = allocations.ConsumerAllocations({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
+    HELD = documents.ConsumerAllocations({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
 
     @pytest.mark.parametrize(('wanted', 'adding', 'joined'), [
         ({'b': {'VCPU': 1}}, True,
@@ -110,16 +108,16 @@ class TestConsumerAllocations:
         document = {'allocations': {'a': {'resources': {'VCPU': 1}}},
                     'consumer_generation': 3, 'project_id': 'p',
                     'user_id': 'u'}
-        assert allocations.ConsumerAllocations.of(document) == (
-            allocations.ConsumerAllocations({'a': {'VCPU': 1}}, 3, 'p', 'u'))
-        assert allocations.ConsumerAllocations.of({'allocations': {}}) == (
-            allocations.ConsumerAllocations({}))
+        assert documents.ConsumerAllocations.of(document) == (
+            documents.ConsumerAllocations({'a': {'VCPU': 1}}, 3, 'p', 'u'))
+        assert documents.ConsumerAllocations.of({'allocations': {}}) == (
+            documents.ConsumerAllocations({}))
         with pytest.raises(ValueError, match='it lists no allocations'):
-            allocations.ConsumerAllocations.of({})
+            documents.ConsumerAllocations.of({})
 
     def test_goes_back_as_it_is_written(self):
         full = {'a': {'resources': {'VCPU': 1}}}
-        assert allocations.body(allocations.amounts(full)) == full
+        assert documents.body(documents.amounts(full)) == full
 
 
 class TestMicroversions:
@@ -127,28 +125,28 @@ class TestMicroversions:
         ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
         ('1.36', '1.36'), ('1.38', '1.36'), ('1.99', FORMS[-1])])
     def test_are_the_best_of_those_that_both_know(self, most, best):
-        assert microversions.MicroversionRange('1.0', most).newest() == best
+        assert documents.MicroversionRange('1.0', most).newest() == best
 
     def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
-        supported = microversions.MicroversionRange('1.0', '1.99')
+        supported = documents.MicroversionRange('1.0', '1.99')
         assert supported.for_query('1.17') == '1.36'
         assert supported.for_query('1.36') == '1.36'
         assert supported.for_query(FORMS[-1]) == FORMS[-1]
-        with pytest.raises(microversions.PlacementTooOld,
+        with pytest.raises(documents.PlacementTooOld,
                            match=r'takes 1\.29: upgrade'):
-            microversions.MicroversionRange('1.0', '1.25').for_query('1.29')
+            documents.MicroversionRange('1.0', '1.25').for_query('1.29')
 
     @pytest.mark.parametrize(('least', 'most', 'newest'), [
         ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),
         ('1.25', '1.25', '1.25'), ('1.26', '1.28', None)])
     def test_of_a_server_have_bounds(self, least, most, newest):
-        supported = microversions.MicroversionRange(least, most)
+        supported = documents.MicroversionRange(least, most)
         assert supported.newest() == newest
 
     def test_are_compared_as_numbers(self):
-        assert microversions.at_least('1.28', '1.28')
-        assert microversions.at_least('1.29', '1.28')
-        assert not microversions.at_least('1.27', '1.28')
+        assert documents.at_least('1.28', '1.28')
+        assert documents.at_least('1.29', '1.28')
+        assert not documents.at_least('1.27', '1.28')
 
 
 class Server:
@@ -179,12 +177,13 @@ class TestRetryBudget:
 
     @pytest.fixture
     def budget(self, server):
-        return retry_budget.RetryBudget(server, 'req-1', lambda: server.now)
+        return adapter.RetryBudget(
+            server, 'req-1', clock=lambda: server.now)
 
     @pytest.fixture
     def release_budget(self, server):
-        return retry_budget.ReleaseRetryBudget(
-            server, 'req-1', lambda: server.now)
+        return adapter.RetryBudget(
+            server, 'req-1', True, lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
     def test_ends_with_three_failures_in_a_row(
@@ -197,7 +196,7 @@ class TestRetryBudget:
             except OSError as error:
                 assert error is failure
         assert budget.exhausted
-        with pytest.raises(retry_budget.RetriesExhausted) as caught:
+        with pytest.raises(adapter.RetriesExhausted) as caught:
             budget.request('PUT', '/')
         assert [str(caught.value)] == caplog.messages == [
             'Placement has failed 3 times in a row and is not asked again '
@@ -212,6 +211,7 @@ class TestRetryBudget:
         server.answers = [500, 500, 499, 500]
         for each in ('PUT', 'PUT', method, 'PUT'):
             budget.request(each, '/')
+        assert server.asked[-1] == ('PUT', 10 if exhausted else None)
         assert budget.exhausted is exhausted
 
     @pytest.mark.parametrize(('took', 'requests'), [
@@ -237,14 +237,14 @@ class TestRetryBudget:
             release_budget.request('DELETE', '/')
         assert release_budget.exhausted
         release_budget.renew()
-        with pytest.raises(retry_budget.RetriesExhausted,
+        with pytest.raises(adapter.RetriesExhausted,
                            match='left alone for a moment'):
             release_budget.request('DELETE', '/')
-        server.now += retry_budget.PAUSE
+        server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         release_budget.request('DELETE', '/')
         assert release_budget.exhausted    # one more, and it fails as well
-        server.now += retry_budget.PAUSE
+        server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         for _ in range(2):
             release_budget.request('DELETE', '/')

@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement import releases
-from nova_sched.placement.retry_budget import RetriesExhausted
+from nova_sched.placement.adapter import RetriesExhausted
 from tests.builders.services import no_thread
 
 

@@ -7,8 +7,8 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
+from nova_sched.placement import adapter
 from nova_sched.placement import releases
-from nova_sched.placement import retry_budget
 from nova_sched.scheduler import claims
 from nova_sched.scheduler.offer import Offer
 from tests.builders import http_placement
@@ -29,7 +29,7 @@ UUIDS = [f'instance-{number}' for number in range(26)]
 def quick(monkeypatch):
     """Pauses as short as a test wants them."""
     OTHERS.update(threading.enumerate())
-    monkeypatch.setattr(retry_budget, 'PAUSE', 0.01)
+    monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0.01)
     monkeypatch.setattr(releases, 'AT_ONCE', 0.5)
     monkeypatch.setattr(releases, 'AT_ONCE_PAUSE', 0.02)
     monkeypatch.setattr(releases, 'LATER_PAUSE', 0.02)
@@ -184,7 +184,7 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
         assert not made.claim(UUIDS[0], WANTED, SPEC)
     assert holding
 
-    for _ in range(retry_budget.MAX_FAILURES):
+    for _ in range(adapter.MAX_FAILURES):
         with pytest.raises(exception.PlacementError):
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',

@@ -184,12 +184,12 @@ class TestPlaces:
 
 def test_what_the_databases_cost_is_bounded(cloud, monkeypatch):
     """Each has its time, and so much the cells after the API database."""
-    seconds, call = [], databases.deadline.Call
+    seconds, call = [], databases.remote.Call
 
     def ask(limit, *args, **kwargs):
         seconds.append(limit)
         return call(limit, *args, **kwargs)
-    monkeypatch.setattr(databases.deadline, 'Call', ask)
+    monkeypatch.setattr(databases.remote, 'Call', ask)
     databases.Databases(cloud.conf(
         nova_sched__cell_timeout=7,
         api_database__connection=cloud.url)).rows()

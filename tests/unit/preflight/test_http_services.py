@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import conf as config
-from nova_sched import deadline
+from nova_sched import remote
 from nova_sched.preflight import database_contents
 from nova_sched.preflight import http_services
 from nova_sched.preflight.rows import ERROR
@@ -216,9 +216,9 @@ def test_a_placement_that_is_silent_for_all_of_its_time_is_given_up(
             self._seconds = seconds
 
         def result(self):
-            raise deadline.DeadlineExceeded(
+            raise remote.DeadlineExceeded(
                 f'no answer within {self._seconds:g}')
-    monkeypatch.setattr(http_services.deadline, 'Call', Silent)
+    monkeypatch.setattr(http_services.remote, 'Call', Silent)
     for timeout, told in ((5, 20), (0, 120)):
         found = asked(tmp_path, placement, timeout=timeout)
         assert outcomes(found) == {'Placement': ERROR}

@@ -10,8 +10,8 @@ import pytest
 
 from nova_sched import context
 from nova_sched import rpc
+from nova_sched.rpc import call_scope
 from nova_sched.rpc import server as rpc_server
-from nova_sched.rpc import undo
 from tests.builders import messages
 from tests.builders import rules
 
@@ -38,7 +38,7 @@ class Endpoint:
         raise SystemExit('a plug-in wants to')
 
     def lose(self, ctxt):
-        undo.if_reply_is_lost(lambda: UNDONE.append(True))
+        call_scope.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
 
 

@@ -12,8 +12,8 @@ from oslo_messaging._drivers import common
 from oslo_messaging._drivers import impl_rabbit
 import pytest
 
-from nova_sched import contact
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import turns
 from nova_sched.rpc import driver
@@ -291,7 +291,7 @@ class TestNotes:
     @pytest.fixture
     def connection(self):
         made = Rabbit()
-        made.contact, made._new_tags = contact.Contact(), set()
+        made.contact, made._new_tags = remote.Contact(), set()
         made.note_alive()
         return made
 
@@ -349,7 +349,7 @@ class TestUnreachableBrokers:
             made = driver.Connection.__new__(driver.Connection)
             made.connection = kombu.Connection(';'.join(
                 f'amqp://me:secret@{host}:5672//' for host in hosts))
-            made.contact, made._unreachable = contact.Contact(), set()
+            made.contact, made._unreachable = remote.Contact(), set()
             made._connection_lock = threading.RLock()
             made._consumers, made.channel = {}, None
             made.kombu_reconnect_delay = 1.0

@@ -8,8 +8,8 @@ import types
 import oslo_messaging as messaging
 import pytest
 
+from nova_sched.rpc import call_scope
 from nova_sched.rpc import replies
-from nova_sched.rpc import undo
 from tests.builders.services import no_thread
 from tests.builders.services import wait_for
 
@@ -62,7 +62,8 @@ def retrier(driver, monkeypatch):
 
 @pytest.fixture
 def undone():
-    return []
+    with call_scope.entered():
+        yield []
 
 
 def a_reply(queue, number=0, size=10):
@@ -73,8 +74,8 @@ def a_reply(queue, number=0, size=10):
 
 def send(retrier, reply, undone):
     """Send it for a call that has done something."""
-    undo.begin()
-    undo.if_reply_is_lost(lambda: undone.append(reply.body['number']))
+    call_scope.take_undo()
+    call_scope.if_reply_is_lost(lambda: undone.append(reply.body['number']))
     retrier.send(reply)
 
 
@@ -83,7 +84,7 @@ def test_one_that_arrives_is_kept_by_nobody(retrier, driver, undone):
 
     assert len(driver.sent) == 1
     assert retrier._thread is None
-    assert len(undo.take()) == 1
+    assert len(call_scope.take_undo()) == 1
 
 
 def test_they_arrive_in_their_order_when_the_queue_is_there(
@@ -91,7 +92,7 @@ def test_they_arrive_in_their_order_when_the_queue_is_there(
     driver.gone.add('late')
     for number in range(5):
         send(retrier, a_reply('late', number), undone)
-    assert undo.take() == []
+    assert call_scope.take_undo() == []
 
     driver.gone.clear()
     wait_for(lambda: len(driver.sent) == 5)
@@ -315,7 +316,7 @@ def test_one_that_no_thread_can_send_later_is_lost_at_once(
     driver.gone.add('away')
     with no_thread(), pytest.raises(RuntimeError, match='new thread'):
         send(retrier, a_reply('away', 1), undone)
-    undo.reply_is_lost()
+    call_scope.reply_is_lost()
     assert undone == [1]
 
     send(retrier, a_reply('away', 2), undone)

@@ -12,7 +12,7 @@ from nova_sched.hosts import snapshot
 from nova_sched.objects import Destination
 from nova_sched.objects import RequestGroup
 from nova_sched.objects import selection
-from nova_sched.rpc import undo
+from nova_sched.rpc import call_scope
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import http_server
@@ -195,11 +195,11 @@ def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
 
 def test_claims_are_given_back_when_the_answer_is_lost(
         manager, server, caplog):
-    undo.begin()
-    ask(manager(), count=2)
-    [claimed] = sent(server, 'POST')
+    with call_scope.entered():
+        ask(manager(), count=2)
+        [claimed] = sent(server, 'POST')
 
-    undo.reply_is_lost()
+        call_scope.reply_is_lost()
 
     [_, given_back] = sent(server, 'POST')
     assert given_back.body.keys() == claimed.body.keys()

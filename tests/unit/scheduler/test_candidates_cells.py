@@ -4,8 +4,8 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.context import RequestContext
-from nova_sched.db import guard
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
 from tests.builders import http_placement
@@ -64,7 +64,7 @@ def test_a_host_of_a_cell_enabled_meanwhile_is_found(cloud, endpoint):
 def test_a_lost_cell_is_named_when_a_host_is_not_found(
         cloud, endpoint, monkeypatch):
     """On record; to the caller where all is told."""
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 1000)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
     made = endpoint(cloud, cloud.one, cloud.two)
     cloud.two.execute('ALTER TABLE compute_nodes RENAME TO moved')
 

@@ -10,7 +10,7 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.rpc import afterwards
+from nova_sched.rpc import call_scope
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filters
 from tests.builders import clouds
@@ -107,15 +107,11 @@ class TestPlaced:
     def test_request_is_told_of_when_its_answer_is_sent(self, door, name):
         """Its caller does not wait for that."""
         made = door(name).door
-        afterwards.begin()
-        try:
+        with call_scope.entered():
             answer = made.select_destinations(
                 CONTEXT, instance_uuids=UUIDS,
                 spec_obj=requests.a_request().obj_to_primitive())
             before = [*made.recorder.decisions]
-            afterwards.run()
-        finally:
-            del afterwards._call.functions
         [record] = made.recorder.decisions
         assert (len(answer), before, record.outcome) == (2, [], 'placed')
 

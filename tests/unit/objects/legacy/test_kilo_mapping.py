@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import objects
 from nova_sched import testing
-from nova_sched.objects import copies
+from nova_sched.objects import base
 from nova_sched.objects.legacy.kilo_mapping import with_mapping
 from nova_sched.objects.legacy.kilo_mapping import without_mapping
 from tests.builders import requests
@@ -323,8 +323,8 @@ class TestWithMapping:
         plain = requests.a_request()
         with_mapping(plain)['mine'] = 1
 
-        assert 'mine' not in with_mapping(copies.clone(plain))
-        assert 'mine' not in copies.clone(with_mapping(plain))
+        assert 'mine' not in with_mapping(base.clone(plain))
+        assert 'mine' not in base.clone(with_mapping(plain))
 
     def test_has_what_is_set_on_either(self):
         plain = requests.a_request()

@@ -7,21 +7,21 @@ import weakref
 
 import pytest
 
-from nova_sched import deadline
+from nova_sched import remote
 from tests.builders.services import no_thread
 from tests.builders.services import wait_for
 
 
 def test_a_deadline_tells_the_seconds_that_are_left():
     now = [100]
-    made = deadline.Deadline(5, clock=lambda: now[0])
+    made = remote.Deadline(5, clock=lambda: now[0])
     assert made.left() == 5
     now[0] = 107
     assert made.left() == -2
 
 
 def test_a_function_that_ends_in_time_has_its_result():
-    assert deadline.run_within(10, lambda number: number + 1, 1) == 2
+    assert remote.Call(10, lambda number: number + 1, 1).result() == 2
 
 
 @pytest.mark.parametrize('error', [ZeroDivisionError, TimeoutError,
@@ -30,30 +30,30 @@ def test_what_a_function_raises_is_raised_to_who_waits(error):
     def fail():
         raise error
     with pytest.raises(error):
-        deadline.run_within(10, fail)
+        remote.Call(10, fail).result()
 
 
 def test_a_function_that_hangs_is_given_up():
-    with pytest.raises(deadline.DeadlineExceeded,
+    with pytest.raises(remote.DeadlineExceeded,
                        match=r'^no answer within 0\.1 seconds$'):
-        deadline.run_within(0.1, threading.Event().wait)
+        remote.Call(0.1, threading.Event().wait).result()
 
 
 def test_the_time_of_a_call_runs_from_when_it_is_made():
     """Of several, each has its seconds beside the others."""
     go_on = threading.Event()
-    calls = [deadline.Call(0.1, go_on.wait) for _ in range(5)]
+    calls = [remote.Call(0.1, go_on.wait) for _ in range(5)]
     for call in calls:
-        call._deadline = deadline.Deadline(-1)
-        with pytest.raises(deadline.DeadlineExceeded):
+        call._deadline = remote.Deadline(-1)
+        with pytest.raises(remote.DeadlineExceeded):
             call.result()
     go_on.set()
 
 
 def test_a_call_that_has_ended_has_its_result_even_late():
-    call = deadline.Call(10, lambda: 'result')
+    call = remote.Call(10, lambda: 'result')
     assert call.result() == 'result'
-    call._deadline = deadline.Deadline(-1)
+    call._deadline = remote.Deadline(-1)
     assert call.result() == 'result'
 
 
@@ -63,12 +63,12 @@ def test_a_call_runs_in_a_daemon_thread_of_its_name():
         thread = threading.current_thread()
         return thread.name, thread.daemon
 
-    assert deadline.run_within(10, seen, name='apart') == ('apart', True)
+    assert remote.Call(10, seen, name='apart').result() == ('apart', True)
 
 
 def test_a_thread_runs_one_call_after_another():
     """A question is asked sooner where no thread is started for it."""
-    threads, seen = deadline._Threads(2), []
+    threads, seen = remote._Threads(2), []
     for number in range(3):
         threads.run(lambda: seen.append(threading.get_ident()), 'call')
         wait_for(lambda: threads._waiting == 1)
@@ -81,7 +81,7 @@ def test_a_thread_that_waits_holds_nothing_of_its_calls():
 
     def ask():
         made = Result()
-        assert deadline.run_within(10, lambda: made) is made
+        assert remote.Call(10, lambda: made).result() is made
         return weakref.ref(made)
 
     found = [ask(), ask()]
@@ -89,7 +89,7 @@ def test_a_thread_that_waits_holds_nothing_of_its_calls():
 
 
 def test_calls_do_not_wait_for_each_other():
-    threads = deadline._Threads(2)
+    threads = remote._Threads(2)
     together = threading.Barrier(5, timeout=10)
     for _ in range(2):
         for _ in range(4):
@@ -98,7 +98,7 @@ def test_calls_do_not_wait_for_each_other():
 
 
 def test_so_many_threads_wait_at_most():
-    threads, go_on = deadline._Threads(2), threading.Event()
+    threads, go_on = remote._Threads(2), threading.Event()
     began = [threading.Event() for _ in range(5)]
 
     def call(event):
@@ -117,7 +117,7 @@ def test_so_many_threads_wait_at_most():
 
 def test_a_call_without_a_thread_keeps_none_from_later_ones():
     """Neither is it worked on later, when nobody waits for it any more."""
-    threads, seen = deadline._Threads(2), []
+    threads, seen = remote._Threads(2), []
     for _ in range(3):
         with no_thread(), pytest.raises(RuntimeError, match='new thread'):
             threads.run(lambda: seen.append('late'), 'call')
@@ -132,13 +132,13 @@ def test_a_call_without_a_thread_keeps_none_from_later_ones():
 
 def test_a_child_of_the_process_has_threads_of_its_own():
     """Those that wait here are not there."""
-    deadline.run_within(10, bool)
-    wait_for(lambda: deadline._threads._waiting)
+    remote.Call(10, bool).result()
+    wait_for(lambda: remote._threads._waiting)
     child = os.fork()
     if not child:
         status = 1
         try:
-            status = deadline.run_within(10, lambda: 0)
+            status = remote.Call(10, lambda: 0).result()
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
@@ -151,15 +151,15 @@ class TestWhatIsGivenUp:
     def wait(seconds=None, ended=None):
         """Wait, in a block that is ended; returns the Event that ends it."""
         ended = ended or threading.Event()
-        with deadline.ended_by(ended.set, seconds):
+        with remote.ended_by(ended.set, seconds):
             ended.wait(20)
         return ended
 
     def test_ends_with_its_call(self):
         ended = threading.Event()
-        call = deadline.Call(0.1, self.wait, None, ended)
+        call = remote.Call(0.1, self.wait, None, ended)
 
-        with pytest.raises(deadline.DeadlineExceeded):
+        with pytest.raises(remote.DeadlineExceeded):
             call.result()
 
         assert call._future.result(20) is ended
@@ -173,8 +173,8 @@ class TestWhatIsGivenUp:
             go_on.wait(20)
             return self.wait(None, ended)
 
-        call = deadline.Call(0.1, late)
-        with pytest.raises(deadline.DeadlineExceeded):
+        call = remote.Call(0.1, late)
+        with pytest.raises(remote.DeadlineExceeded):
             call.result()
         go_on.set()
 
@@ -189,15 +189,15 @@ class TestWhatIsGivenUp:
         ended, over = threading.Event(), threading.Event()
 
         def within():
-            with deadline.ended_by(ended.set, seconds):
+            with remote.ended_by(ended.set, seconds):
                 pass
             over.wait(20)
 
         over.set()
         within()
         over.clear()
-        with pytest.raises(deadline.DeadlineExceeded):
-            deadline.run_within(1, within)
+        with pytest.raises(remote.DeadlineExceeded):
+            remote.Call(1, within).result()
         over.set()
 
         assert not ended.is_set()
@@ -206,11 +206,11 @@ class TestWhatIsGivenUp:
         ended = [threading.Event(), threading.Event()]
 
         def within():
-            with deadline.ended_by(ended[0].set, None):
+            with remote.ended_by(ended[0].set, None):
                 self.wait(None, ended[1])
 
-        with pytest.raises(deadline.DeadlineExceeded):
-            deadline.run_within(0.1, within)
+        with pytest.raises(remote.DeadlineExceeded):
+            remote.Call(0.1, within).result()
 
         assert all(event.wait(20) for event in ended)
 
@@ -222,34 +222,34 @@ class TestAside:
         both = threading.Barrier(2, timeout=10)
 
         def ask():
-            with deadline.aside(both.wait) as beside:
+            with remote.aside(both.wait) as beside:
                 return {both.wait(), beside.result()}
 
         assert ask() == {0, 1}
-        assert deadline.run_within(10, ask) == {0, 1}
+        assert remote.Call(10, ask).result() == {0, 1}
 
     def test_raises_where_it_is_asked_for(self):
         def fail():
             raise KeyError('x')
 
-        with deadline.aside(fail) as beside, pytest.raises(KeyError):
+        with remote.aside(fail) as beside, pytest.raises(KeyError):
             beside.result()
 
     def test_has_no_more_time_than_the_call_that_it_is_in(self):
         ended = threading.Event()
 
         def ask():
-            with deadline.aside(TestWhatIsGivenUp.wait, None, ended) as beside:
+            with remote.aside(TestWhatIsGivenUp.wait, None, ended) as beside:
                 beside.result()
 
-        with pytest.raises(deadline.DeadlineExceeded):
-            deadline.run_within(0.1, ask)
+        with pytest.raises(remote.DeadlineExceeded):
+            remote.Call(0.1, ask).result()
 
         assert ended.wait(20)
 
     def test_is_given_up_where_the_block_fails(self):
         ended = threading.Event()
-        with pytest.raises(KeyError), deadline.aside(
+        with pytest.raises(KeyError), remote.aside(
                 TestWhatIsGivenUp.wait, None, ended):
             raise KeyError('x')
 

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.db import engine
-from nova_sched.db import guard
+from nova_sched import remote
 from tests.builders.services import no_thread
 from tests.builders.waiting import until
 
@@ -50,10 +49,10 @@ def server():
 def guarded(server, monkeypatch):
     """Function: a Guard of the server that waits for so many seconds."""
     made = []
-    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
 
     def guarded(timeout=LONG):
-        made.append(guard.Guard('cell x', 'rows', server.probe, timeout))
+        made.append(remote.Guard('cell x', 'rows', server.probe, timeout))
         return made[-1]
 
     yield guarded
@@ -64,8 +63,13 @@ def guarded(server, monkeypatch):
                        if thread.name == 'probe cell x'])
 
 
-def test_passes_questions_and_answers_on(server, guarded):
-    ask = guard.asking(guarded(), server.ask)
+def asking(guard, function):
+    """Function that queries a database and waits for the result."""
+    return lambda *args: guard.ask(functools.partial(function, *args))()
+
+
+def test_passes_queries_and_answers_on(server, guarded):
+    ask = asking(guarded(), server.ask)
 
     assert [ask('one'), ask('two')] == ['one', 'two']
 
@@ -77,16 +81,16 @@ def test_passes_other_errors_on_and_asks_again(server, guarded):
 
     found = guarded()
     with pytest.raises(ZeroDivisionError):
-        guard.asking(found, ask)()
+        asking(found, ask)()
 
-    assert guard.asking(found, server.ask)() == 'rows'
+    assert asking(found, server.ask)() == 'rows'
 
 
 def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
     caplog.set_level(logging.WARNING)
     server.answers.clear()
     found = guarded(timeout=0.2)
-    ask, begin = guard.asking(found, server.ask), time.monotonic()
+    ask, begin = asking(found, server.ask), time.monotonic()
 
     # One after the other would take far longer than LONG.
     for _ in range(200):
@@ -104,7 +108,7 @@ def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
 
 def test_those_who_ask_together_wait_together(server, guarded):
     server.answers.clear()
-    ask = guard.asking(guarded(timeout=0.3), server.ask)
+    ask = asking(guarded(timeout=0.3), server.ask)
     begin, failed = time.monotonic(), []
 
     def wait():
@@ -133,7 +137,7 @@ def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
             raise exception.DatabaseUnavailable('Lost connection')
         return server.ask()
 
-    assert guard.asking(found, ask)() == 'rows'
+    assert asking(found, ask)() == 'rows'
     assert len(tries) == 2
     assert found.down is None
     assert caplog.messages == []
@@ -143,7 +147,7 @@ def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
                                                        caplog):
     caplog.set_level(logging.INFO)
     server.refuses = True
-    ask = guard.asking(found := guarded(), server.ask)
+    ask = asking(found := guarded(), server.ask)
     for number in range(1, 4):
         with pytest.raises(exception.DatabaseUnavailable,
                            match='Access denied'):
@@ -166,7 +170,7 @@ def test_one_that_refuses_slowly_is_waited_for_once(
         server, guarded, monkeypatch, caplog):
     """As a host that is switched off does, which answers no packet."""
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(guard, 'SLOW_REFUSAL', 0.1)
+    monkeypatch.setattr(remote, 'SLOW_REFUSAL', 0.1)
     server.refuses = True
     found = guarded()
 
@@ -177,7 +181,7 @@ def test_one_that_refuses_slowly_is_waited_for_once(
     for _ in range(3):
         with pytest.raises(exception.DatabaseUnavailable,
                            match='Access denied'):
-            guard.asking(found, ask)()
+            asking(found, ask)()
 
     assert server.asked == 2
     assert caplog.messages == [
@@ -185,7 +189,7 @@ def test_one_that_refuses_slowly_is_waited_for_once(
         'until it answers: Access denied']
     server.refuses = False
     until(lambda: not found.hangs)
-    assert guard.asking(found, ask)() == 'rows'
+    assert asking(found, ask)() == 'rows'
 
 
 def test_a_probe_that_hangs_is_given_up_too(server, guarded):
@@ -200,7 +204,7 @@ def test_a_probe_that_hangs_is_given_up_too(server, guarded):
     found._probe = probe
     server.answers.clear()
     with pytest.raises(exception.DatabaseUnavailable):
-        guard.asking(found, server.ask)()
+        asking(found, server.ask)()
 
     until(lambda: not found.hangs)
     assert len(probes) >= 2
@@ -219,7 +223,7 @@ def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
     begin = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable,
                        match=r'no answer within 0\.3 seconds'):
-        guard.asking(found, ask)()
+        asking(found, ask)()
 
     assert time.monotonic() - begin < LONG
     assert found.hangs
@@ -229,7 +233,7 @@ def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
         server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.answers.clear()
-    ask = guard.asking(found := guarded(timeout=0.1), server.ask)
+    ask = asking(found := guarded(timeout=0.1), server.ask)
     with pytest.raises(exception.DatabaseUnavailable):
         ask()
     until(lambda: server.probed)
@@ -252,11 +256,11 @@ def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
     caplog.set_level(logging.INFO)
     server.answers.clear()
     found = guarded(timeout=0.1)
-    ask = guard.asking(found, server.ask)
+    ask = asking(found, server.ask)
     for _ in range(2):
-        call = found.ask(server.ask)
+        result = found.ask(server.ask)
         with no_thread(), pytest.raises(exception.DatabaseUnavailable):
-            found.answer(call)
+            result()
     assert (found.hangs, found.contact.failures) == (False, 2)
     assert [line for line in caplog.messages if 'cell x' in line] == [
         'Failed to get rows for cell x; each request asks again, and the next '
@@ -277,7 +281,7 @@ def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
         monkeypatch.setattr(found, '_probe', functools.partial(fail, errors))
         server.answers.clear()
         with pytest.raises(exception.DatabaseUnavailable):
-            guard.asking(found, server.ask)()
+            asking(found, server.ask)()
         until(lambda left=errors: not left)
         until(lambda: not found.hangs)
 
@@ -294,7 +298,7 @@ def test_no_thread_is_left_when_it_is_closed(server, guarded):
     server.answers.clear()
     found = guarded(timeout=0.1)
     with pytest.raises(exception.DatabaseUnavailable):
-        guard.asking(found, server.ask)()
+        asking(found, server.ask)()
 
     found.close()
     server.answers.set()
@@ -310,7 +314,7 @@ def test_several_databases_are_asked_at_the_same_time(guarded):
         hung.answers.clear()
     begin = time.monotonic()
 
-    found = guard.answers([
+    found = remote.ask_all([
         (number, guarded(timeout=0.3), functools.partial(server.ask, number))
         for number, server in enumerate(servers)])
 
@@ -324,26 +328,26 @@ class TestAStatementThatFails:
     @pytest.fixture
     def refused(self):
         def refused():
-            raise engine.StatementFailed('no such table')
+            raise exception.StatementFailed('no such table')
         return refused
 
     def test_takes_nothing_else_along(self, server, guarded, refused):
         found = guarded()
         with pytest.raises(exception.DatabaseUnavailable, match='no such'):
-            guard.asking(found, refused)()
+            asking(found, refused)()
 
         assert found.down is None
-        assert guard.asking(found, server.ask)() == 'rows'
+        assert asking(found, server.ask)() == 'rows'
 
     def test_is_told_once_until_it_works(
             self, server, guarded, refused, caplog):
         found = guarded()
         for _ in range(3):
-            assert guard.answers([('x', found, refused)]) == {}
+            assert remote.ask_all([('x', found, refused)]) == {}
         assert caplog.text.count('Failed to get rows for cell x') == 1
 
         found._failing.clear()
-        guard.answers([('x', found, refused)])
+        remote.ask_all([('x', found, refused)])
 
         assert caplog.text.count('Failed to get rows for cell x') == 2
 
@@ -352,7 +356,7 @@ def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
     """Told once, with its traceback."""
     found = guarded()
     for _ in range(3):
-        assert guard.answers([
+        assert remote.ask_all([
             ('x', found, lambda: 1 / 0), ('y', found, server.ask)]) == {
             'y': 'rows'}
 
@@ -370,8 +374,8 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
     found._up_since -= 1000
 
     assert intervals[1] == 2 * intervals[0]
-    assert intervals[-1] == guard.MAX_PROBE_INTERVAL
-    assert found._next_interval() == guard.PROBE_INTERVAL
+    assert intervals[-1] == remote.MAX_PROBE_INTERVAL
+    assert found._next_interval() == remote.PROBE_INTERVAL
 
 
 class TestGivingUp:
@@ -391,7 +395,7 @@ class TestGivingUp:
         assert threading.active_count() == threads
 
     def test_makes_the_next_probe_come_after_a_second(self, server):
-        found = guard.Guard('x', 'rows', server.probe, LONG)
+        found = remote.Guard('x', 'rows', server.probe, LONG)
         assert found._next_interval() == 1
         found._up_since, found._interval = time.monotonic(), 5
         assert found._next_interval() == 10
@@ -409,15 +413,15 @@ class TestGivingUp:
         assert before <= found._up_since <= time.monotonic()
         assert server.probed == 1
 
-    def test_what_is_told_names_the_question(self, guarded, caplog):
+    def test_each_line_names_the_query(self, guarded, caplog):
         """However it is wrapped; what has no name is shown."""
-        class Question:
+        class Query:
             def __repr__(self):
-                return 'a question'
-        for question, name in (
+                return 'a query'
+        for query, name in (
                 (functools.partial(functools.partial(Server.ask)),
-                 'Server.ask'), (Question(), 'a question')):
-            assert guard._name(question) == name
+                 'Server.ask'), (Query(), 'a query')):
+            assert remote._name(query) == name
         found = guarded()
         for _ in range(2):
             found.log_failure(Server.ask, ZeroDivisionError('x'))
@@ -433,10 +437,9 @@ class TestGivingUp:
         assert expected.getMessage().endswith(': it is away')
 
 
-def test_what_comes_of_questions_is_noted(server, guarded):
-    """For whoever asks how the service is."""
+def test_the_outcome_of_each_query_is_noted(server, guarded):
     found = guarded()
-    ask = guard.asking(found, server.ask)
+    ask = asking(found, server.ask)
     assert (found.contact.heard, found.contact.failures) == (None, 0)
 
     ask()
@@ -456,7 +459,7 @@ def test_a_probe_that_is_answered_is_noted(server, guarded):
     server.answers.clear()
     found = guarded(timeout=0.2)
     with pytest.raises(exception.DatabaseUnavailable):
-        guard.asking(found, server.ask)()
+        asking(found, server.ask)()
     assert found.contact.error == 'no answer within 0.2 seconds'
 
     server.answers.set()
