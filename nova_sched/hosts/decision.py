@@ -10,13 +10,14 @@ What grows with the cloud or the request is kept in arrays.
 
 import array
 import collections.abc
+import contextlib
 import dataclasses
+import json
 import time
 
 import numpy as np
 
 from nova_sched.hosts import budget
-from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 #: How a request may end.
@@ -297,6 +298,36 @@ class Funnel:
             yield rule, np.concatenate(parts)
 
 
+class Packed(collections.abc.Mapping):
+    """The arguments of a call in one piece, unpacked whenever they are read.
+
+    As plain objects they would take many times the memory, and make each of
+    the garbage collector's rounds longer.
+    """
+
+    __slots__ = ('_bytes',)
+
+    def __init__(self, arguments):
+        self._bytes = json.dumps(arguments).encode()
+
+    def __getitem__(self, name):
+        return json.loads(self._bytes)[name]
+
+    def __iter__(self):
+        return iter(json.loads(self._bytes))
+
+    def __len__(self):
+        return len(json.loads(self._bytes))
+
+    def __bytes__(self):
+        return self._bytes
+
+    @property
+    def nbytes(self):
+        """How many bytes they take."""
+        return len(self._bytes)
+
+
 @dataclasses.dataclass
 class Decision:
     """The record of one request.
@@ -367,11 +398,6 @@ class Decision:
                   if isinstance(offered, dict) else 0)
         return (_SMALL + _PER_WEIGHED * len(self.weighing.kept) + 2 * request
                 + _PER_HOST * self.state.hosts + _PER_OFFER * listed)
-
-    def begin_view(self, instances):
-        """Begin to decide instances, by index, on a view of the hosts."""
-        self.funnel.begin_view(instances)
-        self.siblings.clear()
 
     def picked(self, pick, weighers=(), weights=None):
         """Record an instance's host.
@@ -453,8 +479,8 @@ class Decision:
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
         try:
-            if not isinstance(self.request, packed.Packed):
-                self.request = packed.Packed(self.request)
+            if not isinstance(self.request, Packed):
+                self.request = Packed(self.request)
         except (TypeError, ValueError, RecursionError):
             return None
         return bytes(self.request)
@@ -462,7 +488,7 @@ class Decision:
     def forget_request(self):
         """Keep of the call only whose instances it was about."""
         self.asked = [uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]
-        self.request = packed.Packed({'instance_uuids': self.asked})
+        self.request = Packed({'instance_uuids': self.asked})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def forget_state(self):
@@ -479,12 +505,18 @@ class Decision:
         self.milliseconds[name] = round(
             self.milliseconds.get(name, 0.0) + seconds * 1000, 3)
 
+    @contextlib.contextmanager
     def timed(self, name):
-        """Return a context manager that adds its block's time under ``name``.
+        """Add a block's time under ``name``.
 
-        It raises InvalidInput if the request has spent its budget then.
+        Raises InvalidInput if the request has spent its budget at its end.
         """
-        return _Timed(self, name)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent(name, time.perf_counter() - start)
+        budget.check(name)
 
 
 def _put(items, index, item):
@@ -493,16 +525,3 @@ def _put(items, index, item):
         items[index] = item
     else:
         items.append(item)
-
-
-class _Timed:
-    def __init__(self, record, name):
-        self._record, self._name = record, name
-
-    def __enter__(self):
-        self._start = time.perf_counter()
-
-    def __exit__(self, kind, *exc_info):
-        self._record.spent(self._name, time.perf_counter() - self._start)
-        if kind is None:
-            budget.check(self._name)

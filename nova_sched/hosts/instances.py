@@ -8,6 +8,7 @@ the rest of the request.
 
 import copy
 import dataclasses
+import functools
 import itertools
 
 from nova_sched import objects
@@ -75,8 +76,12 @@ class Instances:
         self._unreported_hosts = None
         self._located, self._asked = {}, set()
         self._by_host, self._made = None, {}
-        self._kept = instance_details.InstanceDetails(details)
+        self._read_details = details
         self._values = {}
+
+    @functools.cached_property
+    def _kept(self):
+        return instance_details.InstanceDetails(self._read_details)
 
     def copy(self):
         """Return the same with placements of its own from now on.

@@ -81,6 +81,25 @@ class HostTable:
         """Return the same hosts, of other cells or later reads: Cells."""
         return self.of(self.columns, cells)
 
+    def with_usage(self, source, rows):
+        """Return a new generation with the usage of some rows of another one.
+
+        source: HostTable.  rows: list of (row of the source, row here, ...).
+        """
+        if not rows:
+            return self
+        was, now = (np.array([item[side] for item in rows])
+                    for side in (0, 1))
+        values = {}
+        for name in host_columns.CONSUMED:
+            theirs, ours = source.columns[name], self.columns[name]
+            if isinstance(ours, np.ndarray):
+                values[name] = ours.copy()
+                values[name][now] = theirs[was]
+            else:
+                values[name] = _relabelled(ours, theirs, was, now)
+        return self.of(self.columns | values)
+
     def replaced(self, changes):
         """Return a new table in which some rows are other records.
 
@@ -224,3 +243,13 @@ def _with_added(column, positions, values):
         made += [*column[start:position], value]
         start = position
     return made + column[start:]
+
+
+def _relabelled(ours, theirs, was, now):
+    """Return labels with those of other rows where these differ."""
+    changes = {}
+    for at, row in zip(was.tolist(), now.tolist(), strict=True):
+        value = theirs.values[theirs.codes.item(at)]
+        if value != ours.values[ours.codes.item(row)]:
+            changes[row] = value
+    return ours.private().replaced(changes) if changes else ours

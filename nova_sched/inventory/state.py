@@ -19,7 +19,6 @@ import time
 from oslo_log import log as logging
 
 from nova_sched.hosts.table import HostTable
-from nova_sched.inventory import usage
 from nova_sched.inventory.decision_lock import LAST_PATIENCE
 from nova_sched.inventory.decision_lock import PATIENCE
 from nova_sched.inventory.decision_lock import DecisionLock
@@ -153,7 +152,7 @@ class SchedulingState:
                 for place in counting
                 if place[0] not in changed and place not in places]
         kept = [item for item in kept if None not in item]
-        self._table = usage.copy_usage(table, before, kept)
+        self._table = table.with_usage(before, kept)
         anew = counting - {place for _, _, place in kept}
         if anew:
             self._table = self._consumed(self._table, anew)
@@ -318,7 +317,7 @@ class SchedulingState:
         row = self._base.row(*placed.place)
         if not self._base.size:
             return False
-        if row is not None and usage.may_hold(self._base, row, placed.demand):
+        if row is not None and _may_hold(self._base, row, placed.demand):
             return False
         self._odd += 1
         if self._monotonic() >= self._next_line:
@@ -380,7 +379,7 @@ class SchedulingState:
         """
         rows = [(self._base.row(*place), table.row(*place), place)
                 for place in places]
-        table = usage.copy_usage(table, self._base, [
+        table = table.with_usage(self._base, [
             item for item in rows if None not in item])
         return self._consumed(table, places, without)
 
@@ -411,3 +410,16 @@ class SchedulingState:
 def _ids(placements):
     """Return what News name a list of InFlight by."""
     return [(placed.key, placed.place, placed.at) for placed in placements]
+
+
+def _may_hold(table, row, demand):
+    """Return whether an instance is no larger than a whole host.
+
+    A host that reports no amount, as bare metal does, may hold any.
+    demand: RequestSpec that has what the instance takes.
+    """
+    return all(
+        not total or wanted <= total for total, wanted in (
+            (table.columns['total_usable_ram_mb'].item(row),
+             demand.memory_mb),
+            (table.columns['vcpus_total'].item(row), demand.vcpus)))

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
-from nova_sched.hosts import packed
+from nova_sched.hosts.decision import Packed
 from nova_sched.observe import decision_document
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
@@ -508,7 +508,7 @@ def _request(record):
 
     null for what is too large: one call must not cost the decisions on others.
     """
-    if not isinstance(record.request, packed.Packed):
+    if not isinstance(record.request, Packed):
         return b'null'
     request = bytes(record.request)
     if len(request) > MOST_REQUEST:

@@ -239,7 +239,8 @@ class SchedulingAttempt:
             self._spec_obj = self._own_spec()
         self.hosts, instances, self._latest = hosts, self._unplaced(), []
         self._room = room
-        self._record.begin_view(instances)
+        self._record.funnel.begin_view(instances)
+        self._record.siblings.clear()
         self._begin()
         self._join(siblings)
         for each in self._picks():

@@ -1,15 +1,12 @@
 """Claiming hosts from what Placement offers, for one request."""
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import json
-import time
 
 from oslo_log import log as logging
 
-from nova_sched.hosts import budget
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
 from nova_sched.placement import documents
@@ -102,7 +99,9 @@ class Claims:
             chosen = self.first_of(ranked.snapshot, row)
             if not self.claiming:
                 return chosen
-            if self._is_hopeless():
+            if (self._offer.is_copied
+                    and len(self._failed) >= MOST_REFUSALS):
+                # Placement has to list its candidates then.
                 break
             if chosen is not None and room.take(chosen.amounts):
                 return chosen
@@ -117,13 +116,6 @@ class Claims:
         # The answer to that claim is unknown as well.
         self._note(instance_uuid, _place(
             ranked.snapshot, next(iter(ranked.rows()))), None)
-
-    def _is_hopeless(self):
-        """Return whether Placement has refused the copy's hosts too often.
-
-        It has to list its candidates then.
-        """
-        return self._offer.is_copied and len(self._failed) >= MOST_REFUSALS
 
     def list_candidates(self):
         """Have Placement list what it offers, if a copy was used until now.
@@ -158,38 +150,27 @@ class Claims:
         """
         if not self.claiming:
             return True
-        with self._timed():
+        with self._record.timed('claims'):
             self.together = bool(self._offer.claims.claim_all({
                 uuid: host.request for uuid, (_, host) in chosen.items()},
                 spec_obj))
-        if self.together:
-            self.writes.update({uuid for _, host in chosen.values()
-                                for uuid in host.amounts})
-            for uuid, (place, _) in chosen.items():
-                self._note(uuid, place, True)
-        budget.check('claim')
+            if self.together:
+                self.writes.update({uuid for _, host in chosen.values()
+                                    for uuid in host.amounts})
+                for uuid, (place, _) in chosen.items():
+                    self._note(uuid, place, True)
         return self.together
 
     def _claim(self, instance_uuid, place, chosen, spec_obj):
-        with self._timed():
+        with self._record.timed('claims'):
             granted = self._offer.claims.claim(instance_uuid, chosen.request,
                                                spec_obj)
-        self._note(instance_uuid, place, granted)
-        if not granted:
-            self._offer.source.doubt(chosen.amounts)
-        else:
-            self.writes.update(self._offer.claims.writes)
-        budget.check('claim')
+            self._note(instance_uuid, place, granted)
+            if granted:
+                self.writes.update(self._offer.claims.writes)
+            else:
+                self._offer.source.doubt(chosen.amounts)
         return granted
-
-    @contextlib.contextmanager
-    def _timed(self):
-        """Record how long Placement takes, whatever it answers."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._record.spent('claims', time.perf_counter() - begin)
 
     def _note(self, instance_uuid, place, granted):
         self._record.claims.append(Claim(instance_uuid, *place, granted))

@@ -247,7 +247,8 @@ class SchedulerManager:
             raise
         record.selections = selections
         record.close(decision.PLACED)
-        _give_back_if_lost(offer)
+        if offer.claims is not None:
+            _give_back_if_lost(offer)
         told.ended(ctxt, spec_obj, record.picks)
         return reply
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from nova_sched.hosts import decision
-from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Decision
@@ -140,7 +139,7 @@ class TestPackedRequest:
     def test_is_not_unpacked_for_what_is_asked_of_each(self, monkeypatch):
         record = Decision(request={'instance_uuids': [UUID]})
         record.pack()
-        monkeypatch.setattr(packed.json, 'loads', None)
+        monkeypatch.setattr(decision.json, 'loads', None)
 
         assert record.size
         record.pack()

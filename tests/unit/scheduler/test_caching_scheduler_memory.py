@@ -8,6 +8,7 @@ import pytest
 from nova_sched import context
 from nova_sched import objects
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import state
 from tests.builders import clouds
 from tests.builders import drivers
@@ -190,7 +191,7 @@ class TestRefresh:
         """While what is in flight is put on the hosts as read."""
         driver = a_driver(two_hosts)
         two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
-        ranked, copied = driver.ranker.ranked, state.usage.copy_usage
+        ranked, copied = driver.ranker.ranked, HostTable.with_usage
         seen, go_on = threading.Event(), threading.Event()
 
         def slowly(*args):
@@ -208,7 +209,7 @@ class TestRefresh:
                 go_on.set()
                 late.join(MOMENT)
             return copied(*args)
-        monkeypatch.setattr(state.usage, 'copy_usage', overtaken)
+        monkeypatch.setattr(HostTable, 'with_usage', overtaken)
 
         refresh(driver)
         late.join(30)

@@ -9,7 +9,6 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
-from nova_sched.hosts import packed
 from nova_sched.objects import bounds
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import manager
@@ -201,7 +200,7 @@ def test_each_filter_weigher_claim_and_instance_is_a_step():
 
     placed(spending, Placement([f'{name}-uuid' for name in 'abc']))
 
-    assert spending.steps.count(('claim', None)) == 2
+    assert spending.steps.count(('claims', None)) == 2
     for step, indices in (
             ('RamFilter', [0, 1, 1]), ('OneAtATimeFilter', [0, 1, 1]),
             ('RAMWeigher', [0, 1, 1]), ('CPUWeigher', [0, 1, 1]),
@@ -212,7 +211,7 @@ def test_each_filter_weigher_claim_and_instance_is_a_step():
 
 @pytest.mark.parametrize('step, released', [
     (('RamFilter', 1), UUIDS[:1]), (('CPUWeigher', 1), UUIDS[:1]),
-    (('claim', None), UUIDS[:1]), (('consumption', 1), UUIDS[:1])])
+    (('claims', None), UUIDS[:1]), (('consumption', 1), UUIDS[:1])])
 def test_what_was_claimed_for_it_is_given_back(step, released):
     placement = Placement([f'{name}-uuid' for name in 'abc'])
 
@@ -232,8 +231,8 @@ def test_bad_text_and_size_are_refused_at_the_door():
 def test_a_plain_request_is_written_as_json_once(monkeypatch):
     """What is checked at the door is what the record keeps."""
     door, made = drivers.door(MemoryScheduler(a_host())), []
-    plain = packed.Packed
-    monkeypatch.setattr(packed, 'Packed', type('Packed', (plain,), {
+    plain = decision.Packed
+    monkeypatch.setattr(decision, 'Packed', type('Packed', (plain,), {
         '__init__': lambda self, call: made.append(1) or plain.__init__(
             self, call)}))
 
