@@ -28,7 +28,7 @@ from nova_sched.objects import bounds
 from nova_sched.options import releases
 from nova_sched.plugins import loading
 from nova_sched.plugins import nova_methods
-from nova_sched.preflight import known_differences
+from nova_sched.preflight import differences
 from nova_sched.rules import nova_classes
 
 LOG = logging.getLogger(__name__)
@@ -168,11 +168,11 @@ class NamesIn(FromCode):
 
 
 class NovaDifferences(FromCode):
-    """The facts of ``preflight.known_differences``, by subject."""
+    """The facts of ``preflight/known_differences.toml``, by subject."""
 
     def lines(self):
         about = collections.defaultdict(list)
-        for fact in known_differences.FACTS:
+        for fact in differences.facts():
             about[fact.about].append(fact)
         for name, facts in about.items():
             yield _options_marked(name)
@@ -191,9 +191,9 @@ def _options_marked(text):
 
 def _span(fact):
     """Return the releases that a fact is about, as words."""
-    first, last = (_release(number) for number in (fact.first, fact.last))
-    if fact.last == releases.LAST:
-        return 'All releases' if fact.first == releases.FIRST else (
+    first, last = _release(fact.span[0]), _release(fact.span[-1])
+    if fact.span[-1] == releases.LAST:
+        return 'All releases' if fact.span[0] == releases.FIRST else (
             f'From {first} on')
     return first if first == last else f'{first} to {last}'
 

@@ -15,7 +15,6 @@ from nova_sched.db import engine
 from nova_sched.observe import guru
 from nova_sched.observe import logs
 from nova_sched.options import loading
-from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
 from nova_sched.shadow import tap
@@ -94,7 +93,7 @@ def _prepare(conf):
 
 def _described(conf):
     """Return what the options come to, in a line without passwords."""
-    told = {row.check: row.found for row in setups.Setup(conf).rows()}
+    told = {row.check: row.found for row in startup.Setup(conf).rows()}
     told['database'] = engine.masked(engine.connection_url(conf))
     if conf.api_database.connection:
         told['API database'] = engine.masked(

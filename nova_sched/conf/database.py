@@ -10,8 +10,8 @@ from sqlalchemy import exc
 from sqlalchemy.engine import url as sa_url
 
 from nova_sched import exception
+from nova_sched.options import files
 from nova_sched.options import libraries
-from nova_sched.options import tls
 
 GROUP = 'api_database'
 HELP = """
@@ -63,7 +63,7 @@ def _checked(option, url):
             'characters of the password percent-encoded') from None
     for name in ('ssl_ca', 'ssl_cert', 'ssl_key'):
         if name in query:
-            tls.check_readable(f'{option}, {name}', str(query[name]))
+            files.check_readable(f'{option}, {name}', str(query[name]))
     return driver_url(url)
 
 

@@ -17,8 +17,8 @@ from oslo_utils import netutils
 
 from nova_sched import exception
 from nova_sched.options import entry_points
+from nova_sched.options import files
 from nova_sched.options import nearest
-from nova_sched.options import tls
 
 GROUP = 'oslo_messaging_rabbit'
 HELP = None
@@ -173,7 +173,7 @@ def check_tls_files(conf):
     rabbit = conf.oslo_messaging_rabbit
     for name in ('ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'):
         if rabbit.ssl and rabbit[name]:
-            tls.check_readable(f'[{GROUP}] {name}', rabbit[name])
+            files.check_readable(f'[{GROUP}] {name}', rabbit[name])
 
 
 def check_values(conf):

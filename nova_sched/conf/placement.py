@@ -4,7 +4,6 @@ from oslo_config import cfg
 
 from nova_sched.conf import keystone
 from nova_sched.options import files
-from nova_sched.options import tls
 
 GROUP = 'placement'
 HELP = """
@@ -58,4 +57,4 @@ def check_tls_files(conf):
         return
     for name in ('cafile', 'certfile', 'keyfile'):
         if conf.placement[name]:
-            tls.check_readable(f'[{GROUP}] {name}', conf.placement[name])
+            files.check_readable(f'[{GROUP}] {name}', conf.placement[name])

@@ -6,7 +6,7 @@ import dataclasses
 from nova_sched import exception
 from nova_sched import service_adapter
 from nova_sched.dry_run.copied_candidates import compare_copy
-from nova_sched.hosts.packed import Packed
+from nova_sched.hosts.decision import Packed
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.placement.mirror import mirror

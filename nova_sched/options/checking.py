@@ -12,15 +12,10 @@ from nova_sched.conf import database
 from nova_sched.conf import healthcheck
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
-from nova_sched.options import log_checks
+from nova_sched.options import log_files
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import spelling
-
-#: Values that exist in Nova but that this release cannot serve.
-NOT_AVAILABLE = {
-    'mc': 'heartbeats in memcached are not available in this release; use db',
-}
 
 #: The least that a library's option must be, where the library does not say.
 LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
@@ -38,19 +33,28 @@ def errors(conf):
     Reads every option. Names of drivers, filters and weighers are not looked
     up here, but where they are loaded.
     """
-    found, invalid = _unreadable(conf)
+    found = _unreadable(conf)
     for part in (messaging.transport_url, messaging.own_notification_url,
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
-                 healthcheck.check_uris,
-                 *log_checks.CHECKS):
-        found += _errors_of(part, conf)
-    if 'servicegroup_driver' not in invalid:
-        found += _unavailable('[DEFAULT] servicegroup_driver',
-                               conf.servicegroup_driver)
+                 healthcheck.check_uris, *log_files.CHECKS,
+                 _check_heartbeats):
+        try:
+            part(conf)
+        except exception.ConfigurationError as error:
+            found.append(error)
+        except sections.VALUE_ERRORS:
+            pass    # reported by option already
     return found
+
+
+def _check_heartbeats(conf):
+    if conf.servicegroup_driver == 'mc':
+        raise exception.ConfigurationError(
+            '[DEFAULT] servicegroup_driver', 'mc', 'heartbeats in memcached '
+            'are not available in this release; use db')
 
 
 def _check_plugin_path(conf):
@@ -61,20 +65,9 @@ def _check_plugin_path(conf):
                 'name those that plug-ins lie in by absolute paths')
 
 
-def _errors_of(function, conf):
-    """Return the ConfigurationError that a check raises: list."""
-    try:
-        function(conf)
-    except exception.ConfigurationError as exc:
-        return [exc]
-    except sections.VALUE_ERRORS:
-        return []       # reported by option already
-    return []
-
-
 def _unreadable(conf):
-    """Return the errors and the names of options with malformed values."""
-    errors, invalid = [], set()
+    """Return the errors of options with malformed values: list."""
+    errors = []
     known = sections.known_opts()
     for section, name in sections.registered_names(conf):
         opt = known.get((section, name))
@@ -82,13 +75,11 @@ def _unreadable(conf):
             value = (conf if section == 'DEFAULT' else conf[section])[name]
         except sections.VALUE_ERRORS as exc:
             errors.append(_value_error(conf, section, name, opt, exc))
-            invalid.add(name)
             continue
         if (hint := _refusal(section, opt, value)) is not None:
             errors.append(exception.ConfigurationError(
                 f'[{section}] {name}', '' if value is None else value, hint))
-            invalid.add(name)
-    return errors, invalid
+    return errors
 
 
 def _refusal(section, opt, value):
@@ -141,10 +132,3 @@ def expected(opt, value):
             return f'{words}, {kind.min} or more'
         return words
     return f'is no valid {kind.type_name}'
-
-
-def _unavailable(option, value):
-    if value not in NOT_AVAILABLE:
-        return []
-    return [exception.ConfigurationError(
-        option, value, NOT_AVAILABLE[value])]

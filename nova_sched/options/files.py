@@ -10,6 +10,8 @@ import os
 
 from oslo_config import cfg
 
+from nova_sched import exception
+
 _FILE, _DIR = '--config-file', '--config-dir'
 
 
@@ -63,25 +65,45 @@ def raw_sections(conf):
     Section names are in lower case, except DEFAULT. Values that stand in
     several files or lines follow each other in reading order.
     """
-    sections = {}
-    for _path, found in contents(conf):
-        for name, values in found.items():
-            merged = sections.setdefault(name, {})
-            for key, texts in values.items():
-                merged.setdefault(key, []).extend(texts)
-    return sections
+    return _merged(item for _path, found in contents(conf)
+                   for item in found.items())
 
 
 def sections_of(path):
     """Return what one file holds, like ``raw_sections``."""
-    sections, found = {}, {}
+    found = {}
     cfg.ConfigParser(os.path.expanduser(path), found).parse()
-    for section, values in found.items():
-        name = section if section == 'DEFAULT' else section.lower()
-        merged = sections.setdefault(name, {})
-        for key, texts in values.items():
-            merged.setdefault(key, []).extend(texts)
+    return _merged(
+        (section if section == 'DEFAULT' else section.lower(), values)
+        for section, values in found.items())
+
+
+def _merged(items):
+    """Return the values of sections: dict section -> name -> list of texts.
+
+    items: (section, dict name -> texts), where sections may be repeated.
+    """
+    sections = {}
+    for section, values in items:
+        merged = sections.setdefault(section, {})
+        for name, texts in values.items():
+            merged.setdefault(name, []).extend(texts)
     return sections
+
+
+def check_readable(option, path, advice=''):
+    """Raise ConfigurationError if a file that an option names cannot be read.
+
+    The libraries say of one for TLS that there is no such file, but not which.
+    option: ``[section] name``.  advice: end of the message.
+    """
+    try:
+        with open(path, 'rb'):
+            pass
+    except OSError as error:
+        raise exception.ConfigurationError(
+            option, path,
+            f'cannot be read: {error.strerror}{advice}') from error
 
 
 def raw_values(conf, group, name):

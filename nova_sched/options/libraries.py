@@ -21,76 +21,20 @@ from oslo_messaging.notify import notifier
 from oslo_reports import opts as report_options
 from oslo_service import _options as service_options
 
-RABBIT = 'oslo_messaging_rabbit'
-NOTIFICATIONS = 'oslo_messaging_notifications'
+from nova_sched.options import known_options
+
 #: Of [oslo_concurrency], what the queue manager of oslo.messaging needs.
 _LOCK_PATH = [(group, [opt for opt in opts if opt.name == 'lock_path'])
               for group, opts in concurrency_options.list_opts()]
-
-#: group -> option -> older names as (group, name); group None is DEFAULT.
-OLD_NAMES = {
-    'database': {
-        'connection': ((None, 'sql_connection'), ('sql', 'connection')),
-        'backend': ((None, 'db_backend'),),
-        'connection_recycle_time': (
-            ('database', 'idle_timeout'), (None, 'sql_idle_timeout'),
-            ('database', 'sql_idle_timeout'), ('sql', 'idle_timeout')),
-        'max_pool_size': ((None, 'sql_max_pool_size'),
-                          ('database', 'sql_max_pool_size')),
-        'max_retries': ((None, 'sql_max_retries'),
-                        ('database', 'sql_max_retries')),
-        'retry_interval': ((None, 'sql_retry_interval'),
-                           ('database', 'reconnect_interval')),
-        'max_overflow': ((None, 'sql_max_overflow'),
-                         ('database', 'sqlalchemy_max_overflow')),
-        'connection_debug': ((None, 'sql_connection_debug'),),
-        'connection_trace': ((None, 'sql_connection_trace'),),
-        'pool_timeout': (('database', 'sqlalchemy_pool_timeout'),),
-        'sqlite_synchronous': ((None, 'sqlite_synchronous'),),
-    },
-    'api_database': {
-        'connection_recycle_time': (('api_database', 'idle_timeout'),),
-    },
-    RABBIT: {
-        'amqp_durable_queues': ((None, 'amqp_durable_queues'),
-                                (None, 'rabbit_durable_queues')),
-        'amqp_auto_delete': ((None, 'amqp_auto_delete'),),
-        'rpc_conn_pool_size': ((None, 'rpc_conn_pool_size'),),
-        'ssl': ((RABBIT, 'rabbit_use_ssl'), (None, 'rabbit_use_ssl')),
-        'ssl_version': ((RABBIT, 'kombu_ssl_version'),
-                        (None, 'kombu_ssl_version')),
-        'ssl_key_file': ((RABBIT, 'kombu_ssl_keyfile'),
-                         (None, 'kombu_ssl_keyfile')),
-        'ssl_cert_file': ((RABBIT, 'kombu_ssl_certfile'),
-                          (None, 'kombu_ssl_certfile')),
-        'ssl_ca_file': ((RABBIT, 'kombu_ssl_ca_certs'),
-                        (None, 'kombu_ssl_ca_certs')),
-        'kombu_reconnect_delay': ((None, 'kombu_reconnect_delay'),),
-        'rabbit_login_method': ((None, 'rabbit_login_method'),),
-        'rabbit_retry_interval': ((None, 'rabbit_retry_interval'),),
-        'rabbit_retry_backoff': ((None, 'rabbit_retry_backoff'),),
-        'rabbit_ha_queues': ((None, 'rabbit_ha_queues'),),
-    },
-    NOTIFICATIONS: {
-        'driver': ((None, 'notification_driver'),),
-        'topics': (('rpc_notifier2', 'topics'),
-                   (None, 'notification_topics')),
-        'transport_url': ((None, 'notification_transport_url'),),
-    },
-}
 
 
 def add_old_names(group, opts):
     """Add their older names to the options of a group, once."""
     for opt in opts:
-        for old_group, name in OLD_NAMES.get(group, {}).get(opt.name, ()):
-            old = cfg.DeprecatedOpt(name, group=old_group or 'DEFAULT')
+        for old_group, name in known_options.old_names(group, opt.name):
+            old = cfg.DeprecatedOpt(name, group=old_group)
             if old not in opt.deprecated_opts:
                 opt.deprecated_opts.append(old)
-
-
-def _rabbit_opts():
-    return [*amqp.amqp_opts, *impl_rabbit.rabbit_opts]
 
 
 def set_lib_defaults():
@@ -106,9 +50,12 @@ def set_lib_defaults():
     # Without a bound one worker takes a whole burst, and keeps it from the
     # others when it stops.
     cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=16)
-    add_old_names('database', db_options.database_opts)
-    add_old_names(RABBIT, _rabbit_opts())
-    add_old_names(NOTIFICATIONS, notifier._notifier_opts)
+    for group, opts in (
+            ('database', db_options.database_opts),
+            ('oslo_messaging_rabbit', amqp.amqp_opts),
+            ('oslo_messaging_rabbit', impl_rabbit.rabbit_opts),
+            ('oslo_messaging_notifications', notifier._notifier_opts)):
+        add_old_names(group, opts)
 
 
 def list_lib_opts():

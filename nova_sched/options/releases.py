@@ -1,27 +1,24 @@
-"""The releases of Nova, and which options each of them had.
-
-The eras of options are read off the option definitions of every release from
-Kilo to 2026.2; what is the same in all of them is not listed.
-"""
+"""The releases of Nova, and which options each of them had."""
 
 import dataclasses
+import functools
 import re
 import typing
 
-from nova_sched.conf import filter_scheduler
+from nova_sched.conf import nova_sched
 from nova_sched.options import files
-from nova_sched.options import ignored_options
+from nova_sched.options import known_options
 from nova_sched.options import sections
 
-(KILO, LIBERTY, MITAKA, NEWTON, OCATA, PIKE, QUEENS, ROCKY, STEIN, TRAIN,
- USSURI, VICTORIA, WALLABY, XENA, YOGA, ZED, V27, V28, V29, V30, V31, V32,
- V33, V34) = range(11, 35)
-FIRST, LAST = KILO, V34
+#: Numbers of the first and the last release: Kilo and 2026.2.
+FIRST, LAST = 11, 34
 
-_NAMES = ('kilo', 'liberty', 'mitaka', 'newton', 'ocata', 'pike', 'queens',
-          'rocky', 'stein', 'train', 'ussuri', 'victoria', 'wallaby', 'xena',
-          'yoga', 'zed', 'antelope', 'bobcat', 'caracal', 'dalmatian',
-          'epoxy', 'flamingo', 'gazpacho')
+#: The first release that is called by its date.
+_BY_DATE = 27
+
+
+def _table(name):
+    return known_options.table('releases.toml')[name]
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -40,10 +37,10 @@ class Release:
         return f'{2015 + year}.{half + 1}'
 
     def __str__(self):
-        if self.number == KILO:
+        if self.number == FIRST:
             return '2015.1 (Kilo)'
-        name = (_NAMES[self.number - FIRST].title() if self.number < V27
-                else self.date)
+        name = (_table('names')[self.number - FIRST].title()
+                if self.number < _BY_DATE else self.date)
         return f'{self.number}.0.0 ({name})'
 
 
@@ -54,8 +51,8 @@ def find(text):
     Raises ValueError for what is none from Kilo to 2026.2.
     """
     word = text.strip().lower().rpartition('/')[2]
-    if word in _NAMES:
-        return Release(FIRST + _NAMES.index(word))
+    if word in _table('names'):
+        return Release(FIRST + _table('names').index(word))
     if found := re.match(r'(20\d\d)\.([12])(?![0-9])', word):
         year, half = map(int, found.groups())
         number = FIRST + 2 * (year - 2015) + half - 1
@@ -69,125 +66,49 @@ def find(text):
     return Release(number)
 
 
-#: (section, option) -> the first and the last release that have it, or () if
-#: none has; None for an option is the whole section.
-ERAS = {
-    ('nova_sched', None): (),
-    ('placement', None): (NEWTON, LAST),
-    ('trusted_computing', None): (KILO, PIKE),
-    ('scheduler', 'driver'): (KILO, VICTORIA),
-    ('scheduler', 'host_manager'): (KILO, QUEENS),
-    ('scheduler', 'periodic_task_interval'): (KILO, VICTORIA),
-    ('scheduler', 'discover_hosts_in_cells_interval'): (OCATA, LAST),
-    ('scheduler', 'max_placement_results'): (QUEENS, LAST),
-    ('scheduler', 'workers'): (ROCKY, LAST),
-    ('scheduler', 'limit_tenants_to_placement_aggregate'): (ROCKY, LAST),
-    ('scheduler', 'placement_aggregate_required_for_tenants'): (ROCKY, LAST),
-    ('scheduler', 'query_placement_for_availability_zone'): (ROCKY, V27),
-    ('scheduler', 'query_placement_for_image_type_support'): (TRAIN, LAST),
-    ('scheduler', 'enable_isolated_aggregate_filtering'): (TRAIN, LAST),
-    ('scheduler', 'image_metadata_prefilter'): (USSURI, LAST),
-    ('scheduler', 'query_placement_for_routed_network_aggregates'): (
-        WALLABY, LAST),
-    ('DEFAULT', 'scheduler_topic'): (KILO, OCATA),
-    ('DEFAULT', 'scheduler_manager'): (KILO, NEWTON),
-    ('DEFAULT', 'scheduler_json_config_location'): (KILO, NEWTON),
-    ('DEFAULT', 'manager_shutdown_timeout'): (V34, LAST),
-    ('DEFAULT', 'long_rpc_timeout'): (ROCKY, LAST),
-    ('DEFAULT', 'initial_cpu_allocation_ratio'): (STEIN, LAST),
-    ('DEFAULT', 'initial_ram_allocation_ratio'): (STEIN, LAST),
-    ('DEFAULT', 'initial_disk_allocation_ratio'): (STEIN, LAST),
-    ('filter_scheduler', 'baremetal_enabled_filters'): (KILO, QUEENS),
-    ('filter_scheduler', 'use_baremetal_filters'): (KILO, QUEENS),
-    ('filter_scheduler', 'shuffle_best_same_weighed_hosts'): (QUEENS, LAST),
-    ('filter_scheduler', 'image_properties_default_architecture'): (
-        QUEENS, LAST),
-    ('filter_scheduler', 'pci_in_placement'): (V27, LAST),
-    ('filter_scheduler', 'disk_weight_multiplier'): (MITAKA, LAST),
-    ('filter_scheduler', 'cpu_weight_multiplier'): (ROCKY, LAST),
-    ('filter_scheduler', 'pci_weight_multiplier'): (PIKE, LAST),
-    ('filter_scheduler', 'soft_affinity_weight_multiplier'): (MITAKA, LAST),
-    ('filter_scheduler', 'soft_anti_affinity_weight_multiplier'): (
-        MITAKA, LAST),
-    ('filter_scheduler', 'build_failure_weight_multiplier'): (PIKE, LAST),
-    ('filter_scheduler', 'cross_cell_move_weight_multiplier'): (
-        USSURI, LAST),
-    ('filter_scheduler', 'hypervisor_version_weight_multiplier'): (
-        V28, LAST),
-    ('filter_scheduler', 'num_instances_weight_multiplier'): (V28, LAST),
-    ('filter_scheduler', 'image_props_weight_multiplier'): (V31, LAST),
-    ('filter_scheduler', 'image_props_weight_setting'): (V31, LAST),
-    ('notifications', 'notification_format'): (MITAKA, LAST),
-    ('notifications', 'versioned_notifications_topics'): (PIKE, LAST),
-    ('workarounds', 'disable_fallback_pcpu_query'): (TRAIN, LAST),
-    ('workarounds', 'disable_compute_service_check_for_ffu'): (
-        WALLABY, LAST),
-    ('compute', 'packing_host_numa_cells_allocation_strategy'): (YOGA, LAST),
-}
+def span(text):
+    """Return the numbers of the releases that a table names: range.
 
-#: Sections that were not always there -> the first release that has them, and
-#: the last that reads the names that their options had in [DEFAULT] before;
-#: one option is read so until Queens.
-_MOVED = {'scheduler': (OCATA, WALLABY), 'filter_scheduler': (OCATA, WALLABY),
-          'oslo_messaging_notifications': (MITAKA, LAST),
-          'notifications': (NEWTON, LAST)}
-_READ_UNTIL = {('scheduler', 'periodic_task_interval'): QUEENS}
+    text: ``queens``, ``rocky..2023.1``, ``..zed``, ``pike..`` or ``..``.
+    Raises ValueError like ``find``.
+    """
+    first, dots, last = text.partition('..')
+    start = find(first).number if first else FIRST
+    if last:
+        return range(start, find(last).number + 1)
+    return range(start, (LAST if dots else start) + 1)
 
-_MITAKAS = filter_scheduler.NO_PLACEMENT_FILTERS
-_QUEENS = filter_scheduler.PLACEMENT_FILTERS
 
-#: (section, option) -> (first, last release, their default), where it is
-#: another one than here and on record.
-DEFAULTS = {
-    ('filter_scheduler', 'enabled_filters'): (
-        (KILO, KILO, [name for name in _MITAKAS if name != 'DiskFilter']),
-        (MITAKA, MITAKA, list(_MITAKAS)),
-        (QUEENS, ROCKY, list(_QUEENS)),
-        (V34, V34, [name for name in _QUEENS if name not in (
-            'RetryFilter', 'AvailabilityZoneFilter')])),
-    ('DEFAULT', 'initial_cpu_allocation_ratio'): ((V27, LAST, 4.0),),
-    ('DEFAULT', 'initial_ram_allocation_ratio'): ((V27, LAST, 1.0),),
-    ('DEFAULT', 'graceful_shutdown_timeout'): ((KILO, ROCKY, 60),),
-    ('notifications', 'notification_format'): ((MITAKA, STEIN, 'both'),),
-    ('scheduler', 'query_placement_for_availability_zone'): (
-        (XENA, V27, True),),
-}
+@functools.cache
+def _spans(kind):
+    """Return a table of releases.toml: dict option or section -> range."""
+    return {name: span(text) for name, text in _table(kind).items()}
 
 
 def first(section, name):
     """Return the number of the release that an option came with."""
-    return ERAS.get((section, name), (FIRST, LAST))[0]
+    return _spans('eras').get(f'[{section}] {name}', (FIRST,))[0]
 
 
 def has(release, section, name):
     """Return whether a release has an option, under whatever name."""
-    for era in (ERAS.get((section, None)), ERAS.get((section, name))):
-        if era is not None and not (
-                era and era[0] <= release.number <= era[1]):
-            return False
-    return True
+    eras = _spans('eras')
+    return section != nova_sched.GROUP and all(
+        release.number in eras[place]
+        for place in (f'[{section}]', f'[{section}] {name}') if place in eras)
 
 
 def reads(release, option):
     """Return whether a release reads an option as it is Written."""
-    section, dest = option.section, option.opt.dest
-    if not has(release, section, dest):
+    section, moved = option.section, _spans('moved')
+    if not has(release, section, option.opt.dest):
         return False
-    if section not in _MOVED:
+    era = moved.get(f'[{section}] {option.opt.dest}',
+                    moved.get(f'[{section}]'))
+    if era is None:
         return True
-    first, last = _MOVED[section]
-    if option.place == section:
-        return release.number >= first
-    return release.number <= _READ_UNTIL.get((section, dest), last)
-
-
-def default(release, section, name):
-    """Return the default of an option in a release where it is another one.
-
-    None where it is the one that it has here, or not on record.
-    """
-    return next((value for low, high, value in DEFAULTS.get(
-        (section, name), ()) if low <= release.number <= high), None)
+    return (release.number >= era[0] if option.place == section
+            else release.number <= era[-1])
 
 
 class Written(typing.NamedTuple):
@@ -222,20 +143,13 @@ def not_read(given, release):
 
 def ignored_here(given, release):
     """Return those of a list of Written that only a release acts on."""
-    ignored = set(ignored_options.options())
+    ignored = set(known_options.ignored())
     return sorted({str(option) for option in given
                    if (option.section, option.opt.dest) in ignored
                    and reads(release, option)})
 
 
-#: The version of services -> the first release that has it.
-_SERVICES = {2: LIBERTY, 9: MITAKA, 15: NEWTON, 16: OCATA, 22: PIKE,
-             30: QUEENS, 35: ROCKY, 37: STEIN, 40: TRAIN, 51: USSURI,
-             53: VICTORIA, 56: WALLABY, 60: XENA, 61: YOGA, 64: ZED, 66: V27,
-             67: V29, 68: V31, 70: V32, 72: V33, 74: V34}
-
-
 def of_service(version):
     """Return the Release whose services have a version, or None."""
-    number = _SERVICES.get(version)
-    return number and Release(number)
+    name = _table('services').get(str(version))
+    return name and find(name)

@@ -23,7 +23,7 @@ from nova_sched.conf import service_user
 from nova_sched.conf import trusted_computing
 from nova_sched.conf import upgrade_levels
 from nova_sched.conf import workarounds
-from nova_sched.options import ignored_options
+from nova_sched.options import known_options
 from nova_sched.options import libraries
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
@@ -68,11 +68,12 @@ def list_opts():
     Entry point ``oslo.config.opts``, for samples and documentation. The
     libraries list theirs under their own names, save a few that they do not.
     """
-    listed = copy.deepcopy(_own_opts())
+    listed, ignored = copy.deepcopy(_own_opts()), known_options.ignored()
     for group, opts in listed:
         for opt in opts:
             opt.help = opt.help and opt.help.strip()
-            ignored_options.explain(_section_name(group), opt)
+            if (_section_name(group), opt.dest) in ignored:
+                opt.help += f' {known_options.SENTENCE}'
     return listed
 
 

@@ -1,38 +1,177 @@
-"""Asking all that the service depends on, at the same time."""
+"""Everything that the service depends on, queried at the same time.
+
+Placement and Neutron have their checks here.
+"""
 
 from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import remote
+from nova_sched.network import neutron
+from nova_sched.placement import adapter
+from nova_sched.placement import documents
+from nova_sched.preflight import rows
 from nova_sched.preflight.databases import Databases
-from nova_sched.preflight.http_services import Neutron
-from nova_sched.preflight.http_services import Placement
 from nova_sched.preflight.message_broker import MessageBroker
+from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
-from nova_sched.preflight.rows import as_written
+
+_PLACEMENT, _CANDIDATES = 'Placement', 'Placement candidates'
+_PROVIDERS, _NEUTRON = 'Placement providers', 'Neutron'
+_REACH = ('Check that it runs, and the log-in and the endpoint that '
+          '[placement] leads to')
+_ALLOW = ('Give the user of [placement] a role with which Placement lets '
+          'Nova in, such as admin or service')
+
+
+class Placement:
+    """Placement, asked what a scheduler asks; nothing is claimed.
+
+    Making one starts to ask.
+    """
+
+    def __init__(self, conf):
+        self._adapter = adapter.PlacementAdapter(conf)
+        # A log-in and three requests, each with its time.
+        self._call = remote.Call(4 * self._adapter.timeout, self._ask,
+                                   name='preflight')
+
+    def _ask(self):
+        """Return rows, and the uuids of all providers or None."""
+        found = rows.attempt(_PLACEMENT, _REACH, self._microversions)
+        if found[0].outcome == ERROR:
+            return found, None
+        version = self._adapter.microversions().for_query(
+            documents.FORMS[0])
+        found += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
+        providers = []
+        failed = rows.attempt(_PROVIDERS, _ALLOW, self._list_providers,
+                              version, providers)
+        return found + failed, None if failed else set(providers)
+
+    def _microversions(self):
+        supported = self._adapter.microversions()
+        speaks = (f'it speaks microversions {supported.least} to '
+                  f'{supported.most}')
+        oldest = documents.FORMS[0]
+        if supported.newest() is None:
+            return [Row(_PLACEMENT, ERROR, f'{speaks}, of which this service '
+                        f'needs {oldest} at least',
+                        'Upgrade Placement to Queens or later')]
+        return [Row(_PLACEMENT, OK, f'endpoint and log-in work; {speaks}, and '
+                    f'is asked in {supported.for_query(oldest)}')]
+
+    def _candidates(self, version):
+        response = self._get(
+            '/allocation_candidates?limit=1&resources=VCPU:1', version,
+            'It offers no candidates.')
+        found = documents.Candidates.of(response.document())
+        if found.by_provider:
+            return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
+        return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
+                    'Look at the inventories of the compute nodes: openstack '
+                    'resource provider inventory list')]
+
+    def _list_providers(self, version, providers):
+        """Add the uuids of the providers to a list; return no row."""
+        response = self._get('/resource_providers', version,
+                             'It does not list its providers.')
+        providers += [each['uuid'] for each
+                      in response.document()['resource_providers']]
+        return []
+
+    def _get(self, path, version, failure):
+        response = self._adapter.request('GET', path, version, retry=False)
+        if response.status != 200:
+            raise adapter.RequestFailed(failure, response)
+        return response
+
+    def rows(self, computes):
+        """Return the rows about Placement: list of Row.
+
+        computes: list of databases.Computes, of known nodes.
+        """
+        try:
+            found, providers = self._call.result()
+        except remote.DeadlineExceeded as error:
+            return [Row(_PLACEMENT, ERROR, str(error), _REACH)]
+        if providers is None:
+            return found
+        return [*found, _compare(providers, computes)]
+
+
+def _compare(providers, computes):
+    """Return the row that compares compute nodes with providers."""
+    nodes = [node for found in computes for node in found.nodes]
+    without = [name for name, uuid in nodes if uuid not in providers]
+    if without:
+        return Row(_PROVIDERS, WARNING, rows.counted(
+            without, f'of {len(nodes)} compute nodes have no resource '
+            'provider'), 'They get no instances. See the log of nova-compute '
+            'there; it makes the provider')
+    return Row(_PROVIDERS, OK, f'{len(providers)} providers; all '
+               f'{len(nodes)} compute nodes that were read have one')
+
+
+class Neutron:
+    """Neutron, asked for what the filter for routed networks needs.
+
+    conf: ConfigOpts.  Making one starts to ask, where that request filter is
+    on; ports are read with users' tokens.
+    """
+
+    def __init__(self, conf):
+        self._call = None
+        if conf.scheduler.query_placement_for_routed_network_aggregates:
+            reader = neutron.Neutron(conf).reader(
+                context.RequestContext(overwrite=False))
+            self._call = remote.Call(
+                neutron.LIMIT, reader.knows_segments, 'routed networks',
+                name='preflight')
+
+    def rows(self):
+        """Return the rows about Neutron: list of Row."""
+        if self._call is None:
+            return [Row(_NEUTRON, OK, 'is not asked by this service: '
+                        '[scheduler] query_placement_for_routed_network_'
+                        'aggregates is off, and ports are read with the '
+                        'tokens of users')]
+        return rows.attempt(
+            _NEUTRON, 'Check that it runs, and [neutron]: endpoint, auth_type '
+            'and the options that it needs', self._segments)
+
+    def _segments(self):
+        if self._call.result():
+            return [Row(_NEUTRON, OK, 'log-in works, and it has segments')]
+        return [Row(_NEUTRON, WARNING, 'log-in works, but its extension '
+                    'segment is not there',
+                    'Networks without segments are not routed: turn on the '
+                    'segments plug-in of Neutron, or turn off [scheduler] '
+                    'query_placement_for_routed_network_aggregates')]
 
 
 def check(setup):
-    """Ask each service, and return the rows about it: list of Row.
+    """Query each service, and return the rows about it: list of Row.
 
-    setup: setup.Setup.  Changes nothing anywhere.  A service that is down
+    setup: startup.Setup.  Changes nothing anywhere.  A service that is down
     costs its own rows alone; the time to wait is bounded.
     """
     databases, broker = Databases(setup.conf), MessageBroker(setup.conf)
-    placement = Placement(setup.conf) if setup.placement else None
-    neutron = Neutron(setup.conf) if setup.placement else None
+    http = ([Placement(setup.conf), Neutron(setup.conf)]
+            if setup.placement else [])
     found = [*databases.rows(), *broker.rows()]
-    if placement is None:
-        found.append(_placement_not_used(setup))
+    if http:
+        found += http[0].rows(databases.computes()) + http[1].rows()
     else:
-        found += [*placement.rows(databases.computes()), *neutron.rows()]
-    return as_written(setup.conf, found)
+        found.append(_placement_not_used(setup))
+    return rows.as_written(setup.conf, found)
 
 
 def _placement_not_used(setup):
     if config.placement_configured(setup.conf):
-        return Row('Placement', OK,
-                   f'{setup.driver} does not ask it')
-    return Row('Placement', WARNING, '[placement] is not configured: the '
+        return Row(_PLACEMENT, OK, f'{setup.driver} does not ask it')
+    return Row(_PLACEMENT, WARNING, '[placement] is not configured: the '
                'hosts are judged by what the databases say alone',
                'From Pike on a cloud has a Placement: set [placement] '
                'auth_type and the options that it needs')

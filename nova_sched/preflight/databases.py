@@ -3,13 +3,24 @@
 Nothing is written.
 """
 
+import dataclasses
+
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import remote
+from nova_sched.db import api_reader
+from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine
+from nova_sched.db import layouts
+from nova_sched.db import services
+from nova_sched.db import statements
+from nova_sched.db import tables
+from nova_sched.hosts import columns
 from nova_sched.options import releases
-from nova_sched.preflight import database_contents
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -26,6 +37,159 @@ _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
                'compute_nodes.mapped is 1, though their mapping is gone: set '
                "it to 0 in the cell's database first")
 
+#: Of compute nodes; reports and inventories are not needed here.
+_NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
+_SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
+                      'created_at', 'version')
+
+#: Tables that only the API database, and only cells' databases have; a loaded
+#: cloud of our own has both.
+_IN_API, _IN_CELLS = tables.cell_mappings.name, tables.compute_nodes.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Api:
+    """The contents of the API database.
+
+    cells: rows of cell_mappings.  mapped: dict host name -> cell uuid.
+    """
+
+    layout: str
+    cells: list
+    mapped: dict
+    aggregates: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Scheduler:
+    """The record of a nova-scheduler, or of this service."""
+
+    host: str
+    up: bool
+    version: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedulers:
+    """The records of schedulers.
+
+    records: list of Scheduler.  own: db.services.Version of the record that
+    this service has or would get.
+    """
+
+    records: list
+    own: services.Version
+
+
+@dataclasses.dataclass(frozen=True)
+class Computes:
+    """The compute hosts of one database.
+
+    nodes: (name, uuid or None) of each.  hosts: names of their hosts.
+    states: dict host name -> up, down or disabled, of hosts with a service.
+    version: the oldest of the compute services, None without any.
+    """
+
+    layout: str
+    nodes: list
+    hosts: frozenset
+    states: dict
+    version: int | None
+
+    def count(self, state):
+        """Return how many hosts are up, down or disabled."""
+        return sum(known == state for known in self.states.values())
+
+
+def api(conf):
+    """Read the API database: Api.  Raises DatabaseUnavailable."""
+    db = engine.database(conf, 'api_database')
+    reader = api_reader.ApiReader(db, fallback=engine.database(conf))
+    try:
+        aggregates = len(reader.aggregates())
+        return Api(layouts.of_api(db).words, reader.cell_mappings(),
+                   reader.host_cells(), aggregates)
+    finally:
+        reader.close()
+
+
+def are_swapped(conf):
+    """Return whether each of the two databases is where the other belongs.
+
+    Raises DatabaseUnavailable.
+    """
+    own, api_tables = (_tables(engine.database(conf, group))
+                       for group in ('database', 'api_database'))
+    return (_IN_API in own - api_tables) and _IN_CELLS in api_tables - own
+
+
+def _tables(db):
+    try:
+        with db.reading() as connection:
+            return set(sa.inspect(connection).get_table_names())
+    finally:
+        db.close()
+
+
+def schedulers(conf, down_time):
+    """Read the records of schedulers in [database]: Schedulers.
+
+    down_time: seconds without heartbeat after which one is down.
+    Raises DatabaseUnavailable.
+    """
+    db = engine.database(conf)
+    try:
+        with db.reading() as connection:
+            c = tables.services.c
+            found = statements.CompiledStatement(
+                connection, statements.Schema(connection, db).select(
+                    tables.services, _SCHEDULER_COLUMNS).where(
+                        c.deleted == 0, c.binary == services.BINARY)
+            ).rows(connection)
+        return Schedulers([
+            Scheduler(host, _is_up(forced_down, seen or created, down_time),
+                      version)
+            for host, _disabled, forced_down, seen, created, version in found
+        ], services.ServiceRecord(db, conf.host).version())
+    finally:
+        db.close()
+
+
+def computes(cell, conf, down_time):
+    """Read the compute hosts of a db.cells.Cell: Computes.
+
+    Raises DatabaseUnavailable.
+    """
+    reader = cell_reader.CellReader(
+        cell, engine.options_from(conf), _NODE_COLUMNS)
+    try:
+        with reader.transaction() as transaction:
+            read = transaction.rows()
+        layout = layouts.of_cell(reader.db).words
+    finally:
+        reader.close()
+    found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
+             for row in read.services]
+    return Computes(
+        layout, [(name, uuid) for uuid, _host, name in read.compute_nodes],
+        frozenset(host for _uuid, host, _name in read.compute_nodes),
+        {row['host']: _state(row, down_time) for row in found},
+        min((row['version'] or 0 for row in found), default=None))
+
+
+def _state(row, down_time):
+    if row['disabled']:
+        return 'disabled'
+    return 'up' if _is_up(
+        row['forced_down'], row['last_seen_up'] or row['created_at'],
+        down_time) else 'down'
+
+
+def _is_up(forced_down, seen, down_time):
+    return not forced_down and services.is_fresh(
+        seen, timeutils.utcnow(), down_time)
+
+
 
 class Databases:
     """All databases of a configuration, which are asked at the same time.
@@ -38,11 +202,11 @@ class Databases:
         self._conf, self._seconds = conf, conf.nova_sched.cell_timeout
         self._down_time = config.service_down_time(conf)
         self._has_api = bool(conf.api_database.connection)
-        self._schedulers = self._ask(database_contents.schedulers, conf,
+        self._schedulers = self._ask(schedulers, conf,
                                      self._down_time)
-        self._api = (self._ask(database_contents.api, conf)
+        self._api = (self._ask(api, conf)
                      if self._has_api else None)
-        self._swapped = (self._ask(database_contents.are_swapped, conf)
+        self._swapped = (self._ask(are_swapped, conf)
                          if self._has_api else None)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
                                     name='preflight')
@@ -62,7 +226,7 @@ class Databases:
                 calls.append((cell, None))
             else:
                 calls.append((cell, self._ask(
-                    database_contents.computes, cell, self._conf,
+                    computes, cell, self._conf,
                     self._down_time)))
         return calls
 
@@ -164,7 +328,7 @@ class Databases:
     def computes(self):
         """Return the compute hosts of the cells that have answered.
 
-        A list of database_contents.Computes.
+        A list of Computes.
         """
         found = []
         for _cell, call in self._cell_calls():

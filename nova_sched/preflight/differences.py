@@ -1,27 +1,121 @@
-"""How a configuration behaves differently in a release of Nova."""
+"""How a configuration behaves differently in a release of Nova.
 
+The table is known_differences.toml.
+"""
+
+import dataclasses
+import functools
+
+from nova_sched.options import known_options
 from nova_sched.options import releases
-from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.rows import as_written
 from nova_sched.rules import nova_classes
 
 _FILTERS = '[filter_scheduler] enabled_filters'
-#: Defaults that matter to some configurations only; one has its own fact.
-_MATTERS = {
-    ('filter_scheduler', 'enabled_filters'): lambda setup: setup.ranks,
-    ('scheduler', 'query_placement_for_availability_zone'):
-        lambda setup: False,
-    ('notifications', 'notification_format'):
-        lambda setup: bool(setup.conf.oslo_messaging_notifications.driver),
+
+#: The conditions of the table -> function of a Setup: whether it is met.
+_CONDITIONS = {
+    'another topic': lambda setup: setup.conf.scheduler_topic != 'scheduler',
+    'api database': lambda setup: setup.conf.api_database.connection,
+    'bare metal': lambda setup: setup.bare_metal,
+    'equal hosts': lambda setup: setup.weighers and not (
+        setup.conf.filter_scheduler.shuffle_best_same_weighed_hosts),
+    'filters run': lambda setup: setup.ranks,
+    'insecure attestation': lambda setup: (
+        setup.conf.trusted_computing.attestation_insecure_ssl),
+    'instances are tracked': lambda setup: setup.value(
+        'filter_scheduler', 'track_instance_changes'),
+    'mirror': lambda setup: setup.conf.nova_sched.candidates == 'mirror',
+    'no ComputeFilter': lambda setup: 'ComputeFilter' not in setup.filters,
+    'no placement': lambda setup: setup.ranks and not setup.placement,
+    'notifications': lambda setup: (
+        setup.conf.oslo_messaging_notifications.driver),
+    'placement': lambda setup: setup.placement,
+    'several weighers': lambda setup: len(setup.weighers) > 1,
+    'several workers': lambda setup: setup.workers > 1,
+    'soft affinity': lambda setup: (
+        setup.weighers.get('ServerGroupSoftAffinityWeigher')
+        or setup.weighers.get('ServerGroupSoftAntiAffinityWeigher')),
+    'weighers': lambda setup: setup.weighers,
+    'zones are not asked': lambda setup: not setup.value(*_ZONES),
+    'zones are switched off': lambda setup: (
+        _ZONES in setup.written and not setup.value(*_ZONES)),
 }
+_ZONES = 'scheduler', 'query_placement_for_availability_zone'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Difference:
+    """What facts and defaults of the table have in common."""
+
+    releases: str = '..'
+    when: list = ()
+    drivers: list = ()
+    filters: list = ()
+
+    @functools.cached_property
+    def span(self):
+        """The numbers of the releases: range."""
+        return releases.span(self.releases)
+
+    def matters(self, setup, release):
+        """Return whether it is to be reported of a Setup and a Release."""
+        return (release.number in self.span
+                and all(_CONDITIONS[name](setup) for name in self.when)
+                and (not self.drivers or setup.driver in self.drivers)
+                and (not self.filters
+                     or any(name in setup.filters for name in self.filters)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fact(_Difference):
+    """A difference that is no default; as described in the table."""
+
+    about: str
+    there: str
+    here: str
+    advice: str = ''
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Default(_Difference):
+    """The default of an option, ``[section] name``, in some releases."""
+
+    option: str
+    value: object
+
+
+def _table():
+    return known_options.table('known_differences.toml', __package__)
+
+
+@functools.cache
+def facts():
+    """Return all facts: list of Fact."""
+    return [Fact(**row) for row in _table()['fact']]
+
+
+@functools.cache
+def defaults():
+    """Return all defaults: list of Default."""
+    return [Default(**row) for row in _table()['default']]
+
+
+def request_filters():
+    """Return Nova's request filters, in order, and their switches.
+
+    A dict name -> name of an option of [scheduler], None without any.
+    """
+    return {name: _table()['switches'].get(name)
+            for name in _table()['request_filters']}
 
 
 def rows(setup, release):
     """Return what differs in a release of Nova: list of Row.
 
-    setup: setup.Setup.  release: options.releases.Release.
+    setup: startup.Setup.  release: options.releases.Release.
     """
     found = (*_options(setup, release), *_defaults(setup, release),
              *_filters(setup, release), *_weighers(setup, release),
@@ -47,19 +141,16 @@ def _options(setup, release):
 
 
 def _defaults(setup, release):
-    for section, name in releases.DEFAULTS:
-        there = releases.default(release, section, name)
-        matters = _MATTERS.get((section, name), lambda setup: True)
-        if (there is None or (section, name) in setup.written
-                or not matters(setup)):
+    for default in defaults():
+        place = known_options.place(default.option)
+        if place in setup.written or not default.matters(setup, release):
             continue
-        here = (setup.filters if name == 'enabled_filters'
-                else setup.value(section, name))
-        if here != there:
-            yield _row(
-                f'[{section}] {name}', release,
-                f'unset means {_shown(there)}', _shown(here),
-                'Set it to what is to count')
+        here = (setup.filters if default.option == _FILTERS
+                else setup.value(*place))
+        if here != default.value:
+            yield _row(default.option, release,
+                       f'unset means {_shown(default.value)}', _shown(here),
+                       'Set it to what is to count')
 
 
 def _shown(value):
@@ -74,10 +165,10 @@ def _filters(setup, release):
         yield _row(_FILTERS, release, f'there is no {" and no ".join(gone)}, '
                    'and it does not start with them', 'they run',
                    'Leave them out on the way back')
-    if (setup.ranks
-            and ('filter_scheduler', 'enabled_filters') not in setup.written
-            and not releases.default(release, 'filter_scheduler',
-                                     'enabled_filters')):
+    if (setup.ranks and known_options.place(_FILTERS) not in setup.written
+            and not any(default.option == _FILTERS
+                        and release.number in default.span
+                        for default in defaults())):
         yield _row(_FILTERS, release, 'unset means a list that is not on '
                    'record here', ', '.join(setup.filters),
                    'Set it to what was running')
@@ -87,7 +178,7 @@ def _weighers(setup, release):
     since = {
         name: releases.first('filter_scheduler', weigher.multiplier_name)
         for name, weigher in setup.weigher_objects.items()
-        if name in known_differences.WEIGHERS}
+        if name in nova_classes.WEIGHER_PATHS}
     late = [name for name in since
             if since[name] > release.number and setup.weighers[name]]
     if late:
@@ -114,8 +205,9 @@ def _without(late, weighers, kept):
 
 
 def _request_filters(setup, release):
+    since = _table()['request_filters']
     late = [name for name in setup.request_filters
-            if known_differences.REQUEST_FILTERS[name][0] > release.number]
+            if releases.find(since[name]) > release]
     if late:
         yield _row('request filters', release,
                    f'there is no {" and no ".join(late)}',
@@ -123,8 +215,5 @@ def _request_filters(setup, release):
 
 
 def _facts(setup, release):
-    for fact in known_differences.FACTS:
-        if (fact.first <= release.number <= fact.last
-                and fact.when(setup, release)):
-            yield _row(fact.about, release, fact.there, fact.here,
-                       fact.advice)
+    return [_row(fact.about, release, fact.there, fact.here, fact.advice)
+            for fact in facts() if fact.matters(setup, release)]

@@ -14,7 +14,7 @@ from nova_sched.db import cells
 from nova_sched.db import tables
 from nova_sched.preflight import connectivity
 from nova_sched.preflight.rows import Row
-from nova_sched.preflight.setup import Setup
+from nova_sched.preflight.startup import Setup
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders.http_server import Answer

@@ -12,7 +12,6 @@ from nova_sched.conf import messaging
 from nova_sched.options import files
 from nova_sched.options import releases
 from nova_sched.preflight import differences
-from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -89,7 +88,7 @@ class Check(forms.Lister):
             for group, name, nearest in config.unknown_options(conf)]
         found += [Row('options', WARNING, text)
                   for text in config.warnings(conf)]
-        setup = setups.Setup(conf)
+        setup = startup.Setup(conf)
         if not problems:
             found += setup.rows()
         if parsed_args.connect:

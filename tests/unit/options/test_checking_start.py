@@ -8,7 +8,7 @@ import pytest
 from nova_sched import conf
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched.options import log_checks
+from nova_sched.options import log_files
 from nova_sched.options import nearest
 from nova_sched.options import sections
 
@@ -176,10 +176,10 @@ class TestLog:
         if there:
             (tmp_path / 'a.log').touch()
         config = parsed(f'[DEFAULT]\nlog_file = {tmp_path}/a.log\n')
-        monkeypatch.setattr(log_checks.os, 'access', access)
+        monkeypatch.setattr(log_files.os, 'access', access)
         with pytest.raises(exception.ConfigurationError,
                            match='may not be written by this user'):
-            log_checks.check_file(config)
+            log_files.check_file(config)
         assert asked == [
             (f'{tmp_path}/a.log' if there else str(tmp_path), os.W_OK)]
 
@@ -188,7 +188,7 @@ class TestLog:
         file = tmp_path / 'logging.ini'
         file.touch()
         monkeypatch.setattr(
-            log_checks.subprocess, 'run', lambda command, **kwargs: (
+            log_files.subprocess, 'run', lambda command, **kwargs: (
                 subprocess.CompletedProcess(command, 0)))
         assert refusals(parsed, '[DEFAULT]\nlog_dir = /no/such\n'
                         'use_syslog = true\nsyslog_log_facility = no\n'
@@ -208,7 +208,7 @@ class TestLog:
         def hang(command, timeout, **kwargs):
             seconds.append(timeout)
             raise subprocess.TimeoutExpired(command, timeout)
-        monkeypatch.setattr(log_checks.subprocess, 'run', hang)
+        monkeypatch.setattr(log_files.subprocess, 'run', hang)
         [error] = refusals(
             parsed, f'[DEFAULT]\nlog_config_append = {file}\n')
         assert error.endswith(
@@ -222,7 +222,7 @@ class TestLog:
         file = tmp_path / 'logging.ini'
         file.touch()
         monkeypatch.setattr(
-            log_checks.subprocess, 'run', lambda command, **kwargs: (
+            log_files.subprocess, 'run', lambda command, **kwargs: (
                 subprocess.CompletedProcess(command, 1, '', said)))
         [error] = refusals(
             parsed, f'[DEFAULT]\nlog_config_append = {file}\n')

@@ -2,8 +2,10 @@
 
 import pytest
 
+from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.options import sections
+from nova_sched.preflight import differences
 
 FILES = ('kilo', 'mitaka', 'queens', '2026.2')
 
@@ -14,7 +16,7 @@ FILES = ('kilo', 'mitaka', 'queens', '2026.2')
 def test_a_release_is_known_however_it_is_written(text):
     found = releases.find(text)
 
-    assert found.number == releases.QUEENS
+    assert found.number == 17
     assert str(found) == '17.0.0 (Queens)'
 
 
@@ -38,14 +40,22 @@ def test_what_is_no_release_is_refused_with_what_to_write(text):
         releases.find(text)
 
 
-def test_the_table_names_options_and_sections_that_there_are():
-    known = set(sections.known_opts())
-    whole = {section for section, _name in known}
+@pytest.mark.parametrize(('text', 'first', 'last'), [
+    ('queens', 17, 17), ('pike..', 16, 34), ('..zed', 11, 26),
+    ('rocky..2023.1', 18, 27), ('..', 11, 34)])
+def test_tables_name_a_release_or_several_in_a_row(text, first, last):
+    assert releases.span(text) == range(first, last + 1)
 
-    assert {(section, name) for section, name in (
-        *releases.ERAS, *releases.DEFAULTS) if name} <= known
-    assert {section for section, name in releases.ERAS
-            if name is None} <= whole
+
+def test_the_table_names_options_and_sections_that_there_are():
+    known = sections.known_opts()
+    names = {f'[{section}] {name}' for section, name in known} | {
+        f'[{section}]' for section, _name in known}
+    table = known_options.table('releases.toml')
+
+    assert {*table['eras'], *table['moved']} <= names
+    assert {row.option for row in differences.defaults()} <= names
+    assert list(map(releases.span, table['eras'].values()))
 
 
 @pytest.mark.parametrize('name', FILES)

@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import conf as config
-from nova_sched.preflight.setup import Setup
+from nova_sched.preflight.startup import Setup
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import datetime
 import pytest
 
 from nova_sched.db import cells
-from nova_sched.preflight import database_contents
 from nova_sched.preflight import databases
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -24,7 +23,7 @@ def one(cloud):
     """Function: the Computes of the one database of a cloud."""
     def one(down_time=3600):
         conf = cloud.conf()
-        return database_contents.computes(
+        return databases.computes(
             cells.single_cell(conf)[0], conf, down_time)
     return one
 
@@ -93,7 +92,7 @@ class TestSchedulers:
         add('other', seen=1000, binary='nova-conductor')
         return lambda down_time=3600: {
             record.host: record.up
-            for record in database_contents.schedulers(
+            for record in databases.schedulers(
                 cloud.conf(), down_time).records}
 
     def test_are_up_that_have_told_so_of_late(self, records):

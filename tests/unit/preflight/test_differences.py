@@ -4,8 +4,8 @@ import pytest
 
 from nova_sched.options import releases
 from nova_sched.preflight import differences
-from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import DIFFERS
+from nova_sched.rules import nova_classes
 from nova_sched.scheduler import request_filter
 
 PLACEMENT = '[placement]\nauth_type = none\n'
@@ -125,7 +125,7 @@ def test_a_fact_is_told_of_the_releases_that_it_is_true_of(setup_of, words):
 
 
 def test_every_fact_of_the_table_is_in_a_test():
-    unmatched = [fact for fact in known_differences.FACTS if not any(
+    unmatched = [fact for fact in differences.facts() if not any(
         words in f'{fact.about}: {fact.there};' for words in FACTS)]
 
     assert unmatched == []
@@ -221,7 +221,7 @@ def test_weighers_that_came_after_a_release_are_named(setup_of, release,
                                                       weighers):
     row = ' '.join(told_alone(setup_of(), release, 'weight_classes'))
 
-    assert [name for name in sorted(known_differences.WEIGHERS)
+    assert [name for name in sorted(nova_classes.WEIGHER_PATHS)
             if f'{name} (' in row] == sorted(weighers)
 
 
@@ -274,7 +274,7 @@ def test_a_weigher_that_is_switched_on_is_named_with_its_multiplier(
 
 
 def test_request_filters_are_those_of_the_service_in_their_order():
-    assert list(known_differences.REQUEST_FILTERS) == [
+    assert list(differences.request_filters()) == [
         found.__name__ for found in request_filter.FILTERS]
 
 

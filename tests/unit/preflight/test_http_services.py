@@ -4,8 +4,8 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import remote
-from nova_sched.preflight import database_contents
-from nova_sched.preflight import http_services
+from nova_sched.preflight import connectivity
+from nova_sched.preflight import databases
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -40,7 +40,7 @@ def providers(*uuids):
 
 def computes(*nodes):
     """What cells hold; nodes: (name, uuid)."""
-    return [database_contents.Computes('', list(nodes), frozenset(), {}, 74)]
+    return [databases.Computes('', list(nodes), frozenset(), {}, 74)]
 
 
 def asked(tmp_path, server, nodes=(('n1', 'u1'), ('n2', 'u2')), **options):
@@ -48,7 +48,7 @@ def asked(tmp_path, server, nodes=(('n1', 'u1'), ('n2', 'u2')), **options):
     conf = http_placement.a_conf(tmp_path, **{
         'auth_type': 'admin_token', 'token': 'open-sesame',
         'endpoint': server.url, **options})
-    return {row.check: row for row in http_services.Placement(conf).rows(
+    return {row.check: row for row in connectivity.Placement(conf).rows(
         computes(*nodes))}
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path, placement):
         conf = http_placement.a_conf(
             tmp_path, auth_type='password', auth_url=keystone.url,
             **http_keystone.USER)
-        row, = http_services.Placement(conf).rows([])
+        row, = connectivity.Placement(conf).rows([])
 
     assert row.outcome == ERROR
     assert 'credentials do not work' in row.found
@@ -154,7 +154,7 @@ def test_a_401_is_told_as_one_after_one_more_log_in(tmp_path, placement, path):
         conf = http_placement.a_conf(
             tmp_path, auth_type='password', auth_url=keystone.url,
             **http_keystone.USER)
-        found = http_services.Placement(conf).rows([])
+        found = connectivity.Placement(conf).rows([])
 
     [row] = [row for row in found if row.outcome == ERROR][:1]
     assert 'It answered 401: ' in row.found
@@ -163,7 +163,7 @@ def test_a_401_is_told_as_one_after_one_more_log_in(tmp_path, placement, path):
 
 
 def test_neutron_is_left_alone_where_nothing_is_asked_of_it(tmp_path):
-    row, = http_services.Neutron(config.new_conf([], [])).rows()
+    row, = connectivity.Neutron(config.new_conf([], [])).rows()
 
     assert row.outcome == OK
     assert 'is not asked' in row.found
@@ -173,7 +173,7 @@ def neutron_row(tmp_path, server, **options):
     conf = http_neutron.a_conf(tmp_path, scheduler=ROUTED, neutron={
         'auth_type': 'admin_token', 'token': 'open-sesame',
         'endpoint': server.url, **options})
-    row, = http_services.Neutron(conf).rows()
+    row, = connectivity.Neutron(conf).rows()
     return row
 
 
@@ -199,7 +199,7 @@ def test_a_neutron_that_is_down_is_told(tmp_path, neutron):
 
 
 def test_a_neutron_without_a_log_in_is_told(tmp_path):
-    row, = http_services.Neutron(http_neutron.a_conf(
+    row, = connectivity.Neutron(http_neutron.a_conf(
         tmp_path, scheduler=ROUTED)).rows()
 
     assert row.outcome == ERROR
@@ -218,7 +218,7 @@ def test_a_placement_that_is_silent_for_all_of_its_time_is_given_up(
         def result(self):
             raise remote.DeadlineExceeded(
                 f'no answer within {self._seconds:g}')
-    monkeypatch.setattr(http_services.remote, 'Call', Silent)
+    monkeypatch.setattr(connectivity.remote, 'Call', Silent)
     for timeout, told in ((5, 20), (0, 120)):
         found = asked(tmp_path, placement, timeout=timeout)
         assert outcomes(found) == {'Placement': ERROR}

@@ -1,0 +1,39 @@
+"""The tables of options, which are TOML files of the package."""
+
+import functools
+from importlib import resources
+import tomllib
+
+#: What the help of an ignored option says.
+SENTENCE = 'This release accepts this option but does not act on it.'
+
+
+@functools.cache
+def table(name, package=__package__):
+    """Return the contents of a TOML file of a package: dict, not to change."""
+    return tomllib.loads((resources.files(package) / name).read_text())
+
+
+def place(text):
+    """Return the (section, name) of a text such as ``[scheduler] workers``."""
+    section, _, name = text.removeprefix('[').partition('] ')
+    return section, name
+
+
+def old_names(section, name):
+    """Return the older names of a library's option: list of (section, name).
+    """
+    names = table('known_options.toml')['old_names']
+    return list(map(place, names.get(section, {}).get(name, ())))
+
+
+def ignored(*tables):
+    """Return the options that are accepted but not acted on.
+
+    A list of (section, name); of those with and without a warning, unless
+    only some tables of the file are named.
+    """
+    known = table('known_options.toml')
+    return [(section, name)
+            for kind in tables or ('ignored', 'ignored_silently')
+            for section, names in known[kind].items() for name in names]
