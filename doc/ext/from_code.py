@@ -172,7 +172,7 @@ class NovaDifferences(FromCode):
 
     def lines(self):
         about = collections.defaultdict(list)
-        for fact in differences.facts():
+        for fact in differences.known('fact'):
             about[fact.about].append(fact)
         for name, facts in about.items():
             yield _options_marked(name)

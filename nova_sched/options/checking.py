@@ -72,7 +72,7 @@ def _unreadable(conf):
     for section, name in sections.registered_names(conf):
         opt = known.get((section, name))
         try:
-            value = (conf if section == 'DEFAULT' else conf[section])[name]
+            value = sections.value(conf, section, name)
         except sections.VALUE_ERRORS as exc:
             errors.append(_value_error(conf, section, name, opt, exc))
             continue
@@ -116,11 +116,11 @@ def expected(opt, value):
     value: text that it does not take.
     """
     kind = opt.type
-    choices = getattr(kind, 'choices', None)
+    choices = list(map(str, getattr(kind, 'choices', None) or ()))
     if choices:
-        return 'must be one of ' + ', '.join(map(str, choices)) + (
-            '; ' + nearest.did_you_mean(value, map(str, choices))
-            if nearest.nearest(value, map(str, choices)) else '')
+        near = nearest.nearest(value, choices)
+        return f'must be one of {", ".join(choices)}' + (
+            f'; did you mean {near}?' if near else '')
     if isinstance(kind, types.Boolean):
         return 'must be true or false'
     if isinstance(kind, types.Number):

@@ -94,7 +94,7 @@ def _merged(items):
 def check_readable(option, path, advice=''):
     """Raise ConfigurationError if a file that an option names cannot be read.
 
-    The libraries say of one for TLS that there is no such file, but not which.
+    Libraries that read files for TLS do not report which one is missing.
     option: ``[section] name``.  advice: end of the message.
     """
     try:

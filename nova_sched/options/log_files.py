@@ -1,8 +1,8 @@
 """The options of the log: whether it can be written, and whose names it has.
 
-The options are oslo.log's, which tells what is wrong when it opens the log,
-one thing at a time and not which option. Here nothing is opened or made. A
-file of log_config_append is the operator's, and often written for Nova.
+oslo.log reports one error at a time when it opens the log, and not which
+option is wrong. The checks here open and make no file. A file of
+log_config_append is the operator's, and often written for Nova.
 """
 
 import configparser

@@ -114,6 +114,11 @@ def registered_names(conf):
             yield 'DEFAULT', name
 
 
+def value(conf, section, name):
+    """Return the value of an option of a ConfigOpts, as it is read there."""
+    return (conf if section == 'DEFAULT' else conf[section])[name]
+
+
 def places(section, opt):
     """Return where files may give an option: list of (section, name)."""
     return [(section, opt.name), (section, opt.dest)] + [

@@ -12,7 +12,6 @@ import re
 from oslo_config import cfg
 
 from nova_sched import exception
-from nova_sched.conf import nova_sched
 from nova_sched.options import files
 from nova_sched.options import names
 from nova_sched.options import nearest
@@ -20,11 +19,12 @@ from nova_sched.options import sections
 
 _NAME = re.compile(r'\[(\w+)\] (\w+)')
 
-#: How similar to one of ours a name must be to be taken for it, misspelt.
-_LIKE = 0.85
-#: In sections that other services have no options in, though plug-ins may.
-_LIKE_IN_OURS = 0.7
+#: Sections that other services have no options in, though plug-ins may.
 _OURS = ('scheduler', 'filter_scheduler', 'metrics', 'trusted_computing')
+#: How similar to one of ours a name must be to be taken for it, misspelt; in
+#: these sections less.
+_LIKE = 0.85
+_LIKE_IN = {'nova_sched': 0, **dict.fromkeys(_OURS, 0.7)}
 
 #: Sections of Nova that are like one of ours, and are meant.
 _NOT_OURS = ('placement_database',)
@@ -136,7 +136,7 @@ def unknown_options(conf):
         for name in values:
             if name in known or (section, name) in registered:
                 continue
-            near = nearest.nearest(name, known, _cutoff(section))
+            near = nearest.nearest(name, known, _LIKE_IN.get(section, _LIKE))
             if section in ('DEFAULT', *_OURS):
                 near = elsewhere.get(name, near)
             if near is not None:
@@ -161,12 +161,6 @@ def _elsewhere():
     for section, dest in ours:
         found[dest] = found[f'{section}_{dest}'] = f'[{section}] {dest}'
     return found
-
-
-def _cutoff(section):
-    if section == nova_sched.GROUP:
-        return 0
-    return _LIKE_IN_OURS if section in _OURS else _LIKE
 
 
 def warnings(conf):

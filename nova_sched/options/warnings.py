@@ -96,7 +96,7 @@ def _ignored_options(conf):
     found = [f'[{section}] {name}'
              for section, name in known_options.ignored('ignored')
              if (section, name) in known
-             and (conf if section == 'DEFAULT' else conf[section])[name]
+             and sections.value(conf, section, name)
              != known[section, name].default]
     if found:
         yield ('This release accepts these options but does not act on them: '

@@ -26,9 +26,9 @@ _ALLOW = ('Give the user of [placement] a role with which Placement lets '
 
 
 class Placement:
-    """Placement, asked what a scheduler asks; nothing is claimed.
+    """Placement, queried like a scheduler does; nothing is claimed.
 
-    Making one starts to ask.
+    The constructor starts the queries.
     """
 
     def __init__(self, conf):
@@ -115,10 +115,10 @@ def _compare(providers, computes):
 
 
 class Neutron:
-    """Neutron, asked for what the filter for routed networks needs.
+    """Neutron, queried for what the filter for routed networks needs.
 
-    conf: ConfigOpts.  Making one starts to ask, where that request filter is
-    on; ports are read with users' tokens.
+    conf: ConfigOpts.  The constructor starts the query if that request filter
+    is on; ports are read with users' tokens.
     """
 
     def __init__(self, conf):

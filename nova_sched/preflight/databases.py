@@ -1,8 +1,9 @@
-"""The databases: which answer, what is in them, and whether it is consistent.
+"""The databases: whether they answer, and whether they are consistent.
 
-Nothing is written.
+They are only read.
 """
 
+import contextlib
 import dataclasses
 
 from oslo_utils import timeutils
@@ -39,8 +40,8 @@ _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
 
 #: Of compute nodes; reports and inventories are not needed here.
 _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
-_SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
-                      'created_at', 'version')
+_SCHEDULER_COLUMNS = ('host', 'forced_down', 'last_seen_up', 'created_at',
+                      'version')
 
 #: Tables that only the API database, and only cells' databases have; a loaded
 #: cloud of our own has both.
@@ -101,7 +102,7 @@ class Computes:
         return sum(known == state for known in self.states.values())
 
 
-def api(conf):
+def read_api(conf):
     """Read the API database: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
     reader = api_reader.ApiReader(db, fallback=engine.database(conf))
@@ -131,7 +132,7 @@ def _tables(db):
         db.close()
 
 
-def schedulers(conf, down_time):
+def read_schedulers(conf, down_time):
     """Read the records of schedulers in [database]: Schedulers.
 
     down_time: seconds without heartbeat after which one is down.
@@ -149,13 +150,13 @@ def schedulers(conf, down_time):
         return Schedulers([
             Scheduler(host, _is_up(forced_down, seen or created, down_time),
                       version)
-            for host, _disabled, forced_down, seen, created, version in found
+            for host, forced_down, seen, created, version in found
         ], services.ServiceRecord(db, conf.host).version())
     finally:
         db.close()
 
 
-def computes(cell, conf, down_time):
+def read_computes(cell, conf, down_time):
     """Read the compute hosts of a db.cells.Cell: Computes.
 
     Raises DatabaseUnavailable.
@@ -190,24 +191,22 @@ def _is_up(forced_down, seen, down_time):
         seen, timeutils.utcnow(), down_time)
 
 
-
 class Databases:
-    """All databases of a configuration, which are asked at the same time.
+    """All databases of a configuration, queried at the same time.
 
-    Making one starts to ask.  Each database has ``[nova_sched] cell_timeout``
-    seconds; cells have so many more, after the API database has named them.
+    The constructor starts the queries.  Each database has ``[nova_sched]
+    cell_timeout`` seconds; the cells are queried after the API database, with
+    the same timeout.
     """
 
     def __init__(self, conf):
         self._conf, self._seconds = conf, conf.nova_sched.cell_timeout
         self._down_time = config.service_down_time(conf)
         self._has_api = bool(conf.api_database.connection)
-        self._schedulers = self._ask(schedulers, conf,
-                                     self._down_time)
-        self._api = (self._ask(api, conf)
-                     if self._has_api else None)
-        self._swapped = (self._ask(are_swapped, conf)
-                         if self._has_api else None)
+        self._schedulers = self._ask(read_schedulers, conf, self._down_time)
+        if self._has_api:
+            self._api = self._ask(read_api, conf)
+            self._swapped = self._ask(are_swapped, conf)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
                                     name='preflight')
 
@@ -216,22 +215,16 @@ class Databases:
                              name='preflight')
 
     def _ask_cells(self):
-        """Return (cell, remote.Call) of each: list.
+        """Return the (cell, remote.Call) of each cell: list.
 
-        (Row, None) of a cell that cannot be asked.
+        (Row, None) for a cell that cannot be queried.
         """
-        calls = []
-        for cell in self._find_cells():
-            if isinstance(cell, Row):
-                calls.append((cell, None))
-            else:
-                calls.append((cell, self._ask(
-                    computes, cell, self._conf,
-                    self._down_time)))
-        return calls
+        return [(cell, None if isinstance(cell, Row) else self._ask(
+            read_computes, cell, self._conf, self._down_time))
+            for cell in self._find_cells()]
 
     def _find_cells(self):
-        """Yield the cells: each a db.cells.Cell, or a Row why it is none."""
+        """Yield each cell as db.cells.Cell, or the Row of a wrong mapping."""
         mappings = self._api.result().cells if self._has_api else []
         # A loaded cloud has cells without databases of their own.
         if not any(row['database_connection'] for row in mappings):
@@ -330,21 +323,15 @@ class Databases:
 
         A list of Computes.
         """
-        found = []
-        for _cell, call in self._cell_calls():
-            try:
-                found.append(call.result())
-            except Exception:    # noqa: S112 - its row says so
-                continue
-        return found
-
-    def _cell_calls(self):
-        """Return the cells that are asked, and their Calls: list."""
         try:
-            return [(cell, call) for cell, call in self._cells.result()
-                    if call is not None]
+            calls = [call for _cell, call in self._cells.result() if call]
         except Exception:
             return []    # the row of the API database says so
+        found = []
+        for call in calls:
+            with contextlib.suppress(Exception):    # its row says so
+                found.append(call.result())
+        return found
 
     def _cell_rows(self):
         return rows.attempt('cells', 'The hosts are not known without the '

@@ -8,12 +8,15 @@ import functools
 
 from nova_sched.options import known_options
 from nova_sched.options import releases
+from nova_sched.options import sections
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.rows import as_written
 from nova_sched.rules import nova_classes
 
 _FILTERS = '[filter_scheduler] enabled_filters'
+
+_ZONES = 'scheduler', 'query_placement_for_availability_zone'
 
 #: The conditions of the table -> function of a Setup: whether it is met.
 _CONDITIONS = {
@@ -25,8 +28,8 @@ _CONDITIONS = {
     'filters run': lambda setup: setup.ranks,
     'insecure attestation': lambda setup: (
         setup.conf.trusted_computing.attestation_insecure_ssl),
-    'instances are tracked': lambda setup: setup.value(
-        'filter_scheduler', 'track_instance_changes'),
+    'instances are tracked': lambda setup: sections.value(
+        setup.conf, 'filter_scheduler', 'track_instance_changes'),
     'mirror': lambda setup: setup.conf.nova_sched.candidates == 'mirror',
     'no ComputeFilter': lambda setup: 'ComputeFilter' not in setup.filters,
     'no placement': lambda setup: setup.ranks and not setup.placement,
@@ -39,17 +42,21 @@ _CONDITIONS = {
         setup.weighers.get('ServerGroupSoftAffinityWeigher')
         or setup.weighers.get('ServerGroupSoftAntiAffinityWeigher')),
     'weighers': lambda setup: setup.weighers,
-    'zones are not asked': lambda setup: not setup.value(*_ZONES),
-    'zones are switched off': lambda setup: (
-        _ZONES in setup.written and not setup.value(*_ZONES)),
+    'zones are not asked': lambda setup: not sections.value(
+        setup.conf, *_ZONES),
+    'zones are configured': lambda setup: _ZONES in setup.written,
 }
-_ZONES = 'scheduler', 'query_placement_for_availability_zone'
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Difference:
-    """What facts and defaults of the table have in common."""
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A fact, or the default of an option; as described in the table."""
 
+    about: str
+    there: str = ''
+    here: str = ''
+    advice: str = ''
+    value: object = None
     releases: str = '..'
     when: list = ()
     drivers: list = ()
@@ -69,38 +76,14 @@ class _Difference:
                      or any(name in setup.filters for name in self.filters)))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Fact(_Difference):
-    """A difference that is no default; as described in the table."""
-
-    about: str
-    there: str
-    here: str
-    advice: str = ''
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Default(_Difference):
-    """The default of an option, ``[section] name``, in some releases."""
-
-    option: str
-    value: object
-
-
-def _table():
-    return known_options.table('known_differences.toml', __package__)
+def _table(name):
+    return known_options.table('known_differences.toml', __package__)[name]
 
 
 @functools.cache
-def facts():
-    """Return all facts: list of Fact."""
-    return [Fact(**row) for row in _table()['fact']]
-
-
-@functools.cache
-def defaults():
-    """Return all defaults: list of Default."""
-    return [Default(**row) for row in _table()['default']]
+def known(kind):
+    """Return the differences of a kind, ``fact`` or ``default``: list."""
+    return [Difference(**row) for row in _table(kind)]
 
 
 def request_filters():
@@ -108,8 +91,8 @@ def request_filters():
 
     A dict name -> name of an option of [scheduler], None without any.
     """
-    return {name: _table()['switches'].get(name)
-            for name in _table()['request_filters']}
+    return {name: _table('switches').get(name)
+            for name in _table('request_filters')}
 
 
 def rows(setup, release):
@@ -141,14 +124,14 @@ def _options(setup, release):
 
 
 def _defaults(setup, release):
-    for default in defaults():
-        place = known_options.place(default.option)
+    for default in known('default'):
+        place = known_options.place(default.about)
         if place in setup.written or not default.matters(setup, release):
             continue
-        here = (setup.filters if default.option == _FILTERS
-                else setup.value(*place))
+        here = (setup.filters if default.about == _FILTERS
+                else sections.value(setup.conf, *place))
         if here != default.value:
-            yield _row(default.option, release,
+            yield _row(default.about, release,
                        f'unset means {_shown(default.value)}', _shown(here),
                        'Set it to what is to count')
 
@@ -166,9 +149,9 @@ def _filters(setup, release):
                    'and it does not start with them', 'they run',
                    'Leave them out on the way back')
     if (setup.ranks and known_options.place(_FILTERS) not in setup.written
-            and not any(default.option == _FILTERS
+            and not any(default.about == _FILTERS
                         and release.number in default.span
-                        for default in defaults())):
+                        for default in known('default'))):
         yield _row(_FILTERS, release, 'unset means a list that is not on '
                    'record here', ', '.join(setup.filters),
                    'Set it to what was running')
@@ -205,9 +188,8 @@ def _without(late, weighers, kept):
 
 
 def _request_filters(setup, release):
-    since = _table()['request_filters']
-    late = [name for name in setup.request_filters
-            if releases.find(since[name]) > release]
+    late = [name for name in setup.request_filters if releases.find(
+        _table('request_filters')[name]) > release]
     if late:
         yield _row('request filters', release,
                    f'there is no {" and no ".join(late)}',
@@ -216,4 +198,4 @@ def _request_filters(setup, release):
 
 def _facts(setup, release):
     return [_row(fact.about, release, fact.there, fact.here, fact.advice)
-            for fact in facts() if fact.matters(setup, release)]
+            for fact in known('fact') if fact.matters(setup, release)]

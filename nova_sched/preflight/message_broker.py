@@ -1,4 +1,4 @@
-"""The message broker: whether it answers, and who takes requests there.
+"""The message broker: whether it answers, and which consumers it has.
 
 What the service declares must be there in the same form, or not at all.
 """
@@ -70,31 +70,21 @@ class _Found(typing.NamedTuple):
 
 
 class MessageBroker:
-    """The hosts of the broker, which are asked at the same time.
+    """The hosts of the broker, queried at the same time.
 
-    Making one starts to ask.
+    The constructor starts the queries.
     """
 
     def __init__(self, conf):
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._calls = self._ask(conf, url, _look, conf, url)
+        self._calls = _query(_ALL_STEPS, conf, url, _look, conf, url)
         url = conf.oslo_messaging_notifications.transport_url
         notifies = url and any(name.startswith('messaging')
                                for name in config.notification_drivers(conf))
         self._notification_calls = (
-            self._ask(conf, url, _log_in) if notifies else [])
-
-    @staticmethod
-    def _ask(conf, url, function, *args):
-        """Start to ask each host: list of (broker, remote.Call).
-
-        function: of a Broker and args.
-        """
-        return [(broker, remote.Call(
-            _ALL_STEPS, function, broker, *args, name='preflight'))
-            for broker in brokers.brokers(conf, url)]
+            _query(_ALL_STEPS, conf, url, _log_in) if notifies else [])
 
     def rows(self):
         """Return the rows about the broker: list of Row."""
@@ -155,18 +145,26 @@ class MessageBroker:
                 f'{_DELETE}')
 
 
+def _query(seconds, conf, url, function, *args):
+    """Start to query each host: list of (broker, remote.Call).
+
+    function: of a Broker and args.
+    """
+    return [(broker, remote.Call(
+        seconds, function, broker, *args, name='preflight'))
+        for broker in brokers.brokers(conf, url)]
+
+
 def consumers(conf, seconds):
-    """Return how many take requests: a pair of lists.
+    """Return the numbers of consumers of requests: a pair of lists.
 
     (host, number, None without a queue) of the hosts that answer, and a Row
     about each that does not.
-    seconds: that all of them may take, which are asked at the same time.
+    seconds: timeout of the hosts, which are queried at the same time.
     """
     url = config.transport_url(conf)
     found, failures = [], []
-    for broker, call in [(broker, remote.Call(
-            seconds, _count, broker, conf, url, name='preflight'))
-            for broker in brokers.brokers(conf, url)]:
+    for broker, call in _query(seconds, conf, url, _count, conf, url):
         answers = []
         row = _row('broker', broker, call, answers, '[DEFAULT] transport_url')
         found += [(broker.where, count) for count in answers]

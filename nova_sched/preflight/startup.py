@@ -155,11 +155,6 @@ class Setup:
         """The same by their current names: set of (section, name)."""
         return {(option.section, option.opt.dest) for option in self.given}
 
-    def value(self, section, name):
-        """Return the value of an option, or its default."""
-        return (self.conf if section == 'DEFAULT'
-                else self.conf[section])[name]
-
     @property
     def bare_metal(self):
         """Whether the host manager is the one for bare metal."""

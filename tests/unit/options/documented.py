@@ -1,212 +1,25 @@
-"""The options that operators' documentation of Nova's scheduler names.
+"""The options that operators' documentation of Nova's scheduler names."""
 
-(section, name, default, older names in [DEFAULT]); a default of ANY is not
-compared: it is computed or depends on the machine.
-"""
+import pathlib
+import tomllib
 
-ANY = object()
-D, S, F, M = 'DEFAULT', 'scheduler', 'filter_scheduler', 'metrics'
-T, N, W = 'trusted_computing', 'notifications', 'workarounds'
-O_N, O_R = 'oslo_messaging_notifications', 'oslo_messaging_rabbit'
+from nova_sched.options import known_options
 
-PROCESS = [
-    (S, 'driver', 'filter_scheduler', ['scheduler_driver']),
-    (S, 'host_manager', 'host_manager', ['scheduler_host_manager']),
-    (S, 'periodic_task_interval', 60, ['scheduler_driver_task_period']),
-    (S, 'max_attempts', 3, ['scheduler_max_attempts']),
-    (S, 'discover_hosts_in_cells_interval', -1, []),
-    (S, 'max_placement_results', 1000, []),
-    (S, 'workers', None, []),
-    (S, 'limit_tenants_to_placement_aggregate', False, []),
-    (S, 'placement_aggregate_required_for_tenants', False, []),
-    (S, 'query_placement_for_availability_zone', False, []),
-    (S, 'query_placement_for_image_type_support', False, []),
-    (S, 'enable_isolated_aggregate_filtering', False, []),
-    (S, 'image_metadata_prefilter', False, []),
-    (S, 'query_placement_for_routed_network_aggregates', False, []),
-    (D, 'scheduler_topic', 'scheduler', []),
-    (D, 'scheduler_manager', None, []),
-    (D, 'scheduler_json_config_location', '', []),
-    (D, 'host', ANY, []),
-    (D, 'report_interval', 10, []),
-    (D, 'service_down_time', 60, []),
-    (D, 'servicegroup_driver', 'db', []),
-    (D, 'periodic_enable', True, []),
-    (D, 'periodic_fuzzy_delay', 60, []),
-    (D, 'default_availability_zone', 'nova', []),
-    (D, 'internal_service_availability_zone', 'internal', []),
-    (D, 'graceful_shutdown_timeout', 180, []),
-    (D, 'manager_shutdown_timeout', 160, []),
-    (D, 'concurrency_backend', 'auto', []),
-    (D, 'cell_worker_thread_pool_size', 5, []),
-]
+_TABLE = tomllib.loads(pathlib.Path(__file__).parents[2].joinpath(
+    'data', 'documented-options.toml').read_text())
 
-CHOICE = [
-    (F, 'host_subset_size', 1, ['scheduler_host_subset_size']),
-    (F, 'available_filters', ['nova.scheduler.filters.all_filters'],
-     ['scheduler_available_filters']),
-    (F, 'enabled_filters', None, ['scheduler_default_filters']),
-    (F, 'baremetal_enabled_filters', ANY,
-     ['baremetal_scheduler_default_filters']),
-    (F, 'use_baremetal_filters', False, ['scheduler_use_baremetal_filters']),
-    (F, 'weight_classes', ['nova.scheduler.weights.all_weighers'],
-     ['scheduler_weight_classes']),
-    (F, 'track_instance_changes', True,
-     ['scheduler_tracks_instance_changes']),
-    (F, 'shuffle_best_same_weighed_hosts', False, []),
-    (F, 'max_io_ops_per_host', 8, ['max_io_ops_per_host']),
-    (F, 'max_instances_per_host', 50, ['max_instances_per_host']),
-    (F, 'isolated_images', [], ['isolated_images']),
-    (F, 'isolated_hosts', [], ['isolated_hosts']),
-    (F, 'restrict_isolated_hosts_to_isolated_images', True,
-     ['restrict_isolated_hosts_to_isolated_images']),
-    (F, 'aggregate_image_properties_isolation_namespace', None,
-     ['aggregate_image_properties_isolation_namespace']),
-    (F, 'aggregate_image_properties_isolation_separator', '.',
-     ['aggregate_image_properties_isolation_separator']),
-    (F, 'image_properties_default_architecture', None, []),
-    (F, 'pci_in_placement', False, []),
-    ('compute', 'packing_host_numa_cells_allocation_strategy', False, []),
-]
+#: (section, name) -> default, None if it is unset.
+DEFAULTS = {(section, name): default
+            for section, options in _TABLE['defaults'].items()
+            for name, default in options.items()}
+DEFAULTS |= {(section, name): None
+             for section, names in _TABLE['unset'].items() for name in names}
 
-WEIGHERS = [
-    (F, 'ram_weight_multiplier', 1.0, ['ram_weight_multiplier']),
-    (F, 'disk_weight_multiplier', 1.0, ['disk_weight_multiplier']),
-    (F, 'cpu_weight_multiplier', 1.0, []),
-    (F, 'io_ops_weight_multiplier', -1.0, ['io_ops_weight_multiplier']),
-    (F, 'pci_weight_multiplier', 1.0, []),
-    (F, 'soft_affinity_weight_multiplier', 1.0,
-     ['soft_affinity_weight_multiplier']),
-    (F, 'soft_anti_affinity_weight_multiplier', 1.0,
-     ['soft_anti_affinity_weight_multiplier']),
-    (F, 'build_failure_weight_multiplier', 1000000.0, []),
-    (F, 'cross_cell_move_weight_multiplier', 1000000.0, []),
-    (F, 'hypervisor_version_weight_multiplier', 1.0, []),
-    (F, 'num_instances_weight_multiplier', 0.0, []),
-    (F, 'image_props_weight_multiplier', 0.0, []),
-    (F, 'image_props_weight_setting', [], []),
-    (M, 'weight_multiplier', 1.0, []),
-    (M, 'weight_setting', [], []),
-    (M, 'required', True, []),
-    (M, 'weight_of_unavailable', -10000.0, []),
-]
+#: (section, name) of the options whose default is not compared.
+COMPUTED = [(section, name) for section, names in _TABLE['computed'].items()
+            for name in names]
 
-RATIOS = [
-    (D, 'cpu_allocation_ratio', None, []),
-    (D, 'ram_allocation_ratio', None, []),
-    (D, 'disk_allocation_ratio', None, []),
-    (D, 'initial_cpu_allocation_ratio', 16.0, []),
-    (D, 'initial_ram_allocation_ratio', 1.5, []),
-    (D, 'initial_disk_allocation_ratio', 1.0, []),
-    (T, 'attestation_server', None, []),
-    (T, 'attestation_server_ca_file', None, []),
-    (T, 'attestation_port', '8443', []),
-    (T, 'attestation_api_url', '/OpenAttestationWebServices/V1.0', []),
-    (T, 'attestation_auth_blob', None, []),
-    (T, 'attestation_auth_timeout', 60, []),
-    (T, 'attestation_insecure_ssl', False, []),
-]
-
-MESSAGES = [
-    (D, 'transport_url', 'rabbit://', []),
-    (D, 'control_exchange', 'nova', []),
-    (D, 'rpc_response_timeout', 60, []),
-    (D, 'long_rpc_timeout', 1800, []),
-    (D, 'executor_thread_pool_size', 64, ['rpc_thread_pool_size']),
-    (D, 'rpc_backend', None, []),
-    ('upgrade_levels', 'scheduler', None, []),
-    ('upgrade_levels', 'baseapi', None, []),
-    (N, 'notification_format', 'unversioned', ['notification_format']),
-    (N, 'versioned_notifications_topics', ['versioned_notifications'], []),
-    (N, 'default_level', 'INFO', ['default_notification_level']),
-    (O_N, 'driver', [], ['notification_driver']),
-    (O_N, 'topics', ['notifications'], ['notification_topics']),
-    (O_N, 'transport_url', None, ['notification_transport_url']),
-    (O_R, 'rabbit_host', 'localhost', ['rabbit_host']),
-    (O_R, 'rabbit_port', 5672, ['rabbit_port']),
-    (O_R, 'rabbit_hosts', [], ['rabbit_hosts']),
-    (O_R, 'rabbit_userid', 'guest', ['rabbit_userid']),
-    (O_R, 'rabbit_password', 'guest', ['rabbit_password']),
-    (O_R, 'rabbit_virtual_host', '/', ['rabbit_virtual_host']),
-    (O_R, 'ssl', False, ['rabbit_use_ssl']),
-    (O_R, 'ssl_ca_file', '', ['kombu_ssl_ca_certs']),
-    (O_R, 'ssl_cert_file', '', ['kombu_ssl_certfile']),
-    (O_R, 'ssl_key_file', '', ['kombu_ssl_keyfile']),
-    (O_R, 'rabbit_ha_queues', False, ['rabbit_ha_queues']),
-    (O_R, 'amqp_durable_queues', False,
-     ['amqp_durable_queues', 'rabbit_durable_queues']),
-]
-
-DATABASES = [
-    ('database', 'connection', None, ['sql_connection']),
-    ('database', 'slave_connection', None, []),
-    ('database', 'mysql_sql_mode', 'TRADITIONAL', []),
-    ('database', 'connection_recycle_time', 3600, ['sql_idle_timeout']),
-    ('database', 'max_pool_size', 5, ['sql_max_pool_size']),
-    ('database', 'max_overflow', 50, ['sql_max_overflow']),
-    ('database', 'max_retries', 10, ['sql_max_retries']),
-    ('database', 'retry_interval', 10, ['sql_retry_interval']),
-    ('database', 'pool_timeout', None, []),
-    ('database', 'connection_debug', 0, ['sql_connection_debug']),
-    ('database', 'connection_trace', False, ['sql_connection_trace']),
-    ('database', 'connection_parameters', '', []),
-    ('api_database', 'connection', None, []),
-    ('api_database', 'slave_connection', None, []),
-    ('api_database', 'mysql_sql_mode', 'TRADITIONAL', []),
-    ('api_database', 'connection_recycle_time', 3600, []),
-    ('api_database', 'max_pool_size', 5, []),
-    ('api_database', 'max_overflow', 50, []),
-    ('api_database', 'max_retries', 10, []),
-    ('api_database', 'retry_interval', 10, []),
-    ('api_database', 'pool_timeout', None, []),
-    ('api_database', 'connection_debug', 0, []),
-    ('api_database', 'connection_trace', False, []),
-    ('api_database', 'connection_parameters', '', []),
-    ('placement', 'service_type', 'placement', []),
-    ('placement', 'valid_interfaces', ['internal', 'public'], []),
-    ('placement', 'region_name', None, []),
-    ('placement', 'endpoint_override', None, []),
-    ('placement', 'auth_type', None, []),
-    ('placement', 'timeout', None, []),
-    ('placement', 'cafile', None, []),
-    ('placement', 'insecure', False, []),
-    ('placement', 'connect_retries', None, []),
-    ('placement', 'status_code_retries', None, []),
-    ('neutron', 'service_type', 'network', []),
-    ('neutron', 'valid_interfaces', ['internal', 'public'], []),
-    ('neutron', 'region_name', None, []),
-    ('neutron', 'endpoint_override', None, []),
-    ('neutron', 'auth_type', None, []),
-    ('neutron', 'timeout', None, []),
-    ('neutron', 'cafile', None, []),
-    ('neutron', 'insecure', False, []),
-    ('neutron', 'http_retries', 3, []),
-    ('neutron', 'extension_sync_interval', 600, []),
-    ('service_user', 'send_service_user_token', False, []),
-    ('service_user', 'auth_type', None, []),
-    (W, 'disable_fallback_pcpu_query', False, []),
-    (W, 'disable_compute_service_check_for_ffu', False, []),
-]
-
-OPTIONS = (PROCESS + CHOICE + WEIGHERS + RATIOS + MESSAGES + DATABASES)
-
-#: Older names outside [DEFAULT]: (section, name, older section, older name).
-MOVED = [
-    ('database', 'connection', 'sql', 'connection'),
-    ('database', 'connection', 'DATABASE', 'connection'),
-    ('database', 'connection_recycle_time', 'database', 'idle_timeout'),
-    ('database', 'connection_recycle_time', 'DATABASE', 'sql_idle_timeout'),
-    ('database', 'retry_interval', 'DATABASE', 'reconnect_interval'),
-    ('database', 'max_overflow', 'DATABASE', 'sqlalchemy_max_overflow'),
-    ('database', 'pool_timeout', 'DATABASE', 'sqlalchemy_pool_timeout'),
-    ('api_database', 'connection_recycle_time', 'api_database',
-     'idle_timeout'),
-    ('placement', 'region_name', 'placement', 'os_region_name'),
-    ('placement', 'valid_interfaces', 'placement', 'os_interface'),
-    (O_N, 'topics', 'rpc_notifier2', 'topics'),
-    (O_R, 'ssl', O_R, 'rabbit_use_ssl'),
-    (O_R, 'ssl_ca_file', O_R, 'kombu_ssl_ca_certs'),
-    (O_R, 'ssl_cert_file', O_R, 'kombu_ssl_certfile'),
-    (O_R, 'ssl_key_file', O_R, 'kombu_ssl_keyfile'),
-    (O_R, 'ssl_version', O_R, 'kombu_ssl_version'),
-]
+#: (section, name, older section, older name).
+OLD_NAMES = [(section, name, *known_options.place(old))
+             for section, options in _TABLE['old_names'].items()
+             for name, olds in options.items() for old in olds]

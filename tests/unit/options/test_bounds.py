@@ -74,10 +74,6 @@ WORDS = {
     ('DEFAULT', 'concurrency_backend'): ['auto', 'threading', 'eventlet']}
 
 
-def read(config, section, name):
-    return (config if section == 'DEFAULT' else config[section])[name]
-
-
 def text(values):
     """A file with these values of options: {(section, name): value}."""
     return ''.join(f'[{section}]\n{name} = {value}\n'
@@ -96,7 +92,7 @@ def test_the_smallest_numbers_are_taken_and_smaller_ones_refused(parsed):
     right = parsed(text({(section, name): least
                          for section, name, least in REFUSED}))
     assert conf.check(right) == []
-    assert all(read(right, section, name) == least
+    assert all(sections.value(right, section, name) == least
                for section, name, least in REFUSED)
 
     errors = {error.option: str(error) for error in conf.check(parsed(text({
@@ -119,23 +115,26 @@ def test_the_biggest_number_is_taken_and_a_bigger_one_refused(parsed):
 
 
 @pytest.mark.parametrize(('above', 'counts'), [(-1, 0), (0, 0), (1, 1)])
-def test_a_number_that_is_too_small_may_count_as_the_smallest(
+def test_a_number_that_is_too_small_counts_as_the_smallest_with_a_warning(
         parsed, above, counts):
-    """Where older releases took it."""
+    """Where older releases took it, so that it does not stop the start."""
     config = parsed(text({(section, name): least + above
                           for section, name, least in MOVED}))
+    warnings = ' '.join(conf.warnings(config))
 
+    assert conf.check(config) == []
     for section, name, least in MOVED:
-        found = read(config, section, name)
+        found = sections.value(config, section, name)
         assert (name, found) == (name, least + counts)
         assert type(found) is type(least)
+        assert (f'[{section}] {name} = {least + above} is below its minimum: '
+                f'{least} is used' in warnings) == (above < 0)
 
 
 def test_a_number_may_be_negative_where_that_turns_things_round(parsed):
     config = parsed(text(dict.fromkeys(FREE, -3)))
 
-    assert {name: read(config, *name) for name in FREE} == dict.fromkeys(
-        FREE, -3)
+    assert {sections.value(config, *name) for name in FREE} == {-3}
 
 
 @pytest.mark.parametrize(('option', 'words'), WORDS.items(),
@@ -151,18 +150,21 @@ def test_a_word_is_one_of_several(option, words):
 
 def test_what_was_never_in_default_is_not_read_there(parsed):
     known = sections.known_opts()
-    names = [(section, name) for section, name, default, olds
-             in documented.OPTIONS if section != 'DEFAULT' and not olds
+    moved = {(section, name) for section, name, old_section, _old
+             in documented.OLD_NAMES if old_section == 'DEFAULT'}
+    names = [(section, name) for (section, name), default
+             in documented.DEFAULTS.items()
+             if section != 'DEFAULT' and (section, name) not in moved
              and ('DEFAULT', name) not in known
              and type(default) in (bool, int, float)]
     assert len(names) > 20
     unset = parsed()
-    before = {name: read(unset, *name) for name in names}
+    before = {name: sections.value(unset, *name) for name in names}
 
     config = parsed(text({('DEFAULT', name): 0 if before[section, name] else 1
                           for section, name in names}))
 
-    assert {name: read(config, *name) for name in names} == before
+    assert {name: sections.value(config, *name) for name in names} == before
 
 
 @pytest.mark.parametrize('option', [

@@ -5,97 +5,91 @@ import pytest
 from nova_sched import conf
 from nova_sched.options import settings
 
-ERAS = ('kilo', 'mitaka', 'queens', '2026.2')
-
 SERVER_GROUP = ['ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter']
-FILTERS = {
-    'kilo': ['RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
-             'CoreFilter', 'DiskFilter', 'ComputeFilter',
-             'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
-             *SERVER_GROUP],
-    'mitaka': ['RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
-               'DiskFilter', 'ComputeFilter', 'ComputeCapabilitiesFilter',
-               'ImagePropertiesFilter', *SERVER_GROUP,
-               'CoreFilter'],
-    'queens': ['RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
-               'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
-               *SERVER_GROUP, 'AllHostsFilter'],
-    '2026.2': ['ComputeFilter', 'ComputeCapabilitiesFilter',
-               'ImagePropertiesFilter', *SERVER_GROUP],
-}
+#: Era -> what its file comes to: function of conf -> result.
+RESULTS = {
+    'kilo': {
+        conf.driver_name: 'filter_scheduler',
+        conf.enabled_filters: [
+            'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
+            'CoreFilter', 'DiskFilter', 'ComputeFilter',
+            'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+            *SERVER_GROUP],
+        conf.transport_url:
+            'rabbit://nova:k%2Flo%40s%3Acret%231@10.20.0.21:5672,'
+            'nova:k%2Flo%40s%3Acret%231@10.20.0.22:5672,'
+            'nova:k%2Flo%40s%3Acret%231@10.20.0.23:5673//nova',
+        conf.database_url: 'mysql+pymysql://nova:kilo-db-pass@10.20.0.10/nova'
+                           '?charset=utf8',
+        conf.api_database_url: None,
+        conf.fallback_ratios: (8.0, 1.0, 1.0),
+        conf.placement_configured: False},
+    'mitaka': {
+        conf.driver_name: 'filter_scheduler',
+        conf.enabled_filters: [
+            'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
+            'DiskFilter', 'ComputeFilter', 'ComputeCapabilitiesFilter',
+            'ImagePropertiesFilter', *SERVER_GROUP, 'CoreFilter'],
+        conf.transport_url: 'rabbit://openstack:RABBIT_PASS@192.0.2.20:5671//',
+        conf.database_url:
+            'mysql+pymysql://nova:mitaka-db-pass@192.0.2.10/nova',
+        conf.api_database_url:
+            'mysql+pymysql://nova:mitaka-api-pass@192.0.2.10/nova_api',
+        conf.fallback_ratios: (16.0, 1.2, 1.0),
+        conf.placement_configured: False},
+    'queens': {
+        conf.driver_name: 'caching_scheduler',
+        conf.enabled_filters: [
+            'RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
+            'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+            *SERVER_GROUP, 'AllHostsFilter'],
+        conf.transport_url:
+            'rabbit://openstack:qu%2Feens@198.51.100.21:5672,'
+            'openstack:qu%2Feens@198.51.100.22:5672/nova',
+        conf.database_url:
+            'mysql+pymysql://nova:queens-db-pass@198.51.100.10/nova_cell0',
+        conf.api_database_url:
+            'mysql+pymysql://nova:queens-api-pass@198.51.100.10/nova_api',
+        conf.fallback_ratios: (4.0, 1.0, 1.0),
+        conf.placement_configured: True},
+    '2026.2': {
+        conf.driver_name: 'filter_scheduler',
+        conf.enabled_filters: [
+            'ComputeFilter', 'ComputeCapabilitiesFilter',
+            'ImagePropertiesFilter', *SERVER_GROUP],
+        conf.transport_url: 'rabbit://nova:hibiscus@203.0.113.21:5671,'
+                            'nova:hibiscus@203.0.113.22:5671,'
+                            'nova:hibiscus@203.0.113.23:5671/nova',
+        conf.database_url: 'mysql+pymysql://nova:hibiscus-db@203.0.113.10/'
+                           'nova_cell0?charset=utf8mb4',
+        conf.api_database_url: 'mysql+pymysql://nova_api:hibiscus-api'
+                               '@203.0.113.10/nova_api?charset=utf8mb4',
+        conf.fallback_ratios: (4.0, 1.0, 1.0),
+        conf.placement_configured: True}}
 
 
 class TestEveryEra:
-    @pytest.mark.parametrize('name', ERAS)
+    @pytest.mark.parametrize('name', RESULTS)
     def test_nothing_in_it_stops_the_start(self, era, name):
         """But for the files of TLS that it names, if they are not there."""
         assert [error.option for error in conf.check(era(name))] == (
             ['[oslo_messaging_rabbit] kombu_ssl_ca_certs'] if name == 'mitaka'
             else [])
 
-    @pytest.mark.parametrize('name', ERAS)
+    @pytest.mark.parametrize('name', RESULTS)
     def test_options_of_other_services_are_no_misspellings(self, era, name):
         """Nothing that belongs to compute, network or API is reported."""
         assert conf.unknown_options(era(name)) == []
 
-    @pytest.mark.parametrize('name', ERAS)
-    def test_filters_are_those_it_names(self, era, name):
-        """The chain is the file's, in the file's order."""
-        assert FILTERS[name] == conf.enabled_filters(era(name))
+    @pytest.mark.parametrize(('name', 'function'), [
+        (name, function) for name in RESULTS for function in RESULTS[name]])
+    def test_its_spelling_comes_to_what_it_names(self, era, name, function):
+        """Driver, filters, broker, databases, ratios and Placement."""
+        assert function(era(name)) == RESULTS[name][function]
 
-    @pytest.mark.parametrize(('name', 'driver'), [
-        ('kilo', 'filter_scheduler'), ('mitaka', 'filter_scheduler'),
-        ('queens', 'caching_scheduler'), ('2026.2', 'filter_scheduler')])
-    def test_driver_is_the_one_it_names(self, era, name, driver):
-        """Class paths and names come to the same drivers."""
-        assert driver == conf.driver_name(era(name))
+    @pytest.mark.parametrize('name', RESULTS)
+    def test_the_host_manager_is_the_usual_one(self, era, name):
         assert conf.host_manager_name(era(name)) == 'host_manager'
-
-    @pytest.mark.parametrize(('name', 'url'), [
-        ('kilo', 'rabbit://nova:k%2Flo%40s%3Acret%231@10.20.0.21:5672,'
-                 'nova:k%2Flo%40s%3Acret%231@10.20.0.22:5672,'
-                 'nova:k%2Flo%40s%3Acret%231@10.20.0.23:5673//nova'),
-        ('mitaka', 'rabbit://openstack:RABBIT_PASS@192.0.2.20:5671//'),
-        ('queens', 'rabbit://openstack:qu%2Feens@198.51.100.21:5672,'
-                   'openstack:qu%2Feens@198.51.100.22:5672/nova'),
-        ('2026.2', 'rabbit://nova:hibiscus@203.0.113.21:5671,'
-                   'nova:hibiscus@203.0.113.22:5671,'
-                   'nova:hibiscus@203.0.113.23:5671/nova')])
-    def test_broker_is_the_one_it_names(self, era, name, url):
-        """Every era's spelling of the broker comes to one URL."""
-        assert url == conf.transport_url(era(name))
-
-    @pytest.mark.parametrize(('name', 'url', 'api_url'), [
-        ('kilo', 'nova:kilo-db-pass@10.20.0.10/nova?charset=utf8', None),
-        ('mitaka', 'nova:mitaka-db-pass@192.0.2.10/nova',
-         'nova:mitaka-api-pass@192.0.2.10/nova_api'),
-        ('queens', 'nova:queens-db-pass@198.51.100.10/nova_cell0',
-         'nova:queens-api-pass@198.51.100.10/nova_api'),
-        ('2026.2',
-         'nova:hibiscus-db@203.0.113.10/nova_cell0?charset=utf8mb4',
-         'nova_api:hibiscus-api@203.0.113.10/nova_api?charset=utf8mb4')])
-    def test_databases_are_those_it_names(self, era, name, url, api_url):
-        """Databases are read through the driver this service has."""
-        config = era(name)
-
-        assert f'mysql+pymysql://{url}' == conf.database_url(config)
-        assert (api_url and f'mysql+pymysql://{api_url}') == (
-            conf.api_database_url(config))
-
-    @pytest.mark.parametrize(('name', 'ratios'), [
-        ('kilo', (8.0, 1.0, 1.0)), ('mitaka', (16.0, 1.2, 1.0)),
-        ('queens', (4.0, 1.0, 1.0)), ('2026.2', (4.0, 1.0, 1.0))])
-    def test_ratios_are_those_it_names(self, era, name, ratios):
-        """0.0 and unset ratios fall back to the initial ones."""
-        assert ratios == conf.fallback_ratios(era(name))
-
-    @pytest.mark.parametrize(('name', 'configured'), [
-        ('kilo', False), ('mitaka', False), ('queens', True),
-        ('2026.2', True)])
-    def test_placement_is_used_where_there_is_one(self, era, name,
-                                                  configured):
-        """Placement is found in the files of the eras that had it."""
-        assert configured is conf.placement_configured(era(name))
 
 
 class TestKilo:

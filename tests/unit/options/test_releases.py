@@ -54,7 +54,7 @@ def test_the_table_names_options_and_sections_that_there_are():
     table = known_options.table('releases.toml')
 
     assert {*table['eras'], *table['moved']} <= names
-    assert {row.option for row in differences.defaults()} <= names
+    assert {row.about for row in differences.known('default')} <= names
     assert list(map(releases.span, table['eras'].values()))
 
 

@@ -238,24 +238,6 @@ class TestFallbackRatios:
         assert ratios == conf.fallback_ratios(parsed(f'[DEFAULT]\n{text}'))
 
 
-class TestClampedValues:
-    @pytest.mark.parametrize(('section', 'name', 'written', 'used'), [
-        ('filter_scheduler', 'host_subset_size', '0', 1),
-        ('filter_scheduler', 'max_instances_per_host', '0', 1),
-        ('filter_scheduler', 'max_io_ops_per_host', '-1', 0),
-        ('filter_scheduler', 'soft_affinity_weight_multiplier', '-3', 0.0),
-        ('filter_scheduler', 'pci_weight_multiplier', '-0.5', 0.0),
-        ('scheduler', 'max_attempts', '0', 1)])
-    def test_below_minimum_is_moved_to_it_with_a_warning(
-            self, parsed, section, name, written, used):
-        """What older releases took does not stop the start."""
-        config = parsed(f'[{section}]\n{name} = {written}\n')
-
-        assert used == config[section][name]
-        assert conf.check(config) == []
-        assert f'[{section}] {name} = {written}' in conf.warnings(config)[0]
-
-
 class TestParseWeights:
     @pytest.mark.parametrize(('items', 'good', 'bad'), [
         (['a=1', 'b = -0.5 '], (('a', 1.0), ('b ', -0.5)), ()),

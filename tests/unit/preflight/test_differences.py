@@ -125,10 +125,16 @@ def test_a_fact_is_told_of_the_releases_that_it_is_true_of(setup_of, words):
 
 
 def test_every_fact_of_the_table_is_in_a_test():
-    unmatched = [fact for fact in differences.facts() if not any(
+    unmatched = [fact for fact in differences.known('fact') if not any(
         words in f'{fact.about}: {fact.there};' for words in FACTS)]
 
     assert unmatched == []
+
+
+def test_the_conditions_of_the_table_are_those_that_there_are():
+    assert {name for kind in ('fact', 'default')
+            for difference in differences.known(kind)
+            for name in difference.when} == set(differences._CONDITIONS)
 
 
 @pytest.mark.parametrize('words, text', [
@@ -144,6 +150,7 @@ def test_every_fact_of_the_table_is_in_a_test():
     ('without it no request', PLACEMENT),
     ('without it no request', CACHING),
     ('never looked at', chain('ComputeFilter')),
+    ('a server may be bigger', chain('ComputeFilter')),
     ('weighers remember', '[filter_scheduler]\nweight_classes = '
      'nova.scheduler.weights.ram.RAMWeigher\n'),
     ('servers of the same request', '[filter_scheduler]\nweight_classes = '
