@@ -1,10 +1,16 @@
 """Hosts less the ledger: what counts on the hosts, how long, and for whom."""
 
+from concurrent import futures
+import pickle
+
 import pytest
 
+from nova_sched.context import RequestContext
+from nova_sched.inventory import decision_lock
 from nova_sched.inventory import ledger
 from nova_sched.inventory import state
 from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import is_uuid
 from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
@@ -13,6 +19,7 @@ from tests.builders.numa import a_guest
 from tests.builders.numa import cells_text
 from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
+from tests.builders.services import wait_for
 
 LIFETIME = 100
 #: An instance of 1000 MB, on a host with 4000 MB.
@@ -402,3 +409,57 @@ def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
                InFlight('l', 'a', 'n1', SPEC.demand(), None, None, 0.0)])
 
     assert found.table.columns['free_ram_mb'].tolist() == [3000, 4000]
+
+
+@pytest.mark.parametrize(('key', 'expected'), [
+    ('8d3f2c1e-0000-4000-8000-00000000000a', True), ('x' * 36, True),
+    ('x' * 37, False), ('x\n', False), ('\xe9', False), (7, False),
+    (None, False), (('x', 1), False)])
+def test_only_what_may_be_a_uuid_is_asked_of_a_database(key, expected):
+    assert is_uuid(key) is expected
+
+
+def test_what_a_pick_keeps_of_its_request_has_no_token():
+    spec_obj = a_request()
+    spec_obj._context = RequestContext(auth_token='SECRET')
+
+    assert b'SECRET' not in pickle.dumps(spec_obj.demand())
+    assert spec_obj.demand().demand()._context is None
+
+
+class TestDeciding:
+    @pytest.fixture
+    def threads(self):
+        with futures.ThreadPoolExecutor() as pool:
+            yield pool
+
+    def test_is_in_the_order_of_arrival(self, cloud, threads, monkeypatch):
+        monkeypatch.setattr(state, 'PATIENCE', 999)
+        order, waiting = [], cloud.state._decision_lock._queue
+
+        def decide(number):
+            with cloud.state.deciding():
+                order.append(number)
+
+        with cloud.state.deciding():
+            for number in range(5):
+                threads.submit(decide, number)
+                wait_for(lambda count=number + 1: len(waiting) == count)
+        threads.shutdown()
+
+        assert order == [0, 1, 2, 3, 4]
+
+    def test_goes_on_beside_a_slow_decision(self, cloud, threads):
+        with cloud.state.deciding():
+            def decide():
+                with cloud.state.deciding():
+                    return True
+
+            assert threads.submit(decide).result(30)
+
+    def test_ends_a_slice_after_its_time(self, cloud, monkeypatch):
+        with cloud.state.deciding() as turn:
+            monkeypatch.setattr(decision_lock, 'SLICE', 999)
+            assert not turn.is_over()
+            monkeypatch.setattr(decision_lock, 'SLICE', 0)
+            assert turn.is_over()

@@ -1,0 +1,42 @@
+"""Aggregates and cell mappings of an API database that comes and goes."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.inventory import api
+
+
+class Reader:
+    """An API database of no cells that can be read no more."""
+
+    def __init__(self, has_api_database):
+        self.has_api_database, self.is_there = has_api_database, True
+
+    def api_stamp(self):
+        if not self.is_there:
+            raise exception.DatabaseUnavailable('gone')
+        return 1
+
+    def aggregates(self):
+        return []
+
+    def find_cells(self):
+        return ()
+
+
+@pytest.mark.parametrize('apart', [True, False])
+@pytest.mark.parametrize('was_read', [True, False])
+def test_an_api_database_that_is_gone_is_done_without_if_it_was_read(
+        apart, was_read):
+    """And if it is not the database of the hosts, too."""
+    reader = Reader(apart)
+    found = api.ApiInventory(reader)
+    if was_read:
+        found.take(found.read())
+    reader.is_there = False
+
+    if apart and was_read:
+        assert found.read().cells == ()
+    else:
+        with pytest.raises(exception.DatabaseUnavailable):
+            found.read()
