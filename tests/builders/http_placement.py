@@ -222,13 +222,10 @@ class Offered(Offer):
         return getattr(self.candidates if hasattr(self.candidates, name)
                        else self.claims, name)
 
-    def doubt(self, providers):
-        """There is no copy."""
-
 
 def ask(client, *queries):
     """What a client is offered: Offered, or NoCandidates."""
     found = client.candidates(list(queries) or [Query()], CONTEXT)
     if not found.providers:
         return found
-    return Offered(found, client.claims(found, CONTEXT))
+    return Offered(found, client.claims(found, CONTEXT), client)
