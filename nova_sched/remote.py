@@ -322,7 +322,8 @@ class Guard:
                 self._leave_out(str(error))
             raise
         else:
-            self._failing.discard(_name(call.function))
+            if self._failing:
+                self._failing.discard(_name(call.function))
             self.contact.answered()
             self._take_back()
             return result

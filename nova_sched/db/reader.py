@@ -152,7 +152,8 @@ class HostReader:
 
     def unavailable_cells(self):
         """Return why cells are not read at present: Cell -> text."""
-        return _unavailable(self._readers.values())
+        return {cell: why for cell, reader in self._readers.items()
+                if (why := reader.guard.down) is not None}
 
     def contacts(self):
         """Return the Contact with each database that was asked: list.
@@ -193,7 +194,7 @@ class HostReader:
         trouble: the error text if one of them does not.
         """
         readers = self._readers_by_cell().values()
-        lost = _unavailable(readers)
+        lost = self.unavailable_cells()
         needed = {*needed, db_cells.SINGLE_CELL_UUID}
         readers = [reader for reader in readers
                    if reader.cell not in lost or reader.cell.uuid in needed]
@@ -356,13 +357,6 @@ def _ask_all(readers, read, *args):
     return remote.ask_all([
         (reader.cell, reader.guard, functools.partial(read, reader, *args))
         for reader in readers])
-
-
-def _unavailable(readers):
-    """Return why cells are not read at present: Cell -> text."""
-    reasons = {reader.cell: reader.guard.down
-               for reader in readers}
-    return {cell: why for cell, why in reasons.items() if why is not None}
 
 
 def _api_reader(conf):

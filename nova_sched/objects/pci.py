@@ -45,16 +45,6 @@ class InstancePCIRequests(base.NovaObject, base.DictCompat):
                            bounds.PCI_REQUESTS), unset=list),
     }
 
-    def settle(self):
-        """Raise MalformedError for too many conditions in all."""
-        count = sum(1 + len(spec) for request in self.requests
-                    for spec in request.spec)
-        if count > bounds.PCI_CONDITIONS:
-            raise MalformedError(
-                self.requests, f'has {count} conditions in its '
-                'specifications, and must have at most '
-                f'{bounds.PCI_CONDITIONS}', 'requests')
-
 
 def requests_from_any(value):
     """Return InstancePCIRequests from any of the forms they were ever sent in.

@@ -27,7 +27,7 @@ def give_back(claims, instance_uuids):
     claims: placement.claims.AllocationClaims of the request, or None.
     """
     releases = _Releases(claims, instance_uuids if claims else ())
-    _under_way.add(releases)
+    _under_way.append(releases)
     try:
         if releases.finish_at_once():
             _under_way.remove(releases)
@@ -115,34 +115,14 @@ class _Releases:
         self.left = untried | failed
 
 
-class _UnderWay:
-    """The _Releases of this worker that are not at an end.
-
-    What is claimed for one of their instances may be just what they look for,
-    and would be given back.
-    """
-
-    def __init__(self):
-        self._lock, self._all = threading.Lock(), []
-
-    def add(self, releases):
-        with self._lock:
-            self._all.append(releases)
-
-    def remove(self, releases):
-        with self._lock:
-            self._all.remove(releases)
-
-    def has(self, instance_uuid):
-        """Return whether a claim of an instance is still to be given back."""
-        with self._lock:
-            return any(instance_uuid in releases.left
-                       for releases in self._all)
-
-
-_under_way = _UnderWay()
+#: The _Releases of this worker that have not ended. Each change is atomic.
+_under_way = []
 
 
 def is_under_way(instance_uuid):
-    """Return whether a claim of an instance is still to be released."""
-    return _under_way.has(instance_uuid)
+    """Return whether a claim of an instance is still to be released.
+
+    A release may take a claim that is made now for its own, and end it.
+    """
+    return any(instance_uuid in releases.left
+               for releases in tuple(_under_way))

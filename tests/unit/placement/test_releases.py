@@ -127,7 +127,7 @@ def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
                                    "back: can't start new thread")
     assert caplog.messages[-1].startswith(
         'Claims of instances that were not placed are not given back: a. ')
-    assert not releases._under_way.has('a')
+    assert not releases.is_under_way('a')
 
 
 def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
