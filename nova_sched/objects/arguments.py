@@ -31,11 +31,8 @@ def from_wire(spec_obj):
     object in it has an unknown major version.
     """
     try:
-        try:
+        with fields.at('spec_obj'):
             spec_obj = _SPEC.read(spec_obj)
-        except MalformedError as error:
-            error.under('spec_obj')
-            raise
         _check_flavor(spec_obj, 'spec_obj', 'flavor')
         _check_parts(spec_obj, 'spec_obj')
         return spec_obj
