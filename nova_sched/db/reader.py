@@ -352,11 +352,23 @@ class HostReader:
 def _ask_all(readers, read, *args):
     """Call ``read(reader, *args)`` for readers in parallel: results by Cell.
 
-    Cells that do not answer are missing.
+    Cells that do not answer, or fail, are missing, which is logged.
     """
-    return remote.ask_all([
-        (reader.cell, reader.guard, functools.partial(read, reader, *args))
-        for reader in readers])
+    found = {}
+    for reader, result in [
+            (each, each.guard.ask(functools.partial(read, each, *args)))
+            for each in readers]:
+        try:
+            found[reader.cell] = result()
+        except exception.DatabaseUnavailable:
+            # The guard has logged it.
+            continue
+        except Exception as exc:
+            error = exc
+        else:
+            continue
+        reader.guard.log_failure(read, error)
+    return found
 
 
 def _api_reader(conf):
