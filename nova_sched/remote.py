@@ -198,15 +198,16 @@ class _Threads:
 _threads = _Threads(16)
 
 
-class Call:
+class Call(Deadline):
     """A function that runs in a daemon thread, and has so many seconds.
 
     name: of the thread.
     """
 
     def __init__(self, seconds, function, *args, name='call'):
-        self.function, self._seconds, self._ends = function, seconds, _Ends()
-        self._deadline, self._future = Deadline(seconds), futures.Future()
+        super().__init__(seconds)
+        self.function, self._seconds = function, seconds
+        self._ends, self._future = _Ends(), futures.Future()
         _threads.run(functools.partial(self._run, *args), name)
 
     def _run(self, *args):
@@ -217,10 +218,6 @@ class Call:
             self._future.set_exception(error)
         finally:
             del _here.call, _here.ends
-
-    def left(self):
-        """Return the seconds that it has left; 0 or less when it has none."""
-        return self._deadline.left()
 
     def give_up(self):
         """End what the function waits for, if it has not ended."""
@@ -322,7 +319,8 @@ class Guard:
                 self._leave_out(str(error))
             raise
         else:
-            self._failing.discard(_name(call.function))
+            if self._failing:
+                self._failing.discard(_name(call.function))
             self.contact.answered()
             self._take_back()
             return result
@@ -439,26 +437,3 @@ def _name(query):
     while isinstance(query, functools.partial):
         query = query.func
     return getattr(query, '__qualname__', repr(query))
-
-
-def ask_all(queries):
-    """Query several databases at the same time.
-
-    queries: list of (key, Guard, function).
-    Returns a dict key -> result, without those that do not answer or fail,
-    which is logged.
-    """
-    found = {}
-    for key, guard, query, result in [
-            (*each, each[1].ask(each[2])) for each in queries]:
-        try:
-            found[key] = result()
-        except exception.DatabaseUnavailable:
-            # The guard has logged it.
-            continue
-        except Exception as exc:
-            error = exc
-        else:
-            continue
-        guard.log_failure(query, error)
-    return found

@@ -152,7 +152,8 @@ class HostReader:
 
     def unavailable_cells(self):
         """Return why cells are not read at present: Cell -> text."""
-        return _unavailable(self._readers.values())
+        return {cell: why for cell, reader in self._readers.items()
+                if (why := reader.guard.down) is not None}
 
     def contacts(self):
         """Return the Contact with each database that was asked: list.
@@ -193,7 +194,7 @@ class HostReader:
         trouble: the error text if one of them does not.
         """
         readers = self._readers_by_cell().values()
-        lost = _unavailable(readers)
+        lost = self.unavailable_cells()
         needed = {*needed, db_cells.SINGLE_CELL_UUID}
         readers = [reader for reader in readers
                    if reader.cell not in lost or reader.cell.uuid in needed]
@@ -351,18 +352,23 @@ class HostReader:
 def _ask_all(readers, read, *args):
     """Call ``read(reader, *args)`` for readers in parallel: results by Cell.
 
-    Cells that do not answer are missing.
+    Cells that do not answer, or fail, are missing, which is logged.
     """
-    return remote.ask_all([
-        (reader.cell, reader.guard, functools.partial(read, reader, *args))
-        for reader in readers])
-
-
-def _unavailable(readers):
-    """Return why cells are not read at present: Cell -> text."""
-    reasons = {reader.cell: reader.guard.down
-               for reader in readers}
-    return {cell: why for cell, why in reasons.items() if why is not None}
+    found = {}
+    for reader, result in [
+            (each, each.guard.ask(functools.partial(read, each, *args)))
+            for each in readers]:
+        try:
+            found[reader.cell] = result()
+        except exception.DatabaseUnavailable:
+            # The guard has logged it.
+            continue
+        except Exception as exc:
+            error = exc
+        else:
+            continue
+        reader.guard.log_failure(read, error)
+    return found
 
 
 def _api_reader(conf):

@@ -31,11 +31,8 @@ def from_wire(spec_obj):
     object in it has an unknown major version.
     """
     try:
-        try:
+        with fields.at('spec_obj'):
             spec_obj = _SPEC.read(spec_obj)
-        except MalformedError as error:
-            error.under('spec_obj')
-            raise
         _check_flavor(spec_obj, 'spec_obj', 'flavor')
         _check_parts(spec_obj, 'spec_obj')
         return spec_obj
@@ -170,10 +167,8 @@ def _check_flavor(spec_obj, *path):
 def _check_parts(spec_obj, *path):
     """Check what filters count on, and no sender leaves out."""
     if spec_obj.pci_requests is not None:
-        for index, request in enumerate(spec_obj.pci_requests.requests):
-            if not request.obj_attr_is_set('count'):
-                raise MalformedError.missing(
-                    *path, 'pci_requests', 'requests', index, 'count')
+        _check_pci(spec_obj.pci_requests.requests,
+                   *path, 'pci_requests', 'requests')
     group = spec_obj.instance_group
     if group is not None and group.policy == 'anti-affinity':
         try:
@@ -183,6 +178,18 @@ def _check_parts(spec_obj, *path):
                 group._rules['max_server_per_host'], 'must be an integer',
                 *path, 'instance_group', 'rules', 'max_server_per_host',
             ) from None
+
+
+def _check_pci(requests, *path):
+    conditions = 0
+    for index, request in enumerate(requests):
+        if not request.obj_attr_is_set('count'):
+            raise MalformedError.missing(*path, index, 'count')
+        conditions += sum(1 + len(spec) for spec in request.spec)
+    if conditions > bounds.PCI_CONDITIONS:
+        raise MalformedError(
+            requests, f'has {conditions} conditions in its specifications, '
+            f'and must have at most {bounds.PCI_CONDITIONS}', *path)
 
 
 def _invalid(error, argument):

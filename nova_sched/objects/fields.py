@@ -9,7 +9,9 @@ whatever cannot be meant raises MalformedError, which collects the dotted path
 to the value on its way up.
 """
 
+import contextlib
 import datetime
+import json
 import math
 
 from oslo_versionedobjects import fields as ovo_fields
@@ -55,6 +57,26 @@ class MalformedError(ValueError):
     def as_invalid_input(self):
         """Return the error as a caller gets to see it."""
         return exception.InvalidInput(reason=str(self))
+
+
+@contextlib.contextmanager
+def at(*path):
+    """Put the errors of a block at a path of keys and indices: a context."""
+    try:
+        yield
+    except MalformedError as error:
+        error.path[:0] = path
+        raise
+
+
+def from_json_text(value):
+    """Return what a JSON text says, and any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise MalformedError(value, 'must be JSON text') from None
 
 
 def _path_step(step):
@@ -262,11 +284,11 @@ def check_most(value, most):
         raise MalformedError(value, f'must have at most {most} items')
 
 
-def check_length(text, most):
+def check_length(text, most, *path):
     """Raise MalformedError for a text of more than so many characters."""
     if len(text) > most:
         raise MalformedError(text, f'has {len(text)} characters, and must '
-                             f'have at most {most}')
+                             f'have at most {most}', *path)
 
 
 def check_size(field, size, limit, unit='items', by=''):

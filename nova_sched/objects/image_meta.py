@@ -55,11 +55,7 @@ def check_properties(properties):
                 properties, f'has a name of {len(name)} characters, and must '
                 f'have names of at most {bounds.IMAGE_PROPERTY_NAME}')
         if isinstance(value, str):
-            try:
-                fields.check_length(value, bounds.IMAGE_PROPERTY_TEXT)
-            except MalformedError as error:
-                error.under(name)
-                raise
+            fields.check_length(value, bounds.IMAGE_PROPERTY_TEXT, name)
 
 
 @base.Registry.register

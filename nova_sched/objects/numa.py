@@ -1,7 +1,6 @@
 """Guest NUMA topologies as requests carry them, and the limits in replies."""
 
 import functools
-import json
 
 from oslo_log import log as logging
 from oslo_versionedobjects import exception as ovo_exception
@@ -180,24 +179,15 @@ def topology_from_any(value):
         Kilo or the older "cpus"/"mem" spelling; JSON text of any of these.
     Raises MalformedError, IncompatibleObjectVersion.
     """
+    value = fields.from_json_text(value)
     if value is None or isinstance(value, InstanceNUMATopology):
         return value
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise MalformedError(value, 'must be JSON text') from None
-        if value is None:
-            return None
     if not isinstance(value, dict):
         raise MalformedError(value, 'must be a NUMA topology')
     if 'nova_object.name' in value:
         return InstanceNUMATopology.from_envelope(value)
-    try:
+    with fields.at('cells'):
         cells = _CELLS.read(value.get('cells'))
-    except MalformedError as error:
-        error.under('cells')
-        raise
     return InstanceNUMATopology.from_data({**value, 'cells': cells}, '1.1')
 
 
@@ -245,11 +235,7 @@ def _warn_unreadable(cause):
 
 
 def _read_limits(value):
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise MalformedError(value, 'must be JSON text') from None
+    value = fields.from_json_text(value)
     if value is None or isinstance(value, NUMATopologyLimits):
         return value
     if not isinstance(value, dict):
@@ -275,15 +261,12 @@ def _ratios(cells):
         raise MalformedError(cells, 'must be a list', 'cells')
     made = {'cpu_allocation_ratio': [], 'ram_allocation_ratio': []}
     for number, cell in enumerate(cells):
-        try:
+        with fields.at('cells', number):
             parts = {
                 'cpu_allocation_ratio': (_amount(cell, 'cpu_limit'),
                                          len(_limited_cpus(cell))),
                 'ram_allocation_ratio': (_amount(cell, 'mem', 'limit'),
                                          _amount(cell, 'mem', 'total'))}
-        except MalformedError as error:
-            error.under(number).under('cells')
-            raise
         for name, (limit, total) in parts.items():
             if total:
                 made[name].append(limit / total)
@@ -292,13 +275,10 @@ def _ratios(cells):
 
 def _limited_cpus(cell):
     name = 'cpuset' if 'cpuset' in cell else 'cpus'
-    try:
+    with fields.at(name):
         if name == 'cpuset':
             return _ANY_CPUS.read(cell[name])
         return parse_cpus(cell.get(name))
-    except MalformedError as error:
-        error.under(name)
-        raise
 
 
 def _amount(cell, *path):
@@ -307,9 +287,5 @@ def _amount(cell, *path):
         if not isinstance(cell, dict) or step not in cell:
             raise MalformedError.missing(*path)
         cell = cell[step]
-    try:
+    with fields.at(*path):
         return fields.FLOAT.read(cell)
-    except MalformedError as error:
-        for step in reversed(path):
-            error.under(step)
-        raise

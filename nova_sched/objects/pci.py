@@ -1,7 +1,5 @@
 """PCI devices a request asks for."""
 
-import json
-
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
@@ -45,16 +43,6 @@ class InstancePCIRequests(base.NovaObject, base.DictCompat):
                            bounds.PCI_REQUESTS), unset=list),
     }
 
-    def settle(self):
-        """Raise MalformedError for too many conditions in all."""
-        count = sum(1 + len(spec) for request in self.requests
-                    for spec in request.spec)
-        if count > bounds.PCI_CONDITIONS:
-            raise MalformedError(
-                self.requests, f'has {count} conditions in its '
-                'specifications, and must have at most '
-                f'{bounds.PCI_CONDITIONS}', 'requests')
-
 
 def requests_from_any(value):
     """Return InstancePCIRequests from any of the forms they were ever sent in.
@@ -64,11 +52,7 @@ def requests_from_any(value):
         text of any of these.
     Raises MalformedError, IncompatibleObjectVersion.
     """
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise MalformedError(value, 'must be JSON text') from None
+    value = fields.from_json_text(value)
     if value is None or isinstance(value, InstancePCIRequests):
         return value
     if isinstance(value, list):
@@ -77,11 +61,8 @@ def requests_from_any(value):
         raise MalformedError(value, 'must be PCI requests')
     if 'nova_object.name' in value:
         return InstancePCIRequests.from_envelope(value)
-    try:
+    with fields.at('requests'):
         made = _REQUESTS.read(value.get('requests') or [])
-    except MalformedError as error:
-        error.under('requests')
-        raise
     return InstancePCIRequests.from_data({**value, 'requests': made}, '1.1')
 
 

@@ -164,11 +164,8 @@ class SchedulerRetries(base.NovaObject):
         if 'nova_object.name' in retry:
             return cls.from_envelope(retry)
         pairs = retry.get('hosts') or []
-        try:
+        with fields.at('hosts'):
             nodes = _NODES.read(pairs)
-        except MalformedError as error:
-            error.under('hosts')
-            raise
         return cls.from_data(
             {'num_attempts': retry.get('num_attempts'),
              'hosts': compute_node.ComputeNodeList(objects=nodes)},

@@ -29,6 +29,10 @@ ELSEWHERE = {
 }
 
 
+#: Loggers, without the package's name, that are not of a module.
+OTHERS = ('observe.log_line',)
+
+
 def nova_name(name):
     """Return Nova's name for a logger of this service.
 
@@ -48,7 +52,7 @@ def apply_logger_names(novas):
     Under Nova's they go by the levels and handlers of these and of what is
     above them, up to ``nova``, in place of those of ``nova_sched``.
     """
-    for name in _modules():
+    for name in _loggers():
         logger = logging.getLogger(name)
         # Nothing else changes what a logger inherits; loggers above are made
         # first, for making one later would undo it.
@@ -62,11 +66,12 @@ def apply_logger_names(novas):
     logging.getLogger().setLevel(logging.getLogger().level)
 
 
-def _modules():
-    """Return the names of all modules, packages first: list."""
+def _loggers():
+    """Return the names of all loggers, packages first: list."""
     top = pathlib.Path(nova_sched.__file__).parent
-    return sorted('.'.join((OURS, *_parts(path.relative_to(top))))
-                  for path in top.rglob('*.py'))
+    return sorted([*('.'.join((OURS, *_parts(path.relative_to(top))))
+                     for path in top.rglob('*.py')),
+                   *(f'{OURS}.{name}' for name in OTHERS)])
 
 
 def _parts(path):

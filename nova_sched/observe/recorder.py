@@ -14,10 +14,18 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.hosts import decision
 from nova_sched.observe import decision_store
-from nova_sched.observe import log_line
+from nova_sched.observe import logs
 
 LOG = logging.getLogger(__name__)
+#: Of the line about a request: operators know this name.
+REQUEST_LOG = logging.getLogger('nova_sched.observe.log_line')
+
+#: Instances that the line about a request names; the others are counted.
+MOST_NAMED = 100
+#: Characters of a reason in that line.
+LONGEST_REASON = 4000
 
 #: Seconds between two writes.
 INTERVAL = 0.5
@@ -75,7 +83,7 @@ class Recorder:
 
     def add(self, record):
         """Log a request that has ended, and have its record kept."""
-        log_line.write(record)
+        log(record)
         if self._metrics is not None:
             self._metrics.note(record)
         if not self._keeps:
@@ -210,3 +218,54 @@ def _is_gone(path):
     except OSError as error:
         return isinstance(error, FileNotFoundError)
     return False
+
+
+def log(record):
+    """Log the one line at INFO about a request: a closed Decision."""
+    age = getattr(record.offer, 'age', None)
+    REQUEST_LOG.info(
+        'Request for %(count)d instance(s)%(what)s; %(alternates)d '
+        'alternate(s), %(hosts)d hosts%(lost)s%(copy)s%(times)s, '
+        'seed %(seed)d', {
+            'count': record.instances, 'what': _what(record),
+            'alternates': record.alternates, 'hosts': record.state.hosts,
+            'lost': ''.join(f', without cell {_shown(cell)} ({why})'
+                            for cell, why in record.state.lost),
+            'copy': '' if age is None else (
+                f', candidates from a copy {age:.1f} s old'),
+            'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
+                             in record.milliseconds.items()),
+            'seed': record.seed})
+
+
+def _what(record):
+    """Return where each instance is, or why it was not placed: text."""
+    if record.outcome == decision.PLACED:
+        return ' placed: ' + _listed(
+            [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
+             for pick in record.picks[:MOST_NAMED]], len(record.picks))
+    asked = record.asked_uuids()
+    names = list(map(_shown, asked[:MOST_NAMED]))
+    named = f' ({_listed(names, len(asked))})' if asked else ''
+    reason = _shown(record.reason or '', LONGEST_REASON)
+    return f'{named} {record.outcome}: {reason}{_codes(record)}'
+
+
+def _codes(record):
+    """Return by which codes a request was not placed: text."""
+    refusal = record.refusal
+    if refusal.code is None:
+        return ''
+    kind = f', kind {refusal.kind}' if refusal.kind else ''
+    hosts = ', '.join(f'{count} {code}' for code, count in refusal.codes)
+    return f'; code {refusal.code}{kind}' + (f' ({hosts})' if hosts else '')
+
+
+def _shown(text, longest=80):
+    """Return a text from outside, cut; ``logs`` escapes it."""
+    return logs.cut(str(text), longest)
+
+
+def _listed(texts, count):
+    more = count - len(texts)
+    return ', '.join(texts) + (f' and {more} more' if more > 0 else '')

@@ -43,10 +43,6 @@ class _Claim:
         self.response = self.failure = None
         self.writes = frozenset()
 
-    @property
-    def is_answered(self):
-        return self.response is not None or self.failure is not None
-
     def send_alone(self):
         try:
             self.response, self.writes = self.put(), self.providers
@@ -84,7 +80,10 @@ class ClaimBatches:
             self._abandon(claim)
             raise
         if claim.batch is not None:
-            self._send_batch(claim.batch, post)
+            try:
+                _send(claim.batch, post)
+            finally:
+                self._end(claim.batch)
         if claim.failure is not None:
             # A copy: each that is raised is given a traceback.
             raise exception.copied(claim.failure) from claim.failure
@@ -136,7 +135,7 @@ class ClaimBatches:
 
     def _end(self, batch):
         for claim in batch:
-            if not claim.is_answered:
+            if claim.response is None and claim.failure is None:
                 claim.failure = exception.PlacementError(
                     'The request that claimed for others has ended')
         with self._lock:
@@ -144,12 +143,6 @@ class ClaimBatches:
             self._start_batches()
         for claim in batch[1:]:
             claim.woken.set()
-
-    def _send_batch(self, batch, post):
-        try:
-            _send(batch, post)
-        finally:
-            self._end(batch)
 
 
 def _send(claims, post):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import random
 import re
 import time
@@ -121,6 +122,9 @@ class AllocationClaims:
     def __init__(self, adapter, microversion, identity, batches=None,
                  sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
+        #: Whether claims say that an instance is new, and need no reading.
+        self.knows_new = documents.at_least(microversion,
+                                            documents.GENERATIONS)
         self._batches = batches or ClaimBatches()
         self._sleep, self._uniform = sleep, uniform
         self._claim_budget = RetryBudget(adapter, identity.request_id)
@@ -188,11 +192,6 @@ class AllocationClaims:
     def held(self):
         """Return the instances for which Placement may hold a claim: list."""
         return list(self._claims)
-
-    @property
-    def knows_new(self):
-        """Whether claims say that an instance is new, and need no reading."""
-        return self._supports(documents.GENERATIONS)
 
     def release(self, instance_uuid):
         """Restore what an instance held before its claim.
@@ -303,7 +302,9 @@ class AllocationClaims:
         """
         known = self._known.pop(instance_uuid, None)
         try:
-            held = known or self._held(instance_uuid)
+            held = known or (
+                _NEW if self.knows_new and instance_uuid not in self._claims
+                else self._get(instance_uuid, self._claim_budget))
             claims, response = self._send(instance_uuid, held, request,
                                           spec_obj)
             if (held is _NEW and len(claims.sent) == 1
@@ -339,15 +340,6 @@ class AllocationClaims:
             self._known[instance_uuid] = held
         return _refusal(instance_uuid, response)
 
-    def _held(self, instance_uuid):
-        """Return what an instance holds: ConsumerAllocations.
-
-        Raises PlacementError.
-        """
-        if self.knows_new and instance_uuid not in self._claims:
-            return _NEW
-        return self._get(instance_uuid, self._claim_budget)
-
     def _expected(self, held, refusal):
         """Return what an instance holds, with the generation to claim with.
 
@@ -364,9 +356,8 @@ class AllocationClaims:
         """Claim beside what is held; return _InstanceClaims and Response."""
         body = self._body(held, request, spec_obj)
         claims = self._note_sent(instance_uuid, held, body)
-
-        def put():
-            return self._put(instance_uuid, self._claim_budget, body)
+        put = functools.partial(self._put, instance_uuid, self._claim_budget,
+                                body)
         if held is not _NEW:
             self.writes = frozenset(body['allocations'])
             return claims, put()
@@ -393,15 +384,16 @@ class AllocationClaims:
             'allocations': request['allocations'],
             'project_id': spec_obj.project_id or NOBODY,
             'user_id': spec_obj.user_id or self._identity.user_id or NOBODY}
-        if request.get('mappings') and self._supports(
-                documents.MAPPINGS):
+        if request.get('mappings') and documents.at_least(
+                self._microversion, documents.MAPPINGS):
             body['mappings'] = request['mappings']
         if held.allocations:
             LOG.debug('Doubling-up allocation_request for move operation. '
                       'Current allocations: %s', held.allocations)
             body['allocations'] = documents.body(held.merged(
                 documents.amounts(request['allocations']),
-                adding=not self._supports(documents.STEIN)))
+                adding=not documents.at_least(self._microversion,
+                                              documents.STEIN)))
             # Of a mixture nobody can say what serves which group.
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
@@ -412,9 +404,6 @@ class AllocationClaims:
         """Return the part of a body that names the consumer's generation."""
         return {'consumer_generation': generation} if self.knows_new else {}
 
-    def _supports(self, microversion):
-        return documents.at_least(self._microversion, microversion)
-
     def _get(self, instance_uuid, budget):
         """Read what an instance holds: ConsumerAllocations.
 
@@ -422,9 +411,7 @@ class AllocationClaims:
         """
         response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
-            documents.GENERATIONS
-            if self.knows_new
-            else self._microversion)
+            documents.GENERATIONS if self.knows_new else self._microversion)
         problem = None
         if response.status == OK:
             try:

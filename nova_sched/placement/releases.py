@@ -27,13 +27,13 @@ def give_back(claims, instance_uuids):
     claims: placement.claims.AllocationClaims of the request, or None.
     """
     releases = _Releases(claims, instance_uuids if claims else ())
-    _begin(releases)
+    _under_way.append(releases)
     try:
         if releases.finish_at_once():
-            _end(releases)
+            _under_way.remove(releases)
             return
     except BaseException:
-        _end(releases)
+        _under_way.remove(releases)
         raise
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
@@ -47,7 +47,7 @@ def give_back(claims, instance_uuids):
                          name='claims to give back', daemon=True).start()
     except RuntimeError as error:
         LOG.warning('The service cannot go on to give them back: %s', error)
-        _end(releases)
+        _under_way.remove(releases)
         _tell_kept(releases)
 
 
@@ -57,7 +57,7 @@ def _give_back_later(releases):
     try:
         is_done = releases.finish_within(LATER, LATER_PAUSE)
     finally:
-        _end(releases)
+        _under_way.remove(releases)
     if is_done:
         LOG.info('The claims that were still to be given back are: %s', uuids)
     else:
@@ -115,22 +115,14 @@ class _Releases:
         self.left = untried | failed
 
 
-#: The _Releases of this worker that have not ended, and their lock.  A claim
-#: for one of their instances may be just what they look for, and release.
-_under_way, _lock = [], threading.Lock()
-
-
-def _begin(releases):
-    with _lock:
-        _under_way.append(releases)
-
-
-def _end(releases):
-    with _lock:
-        _under_way.remove(releases)
+#: The _Releases of this worker that have not ended. Each change is atomic.
+_under_way = []
 
 
 def is_under_way(instance_uuid):
-    """Return whether a claim of an instance is still to be released."""
-    with _lock:
-        return any(instance_uuid in releases.left for releases in _under_way)
+    """Return whether a claim of an instance is still to be released.
+
+    A release may take a claim that is made now for its own, and end it.
+    """
+    return any(instance_uuid in releases.left
+               for releases in tuple(_under_way))

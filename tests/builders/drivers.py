@@ -5,7 +5,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weighing
 from nova_sched.inventory.state import View
-from nova_sched.observe import log_line
+from nova_sched.observe import recorder
 from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
@@ -64,7 +64,7 @@ class Records:
         self.decisions = []
 
     def add(self, record):
-        log_line.write(record)
+        recorder.log(record)
         self.decisions.append(record)
 
 

@@ -4,11 +4,13 @@ import functools
 import logging
 import threading
 import time
+import types
 
 import pytest
 
 from nova_sched import exception
 from nova_sched import remote
+from nova_sched.db import reader
 from tests.builders.services import no_thread
 from tests.builders.waiting import until
 
@@ -66,6 +68,13 @@ def guarded(server, monkeypatch):
 def asking(guard, function):
     """Function that queries a database and waits for the result."""
     return lambda *args: guard.ask(functools.partial(function, *args))()
+
+
+def ask_all(*queries):
+    """Query cells, each a (key, Guard, function): dict of results."""
+    return reader._ask_all(
+        [types.SimpleNamespace(cell=cell, guard=guard, read=read)
+         for cell, guard, read in queries], lambda each: each.read())
 
 
 def test_passes_queries_and_answers_on(server, guarded):
@@ -314,9 +323,9 @@ def test_several_databases_are_asked_at_the_same_time(guarded):
         hung.answers.clear()
     begin = time.monotonic()
 
-    found = remote.ask_all([
+    found = ask_all(*(
         (number, guarded(timeout=0.3), functools.partial(server.ask, number))
-        for number, server in enumerate(servers)])
+        for number, server in enumerate(servers)))
 
     assert found == {2: 2, 3: 3}
     assert time.monotonic() - begin < LONG
@@ -343,22 +352,21 @@ class TestAStatementThatFails:
             self, server, guarded, refused, caplog):
         found = guarded()
         for _ in range(3):
-            assert remote.ask_all([('x', found, refused)]) == {}
+            assert ask_all(('x', found, refused)) == {}
         assert caplog.text.count('Failed to get rows for cell x') == 1
 
         found._failing.clear()
-        remote.ask_all([('x', found, refused)])
+        ask_all(('x', found, refused))
 
         assert caplog.text.count('Failed to get rows for cell x') == 2
 
 
 def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
     """Told once, with its traceback."""
-    found = guarded()
+    faulty, well = guarded(), guarded()
     for _ in range(3):
-        assert remote.ask_all([
-            ('x', found, lambda: 1 / 0), ('y', found, server.ask)]) == {
-            'y': 'rows'}
+        assert ask_all(('x', faulty, lambda: 1 / 0),
+                       ('y', well, server.ask)) == {'y': 'rows'}
 
     assert caplog.text.count('ZeroDivisionError: ') == 1
 

@@ -80,11 +80,8 @@ def _part(source, path, key, read):
     value = source.get(key)
     if value is None:
         return None
-    try:
+    with fields.at(path, key):
         return read(value)
-    except MalformedError as error:
-        error.under(key).under(path)
-        raise
 
 
 def _flavor(request_spec, properties):

@@ -10,7 +10,6 @@ from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
-from nova_sched.objects.fields import MalformedError
 
 #: Old name of a property -> today's.
 OLD_NAMES = {
@@ -55,13 +54,10 @@ def image_from_dict(image):
     properties = image.get('properties')
     if isinstance(properties, dict) and (
             'nova_object.name' not in properties):
-        try:
+        with fields.at('properties'):
             fields.check_most(properties, bounds.IMAGE_PROPERTIES)
             properties = image_meta.ImageMetaProps.from_dict(
                 current_names(properties))
-        except MalformedError as error:
-            error.under('properties')
-            raise
     return image_meta.ImageMeta.from_data(
         {**image, 'properties': properties}, image_meta.ImageMeta.VERSION)
 
@@ -107,12 +103,9 @@ def _lists(numbered):
         while len(values) in by_number and len(values) <= bounds.NUMA_CELLS:
             # One more than may be is refused where it is read.
             name, value = by_number[len(values)]
-            try:
+            with fields.at(name):
                 values.append(numa.parse_cpus(value)
                               if target == 'hw_numa_cpus'
                               else fields.SIZE.read(value))
-            except MalformedError as error:
-                error.under(name)
-                raise
         lists[target] = values
     return lists

@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from nova_sched.observe.outbox import Outbox
+from nova_sched.observe.notifications import Outbox
 from nova_sched.rpc.notifier import NotSentError
 from nova_sched.rpc.notifier import RefusedError
 from tests.builders.services import wait_for
 
-LOGGER = 'nova_sched.observe.outbox'
+LOGGER = 'nova_sched.observe.notifications'
 
 
 class Bus:
