@@ -1,6 +1,6 @@
 """A burst of requests on few hosts, as compute services see it.
 
-    tools/with-services.sh python -m benchmarks.burst [--workers 1,4]
+    tools/with-services.sh python -m benchmarks.burst [--workers 1x1,1x4]
 
 Without Placement, 190 requests for one instance each meet 160 slots, from 32
 callers: three of four are members of anti-affinity groups of four.  A
