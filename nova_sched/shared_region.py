@@ -33,8 +33,8 @@ import time
 #: Seconds that a process waits for a lock which others hold for microseconds.
 PATIENCE = 0.1
 
-#: Seconds between two tries to lock, and after one second of them.
-PAUSE, LONG_PAUSE = 0.0003, 0.1
+#: Seconds between two tries to take such a lock.
+PAUSE = 0.0003
 
 #: Where the numbers of processes are locked: behind all other locks.
 _NUMBERS = 1 << 40
@@ -90,25 +90,26 @@ class SharedRegion:
         fcntl.lockf(self.file, fcntl.LOCK_UN, 1, number)
 
     @contextlib.contextmanager
-    def locked(self, number=0, patience=_brief_wait):
+    def locked(self, number=0, patience=_brief_wait, pause=PAUSE):
         """Hold a lock for a block; gives whether it is held.
 
         number: of the lock.
         patience: function, called where another process has the lock, which
             returns a function: whether to go on waiting for it.
+        pause: seconds between two tries.
         """
-        is_held = self.try_lock(number) or self._wait(number, patience())
+        is_held = self.try_lock(number) or self._wait(number, patience(),
+                                                      pause)
         try:
             yield is_held
         finally:
             if is_held:
                 self.unlock(number)
 
-    def _wait(self, number, is_waited_for):
-        begin, is_held = time.monotonic(), False
+    def _wait(self, number, is_waited_for, pause):
+        is_held = False
         while not is_held and is_waited_for():
-            is_short = time.monotonic() - begin < 1
-            time.sleep(PAUSE if is_short else LONG_PAUSE)
+            time.sleep(pause)
             is_held = self.try_lock(number)
         return is_held
 

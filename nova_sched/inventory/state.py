@@ -392,7 +392,8 @@ class SchedulingState:
                 placed = entry.placed
                 row = table.row(*placed.place)
                 if (placed.nodename != nodename or row is None
-                        or key in without):
+                        or key in without
+                        or (entry.claimed and not placed.takes_hardware)):
                     continue
                 consume = (scratch.consume_hardware if entry.claimed
                            else scratch.consume)

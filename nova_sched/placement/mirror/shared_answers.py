@@ -17,6 +17,8 @@ from nova_sched.shared_region import SharedRegion
 #: Seconds that a worker waits for the answer to another one, at most: what a
 #: query of its own may take, of thousands of providers one by one.
 PATIENCE = 300
+#: Seconds between two looks whether it is there.
+PAUSE = 0.01
 
 
 class Answer(typing.NamedTuple):
@@ -58,7 +60,8 @@ class SharedAnswers:
         kept = self._kept.get(question)
         if kept is None:
             return self.asked(ask)
-        with kept.threads, kept.locked(patience=kept.patience) as is_locked:
+        with kept.threads, kept.locked(
+                patience=kept.patience, pause=PAUSE) as is_locked:
             if not is_locked:
                 return self.asked(ask)
             kept.words.asker = os.getpid()
