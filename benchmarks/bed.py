@@ -66,15 +66,18 @@ class Bed:
     transport_url, database_url: of a real broker and an empty database.
     directory: for configuration, logs and decisions.
     more: further lines of the configuration.
+    checkout: pathlib.Path of the checkout, with its .venv, whose service is
+        run; None for this one.
 
     launcher: process id of the program that was started last.
     """
 
     launcher = None
 
-    def __init__(self, transport_url, database_url, directory, more=''):
+    def __init__(self, transport_url, database_url, directory, more='',
+                 checkout=None):
         self.transport_url, self.database_url = transport_url, database_url
-        self._more = more
+        self._more, self._checkout = more, checkout
         self.directory = pathlib.Path(directory)
         self.conf = self.configuration('filter_scheduler')
         self.transport = rpc.get_transport(self.conf)
@@ -138,8 +141,10 @@ class Bed:
             assert len(answer) == instances, answer
 
         ping = client.prepare(namespace='baseapi', version='1.0', timeout=2)
-        with self._module(driver, *program, '--config-file',
-                          str(self._config_file(driver))):
+        python = (self._checkout / '.venv/bin/python' if self._checkout
+                  else sys.executable)
+        with self._running(driver, python, '-m', *program, '--config-file',
+                           self._config_file(driver), cwd=self._checkout):
             until(lambda: ping.call({}, 'ping', arg=None))
             # What was read at the start is compared more often for a while.
             end = time.monotonic() + _WARM_UP
@@ -157,11 +162,12 @@ class Bed:
         return self._running(name, sys.executable, '-m', module, *args)
 
     @contextlib.contextmanager
-    def _running(self, name, *command):
+    def _running(self, name, *command, cwd=None):
         """Run a program, with a log, for the time of a block."""
         with open(self.directory / f'{name}.log', 'w') as log:
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True)
+                command, stdout=log, stderr=log, start_new_session=True,
+                cwd=cwd)
             self.launcher = process.pid
             try:
                 yield

@@ -17,7 +17,9 @@ TOP = pathlib.Path(__file__).parents[2]
 
 @pytest.mark.parametrize('words', [
     ['soak', '--requests', '60', '--every', '20', '--hosts', '4'],
-    ['raw_messages', '--messages', '40', '--every', '20']],
+    ['raw_messages', '--messages', '40', '--every', '20'],
+    ['beside', 'one=.', '--hosts', '4', '--turns', '1', '--seconds', '0.2',
+     '--callers', '1,2']],
     ids=lambda words: words[0])
 def test_one_prints_its_table(words):
     """Head, line and rows, of which each benchmark has two here."""
