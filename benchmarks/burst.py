@@ -122,7 +122,8 @@ class Callers:
 
     def _move(self, uuid, wanted, host):
         """Migrate an instance, which shows by then, if there is room."""
-        time.sleep(2 * SHOWS_AFTER)
+        while uuid not in self._computes.shown:
+            time.sleep(SHOWS_AFTER)
         target = self._chosen(_move(wanted, host))
         if target is not None:
             self._computes.move(uuid, host, target)
@@ -242,6 +243,7 @@ class Computes:
     """Compute services that take what fits, and show it a little later.
 
     where: uuid -> host that it was sent to.
+    shown: uuids of those that the database has on their host, or had.
     """
 
     def __init__(self, url):
@@ -249,7 +251,7 @@ class Computes:
         self._lock, self._due = threading.Lock(), collections.deque()
         self._full = threading.Event()
         self._taken = collections.Counter()
-        self.where, self.refused = {}, 0
+        self.where, self.shown, self.refused = {}, set(), 0
         self._thread = threading.Thread(target=self._show_all)
         self._thread.start()
 
@@ -289,6 +291,7 @@ class Computes:
                     instances.c.uuid == uuid).values(host=host, node=host))
                 connection.execute(_used(source, -1))
             connection.execute(_used(host, 1))
+        self.shown.add(uuid)
 
     def finish(self):
         """Wait until all that was taken shows."""
