@@ -1,4 +1,8 @@
-"""Creates and upgrades the scheduler's own database (``db sync|version``)."""
+"""Creates and upgrades the scheduler's own database (``db sync|version``).
+
+An empty database is given the tables as they are defined and the newest
+version; migrations bring older ones up to that.
+"""
 
 import pathlib
 
@@ -9,6 +13,7 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
+from nova_sched.db import tables
 
 # Alembic's default name is Nova's, which may use the same database.
 VERSION_TABLE = 'nova_sched_alembic_version'
@@ -52,7 +57,13 @@ def sync_database(db):
     with db.writing() as connection:
         config = _alembic_config()
         config.attributes['connection'] = connection
-        alembic.command.upgrade(config, 'head')
+        if _version(connection) is None:
+            # The table of versions first: what is cut off can be repeated.
+            alembic.command.ensure_version(config)
+            tables.metadata.create_all(connection)
+            alembic.command.stamp(config, 'head')
+        else:
+            alembic.command.upgrade(config, 'head')
         return _version(connection)
 
 
