@@ -332,10 +332,14 @@ class Database:
             raise kind(
                 f'Database {self.masked}: {reason(error)}') from error
 
+    def table_names(self):
+        """Return the names of its tables: set.  Raises DatabaseUnavailable."""
+        with self.reading() as connection:
+            return set(sa.inspect(connection).get_table_names())
+
     def check(self, required=_REQUIRED_TABLES):
         """Raise DatabaseUnavailable if tables are missing, or no answer."""
-        with self.reading() as connection:
-            present = set(sa.inspect(connection).get_table_names())
+        present = self.table_names()
         missing = [name for name in required if name not in present]
         if missing:
             raise exception.DatabaseUnavailable(

@@ -9,7 +9,6 @@ import pathlib
 import alembic.command
 import alembic.config
 import alembic.migration
-import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
@@ -50,7 +49,7 @@ def sync_database(db):
     """Create or upgrade the tables in an engine.Database, as ``sync`` does.
     """
     _make_file(db)
-    if present := _tables(db):
+    if present := db.table_names():
         _check_owner(db, present)
     if db.engine.dialect.name == 'sqlite':
         _use_write_ahead_log(db)
@@ -73,7 +72,7 @@ def check_own_schema(db):
     To be called before writing anything but the service's own record.
     db: engine.Database.
     """
-    _check_owner(db, _tables(db))
+    _check_owner(db, db.table_names())
 
 
 def _check_owner(db, present):
@@ -88,11 +87,6 @@ def _check_owner(db, present):
         f"make it, probably it is Nova's own. Nothing was changed. Nova's "
         f'database is read as it is, and nothing made up is written to it; '
         f'for a database of its own name an empty one, and run db sync')
-
-
-def _tables(db):
-    with db.reading() as connection:
-        return set(sa.inspect(connection).get_table_names())
 
 
 def _make_file(db):

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 
 from oslo_utils import timeutils
-import sqlalchemy as sa
 
 from nova_sched import conf as config
 from nova_sched import exception
@@ -119,17 +118,12 @@ def are_swapped(conf):
 
     Raises DatabaseUnavailable.
     """
-    own, api_tables = (_tables(engine.database(conf, group))
-                       for group in ('database', 'api_database'))
+    found = []
+    for group in ('database', 'api_database'):
+        with contextlib.closing(engine.database(conf, group)) as db:
+            found.append(db.table_names())
+    own, api_tables = found
     return (_IN_API in own - api_tables) and _IN_CELLS in api_tables - own
-
-
-def _tables(db):
-    try:
-        with db.reading() as connection:
-            return set(sa.inspect(connection).get_table_names())
-    finally:
-        db.close()
 
 
 def read_schedulers(conf, down_time):
