@@ -374,12 +374,9 @@ def wait_for_database(conf, log, sleep=time.sleep):
     attempts, ``retry_interval`` seconds apart; -1 means forever, 0 means one.
     Raises DatabaseUnavailable after the last attempt.
     """
-    db = database(conf)
-    try:
+    with contextlib.closing(database(conf)) as db:
         _wait(db, conf.database.max_retries, conf.database.retry_interval,
               log, sleep)
-    finally:
-        db.close()
 
 
 def _wait(db, limit, interval, log, sleep):

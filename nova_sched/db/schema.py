@@ -4,6 +4,7 @@ An empty database is given the tables as they are defined and the newest
 version; migrations bring older ones up to that.
 """
 
+import contextlib
 import pathlib
 
 import alembic.command
@@ -27,22 +28,16 @@ def sync(conf):
     Raises ConfigurationError for a database whose tables this service did
     not create, and DatabaseUnavailable.
     """
-    db = db_engine.database(conf)
-    db.timeout = None    # tables are made in the time that it takes
-    try:
+    with contextlib.closing(db_engine.database(conf)) as db:
+        db.timeout = None    # tables are made in the time that it takes
         return sync_database(db)
-    finally:
-        db.close()
 
 
 def version(conf):
     """Return the schema version of ``[database]``; None before ``sync``."""
-    db = db_engine.database(conf)
-    try:
-        with db.reading() as connection:
-            return _version(connection)
-    finally:
-        db.close()
+    with (contextlib.closing(db_engine.database(conf)) as db,
+          db.reading() as connection):
+        return _version(connection)
 
 
 def sync_database(db):

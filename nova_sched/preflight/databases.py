@@ -104,13 +104,11 @@ class Computes:
 def read_api(conf):
     """Read the API database: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
-    reader = api_reader.ApiReader(db, fallback=engine.database(conf))
-    try:
+    with contextlib.closing(api_reader.ApiReader(
+            db, fallback=engine.database(conf))) as reader:
         aggregates = len(reader.aggregates())
         return Api(layouts.of_api(db).words, reader.cell_mappings(),
                    reader.host_cells(), aggregates)
-    finally:
-        reader.close()
 
 
 def are_swapped(conf):
@@ -132,8 +130,7 @@ def read_schedulers(conf, down_time):
     down_time: seconds without heartbeat after which one is down.
     Raises DatabaseUnavailable.
     """
-    db = engine.database(conf)
-    try:
+    with contextlib.closing(engine.database(conf)) as db:
         with db.reading() as connection:
             c = tables.services.c
             found = statements.CompiledStatement(
@@ -146,8 +143,6 @@ def read_schedulers(conf, down_time):
                       version)
             for host, forced_down, seen, created, version in found
         ], services.ServiceRecord(db, conf.host).version())
-    finally:
-        db.close()
 
 
 def read_computes(cell, conf, down_time):
@@ -155,14 +150,11 @@ def read_computes(cell, conf, down_time):
 
     Raises DatabaseUnavailable.
     """
-    reader = cell_reader.CellReader(
-        cell, engine.options_from(conf), _NODE_COLUMNS)
-    try:
+    with contextlib.closing(cell_reader.CellReader(
+            cell, engine.options_from(conf), _NODE_COLUMNS)) as reader:
         with reader.transaction() as transaction:
             read = transaction.rows()
         layout = layouts.of_cell(reader.db).words
-    finally:
-        reader.close()
     found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
              for row in read.services]
     return Computes(
