@@ -143,7 +143,7 @@ def by_row(rule):
 
 
 def _records(count):
-    rng, choose = fake_hardware.generator(1), random.Random(1)
+    rng, choose = random.Random(1), random.Random(1)
     aggregates = [_aggregate(number, choose) for number in range(40)]
     sets = [tuple(choose.sample(aggregates, choose.randrange(4)))
             for _ in range(200)]

@@ -10,6 +10,7 @@ import csv
 import functools
 import itertools
 import json
+import random
 
 from benchmarks.asked import FAULT_DOMAIN
 from benchmarks.asked import Asked
@@ -39,7 +40,7 @@ def rooms(data, count):
 
 def cloud(rooms):
     """Return a cloud of hosts with these rooms, as cloud.file loads it."""
-    rng = fake_hardware.generator(1)
+    rng = random.Random(1)
     now = cloud_file.utcnow().isoformat()
     return {
         'now': now,

@@ -6,6 +6,7 @@ audit reports.
 """
 
 import logging
+import random
 
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
@@ -25,7 +26,7 @@ _USAGE = ('vcpus_used', 'memory_mb_used', 'local_gb_used', 'free_ram_mb',
           'free_disk_gb', 'disk_available_least', 'running_vms', 'stats')
 _COUNTED = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'vm_state',
             'task_state', 'project_id', 'os_type')
-_SERVER = {'memory_mb': 4096, 'vcpus': 2, 'root_gb': 20, 'ephemeral_gb': 0}
+_SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
 class FakeCloud:
@@ -33,18 +34,15 @@ class FakeCloud:
 
     hosts: their number.  seed: of the random values; equal seeds give equal
         clouds.
-    servers_per_host: average number of small servers at the start.
     hardware: keywords of fake_hardware.compute_node.
     With 20 hosts or more the last one is dead and the one before it disabled;
     with 100 or more the third from the end is forced down.
     """
 
-    def __init__(self, engine, hosts=20, seed=1, servers_per_host=0,
-                 **hardware):
+    def __init__(self, engine, hosts=20, seed=1, **hardware):
         self.engine, self._hardware = engine, hardware
         self.hosts = hosts
         self._seed = seed
-        self._servers_per_host = servers_per_host
 
     @property
     def dead_host(self):
@@ -67,24 +65,19 @@ class FakeCloud:
         return fake_hardware.host_name(self.hosts - from_end)
 
     def create(self):
-        """Replace all hosts, servers and aggregates in the database."""
-        rng = fake_hardware.generator(self._seed)
+        """Replace all hosts and aggregates in the database; no servers."""
+        rng = random.Random(self._seed)
         now = cloud_file.utcnow()
         stamp = now.isoformat()
         numbers = range(1, self.hosts + 1)
         nodes = [fake_hardware.compute_node(number, rng, stamp,
                                             **self._hardware)
                  for number in numbers]
-        servers = self._servers(nodes, rng, stamp)
-        held = _by_node(servers)
-        for node in nodes:
-            node.update(fake_hardware.usage(node, held.get(_key(node), ())))
         cloud_file.load(self.engine, {
             'now': stamp,
             'compute_nodes': nodes,
             'services': [self._service(number, rng, now)
                          for number in numbers],
-            'instances': servers,
             'aggregates': _aggregates(nodes, rng),
         })
 
@@ -101,17 +94,6 @@ class FakeCloud:
             'disabled_reason': 'maintenance' if disabled else None,
             'forced_down': host == self.forced_down_host,
             'last_seen_up': seen, 'updated_at': seen, 'created_at': seen}
-
-    def _servers(self, nodes, rng, stamp):
-        count = round(self._servers_per_host * len(nodes))
-        return [
-            {**_SERVER, 'uuid': fake_hardware.random_uuid(rng),
-             'host': node['host'], 'node': node['hypervisor_hostname'],
-             'compute_id': node['id'], 'project_id': 'fake-project',
-             'user_id': 'fake-user', 'vm_state': 'active',
-             'task_state': None, 'os_type': 'linux', 'instance_type_id': 1,
-             'created_at': stamp}
-            for node in rng.choices(nodes, k=count)]
 
     def heartbeat(self):
         """Record a heartbeat of each host but the dead one; return the count.
@@ -138,7 +120,7 @@ class FakeCloud:
         row = {'vm_state': 'active', 'created_at': cloud_file.utcnow(),
                'project_id': 'fake-project', 'user_id': 'fake-user',
                'os_type': 'linux', 'deleted': 0,
-               **{name: flavor.get(name, 0) for name in _SERVER},
+               **{name: flavor.get(name, 0) for name in _SIZES},
                'instance_type_id': flavor.get('id'), **extra,
                'uuid': instance_uuid, 'host': host, 'node': node}
         with db_engine.writing(self.engine) as connection:
@@ -163,8 +145,8 @@ class FakeCloud:
             held = _instances_by_node(connection)
             changed = []
             for node in _nodes(connection):
-                now_used = fake_hardware.usage(
-                    node, held.get(_key(node), ()))
+                now_used = fake_hardware.usage(node, held.get(
+                    (node['host'], node['hypervisor_hostname']), ()))
                 if any(node[name] != now_used[name] for name in _USAGE):
                     changed.append({'node_id': node['id'], **now_used})
             if changed:
@@ -222,18 +204,10 @@ def _nodes(connection):
 
 
 def _instances_by_node(connection):
-    c = tables.instances.c
-    return _by_node(connection.execute(
-        sa.select(c.host, c.node, *(c[name] for name in _COUNTED))
-        .where(c.deleted == 0, c.host.like(_HOST_PATTERN))).mappings())
-
-
-def _by_node(servers):
-    held = {}
-    for server in servers:
-        held.setdefault((server['host'], server['node']), []).append(server)
+    """Return what is on each node: (host, node) -> list of rows."""
+    c, held = tables.instances.c, {}
+    for row in connection.execute(
+            sa.select(c.host, c.node, *(c[name] for name in _COUNTED))
+            .where(c.deleted == 0, c.host.like(_HOST_PATTERN))).mappings():
+        held.setdefault((row['host'], row['node']), []).append(row)
     return held
-
-
-def _key(node):
-    return node['host'], node['hypervisor_hostname']

@@ -6,7 +6,6 @@ PROFILES has four types of machine, which are chosen at random.
 import collections
 import functools
 import json
-import random
 import uuid
 
 # memory_mb MiB, local_gb GiB; vcpus is sockets * cores * threads.
@@ -188,8 +187,3 @@ def _stats(instances):
     return {'failed_builds': '0', 'num_instances': str(len(instances)),
             'io_workload': str(io_workload),
             **{key: str(counts[key]) for key in sorted(counts)}}
-
-
-def generator(seed):
-    """Return the random.Random of a seed."""
-    return random.Random(seed)

@@ -54,10 +54,9 @@ class ApiReader:
     def _reading(self):
         """Return Database.reading of the active database."""
         if self.active is None:
-            with self.db.reading() as connection:
-                present = set(sa.inspect(connection).get_table_names())
-            self.active = (self._fallback if _is_before_newton(present)
-                           else self.db)
+            self.active = (
+                self._fallback if _is_before_newton(self.db.table_names())
+                else self.db)
         with self.active.reading() as connection:
             yield connection
 

@@ -1,5 +1,6 @@
 """The cells of a cloud, as Nova's ``cell_mappings`` list them."""
 
+import contextlib
 import dataclasses
 from urllib import parse
 
@@ -91,11 +92,8 @@ def find_cell0(conf):
     """
     if not conf.api_database.connection:
         return None
-    api = engine.database(conf, 'api_database')
-    try:
+    with contextlib.closing(engine.database(conf, 'api_database')) as api:
         rows = api_reader.ApiReader(api).cell_mappings()
-    finally:
-        api.close()
     return next((row for row in rows if row['uuid'] == CELL0_UUID), None)
 
 

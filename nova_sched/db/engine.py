@@ -332,10 +332,14 @@ class Database:
             raise kind(
                 f'Database {self.masked}: {reason(error)}') from error
 
+    def table_names(self):
+        """Return the names of its tables: set.  Raises DatabaseUnavailable."""
+        with self.reading() as connection:
+            return set(sa.inspect(connection).get_table_names())
+
     def check(self, required=_REQUIRED_TABLES):
         """Raise DatabaseUnavailable if tables are missing, or no answer."""
-        with self.reading() as connection:
-            present = set(sa.inspect(connection).get_table_names())
+        present = self.table_names()
         missing = [name for name in required if name not in present]
         if missing:
             raise exception.DatabaseUnavailable(
@@ -370,12 +374,9 @@ def wait_for_database(conf, log, sleep=time.sleep):
     attempts, ``retry_interval`` seconds apart; -1 means forever, 0 means one.
     Raises DatabaseUnavailable after the last attempt.
     """
-    db = database(conf)
-    try:
+    with contextlib.closing(database(conf)) as db:
         _wait(db, conf.database.max_retries, conf.database.retry_interval,
               log, sleep)
-    finally:
-        db.close()
 
 
 def _wait(db, limit, interval, log, sleep):

@@ -1,14 +1,19 @@
-"""Creates and upgrades the scheduler's own database (``db sync|version``)."""
+"""Creates and upgrades the scheduler's own database (``db sync|version``).
 
+An empty database is given the tables as they are defined and the newest
+version; migrations bring older ones up to that.
+"""
+
+import contextlib
 import pathlib
 
 import alembic.command
 import alembic.config
 import alembic.migration
-import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
+from nova_sched.db import tables
 
 # Alembic's default name is Nova's, which may use the same database.
 VERSION_TABLE = 'nova_sched_alembic_version'
@@ -23,36 +28,36 @@ def sync(conf):
     Raises ConfigurationError for a database whose tables this service did
     not create, and DatabaseUnavailable.
     """
-    db = db_engine.database(conf)
-    db.timeout = None    # tables are made in the time that it takes
-    try:
+    with contextlib.closing(db_engine.database(conf)) as db:
+        db.timeout = None    # tables are made in the time that it takes
         return sync_database(db)
-    finally:
-        db.close()
 
 
 def version(conf):
     """Return the schema version of ``[database]``; None before ``sync``."""
-    db = db_engine.database(conf)
-    try:
-        with db.reading() as connection:
-            return _version(connection)
-    finally:
-        db.close()
+    with (contextlib.closing(db_engine.database(conf)) as db,
+          db.reading() as connection):
+        return _version(connection)
 
 
 def sync_database(db):
     """Create or upgrade the tables in an engine.Database, as ``sync`` does.
     """
     _make_file(db)
-    if present := _tables(db):
+    if present := db.table_names():
         _check_owner(db, present)
     if db.engine.dialect.name == 'sqlite':
         _use_write_ahead_log(db)
     with db.writing() as connection:
         config = _alembic_config()
         config.attributes['connection'] = connection
-        alembic.command.upgrade(config, 'head')
+        if _version(connection) is None:
+            # The table of versions first: what is cut off can be repeated.
+            alembic.command.ensure_version(config)
+            tables.metadata.create_all(connection)
+            alembic.command.stamp(config, 'head')
+        else:
+            alembic.command.upgrade(config, 'head')
         return _version(connection)
 
 
@@ -62,7 +67,7 @@ def check_own_schema(db):
     To be called before writing anything but the service's own record.
     db: engine.Database.
     """
-    _check_owner(db, _tables(db))
+    _check_owner(db, db.table_names())
 
 
 def _check_owner(db, present):
@@ -77,11 +82,6 @@ def _check_owner(db, present):
         f"make it, probably it is Nova's own. Nothing was changed. Nova's "
         f'database is read as it is, and nothing made up is written to it; '
         f'for a database of its own name an empty one, and run db sync')
-
-
-def _tables(db):
-    with db.reading() as connection:
-        return set(sa.inspect(connection).get_table_names())
 
 
 def _make_file(db):

@@ -122,7 +122,8 @@ class ServiceRecord:
             'report_count': tables.services.c.report_count + 1,
             'last_seen_up': now, 'updated_at': now})
         with self.db.writing() as connection:
-            return self._update(connection, values)
+            return bool(connection.execute(tables.services.update().where(
+                *self._conditions()).values(values)).rowcount)
 
     def leader(self, down_time):
         """Return the first host by name whose scheduler is up, or None.
@@ -149,11 +150,6 @@ class ServiceRecord:
         return statements.CompiledStatement(connection, schema.select(
             tables.services, _LIVENESS).where(
                 c.deleted == 0, c.binary == BINARY))
-
-    def _update(self, connection, values):
-        """Update the row; return whether there is one."""
-        return bool(connection.execute(tables.services.update().where(
-            *self._conditions()).values(values)).rowcount)
 
     def _conditions(self):
         """Return the conditions that the row meets."""

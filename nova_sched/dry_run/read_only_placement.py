@@ -12,7 +12,7 @@ from nova_sched.placement import documents
 from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
 
-_FOUND, _WRONG_QUERY = 200, 400
+_WRONG_QUERY = 400
 
 #: Microversion of the requests for allocations; any that Nova uses will do.
 _VERSION = '1.17'
@@ -76,14 +76,8 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
 
     def _read(self, path, read):
         """Return what ``read`` makes of the JSON document at a path."""
-        response, problem = self.request('GET', path, _VERSION), None
-        try:
-            if response.status == _FOUND:
-                return read(response.document())
-        except (ValueError, KeyError, TypeError, AttributeError):
-            problem = 'it tells something else'
-        raise adapter.RequestFailed(
-            f'Placement does not tell of {path}.', response, problem)
+        return self.request('GET', path, _VERSION).read(
+            read, f'Placement does not tell of {path}.')
 
 
 def _amounts(document):
@@ -183,10 +177,9 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
     def _list(self, text, version, context):
         """As of SchedulerReportClient."""
-        response, listed, problem = super()._list(text, version, context)
-        if listed is not None:
-            self.listing.add(listed)
-        return response, listed, problem
+        listed = super()._list(text, version, context)
+        self.listing.add(listed)
+        return listed
 
     def claims(self, candidates, context):
         """Return claims that are not sent."""

@@ -19,6 +19,9 @@ from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
 from nova_sched.options import nearest
 
+#: What stands in place of Explanation.to_dict where there is none.
+NONE = {'why': None, 'why_not': [], 'changes': [], 'schedule_info': None}
+
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:

@@ -170,7 +170,7 @@ class Matrix:
             return 'there are no hosts'
         reasons = [each for each in self.combinations if each.rules]
         told = phrases.groups([
-            f'{len(rows)} {_together(names)}'
+            f'{len(rows)} {words.together(names)}'
             for names, rows in reasons[:phrases.GROUPS]],
             [len(rows) for _, rows in reasons[phrases.GROUPS:]])
         count = len(self.fitting)
@@ -185,7 +185,8 @@ class Matrix:
             found.append('the request forces hosts, so no filter is asked')
         reasons = [each for each in self.combinations if each.rules]
         found += [
-            f'{_together(names)}: {words.hosts(len(rows), self.hosts.size)}, '
+            f'{words.together(names)}: '
+            f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
             for names, rows in reasons[:phrases.GROUPS]]
         helping = [f'{each.alone} without {each.name}'
@@ -197,10 +198,6 @@ class Matrix:
         found += [f'{name} failed: {error}'
                   for name, error in self.errors.items()]
         return found
-
-
-def _together(names):
-    return (f'only {names[0]}' if len(names) == 1 else words.joined(names))
 
 
 def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,

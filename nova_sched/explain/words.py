@@ -11,10 +11,15 @@ def hosts(count, total):
     return f'{count} of {total} host{"" if total == 1 else "s"}'
 
 
-def joined(texts, last='and'):
+def joined(texts):
     """Return 'a', 'a and b' or 'a, b and c'."""
     *first, final = texts
-    return f'{", ".join(first)} {last} {final}' if first else final
+    return f'{", ".join(first)} and {final}' if first else final
+
+
+def together(rules):
+    """Return what is said of hosts that just these rules reject."""
+    return f'only {rules[0]}' if len(rules) == 1 else joined(rules)
 
 
 def examples(names, count):

@@ -44,8 +44,7 @@ class AggregateList(base.NovaObjectList):
     """
 
     VERSION = '1.3'
-    fields = {'objects': Field(fields.list_of(fields.nested(Aggregate)),
-                               unset=list)}
+    fields = fields.objects_of(Aggregate)
 
     @classmethod
     def get_all(cls, context):

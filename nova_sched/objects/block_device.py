@@ -50,8 +50,7 @@ class BlockDeviceMappingList(base.NovaObjectList):
     """
 
     VERSION = '1.17'
-    fields = {'objects': Field(
-        fields.list_of(fields.nested(BlockDeviceMapping)), unset=list)}
+    fields = fields.objects_of(BlockDeviceMapping)
 
     @classmethod
     def get_by_instance_uuid(cls, context, instance_uuid, use_slave=False):

@@ -70,9 +70,7 @@ class ComputeNodeList(base.NovaObjectList):
     """Compute nodes; see ComputeNode."""
 
     VERSION = '1.17'
-    fields = {'objects': Field(
-        fields.list_of(fields.nested(ComputeNode), bounds.RETRIES),
-        unset=list)}
+    fields = fields.objects_of(ComputeNode, bounds.RETRIES)
 
     @classmethod
     def get_all(cls, context):

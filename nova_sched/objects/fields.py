@@ -380,6 +380,14 @@ def nested(cls):
     return Kind(read, lambda value: value.obj_to_primitive())
 
 
+def objects_of(cls, most=None):
+    """Return the fields of a list of objects of a class of ours: dict.
+
+    most: how many there are at most; None for any number.
+    """
+    return {'objects': Field(list_of(nested(cls), most), unset=list)}
+
+
 class HVType(ovo_fields.Enum):
     """The types of hypervisors, each also a constant; for plug-ins."""
 

@@ -123,8 +123,7 @@ class InstanceList(base.NovaObjectList):
 
     VERSION = '2.6'
     MAJORS = (1, 2)
-    fields = {'objects': Field(fields.list_of(fields.nested(Instance)),
-                               unset=list)}
+    fields = fields.objects_of(Instance)
 
     @classmethod
     def get_by_host(cls, context, host, expected_attrs=None, use_slave=False):

@@ -62,8 +62,7 @@ class MonitorMetricList(base.NovaObjectList):
     """
 
     VERSION = '1.1'
-    fields = {'objects': Field(
-        fields.list_of(fields.nested(MonitorMetric)), unset=list)}
+    fields = fields.objects_of(MonitorMetric)
 
     @classmethod
     def from_json(cls, metrics):

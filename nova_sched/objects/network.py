@@ -39,9 +39,7 @@ class NetworkRequestList(base.NovaObjectList):
     """Network requests in the user's order."""
 
     VERSION = '1.1'
-    fields = {'objects': Field(
-        fields.list_of(fields.nested(NetworkRequest), bounds.NETWORKS),
-        unset=list)}
+    fields = fields.objects_of(NetworkRequest, bounds.NETWORKS)
 
 
 @base.Registry.register
@@ -65,6 +63,4 @@ class SecurityGroupList(base.NovaObjectList):
     """Security groups; see SecurityGroup."""
 
     VERSION = '1.1'
-    fields = {'objects': Field(
-        fields.list_of(fields.nested(SecurityGroup), bounds.NETWORKS),
-        unset=list)}
+    fields = fields.objects_of(SecurityGroup, bounds.NETWORKS)

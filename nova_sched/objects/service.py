@@ -52,8 +52,7 @@ class ServiceList(base.NovaObjectList):
     """
 
     VERSION = '1.19'
-    fields = {'objects': Field(fields.list_of(fields.nested(Service)),
-                               unset=list)}
+    fields = fields.objects_of(Service)
 
     @classmethod
     def get_all(cls, context, disabled=None, set_zones=False):

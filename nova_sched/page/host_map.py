@@ -3,6 +3,7 @@
 import collections
 import typing
 
+from nova_sched.explain import words
 from nova_sched.page import facts as facts_
 
 #: Groups with a colour of their own, beside that of hosts that fit; what is
@@ -116,12 +117,8 @@ def _sorted(groups):
 
 
 def together(rules):
-    """Return what is said of hosts that just these rules reject."""
-    if not rules:
-        return 'fits'
-    if len(rules) == 1:
-        return f'only {rules[0]}'
-    return f'{", ".join(rules[:-1])} and {rules[-1]}'
+    """As of explain.words, for hosts that no rule rejects as well."""
+    return words.together(rules) if rules else 'fits'
 
 
 def _marks(facts):

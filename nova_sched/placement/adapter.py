@@ -119,6 +119,24 @@ class Response(service_adapter.Response):
             return _NOT_PLACEMENT
         return _ADVICE.get(self.status, _ANY_ERROR)
 
+    def read(self, understand, failure):
+        """Return what a function makes of the document, a dict.
+
+        understand: the function; a ValueError says what the document is not.
+        failure: what fails without that, a sentence.
+        Raises RequestFailed for another status than 200, and for a document
+        that the function does not understand.
+        """
+        problem = None
+        if self.status == 200:
+            try:
+                return understand(self.document())
+            except ValueError as exc:
+                problem = exc
+            except (KeyError, TypeError, AttributeError):
+                problem = 'it tells something else'
+        raise RequestFailed(failure, self, problem)
+
 
 class RequestFailed(exception.PlacementError):
     """Placement does not do, or cannot do, what it was asked.
@@ -221,16 +239,8 @@ class PlacementAdapter:
         """
         found = self._microversions
         if found is None:
-            response, problem = self.request('GET', '/'), None
-            try:
-                if response.status == 200:
-                    found = MicroversionRange.of(response.document())
-            except ValueError as exc:
-                problem = exc
-            if found is None:
-                raise RequestFailed(_FAILURES[FailureReason.DISCOVERY][0],
-                                    response, problem)
-            self._microversions = found
+            found = self._microversions = self.request('GET', '/').read(
+                MicroversionRange.of, _FAILURES[FailureReason.DISCOVERY][0])
         return found
 
 

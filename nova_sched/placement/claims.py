@@ -30,7 +30,7 @@ LOOKS = 2
 #: defaults for consumers that were made without.
 NOBODY = '00000000-0000-0000-0000-000000000000'
 
-OK, NO_CONTENT, NOT_FOUND, CONFLICT = 200, 204, 404, 409
+NO_CONTENT, NOT_FOUND, CONFLICT = 204, 404, 409
 
 #: What a new instance is taken to hold, from microversion 1.28 on: Placement
 #: refuses the claim if it holds something.
@@ -412,17 +412,13 @@ class AllocationClaims:
         response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
             documents.GENERATIONS if self.knows_new else self._microversion)
-        problem = None
-        if response.status == OK:
-            try:
-                return ConsumerAllocations.of(response.document())
-            except ValueError as exc:
-                problem = exc
-        failed = RequestFailed(
-            f'Placement does not tell the allocations of instance '
-            f'{instance_uuid}.', response, problem)
-        LOG.warning('%s', failed)
-        raise failed
+        try:
+            return response.read(
+                ConsumerAllocations.of, 'Placement does not tell the '
+                f'allocations of instance {instance_uuid}.')
+        except RequestFailed as failed:
+            LOG.warning('%s', failed)
+            raise
 
     def _put(self, instance_uuid, budget, body):
         # A blind retry would conflict with what the first try has done.

@@ -11,7 +11,6 @@ import urllib.parse
 
 import os_traits
 
-from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.reader import ProviderReader
 
 #: The microversion of which listings know all parameters but ``in:`` of
@@ -155,13 +154,7 @@ class ConditionReader:
             'GET', f'/resource_providers?{query}', version)
         if response.status == _UNKNOWN:
             return []
-        try:
-            if response.status == 200:
-                return [{name: found[name]
-                         for name in ('uuid', 'root_provider_uuid')}
-                        for found in response.document()['resource_providers']]
-            problem = None
-        except (ValueError, KeyError, TypeError):
-            problem = 'it tells something else'
-        raise RequestFailed(f'Placement does not tell who has {value}.',
-                            response, problem)
+        return response.read(lambda document: [
+            {name: found[name] for name in ('uuid', 'root_provider_uuid')}
+            for found in document['resource_providers']],
+            f'Placement does not tell who has {value}.')

@@ -27,7 +27,7 @@ _TRAITS = '1.6'
 #: ... and which tree it is in.
 _TREES = '1.14'
 
-_OK, _NO_CONTENT, _NOT_FOUND = 200, 204, 404
+_NO_CONTENT, _NOT_FOUND = 204, 404
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,18 +195,11 @@ class NovaMethods:
                 RequestIdentity.of(context).request_id)
         except PlacementUnreachable as exc:
             raise _of_keystoneauth(exc) from exc
-        try:
-            if response.status == _OK:
-                document = response.document()
-                return TraitInfo(set(document['traits']), document.get(
-                    'resource_provider_generation'))
-            problem = None
-        except (ValueError, KeyError, TypeError):
-            problem = 'it lists no traits'
-        failed = nova_exception.ResourceProviderTraitRetrievalFailed(
-            uuid=rp_uuid)
-        LOG.error('%s', RequestFailed(f'{failed}.', response, problem))
-        raise failed
+        return _required(
+            response, lambda document: TraitInfo(
+                set(document['traits']),
+                document.get('resource_provider_generation')),
+            nova_exception.ResourceProviderTraitRetrievalFailed(uuid=rp_uuid))
 
     def _get_resource_provider(self, context, uuid):
         """Return Placement's answer about a provider: dict.
@@ -219,15 +212,9 @@ class NovaMethods:
                                  f'/resource_providers/{uuid}', _TREES)
         if response is None or response.status == _NOT_FOUND:
             return None
-        problem = None
-        try:
-            if response.status == _OK:
-                return response.document()
-        except ValueError as exc:
-            problem = exc
-        failed = nova_exception.ResourceProviderRetrievalFailed(uuid=uuid)
-        LOG.error('%s', RequestFailed(f'{failed}.', response, problem))
-        raise failed
+        return _required(
+            response, dict,
+            nova_exception.ResourceProviderRetrievalFailed(uuid=uuid))
 
     def _get_provider_traits(self, context, rp_uuid):
         """Return a provider's traits: set, or None without an answer."""
@@ -293,18 +280,25 @@ class NovaMethods:
         response = self._request(context, 'GET', path, version)
         if response is None:
             return default
-        problem = None
         try:
-            if response.status == _OK:
-                document = response.document()
-                return document if name is None else document[name]
-        except KeyError:
-            problem = f'it has no {name}'
-        except ValueError as exc:
-            problem = exc
-        LOG.warning('%s', RequestFailed(
-            f'Placement does not tell {path}.', response, problem))
+            return response.read(
+                lambda document: document if name is None else document[name],
+                f'Placement does not tell {path}.')
+        except RequestFailed as exc:
+            LOG.warning('%s', exc)
         return default
+
+
+def _required(response, understand, failed):
+    """Return what is understood of a response; else raise ``failed``.
+
+    response, understand: as of adapter.Response.read, whose error is logged.
+    """
+    try:
+        return response.read(understand, f'{failed}.')
+    except RequestFailed as exc:
+        LOG.error('%s', exc)
+    raise failed
 
 
 def _of_keystoneauth(error):

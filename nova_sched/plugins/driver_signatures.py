@@ -271,23 +271,28 @@ def adapt(cls, option):
         if form is None or (form is not QUEENS and not made_alone):
             raise _refused(cls, name, option)
     form = forms['select_destinations']
-    asked = {'__module__': cls.__module__, '__doc__': cls.__doc__}
+    asked = {}
     if form is not QUEENS:
         asked['SIGNATURE'] = form
     if form in (KILO, MITAKA) and not cls.CLAIMS:
         asked['USES_ALLOCATION_CANDIDATES'] = False
-    bases = (_NovaSignature, cls)
-    if made_alone:
-        bases = (_NoArgConstructor, *bases)
-    return type(cls.__name__, bases, asked)
+    return no_arg_constructor(behind(_NovaSignature, cls, **asked))
 
 
 def no_arg_constructor(cls):
     """Return a class whose objects are made with the configuration."""
     if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
         return cls
-    return type(cls.__name__, (_NoArgConstructor, cls), {
-        '__module__': cls.__module__, '__doc__': cls.__doc__})
+    return behind(_NoArgConstructor, cls)
+
+
+def behind(front, cls, **members):
+    """Return a class by the name of another one, with an adapter in front.
+
+    members: attributes of the new class.
+    """
+    return type(cls.__name__, (front, cls), {
+        '__module__': cls.__module__, '__doc__': cls.__doc__, **members})
 
 
 def _own_signature(cls, signature):
@@ -301,11 +306,8 @@ def _own_signature(cls, signature):
         parameter.kind is parameter.VAR_KEYWORD
         for parameter in parameters.values()) else tuple(
             name for name in _EXTRAS if name in parameters)
-    members = {'__module__': cls.__module__, '__doc__': cls.__doc__,
-               'TAKEN': taken}
-    if 'offer' not in taken:
-        members['USES_ALLOCATION_CANDIDATES'] = False
-    return type(cls.__name__, (_OwnSignature, cls), members)
+    asked = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
+    return behind(_OwnSignature, cls, TAKEN=taken, **asked)
 
 
 def _check_ours(cls, signature, option):

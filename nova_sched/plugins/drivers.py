@@ -61,5 +61,4 @@ def _with_row_api(cls):
     if not issubclass(cls, filter_scheduler.FilterScheduler) or issubclass(
             cls, row_api.RowApi):
         return cls
-    return type(cls.__name__, (row_api.RowApi, cls), {
-        '__module__': cls.__module__, '__doc__': cls.__doc__})
+    return driver_signatures.behind(row_api.RowApi, cls)

@@ -21,6 +21,7 @@ from nova_sched import weights as base_weights
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import given
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.plugins import nova_methods
 from nova_sched.plugins import nova_names
 from nova_sched.rules import ranking
 from nova_sched.rules import rule_inputs
@@ -72,7 +73,7 @@ def _named(kind, name):
 
 
 def _is_built_in(rule):
-    return type(rule).__module__.startswith('nova_sched.')
+    return nova_methods.is_ours(type(rule))
 
 
 def _warn_of_asking(rule):

@@ -63,10 +63,9 @@ class Placement:
                     f'is asked in {supported.for_query(oldest)}')]
 
     def _candidates(self, version):
-        response = self._get(
+        found = self._read(
             '/allocation_candidates?limit=1&resources=VCPU:1', version,
-            'It offers no candidates.')
-        found = documents.Candidates.of(response.document())
+            documents.Candidates.of, 'It offers no candidates.')
         if found.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
@@ -75,17 +74,15 @@ class Placement:
 
     def _list_providers(self, version, providers):
         """Add the uuids of the providers to a list; return no row."""
-        response = self._get('/resource_providers', version,
-                             'It does not list its providers.')
-        providers += [each['uuid'] for each
-                      in response.document()['resource_providers']]
+        providers += self._read(
+            '/resource_providers', version, lambda document: [
+                each['uuid'] for each in document['resource_providers']],
+            'It does not list its providers.')
         return []
 
-    def _get(self, path, version, failure):
-        response = self._adapter.request('GET', path, version, retry=False)
-        if response.status != 200:
-            raise adapter.RequestFailed(failure, response)
-        return response
+    def _read(self, path, version, understand, failure):
+        return self._adapter.request('GET', path, version, retry=False).read(
+            understand, failure)
 
     def rows(self, computes):
         """Return the rows about Placement: list of Row.

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 
 from oslo_utils import timeutils
-import sqlalchemy as sa
 
 from nova_sched import conf as config
 from nova_sched import exception
@@ -105,13 +104,11 @@ class Computes:
 def read_api(conf):
     """Read the API database: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
-    reader = api_reader.ApiReader(db, fallback=engine.database(conf))
-    try:
+    with contextlib.closing(api_reader.ApiReader(
+            db, fallback=engine.database(conf))) as reader:
         aggregates = len(reader.aggregates())
         return Api(layouts.of_api(db).words, reader.cell_mappings(),
                    reader.host_cells(), aggregates)
-    finally:
-        reader.close()
 
 
 def are_swapped(conf):
@@ -119,17 +116,12 @@ def are_swapped(conf):
 
     Raises DatabaseUnavailable.
     """
-    own, api_tables = (_tables(engine.database(conf, group))
-                       for group in ('database', 'api_database'))
+    found = []
+    for group in ('database', 'api_database'):
+        with contextlib.closing(engine.database(conf, group)) as db:
+            found.append(db.table_names())
+    own, api_tables = found
     return (_IN_API in own - api_tables) and _IN_CELLS in api_tables - own
-
-
-def _tables(db):
-    try:
-        with db.reading() as connection:
-            return set(sa.inspect(connection).get_table_names())
-    finally:
-        db.close()
 
 
 def read_schedulers(conf, down_time):
@@ -138,8 +130,7 @@ def read_schedulers(conf, down_time):
     down_time: seconds without heartbeat after which one is down.
     Raises DatabaseUnavailable.
     """
-    db = engine.database(conf)
-    try:
+    with contextlib.closing(engine.database(conf)) as db:
         with db.reading() as connection:
             c = tables.services.c
             found = statements.CompiledStatement(
@@ -152,8 +143,6 @@ def read_schedulers(conf, down_time):
                       version)
             for host, forced_down, seen, created, version in found
         ], services.ServiceRecord(db, conf.host).version())
-    finally:
-        db.close()
 
 
 def read_computes(cell, conf, down_time):
@@ -161,14 +150,11 @@ def read_computes(cell, conf, down_time):
 
     Raises DatabaseUnavailable.
     """
-    reader = cell_reader.CellReader(
-        cell, engine.options_from(conf), _NODE_COLUMNS)
-    try:
+    with contextlib.closing(cell_reader.CellReader(
+            cell, engine.options_from(conf), _NODE_COLUMNS)) as reader:
         with reader.transaction() as transaction:
             read = transaction.rows()
         layout = layouts.of_cell(reader.db).words
-    finally:
-        reader.close()
     found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
              for row in read.services]
     return Computes(

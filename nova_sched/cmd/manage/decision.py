@@ -11,6 +11,7 @@ from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
+from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_endpoint
@@ -30,9 +31,6 @@ MOST = 1_000_000
 
 #: Of what ``explain`` writes as JSON: explain.schema.json.
 VERSION = '1.2'
-#: Of what cannot be explained.
-_UNEXPLAINED = {'why': None, 'why_not': [], 'changes': [],
-                'schedule_info': None}
 
 
 def _add_service_arguments(parser):
@@ -215,7 +213,7 @@ class Explain(forms.ShowOne):
         notes, kind = _notes(conf, document), document['kind']
         if isinstance(explained, str):
             notes.append(explained)
-            self._lines, why = [_told(document), *notes], _UNEXPLAINED
+            self._lines, why = [_told(document), *notes], explanation.NONE
         else:
             self._lines = [_told(document), *notes, *explained.sentences()]
             kind, why = explained.kind(kind), explained.to_dict()

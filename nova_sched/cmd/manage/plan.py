@@ -223,8 +223,8 @@ class _Asked:
         Raises InvalidInput and DatabaseUnavailable.
         """
         args = self._args
-        stored = stored_requests.StoredRequests(conf)
-        try:
+        with contextlib.closing(
+                stored_requests.StoredRequests(conf)) as stored:
             if args.instance:
                 if not uuidutils.is_uuid_like(args.instance):
                     self._refuse(f'--instance {args.instance}: it is no uuid')
@@ -241,8 +241,6 @@ class _Asked:
             arguments.from_wire(spec)
             return moves.as_asked(spec, args.operation, stored.instance(uuid),
                                   args.same_host), [uuid]
-        finally:
-            stored.close()
 
     def _uuid_in(self, spec):
         """Return the instance that a --spec is about."""

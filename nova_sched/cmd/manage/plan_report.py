@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
+from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.scheduler import attempt
@@ -86,8 +87,7 @@ class PlanReport:
 
     def _reasons(self):
         if isinstance(self._explanation, str):
-            return {'why': None, 'why_not': [], 'changes': [],
-                    'schedule_info': None}
+            return explanation.NONE
         return self._explanation.to_dict()
 
     def _placement(self, pick, selections):

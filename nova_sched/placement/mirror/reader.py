@@ -5,7 +5,6 @@ Which microversion tells what: the specification of Placement's API.
 
 import sys
 
-from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 
@@ -102,14 +101,7 @@ class ProviderReader:
         response = self._adapter.request('GET', path, VERSION)
         if response.status == missing:
             return None
-        problem = None
-        try:
-            if response.status == 200:
-                return understand(response.document())
-        except (ValueError, KeyError, TypeError, AttributeError):
-            problem = 'it tells something else'
-        raise RequestFailed(f'Placement does not tell {path}.', response,
-                            problem)
+        return response.read(understand, f'Placement does not tell {path}.')
 
 
 def _summarized(uuid, summary, generation, parent):

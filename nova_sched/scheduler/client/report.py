@@ -164,20 +164,19 @@ class SchedulerReportClient(NovaMethods):
         for query in queries:
             text = query.query(version)
             # A key of its own is shared with nobody.
-            response, listed, problem = self._listings.get(
-                object() if private else (text, version),
-                lambda text=text: self._list(text, version, context))
-            if response.status == 406 and again:
+            try:
+                listed = self._listings.get(
+                    object() if private else (text, version),
+                    lambda text=text: self._list(text, version, context))
+            except RequestFailed as exc:
+                failed = exc
+            else:
+                found = found.before(listed) if found.providers else listed
+                continue
+            if failed.status == 406 and again:
                 # Placement was replaced since it was asked for its versions.
                 return self._fetch_candidates(queries, context, private,
                                               again=False)
-            if listed is not None:
-                found = found.before(listed) if found.providers else listed
-                continue
-            failed = RequestFailed(
-                'Failed to retrieve allocation candidates from placement API '
-                f'for filters: {parse.unquote(text)[:_LONGEST_QUERY]}.',
-                response, problem)
             if len(queries) == 1:
                 raise failed
         if failed is not None:
@@ -191,19 +190,14 @@ class SchedulerReportClient(NovaMethods):
         return found, version
 
     def _list(self, text, version, context):
-        """Ask for candidates; return Response, Candidates and a problem.
-
-        Of the last two one is None, or both.  Raises PlacementError.
-        """
+        """Ask for candidates; return Candidates.  Raises PlacementError."""
         response = self._adapter.request(
             'GET', f'/allocation_candidates?{text}', version,
             RequestIdentity.of(context).request_id)
-        try:
-            if response.status == 200:
-                return response, Candidates.of(response.document()), None
-        except ValueError as exc:
-            return response, None, exc
-        return response, None, None
+        return response.read(
+            Candidates.of, 'Failed to retrieve allocation candidates from '
+            'placement API for filters: '
+            f'{parse.unquote(text)[:_LONGEST_QUERY]}.')
 
     def forget(self, instance_uuid):
         """Delete all that an instance holds.  Raises PlacementError."""
@@ -228,16 +222,14 @@ class SchedulerReportClient(NovaMethods):
                 RequestIdentity.of(context).request_id)
         except PlacementUnreachable:
             return None
-        problem = None
         try:
-            if response.status == 200:
-                return list(response.document()['aggregates'])
-        except (ValueError, KeyError, TypeError):
-            problem = 'it lists no aggregates'
-        LOG.error('%s', RequestFailed(
-            f'[{response.request_id}] Failed to retrieve aggregates from '
-            f'placement API for resource provider with UUID {provider_uuid}.',
-            response, problem))
+            return response.read(
+                lambda document: list(document['aggregates']),
+                f'[{response.request_id}] Failed to retrieve aggregates from '
+                'placement API for resource provider with UUID '
+                f'{provider_uuid}.')
+        except RequestFailed as exc:
+            LOG.error('%s', exc)
         raise exception.ResourceProviderAggregateRetrievalFailed(
             uuid=provider_uuid)
 
