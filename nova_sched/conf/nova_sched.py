@@ -57,8 +57,9 @@ can be written, each worker keeps its own in memory.
     cfg.IntOpt(
         'decisions_max_mb', default=512, min=0, help="""
 How many MB the file of decisions may take, about: of more, the oldest are
-forgotten, and first of all the hosts that they rested on. A decision takes 3
-to 6 KB, and a host some 300 bytes for each worker and every few thousand
+forgotten, and first of all the hosts that they rested on. A decision takes
+some 600 bytes where hundreds are made a second, and up to 4 KB where one is
+now and then; a host some 300 bytes for each worker and every few thousand
 decisions. In memory it is 32 MB at most. 0: none are kept.
 """),
     cfg.StrOpt(

@@ -1,11 +1,12 @@
 """The host table as plain data, and back: what is kept of a past state.
 
-``pack`` makes octets of a whole table, and ``difference`` plain JSON of what
-another one of the same hosts has otherwise; ``unpack`` and ``applied`` undo
+``pack`` makes octets of a whole table, and ``differences`` plain JSON of what
+later ones of the same hosts have otherwise; ``unpack`` and ``applied`` undo
 that.  Nothing but numbers and JSON is in it, so that it can be read whoever
 has written it.
 """
 
+import bisect
 import datetime
 import io
 import itertools
@@ -126,50 +127,75 @@ def unpack(data):
     return HostTable(made)
 
 
-def difference(before, after):
-    """Return what a HostTable has otherwise than another of the same hosts:
-    dict.
+def differences(tables):
+    """Return what HostTables of the same hosts have otherwise, each than the
+    one before it: dict.
 
-    Column -> [rows, values], plain JSON; both lists.
+    Column -> [places of tables, rows, values], plain JSON: three lists beside
+    each other, by place.
     """
     found = {}
     for name in _KEPT:
-        old, new = before.columns[name], after.columns[name]
-        if new is old:
+        versions = [table.columns[name] for table in tables]
+        places = [place for place, (old, new) in enumerate(
+            itertools.pairwise(versions), 1) if new is not old]
+        if not places:
             continue
-        changed = _different(old, new)
-        if len(changed):
-            found[name] = [changed.tolist(), [
-                _plain(name, value) for value in _at(new, changed)]]
+        which, changed, values = _changes(versions, places)
+        if which:
+            found[name] = [which, changed,
+                           [_plain(name, value) for value in values]]
     return found
 
 
+def _changes(versions, places):
+    """Return where a column has changed, as of ``differences``.
+
+    versions: of the column.  places: of those that are other objects.
+    """
+    if isinstance(versions[0], np.ndarray):
+        # In one piece: each step on many hosts lets other threads go on.
+        size = len(versions[0])
+        all_ = np.concatenate([versions[0], *map(versions.__getitem__,
+                                                 places)])
+        found = (all_[size:] != all_[:-size]).nonzero()[0]
+        return ([places[which] for which in (found // size).tolist()],
+                (found % size).tolist(), all_[found + size].tolist())
+    which, changed, values = [], [], []
+    for place in places:
+        rows_ = _different(versions[place - 1], versions[place])
+        which += [place] * len(rows_)
+        changed += rows_
+        values += _at(versions[place], rows_)
+    return which, changed, values
+
+
 def _different(old, new):
-    """Return the rows in which columns of one name differ: int (n,)."""
-    if isinstance(new, np.ndarray):
-        return np.flatnonzero(old != new)
+    """Return the rows in which Labels or lists of one name differ: list."""
     if isinstance(new, labels.Labels):
         if new.values is old.values:
-            return np.flatnonzero(old.codes != new.codes)
+            return (old.codes != new.codes).nonzero()[0].tolist()
         old, new = old.items(), new.items()
     # Nearly all are the same objects.
     others = itertools.compress(itertools.count(),
                                 map(operator.is_not, old, new))
-    return np.array([row for row in others if old[row] != new[row]],
-                    dtype=np.intp)
+    return [row for row in others if old[row] != new[row]]
 
 
 def _at(column, rows_):
-    if isinstance(column, np.ndarray):
-        return column[rows_].tolist()
     if isinstance(column, labels.Labels):
-        return [column.values[code] for code in column.codes[rows_].tolist()]
-    return [column[row] for row in rows_.tolist()]
+        return [column.values[column.codes.item(row)] for row in rows_]
+    return [column[row] for row in rows_]
 
 
-def applied(table, changes):
-    """Return a HostTable with what ``difference`` has found, a dict."""
-    for name, (changed, values) in changes.items():
-        table = table.with_cells(changed, {
-            name: [_value(name, value) for value in values]})
+def applied(table, changes, last):
+    """Return a HostTable with what ``differences`` has found, a dict.
+
+    last: place of the table that is wanted.
+    """
+    for name, (places, changed, values) in changes.items():
+        count = bisect.bisect_right(places, last)
+        # Where a row changes again, the last value stays.
+        table = table.with_cells(changed[:count], {
+            name: [_value(name, value) for value in values[:count]]})
     return table

@@ -33,7 +33,7 @@ LONGEST, LONGEST_REASON = 255, 20000
 NAMED = 3
 
 #: What each array of a Kept is of, in their order.
-_ARRAYS = {'steps': np.int64, 'rejecting': np.int16, 'best': np.int32,
+_ARRAYS = {'steps': np.int64, 'rejecting': np.uint8, 'best': np.int32,
            'weights': np.float64, 'parts': np.float64}
 
 
@@ -70,8 +70,8 @@ class Kept:
         """Return the arrays as octets."""
         arrays = [np.asarray(self.arrays[name], kind)
                   for name, kind in _ARRAYS.items()]
-        return b''.join([array.array('q', map(np.size, arrays)).tobytes(),
-                         *(each.tobytes() for each in arrays)])
+        sizes = array.array('q', [each.size for each in arrays])
+        return b''.join([sizes, *(each.tobytes() for each in arrays)])
 
     @classmethod
     def unpacked(cls, fields, data):
@@ -226,7 +226,8 @@ def _fields(record):
                 if pick.instance_uuid]],
         'arrived': record.arrived, 'outcome': record.outcome,
         'reason': record.reason and record.reason[:LONGEST_REASON],
-        **dataclasses.asdict(record.refusal),
+        'code': record.refusal.code, 'kind': record.refusal.kind,
+        'codes': record.refusal.codes,
         'instances': record.instances,
         'configuration': record.generation, 'seed': record.seed,
         'tries': record.tries, 'milliseconds': record.milliseconds,
@@ -272,7 +273,7 @@ def _steps(record):
 def _rejecting(record):
     """Return which of the record's rules rejected each row, as of Kept."""
     names = record.state.names
-    rejecting = np.zeros(len(names[0]) if names else 0, np.int16)
+    rejecting = np.zeros(len(names[0]) if names else 0, np.uint8)
     if names:
         for name, rows in record.funnel.rejected():
             rejecting[rows] = record.funnel.rules.index(name) + 1

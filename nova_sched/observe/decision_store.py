@@ -18,6 +18,7 @@ import zlib
 
 from oslo_log import log as logging
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
@@ -29,7 +30,7 @@ from nova_sched.observe import state_store
 LOG = logging.getLogger(__name__)
 
 #: Of the tables; with another one the file has another name.
-VERSION = 2
+VERSION = 3
 _NAME = 'nova_sched_decisions_{}.sqlite'
 
 #: Bytes that are kept in memory where no file can be written.
@@ -41,8 +42,12 @@ MOST_REQUEST = 256 << 10
 _SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass'))
 #: Characters of a reason in a list, and of other texts.
 _REASON, _LONGEST = 1000, 255
+#: Decisions of a batch, and their bytes, at most: who reads one unpacks all.
+MOST_OF_BATCH, BATCH_BYTES = 100, 1 << 20
 #: Decisions that are kept whatever they take: the newest ones.
 NEWEST = 20
+#: Values of one statement: of any SQLite.
+MOST_PARAMETERS = 900
 #: Seconds that one waits for another worker that writes.
 _PATIENCE = '5'
 
@@ -65,19 +70,30 @@ _decisions = sa.Table(
     sa.Column('code', sa.Text),
     sa.Column('kind', sa.Text),
     sa.Column('service', sa.Text),
-    sa.Column('host_names_id', sa.BigInteger),
-    sa.Column('base_id', sa.BigInteger, index=True),
+    # Of the base of its batch.
     sa.Column('state', sa.Integer),
-    sa.Column('texts', sa.LargeBinary, nullable=False),
-    sa.Column('arrays', sa.LargeBinary, nullable=False),
+    # Of the first octet of it in the batch.
+    sa.Column('start', sa.Integer, nullable=False),
     # Numbers of decisions that are gone are nobody else's.
     sqlite_autoincrement=True)
 
+# Consecutive decisions in one piece: they have nearly all in common.
+_batches = sa.Table(
+    'batches', _metadata,
+    # Ids of decisions, as are all between.
+    sa.Column('first', sa.Integer, primary_key=True),
+    sa.Column('last', sa.Integer, nullable=False),
+    sa.Column('host_names_id', sa.BigInteger, index=True),
+    sa.Column('base_id', sa.BigInteger, index=True),
+    sa.Column('pieces', sa.LargeBinary, nullable=False))
+
 _instances = sa.Table(
     'instances', _metadata,
-    sa.Column('decision_id', sa.Integer, nullable=False, index=True),
+    sa.Column('decision_id', sa.Integer, primary_key=True),
+    sa.Column('place', sa.Integer, primary_key=True),
     sa.Column('uuid', sa.Text, index=True),
-    sa.Column('host', sa.Text, index=True))
+    sa.Column('host', sa.Text, index=True),
+    sqlite_with_rowid=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,14 +205,14 @@ class DecisionStore:
         entries = []
         for record in records:
             try:
-                entries.append((record, *self._entry(record)))
+                entries.append(self._entry(record))
             except Exception:
                 # The others are to be kept all the same.
                 LOG.exception('The record of request %s is not kept',
                               record.request_id)
         try:
             # Once more if another worker has made room in between.
-            while not self._insert(entries):
+            while entries and not self._insert(entries):
                 self._forget_written()
         except BaseException:
             # Nothing of it is there.
@@ -208,80 +224,108 @@ class DecisionStore:
         self._states.forget()
 
     def _insert(self, entries):
-        """Insert what ``_entry`` has returned, each beside its record.
+        """Insert what ``_entry`` has returned, a list.
 
         Returns whether all that it builds on is there.
         """
         names = {}
-        for record, row, _ in entries:
-            row['host_names_id'] = self._names_id(record.state.names, names)
-            row['base_id'], row['state'] = (
-                (None, None) if record.state.table is None
-                else self._states.state_of(record.state.table))
+        batches = self._in_batches(entries, names)
+        # What takes long, before anybody is kept from writing.
+        self._states.pack()
+        for row, of_batch in batches:
+            row['pieces'] = _compressed(b''.join(
+                piece for *_, piece in of_batch))
         with self._database.writing() as connection:
-            if not self._is_kept(connection, entries, names):
+            if not self._is_kept(connection, batches, names):
                 return False
             if names:
                 connection.execute(_INSERT_NAMES, [
                     {'id': number, 'names': text}
                     for number, text in names.items()])
             self._states.write(connection)
-            self._insert_rows(connection, entries)
+            self._insert_rows(connection, batches)
         return True
 
-    def _is_kept(self, connection, entries, names):
+    def _in_batches(self, entries, names):
+        """Return batches of entries with the same names and base: list.
+
+        Each is a row, a dict, and its entries; those without names or a base
+        go with any.  names: as of ``_names_id``.
+        """
+        batches, size, names_id, base_id = [], 0, None, None
+        for entry in entries:
+            state, row, _, piece = entry
+            names_id = self._names_id(state.names, names) or names_id
+            if state.table is not None:
+                base_id, row['state'] = self._states.state_of(state.table)
+            shared = {'host_names_id': names_id, 'base_id': base_id}
+            if (not batches or batches[-1][0] != shared
+                    or len(batches[-1][1]) == MOST_OF_BATCH
+                    or size + len(piece) > BATCH_BYTES):
+                batches.append((shared, []))
+                size = 0
+            batches[-1][1].append(entry)
+            row['start'] = size
+            size += len(piece)
+        return batches
+
+    def _is_kept(self, connection, batches, names):
         """Return whether what was written before, and is used, is there.
 
         names: id -> names of hosts that are to be written.
         """
-        used = {row['host_names_id'] for _, row, _ in entries
+        used = {row['host_names_id'] for row, _ in batches
                 } - names.keys() - {None}
         found = connection.execute(sa.select(_host_names.c.id).where(
             _host_names.c.id.in_(used))).scalars().all() if used else ()
         return used <= {*found} and self._states.are_kept(
-            connection, {row['base_id'] for _, row, _ in entries} - {None})
+            connection, {row['base_id'] for row, _ in batches} - {None})
 
     @staticmethod
-    def _insert_rows(connection, entries):
-        if not entries:
-            return
-        last = connection.exec_driver_sql(
+    def _insert_rows(connection, batches):
+        """Insert pairs of a batch's row and its entries."""
+        number = connection.exec_driver_sql(
             'SELECT seq FROM sqlite_sequence WHERE name = ?',
-            (_decisions.name,)).scalar()
-        of_instances = []
-        for number, (_, row, instances) in enumerate(entries,
-                                                     (last or 0) + 1):
-            row['id'] = number
-            of_instances += [
-                {'decision_id': number, 'uuid': uuid, 'host': host}
-                for uuid, host in instances]
-        connection.execute(_INSERT, [row for _, row, _ in entries])
-        if of_instances:
-            connection.execute(_INSERT_INSTANCES, of_instances)
+            (_decisions.name,)).scalar() or 0
+        of_decisions, of_instances = [], []
+        for batch, entries in batches:
+            batch['first'] = number + 1
+            for _, row, instances, _ in entries:
+                number += 1
+                of_decisions.append({'id': number} | row)
+                of_instances += [
+                    {'decision_id': number, 'place': place, 'uuid': uuid,
+                     'host': host}
+                    for place, (uuid, host) in enumerate(instances)]
+            batch['last'] = number
+        _insert_all(connection, _batches, [row for row, _ in batches])
+        _insert_all(connection, _decisions, of_decisions)
+        _insert_all(connection, _instances, of_instances)
 
     def _entry(self, record):
-        """Return the row of a Decision, and (uuid, host) of its instances."""
+        """Return what is kept of a Decision: (State, row, instances, piece).
+
+        row: dict.  instances: (uuid, host) of each.
+        piece: a line of JSON, and the arrays behind it, octets.
+        """
         record.pack()
         kept = decision_document.Kept.of(record)
         fields = kept.fields | {'service': self._service,
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
-        request = _request(record)
         rests_on = (None if record.state.table is None
                     else decision_document.rests_on(record))
-        return {
+        return record.state, {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
             'instances': record.instances,
             'reason': _text(record.reason, _REASON),
             'code': record.refusal.code, 'kind': record.refusal.kind,
-            'service': self._service,
-            'texts': _compressed(b'[%s,%s,%s]' % (
-                *(json.dumps(each).encode() for each in (fields, rests_on)),
-                request)),
-            'arrays': _compressed(kept.packed()),
+            'service': self._service, 'state': None,
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
-            (_text(uuid), None) for uuid in uuids]
+            (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
+                json.dumps([fields, rests_on]).encode(), _request(record),
+                kept.packed())
 
     def _names_id(self, columns, new):
         """Return the id of these names of hosts; None of none.
@@ -292,7 +336,8 @@ class DecisionStore:
             return None
         last, number = self._last_names
         if [*map(id, columns)] != [*map(id, last)] or number is None:
-            text = _packed(decision_document.host_names(columns))
+            text = _compressed(json.dumps(
+                decision_document.host_names(columns)).encode())
             number = int.from_bytes(hashlib.sha256(text).digest()[:7], 'big')
             new[number] = text
             self._last_names = columns, number
@@ -312,7 +357,7 @@ class DecisionStore:
                 _remove_unused(connection)
             while self._used(connection) > most_bytes:
                 # Who has a decision misses its figures less than it.
-                if not (state_store.forget_oldest(connection, _decisions)
+                if not (state_store.forget_oldest(connection, _batches)
                         or _remove_oldest(connection)):
                     break
                 gone = True
@@ -401,32 +446,24 @@ class DecisionStore:
         every: whether to name all hosts.
         Raises InvalidInput and DatabaseUnavailable.
         """
-        columns = _decisions.c
         with self._database.reading() as connection:
-            row = connection.execute(sa.select(
-                columns.texts, columns.arrays,
-                _host_names.c.names).select_from(_decisions.outerjoin(
-                    _host_names, columns.host_names_id == _host_names.c.id)
-            ).where(columns.id == number)).first()
+            row = _row(connection, number)
         if row is None:
             raise exception.InvalidInput(
                 reason=f'decision {number} is not kept any more')
         kept, _, request = _kept(row)
-        return {'number': number} | kept.document(
-            _unpacked(row.names) or [], every) | {
-                'request': request, 'asked': past_decision.asked(request)}
+        names = _parsed(zlib.decompress(row.names)) if row.names else []
+        return {'number': number} | kept.document(names, every) | {
+            'request': request, 'asked': past_decision.asked(request)}
 
     def past(self, number):
         """Return what a decision rested on: past_decision.PastDecision.
 
         Raises InvalidInput if that is not kept, and DatabaseUnavailable.
         """
-        columns = _decisions.c
         with self._database.reading() as connection:
-            row = connection.execute(sa.select(
-                columns.texts, columns.arrays, columns.base_id,
-                columns.state).where(columns.id == number)).first()
-            table = row and row.base_id and state_store.read(
+            row = _row(connection, number)
+            table = row and row.state is not None and state_store.read(
                 connection, row.base_id, row.state)
         if not table:
             raise exception.InvalidInput(reason=(
@@ -438,10 +475,27 @@ class DecisionStore:
         return past_decision.PastDecision(kept, request, table, rests_on)
 
 
-_INSERT = _decisions.insert()
+_IS_OF_BATCH = _decisions.c.id.between(_batches.c.first, _batches.c.last)
+#: How one row of each is inserted.
+_INSERTS = {table: str(table.insert().compile(dialect=sqlite.dialect()))
+            for table in (_batches, _decisions, _instances)}
 # Another worker may have written the same ones.
 _INSERT_NAMES = _host_names.insert().prefix_with('OR IGNORE')
-_INSERT_INSTANCES = _instances.insert()
+
+
+def _insert_all(connection, table, rows):
+    """Insert rows, dicts with a value for each column, in few steps.
+
+    In each step, other threads go on; executemany makes one a row.
+    """
+    names, of_one = table.columns.keys(), _INSERTS[table]
+    values = of_one[of_one.rindex('('):]
+    at_once = MOST_PARAMETERS // len(names)
+    for start in range(0, len(rows), at_once):
+        some = rows[start:start + at_once]
+        connection.exec_driver_sql(
+            of_one + f', {values}' * (len(some) - 1),
+            tuple(row[name] for row in some for name in names))
 
 
 def _database(where):
@@ -474,8 +528,9 @@ def _remove_oldest(connection):
 
 
 def _remove_unused(connection):
-    """Remove the names and states that no decision needs."""
-    names, bases = _decisions.c.host_names_id, _decisions.c.base_id
+    """Remove the batches, names and states that no decision needs."""
+    connection.execute(_batches.delete().where(~sa.exists().where(_IS_OF_BATCH)))
+    names, bases = _batches.c.host_names_id, _batches.c.base_id
     connection.execute(_host_names.delete().where(_host_names.c.id.not_in(
         sa.select(names).where(names.is_not(None)))))
     state_store.remove_unused(connection, sa.select(bases).where(
@@ -536,23 +591,30 @@ def _text(value, longest=_LONGEST):
 
 
 def _compressed(data):
-    return zlib.compress(data, 1)
+    # Of these, the third level takes no longer than the first.
+    return zlib.compress(data, 3)
 
 
-def _packed(value):
-    return _compressed(json.dumps(value).encode())
-
-
-def _unpacked(data):
+def _parsed(data):
     # What JSON has no number for is a word.
-    return data and json.loads(zlib.decompress(data), parse_constant=str)
+    return json.loads(data, parse_constant=str)
+
+
+def _row(connection, number):
+    """Return the row of a decision with its batch; None if there is none."""
+    return connection.execute(sa.select(
+        _decisions.c.state, _decisions.c.start, _batches, _host_names.c.names)
+        .join(_batches, _IS_OF_BATCH).outerjoin(
+            _host_names, _host_names.c.id == _batches.c.host_names_id)
+        .where(_decisions.c.id == number)
+        .order_by(_batches.c.first.desc()).limit(1)).first()
 
 
 def _kept(row):
-    """Return the Kept of a row, what it rests on, and its call."""
-    fields, rests_on, request = _unpacked(row.texts)
-    return decision_document.Kept.unpacked(
-        fields, zlib.decompress(row.arrays)), rests_on, request
+    """Return the Kept of a ``_row``, what it rests on, and its call."""
+    line, arrays = zlib.decompress(row.pieces)[row.start:].split(b'\n', 1)
+    (fields, rests_on), request = _parsed(line)
+    return decision_document.Kept.unpacked(fields, arrays), rests_on, request
 
 
 def newest(store, key, every=False):

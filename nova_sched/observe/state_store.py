@@ -27,14 +27,14 @@ _bases = sa.Table(
 _states = sa.Table(
     'states', metadata,
     sa.Column('base_id', sa.BigInteger, primary_key=True),
+    # Of the one that the first change is after.
     sa.Column('number', sa.Integer, primary_key=True),
     sa.Column('changes', sa.LargeBinary, nullable=False))
 
-#: Made once: what a statement is compiled to is found by it.
-_INSERT_BASE, _INSERT_STATE = _bases.insert(), _states.insert()
-
 #: States behind one base, at most: each is read to explain the last one.
 MOST_STATES = 5000
+#: Rows of tables that are compared at once, of each column: 8 MB.
+MOST_AT_ONCE = 1 << 20
 
 
 class StateWriter:
@@ -49,9 +49,11 @@ class StateWriter:
 
     def forget(self):
         """Begin with a new base."""
-        self._table = self._base_id = None
+        self._base_id = None
         self._room = self._number = 0
         self._new_bases, self._new_states = [], []
+        # The last one that is packed, and those after it.
+        self._tables = []
 
     def are_kept(self, connection, base_ids):
         """Return whether bases are there, or are about to be written."""
@@ -63,36 +65,43 @@ class StateWriter:
     def state_of(self, table):
         """Return the id of a HostTable's base and the number of its state.
 
-        ``write`` is to write them.
+        ``pack`` and ``write`` are to write them.
         """
-        last = self._table
+        last = self._tables[-1] if self._tables else None
         if last is not None and table.columns is last.columns:
             return self._base_id, self._number
         if (last is None or not table.has_rows_of(last) or self._room < 0
                 or self._number >= MOST_STATES):
+            self.pack()
             hosts = plain.pack(table)
             self._base_id, self._number = secrets.randbits(62), 0
             self._new_bases.append({'id': self._base_id, 'hosts': hosts})
             # What follows takes about as much at most.
-            self._room = len(hosts)
+            self._room, self._tables = len(hosts), [table]
         else:
-            changes = plain.difference(last, table)
-            if changes:
-                packed = zlib.compress(json.dumps(changes).encode(), 1)
-                self._number += 1
-                self._room -= len(packed)
-                self._new_states.append({
-                    'base_id': self._base_id, 'number': self._number,
-                    'changes': packed})
-        self._table = table
+            self._number += 1
+            self._tables.append(table)
+            if len(self._tables) * table.size > MOST_AT_ONCE:
+                self.pack()
         return self._base_id, self._number
 
+    def pack(self):
+        """Make rows of the states that are new since the last time."""
+        changes = plain.differences(self._tables)
+        if changes:
+            packed = zlib.compress(json.dumps(changes).encode(), 3)
+            self._room -= len(packed)
+            self._new_states.append({
+                'base_id': self._base_id, 'changes': packed,
+                'number': self._number - len(self._tables) + 1})
+        del self._tables[:-1]
+
     def write(self, connection):
-        """Write what is new since the last time."""
-        for statement, rows in ((_INSERT_BASE, self._new_bases),
-                                (_INSERT_STATE, self._new_states)):
+        """Write what is packed since the last time."""
+        for table, rows in ((_bases, self._new_bases),
+                            (_states, self._new_states)):
             if rows:
-                connection.execute(statement, rows)
+                connection.execute(table.insert(), rows)
         self._new_bases, self._new_states = [], []
 
 
@@ -103,24 +112,26 @@ def read(connection, base_id, number):
     if hosts is None:
         return None
     table = plain.unpack(hosts)
-    for changes in connection.execute(sa.select(_states.c.changes).where(
-            _states.c.base_id == base_id, _states.c.number <= number).order_by(
-                _states.c.number)).scalars():
-        table = plain.applied(table, json.loads(zlib.decompress(changes)))
+    for first, changes in connection.execute(sa.select(
+            _states.c.number, _states.c.changes).where(
+                _states.c.base_id == base_id, _states.c.number < number)
+            .order_by(_states.c.number)):
+        table = plain.applied(table, json.loads(zlib.decompress(changes)),
+                              number - first)
     return table
 
 
-def forget_oldest(connection, decisions):
+def forget_oldest(connection, batches):
     """Have no decision rest on the oldest base; whether there was one.
 
-    decisions: table with the column ``base_id``.
+    batches: table of decisions with the column ``base_id``.
     """
     oldest = connection.execute(sa.select(_bases.c.id).order_by(
         _bases.c.number).limit(1)).scalar()
     if oldest is None:
         return False
-    connection.execute(decisions.update().where(
-        decisions.c.base_id == oldest).values(base_id=None))
+    connection.execute(batches.update().where(
+        batches.c.base_id == oldest).values(base_id=None))
     _remove(connection, oldest)
     return True
 

@@ -103,7 +103,7 @@ class TestList:
         ended = decision('list')
 
         assert ended.code == 2
-        assert f'{tmp_path}/nova_sched_decisions_2.sqlite' in ended.err
+        assert f'{tmp_path}/nova_sched_decisions_3.sqlite' in ended.err
 
 
 class TestShow:

@@ -81,7 +81,7 @@ def test_labels_that_no_host_has_any_more_are_left_out():
     assert round_trip(table).columns['cpu_info'].items()[0] == 'y'
 
 
-class TestDifference:
+class TestDifferences:
     @pytest.mark.parametrize('name, value', [
         ('free_ram_mb', 7), ('ram_allocation_ratio', 2.5),
         ('service_disabled', True), ('host_ip', '::1'), ('cpu_info', '{}'),
@@ -90,16 +90,33 @@ class TestDifference:
         before = a_cloud()
         after = before.with_cells([1], {name: [value]})
 
-        found = json.loads(json.dumps(plain.difference(before, after)))
+        found = json.loads(json.dumps(plain.differences([before, after])))
 
         assert [*found] == [name]
-        assert found[name][0] == [1]
-        assert same(plain.applied(round_trip(before), found), after)
+        assert found[name][:2] == [[1], [1]]
+        assert same(plain.applied(round_trip(before), found, 1), after)
+
+    @pytest.mark.parametrize('name, values', [
+        ('free_ram_mb', [7, 8, 9]), ('cpu_info', ['a', 'b', 'c']),
+        ('stats', [{'a': '1'}, {'a': '2'}, {'a': '3'}])])
+    def test_are_of_each_to_the_one_before(self, name, values):
+        """Of the same row, the last value stays."""
+        tables = [a_cloud()]
+        for row, value in zip((1, 0, 1), values, strict=True):
+            tables.append(tables[-1].with_cells([row], {name: [value]}))
+        tables.insert(2, tables[1])
+
+        found = json.loads(json.dumps(plain.differences(tables)))
+
+        assert found[name][:2] == [[1, 3, 4], [1, 0, 1]]
+        for last, table in enumerate(tables):
+            assert same(plain.applied(round_trip(tables[0]), found, last),
+                        table)
 
     def test_of_the_same_is_nothing(self):
         table = a_cloud()
 
-        assert plain.difference(table, table) == {}
+        assert plain.differences([table, table]) == {}
 
     def test_is_what_instances_take(self):
         before = a_cloud()
@@ -111,19 +128,19 @@ class TestDifference:
             5.0)
         after = snapshot.as_table()
 
-        found = json.loads(json.dumps(plain.difference(before, after)))
+        found = json.loads(json.dumps(plain.differences([before, after])))
 
         assert found.keys() >= {'free_ram_mb', 'numa_topology', 'pci_stats'}
 
-        assert found['num_instances'] == [[1], [1]]
-        assert same(plain.applied(round_trip(before), found), after)
+        assert found['num_instances'] == [[1], [1], [1]]
+        assert same(plain.applied(round_trip(before), found, 1), after)
 
     def test_of_labels_that_were_put_in_order_is_nothing(self):
         """A column may be made anew with the same values."""
         before = a_cloud()
         after = before.with_columns(host_ip=before.columns['host_ip'].items())
 
-        assert plain.difference(before, after) == {}
+        assert plain.differences([before, after]) == {}
 
 
 def test_times_of_services_come_back():

@@ -152,6 +152,107 @@ def test_a_record_that_cannot_be_kept_costs_no_other(store, caplog):
     assert 'The record of request req-8 is not kept' in caplog.text
 
 
+def batches(store):
+    """How many decisions each of the batches has had."""
+    with store._database.reading() as connection:
+        return [last - first + 1 for first, last in connection.exec_driver_sql(
+            'SELECT first, last FROM batches ORDER BY first')]
+
+
+class TestBatches:
+    """Decisions that are written together are kept in one piece."""
+
+    def test_are_of_so_many_decisions(self, store):
+        store.add([a_record(20, request_id=f'req-{number}')
+                   for number in range(1, 251)])
+
+        assert batches(store) == [100, 100, 50]
+        for number in (1, 100, 101, 250):
+            assert store.document(number)['request_id'] == f'req-{number}'
+
+    def test_are_of_so_many_bytes(self, store):
+        """Who reads one of them unpacks all."""
+        store.add([a_refusal(decisions.noise(20000), f'req-{number}')
+                   for number in range(1, 101)])
+
+        assert len(batches(store)) == 2
+        for number in range(1, 101):
+            assert store.document(number)['request_id'] == f'req-{number}'
+
+    def test_may_be_of_one_large_decision(self, store, monkeypatch):
+        monkeypatch.setattr(decision_store, 'BATCH_BYTES', 10000)
+        store.add([a_record(20), a_refusal(decisions.noise(20000)),
+                   a_record(20)])
+
+        assert batches(store) == [1, 1, 1]
+        assert store.document(2)['outcome'] == 'refused'
+
+    def test_do_not_mix_their_decisions_up(self, store):
+        names = decisions.names(40)
+        store.add([a_record(20, names, instances=3),
+                   a_refusal('no room', request_id='req-2'),
+                   a_record(5, names, request_id='req-3')])
+
+        assert batches(store) == [3]
+        first, second, third = map(store.document, (1, 2, 3))
+        assert [found['request_id'] for found in (first, second, third)] == [
+            'req-1', 'req-2', 'req-3']
+        assert [len(found['picks']) for found in (first, second, third)] == [
+            3, 0, 1]
+        assert second['reason'] == 'no room' and not second['rejected']
+        assert [each['rejected'][0]['hosts'] for each in (first, third)] == [
+            20, 5]
+
+    def test_have_the_names_of_the_same_hosts(self, store):
+        one, other = decisions.names(40), decisions.names(40)
+        store.add([a_record(20, one), a_record(20, other),
+                   a_record(20, other)])
+        assert batches(store) == [3]
+
+        store.add([a_record(20, one), a_record(2, decisions.names(4))])
+        assert batches(store) == [3, 1, 1]
+
+    def test_of_which_the_older_half_is_gone_have_the_newer_one(self, store):
+        store.add([a_record(20, request_id=f'req-{at}', arrived=float(at))
+                   for at in range(1, 101)])
+        store.make_room(51.0, MEBIBYTE)
+
+        assert len(store.summaries(1000)) == 50
+        assert store.document(51)['request_id'] == 'req-51'
+        for gone in (1, 50):
+            with pytest.raises(exception.InvalidInput, match='any more'):
+                store.document(gone)
+
+    def test_go_with_the_last_of_their_decisions(self, store):
+        store.add([a_record(20, arrived=float(at)) for at in range(1, 131)])
+        store.make_room(101.0, MEBIBYTE)
+        assert batches(store) == [30]
+
+        store.make_room(131.0, MEBIBYTE)
+        assert batches(store) == []
+
+    def test_take_a_fraction_of_what_their_decisions_would(self, conf):
+        """A thousand of them fit into the least that may be configured."""
+        store, names = DecisionStore.in_file(conf), decisions.names(1000)
+        for start in range(0, 1000, 50):
+            store.add([a_record(500, names, request_id=f'req-{number}')
+                       for number in range(start, start + 50)])
+        store.make_room(0.0, MEBIBYTE)
+        store.close()
+
+        assert decision_store.path(conf).stat().st_size < MEBIBYTE
+        with decision_store.opened(conf) as reader:
+            assert len(reader.summaries(2000)) == 1000
+
+
+def test_each_of_many_instances_is_found(store):
+    """More of them than one statement inserts."""
+    store.add([a_record(500, instances=300)])
+
+    assert all(store.numbers(uuid) == [1] for uuid in UUIDS)
+    assert store.summaries(1)[0].hosts == ('h0', 'h1', 'h2')
+
+
 class TestRoom:
     def test_is_made_by_what_is_too_old(self, store):
         store.add([a_record(request_id=f'req-{at}', arrived=float(at))
@@ -164,9 +265,8 @@ class TestRoom:
             store.numbers('req-10')
 
     def test_is_made_by_the_oldest_of_what_is_too_much(self, store):
-        reason = decisions.noise()
-        store.add([a_refusal(reason, f'req-{at}', arrived=float(at))
-                   for at in range(1, 300)])
+        store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
+                             arrived=float(at)) for at in range(1, 300)])
 
         store.make_room(0.0, MEBIBYTE)
 
@@ -176,7 +276,8 @@ class TestRoom:
 
     def test_is_given_back_to_the_disk(self, conf, tmp_path):
         store = DecisionStore.in_file(conf)
-        store.add([a_refusal(decisions.noise()) for _ in range(200)])
+        store.add([a_refusal(decisions.noise(20000 + at))
+                   for at in range(200)])
         store.make_room(0.0, MEBIBYTE)
         store.close()
 
@@ -204,7 +305,7 @@ class TestRoom:
                 for number in (2, 3)] == ['beta0', 'alpha0']
 
     def test_leaves_the_newest_whatever_they_take(self, store):
-        store.add([a_refusal(decisions.noise(), f'req-{at}',
+        store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
                              arrived=float(at)) for at in range(1, 60)])
         store.make_room(0.0, 0)
 

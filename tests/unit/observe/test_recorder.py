@@ -140,10 +140,9 @@ class TestWithoutAFile:
         monkeypatch.setattr(decision_store, 'IN_MEMORY', 1 << 20)
         monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0)
 
-        reason = decisions.noise()
-        for _ in range(6):
-            for _ in range(50):
-                made.add(decisions.a_refusal(reason))
+        for start in range(0, 300, 50):
+            for number in range(start, start + 50):
+                made.add(decisions.a_refusal(decisions.noise(20000 + number)))
             count = len(kept(made))
 
         assert 10 < count < 250

@@ -87,6 +87,21 @@ def test_a_base_is_made_after_so_many_states(store, monkeypatch):
     assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
 
 
+@pytest.mark.parametrize('at_once, rows', [(1 << 20, 1), (6, 3)])
+def test_states_that_are_written_together_are_one_row(store, monkeypatch,
+                                                      at_once, rows):
+    """Of so many tables as may be compared at once."""
+    monkeypatch.setattr(state_store, 'MOST_AT_ONCE', at_once)
+    hosts, records = a_table(), []
+    for number in range(8):
+        hosts = hosts.with_cells([1], {'free_ram_mb': [number]})
+        records.append(on(hosts))
+    store.add(records)
+
+    assert count(store, 'states') == rows
+    assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
+
+
 def test_workers_have_states_of_their_own(conf, store):
     other = DecisionStore.in_file(conf)
     mine, its = a_table(free_ram_mb=1), a_table(free_ram_mb=2)

@@ -202,7 +202,7 @@ def test_what_a_decision_rests_on_differs_in_what_was_placed_before(
         tables.append(record.state.table)
 
     for before, after in itertools.pairwise(tables):
-        changed = plain.difference(before, after)
+        changed = plain.differences([before, after])
         assert changed
         assert changed.keys() <= set(columns.CONSUMED)
-        assert all(len(rows) == 1 for rows, _ in changed.values())
+        assert all(len(rows) == 1 for _, rows, _ in changed.values())
