@@ -529,7 +529,8 @@ def _remove_oldest(connection):
 
 def _remove_unused(connection):
     """Remove the batches, names and states that no decision needs."""
-    connection.execute(_batches.delete().where(~sa.exists().where(_IS_OF_BATCH)))
+    connection.execute(_batches.delete().where(
+        ~sa.exists().where(_IS_OF_BATCH)))
     names, bases = _batches.c.host_names_id, _batches.c.base_id
     connection.execute(_host_names.delete().where(_host_names.c.id.not_in(
         sa.select(names).where(names.is_not(None)))))
