@@ -83,13 +83,13 @@ def taken_of(hosts):
 class Worker:
     """state: that decides; first: that began, before any reload.
 
-    next: that takes over soon.  running: instance -> host as it has read last.
-    over: picks that the database has shown it to be over.
+    next: that takes over soon.
+    running: instance -> host, as it has read last.
+    over: picks whose end the database has shown it.
     """
 
     def __init__(self, state):
-        self.state = self.first = state
-        self.next = None
+        self.state, self.first, self.next = state, state, None
         self.running, self.over = {}, set()
 
 
@@ -152,6 +152,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
                 if pick.group and self.is_known(pick, worker)}
 
     def teardown(self):
+        self.all_news_come_again()
         self.once_all_is_read_each_counts_once()
         self.now += LIFETIME
         self.once_all_is_read_each_counts_once()
