@@ -85,6 +85,23 @@ class TestWhatOtherDaemonsTell:
         """The daemons on other machines, as the workers hear them."""
         return shared.exchange()
 
+    @pytest.mark.parametrize('reloads', ['never', 'then', 'meanwhile'])
+    def test_again_of_an_instance_that_is_built_and_deleted_does_not_count(
+            self, one, worker, elsewhere, reloads):
+        """Its end is known to a driver that takes over."""
+        fresh = worker(from_now=True) if reloads == 'meanwhile' else None
+        news = News([one.pick(UUID.format(1))])
+        elsewhere.tell(news)
+        seen(one)
+        for host, taken in (('a', 1000), (None, 0)):
+            one.rebase({UUID.format(1): host}, a=taken)
+        if reloads != 'never':
+            fresh = fresh or worker(from_now=True)
+            fresh.state.take_over(one.state)
+        elsewhere.tell(news)
+
+        assert seen(fresh or one) == [4000, 4000]
+
     @pytest.mark.parametrize('host, memory_mb', [('c', 1000), ('a', 10 ** 9)])
     def test_of_an_unknown_host_or_more_than_it_has_does_not_count(
             self, one, elsewhere, host, memory_mb, caplog):
