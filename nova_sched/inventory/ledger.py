@@ -38,8 +38,8 @@ MOST_NAMES = 20_000
 #: Entries at most; of more, the oldest are forgotten.
 MOST_ENTRIES = 20_000
 
-#: Instances whose last claimed or forgotten entry is remembered, in case that
-#: the news of its being assumed, or of an earlier one, comes late or again.
+#: Instances whose last entry that has ended is remembered, in case that the
+#: news of its being assumed, or of an earlier one, comes late or again.
 MOST_ENDED = 2000
 
 
@@ -226,11 +226,19 @@ class Ledger:
                     return ended
             entry.forgotten = not claimed
             self.drop(entry)
-        self._ended[key] = max(self._ended.get(key, (at, place)), (at, place))
+        self._note_end(key, at, place)
+        return ended
+
+    def take_ends(self, other):
+        """End what has ended in another Ledger; return where: set."""
+        return {self.end(key, place, at, claimed=False)
+                for key, (at, place) in other._ended.items()} - {None}
+
+    def _note_end(self, key, *end):
+        self._ended[key] = max(self._ended.get(key, end), end)
         self._ended.move_to_end(key)
         while len(self._ended) > MOST_ENDED:
             self._ended.popitem(last=False)
-        return ended
 
     def _claim(self, entry):
         if entry.is_under_way and self.providers is not None:
@@ -287,15 +295,19 @@ class Ledger:
                 return False
             self.uncount(entry)
             if placed.group is None:
-                self.drop(entry)
+                self._drop_seen(entry)
             return True
         if entry.elsewhere is UNSEEN:
             entry.elsewhere = host
         if entry.shown is None and host in (None, entry.elsewhere):
             # Not built yet, or on its way from where it was before.
             return False
-        self.drop(entry)
+        self._drop_seen(entry)
         return True
+
+    def _drop_seen(self, entry):
+        self.drop(entry)
+        self._note_end(entry.placed.key, entry.placed.at, entry.placed.place)
 
     def due(self, count):
         """Return the entries that were looked up longest ago: list of keys.

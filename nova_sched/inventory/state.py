@@ -358,7 +358,10 @@ class SchedulingState:
             # Before: what was shared is not to count once more.
             self._catch_up()
             predecessor._catch_up()
-            self.add(map(dataclasses.replace, predecessor._ledger.entries()))
+            places = self._ledger.take_ends(predecessor._ledger)
+            places |= self._add(map(dataclasses.replace,
+                                    predecessor._ledger.entries()))
+            self._table = self._redone(self._table, places)
             self.in_use = predecessor.in_use
             self.in_use[0] = self
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import time
 
 
@@ -20,6 +21,29 @@ def in_child(function):
         finally:
             os._exit(99)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def is_killed_at(line, work, *files):
+    """Call a function in a process that is killed at a line of it.
+
+    line: number of the line, from 0.
+    files: of the modules whose lines count; by default all.
+    Returns whether it was killed; not if there are fewer lines.
+    """
+    lines = iter(range(line))
+
+    def trace(frame, event, argument):
+        if files and frame.f_code.co_filename not in files:
+            return None
+        if event == 'line' and next(lines, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    def traced():
+        sys.settrace(trace)
+        work()
+
+    return in_child(traced) == -signal.SIGKILL
 
 
 @contextlib.contextmanager

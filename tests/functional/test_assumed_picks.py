@@ -4,17 +4,24 @@ By whichever worker of the service.
 """
 
 import concurrent.futures
+import os
+import random
+import re
+import signal
 import threading
 import time
 import uuid
 
+import oslo_messaging
 import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import tables
+from nova_sched.inventory import ledger
 from tests.builders import clouds
 from tests.builders import requests
+from tests.functional import processes
 from tests.functional.stage import CACHING
 from tests.functional.stage import FILTER
 
@@ -22,6 +29,10 @@ pytestmark = pytest.mark.real
 
 HOSTS, SLOTS, CALLS, CALLERS = 20, 8, 190, 16
 SIZE = 1000     # MB of an instance
+#: Calls of a burst in which so many workers are killed.
+BURST, KILLS = 120, 4
+#: Seconds that callers wait for an answer.
+ANSWER = 5
 #: Seconds after which a compute service has taken what was placed on it.
 CLAIM = 0.05
 
@@ -53,60 +64,155 @@ class Compute:
                     free_ram_mb=node.c.free_ram_mb - SIZE,
                     updated_at=sa.func.now()))
 
+    def free(self):
+        """For how many instances all hosts report room."""
+        with self._engine.connect() as connection:
+            free_mb = connection.scalars(
+                sa.select(tables.compute_nodes.c.free_ram_mb)).all()
+        return sum(free_mb) // SIZE
+
+
+class Crowd:
+    """Callers of a service, and computes that take what they are given."""
+
+    def __init__(self, stage, workers, **options):
+        stage.load(clouds.a_cloud(
+            [f'h{number:02}' for number in range(HOSTS)],
+            compute_nodes=[clouds.a_compute_node(
+                f'h{number:02}', memory_mb=SIZE * SLOTS,
+                free_ram_mb=SIZE * SLOTS) for number in range(HOSTS)]))
+        self._stage, self._options = stage, {
+            'scheduler__workers': workers,
+            'DEFAULT__service_down_time': 10 ** 9, **options}
+        self.daemon = stage.start(**self._options)
+        self.daemon.wait_until_said('Serving requests', times=workers)
+        self.daemon.wait_for_messenger()
+        self.caller = stage.client()
+        self._compute, self._taking = Compute(stage.engine()), []
+        self._workers, self._killed = workers, set()
+
+    def place(self, instance_uuid, is_built=True, **wanted):
+        """The host that an instance gets, and that has it soon, if built."""
+        [[selected, *_]] = self.caller.place(requests.a_request(
+            memory_mb=SIZE, instance_uuid=instance_uuid, **wanted))
+        if is_built:
+            thread = threading.Thread(target=self._compute.take, args=(
+                instance_uuid, selected.service_host))
+            thread.start()
+            self._taking.append(thread)
+        return selected.service_host
+
+    def taken(self):
+        """The Compute, once it has taken all."""
+        for thread in self._taking:
+            thread.join()
+        return self._compute
+
+    def kill(self):
+        """Kill any worker, which another one is to replace."""
+        victim = random.choice([pid for pid in self.daemon.workers
+                                if pid not in self._killed])
+        self._killed.add(victim)
+        os.kill(victim, signal.SIGKILL)
+
+    def reload(self, **options):
+        """Have the service read its configuration with these, too."""
+        self._stage.config_file(**self._options, **options)
+        self.daemon.signal(signal.SIGHUP)
+        self.daemon.wait_until_said('Configuration read again', times=len(
+            self._serving()))
+
+    def free(self):
+        """For how many instances each worker sees room: set of numbers.
+
+        What its first read shows may count twice for a moment.
+        """
+        self._free()
+        time.sleep(ledger.GRACE)
+        return {*self._free().values()}
+
+    def _free(self):
+        workers, seen = self._serving(), {}
+        while seen.keys() != workers:
+            request_id = f'req-{uuid.uuid4()}'
+            with pytest.raises(exception.NoValidHost):
+                self.caller.ask(memory_mb=SIZE, count=HOSTS * SLOTS + 1,
+                                request_id=request_id)
+            [line] = self.daemon.wait_until_said(
+                f'{request_id} - - - - - -] Request for ')
+            seen[_pid(line)] = int(re.search(
+                r'refused: (\d+) of', line).group(1))
+        return seen
+
+    def _serving(self):
+        """The process ids of its workers, once all serve."""
+        def serving():
+            found = {_pid(line) for line
+                     in self.daemon.said('Serving requests')} - self._killed
+            return len(found) == self._workers and found
+        return processes.until(serving, 'all workers serve')
+
+
+def _pid(line):
+    """The process that has written a line."""
+    return int(line.split()[2])
+
 
 @pytest.fixture(params=[(FILTER, 1), (FILTER, 4), (CACHING, 4)],
                 ids=lambda param: f'{param[0]}-{param[1]}')
 def crowd(request, stage):
-    """(Function that places an instance and has it taken, function that
-    returns the Compute once it has taken all)."""
-    stage.load(clouds.a_cloud(
-        [f'h{number:02}' for number in range(HOSTS)],
-        compute_nodes=[clouds.a_compute_node(
-            f'h{number:02}', memory_mb=SIZE * SLOTS,
-            free_ram_mb=SIZE * SLOTS) for number in range(HOSTS)]))
     driver, workers = request.param
-    stage.daemon(workers, scheduler__driver=driver,
-                 scheduler__periodic_task_interval=1,
-                 DEFAULT__service_down_time=10 ** 9)
-    caller, compute = stage.client(), Compute(stage.engine())
-    taking = []
-
-    def place(instance_uuid, **wanted):
-        [[selected, *_]] = caller.place(requests.a_request(
-            memory_mb=SIZE, instance_uuid=instance_uuid, **wanted))
-        thread = threading.Thread(target=compute.take, args=(
-            instance_uuid, selected.service_host))
-        thread.start()
-        taking.append(thread)
-        return selected.service_host
-
-    def taken():
-        for thread in taking:
-            thread.join()
-        return compute
-
-    yield place, taken
-    taken()
+    found = Crowd(stage, workers, scheduler__driver=driver,
+                  scheduler__periodic_task_interval=1)
+    yield found
+    found.taken()
 
 
 def test_no_first_choice_of_a_burst_is_refused(crowd):
-    place, taken = crowd
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
-        calls = [pool.submit(place, str(uuid.uuid4())) for _ in range(CALLS)]
+        calls = [pool.submit(crowd.place, str(uuid.uuid4()))
+                 for _ in range(CALLS)]
     refused = [call for call in calls if call.exception()]
 
-    assert taken().refused == []
+    assert crowd.taken().refused == []
     assert {type(call.exception()) for call in refused} == {
         exception.NoValidHost}
     assert len(refused) == CALLS - HOSTS * SLOTS
 
 
 def test_members_of_a_group_that_come_at_once_keep_apart(crowd):
-    place, _ = crowd
     members = [str(uuid.uuid4()) for _ in range(SLOTS)]
     with concurrent.futures.ThreadPoolExecutor(SLOTS) as pool:
-        hosts = list(pool.map(lambda member: place(
+        hosts = list(pool.map(lambda member: crowd.place(
             member, group={'policy': 'anti-affinity', 'members': members}),
             members))
 
     assert len(set(hosts)) == SLOTS
+
+
+def test_what_killed_workers_have_placed_counts_for_its_lifetime(stage):
+    """In each worker, also in those that take their place.
+
+    Callers of a killed one may wait in vain, though it has placed.
+    """
+    crowd = Crowd(stage, workers=4)
+    crowd.caller = stage.client(DEFAULT__long_rpc_timeout=ANSWER)
+    with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
+        calls = [pool.submit(crowd.place, str(uuid.uuid4()),
+                             is_built=number % 2)
+                 for number in range(BURST)]
+        for number in range(KILLS):
+            calls[BURST * number // KILLS].exception()
+            time.sleep(random.uniform(0, 0.1))
+            crowd.kill()
+    lost = [call for call in calls if call.exception()]
+    assert {type(call.exception()) for call in lost} <= {
+        oslo_messaging.MessagingTimeout}
+    assert crowd.taken().refused == []
+
+    [free] = crowd.free()
+    assert 0 <= free - (HOSTS * SLOTS - BURST) <= len(lost)
+    crowd.reload(nova_sched__pick_lifetime=1)
+    crowd.kill()
+    time.sleep(1)
+    assert crowd.free() == {crowd.taken().free()}

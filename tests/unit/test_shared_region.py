@@ -2,9 +2,6 @@
 
 import contextlib
 import itertools
-import os
-import signal
-import sys
 
 import pytest
 
@@ -15,6 +12,7 @@ from nova_sched.rpc import taken_calls
 from nova_sched.shared_region import SharedRegion
 from tests.builders.forks import in_child
 from tests.builders.forks import in_worker
+from tests.builders.forks import is_killed_at
 from tests.builders.forks import stopped_in
 
 
@@ -62,21 +60,8 @@ def killed(work):
 
     It ends with the one that has done its work.
     """
-    for last in itertools.count():
-        lines = iter(range(last))
-
-        def trace(frame, event, argument, lines=lines):
-            if event == 'line' and next(lines, None) is None:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return trace
-
-        def traced(trace=trace):
-            sys.settrace(trace)
-            work()
-
-        if in_child(traced) != -signal.SIGKILL:
-            return
-        yield last
+    yield from itertools.takewhile(
+        lambda line: is_killed_at(line, work), itertools.count())
 
 
 class TestAProcessThatIsKilledAtAnyLine:

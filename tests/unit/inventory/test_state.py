@@ -14,10 +14,6 @@ from nova_sched.inventory.in_flight import is_uuid
 from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
-from tests.builders.numa import a_cell
-from tests.builders.numa import a_guest
-from tests.builders.numa import cells_text
-from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
 from tests.builders.services import wait_for
 
@@ -75,38 +71,6 @@ def cloud():
     return Cloud()
 
 
-class TestLifetime:
-    @pytest.mark.parametrize(('seconds', 'free'), [
-        (0, 3000), (LIFETIME, 3000), (LIFETIME + 0.001, 4000)])
-    def test_is_how_long_a_pick_counts_at_most(self, cloud, seconds, free):
-        cloud.assume('k')
-        cloud.now += seconds
-
-        cloud.rebase()
-
-        assert cloud.free() == [free, 4000]
-
-    def test_is_how_long_a_group_has_a_pick(self, cloud):
-        cloud.assume('k', group='g')
-        cloud.now += LIFETIME
-        cloud.rebase()
-        assert len(cloud.state.of_group('g', ['k'])) == 1
-        cloud.now += 1
-        cloud.rebase()
-
-        assert cloud.state.of_group('g', ['k']) == []
-
-    def test_of_an_instance_begins_anew_when_it_is_placed_again(self, cloud):
-        cloud.assume('k')
-        cloud.now += LIFETIME
-        cloud.assume('k', host='b')
-        cloud.now += 1
-
-        cloud.rebase()
-
-        assert cloud.free() == [4000, 3000]
-
-
 class TestReads:
     def test_of_other_values_leave_what_counts(self, cloud):
         cloud.assume('k')
@@ -127,14 +91,6 @@ class TestReads:
 
         assert cloud.state.rebase(base, {}).columns is before.columns
 
-    def test_show_an_instance_where_it_was_before_and_it_counts(self, cloud):
-        """It is on its way."""
-        cloud.assume('k')
-        for host in ('b', 'b', None, 'b'):
-            cloud.rebase({'k': host}, changed='ab')
-
-        assert cloud.free() == [3000, 4000]
-
     @pytest.mark.parametrize('found', [
         [None, 'b'], ['b', 'c'], ['a', None], ['a', 'b']])
     def test_show_an_instance_elsewhere_than_before_and_it_counts_no_more(
@@ -144,13 +100,6 @@ class TestReads:
             cloud.rebase({'k': host})
 
         assert cloud.free() == [4000, 4000]
-
-    def test_show_nothing_of_what_is_not_in_flight(self, cloud):
-        cloud.assume('k')
-
-        cloud.rebase({'other': 'a'}, changed='a')
-
-        assert cloud.free() == [3000, 4000]
 
 
 class TestLookUp:
@@ -277,16 +226,6 @@ class TestAssume:
         assert cloud.assume('k', view=view)
         assert cloud.free() == [3000, 4000]
 
-    def test_again_replaces_what_the_request_had(self, cloud):
-        cloud.assume('k', group='g')
-        cloud.assume('k', host='b', group='h')
-
-        assert cloud.free() == [4000, 3000]
-        assert [entry.host for entry in cloud.state.pending().values()] == [
-            'b']
-        assert cloud.state.of_group('g', []) == []
-        assert len(cloud.state.of_group('h', [])) == 1
-
     def test_again_frees_the_old_place_on_a_table_that_was_read_anew(
             self, cloud):
         cloud.assume('k')
@@ -297,53 +236,6 @@ class TestAssume:
         assert cloud.free() == [4000, 3000]
 
 
-class TestClaimed:
-    def test_frees_what_was_assumed(self, cloud):
-        cloud.assume('k', claiming=True)
-
-        cloud.state.claimed([cloud.pick('k')], {})
-
-        assert cloud.free() == [4000, 4000]
-        assert cloud.state.pending() == {}
-
-    def test_leaves_a_member_of_a_group(self, cloud):
-        cloud.assume('k', group='g', claiming=True)
-
-        cloud.state.claimed([cloud.pick('k')], {})
-
-        assert cloud.free() == [4000, 4000]
-        assert [pick.key for pick in cloud.state.of_group('g', [])] == ['k']
-        assert list(cloud.state.pending()) == ['k']
-
-    def test_leaves_pinned_cpus_until_the_host_shows_the_instance(self, cloud):
-        """Placement counts how many, and not which."""
-        uuid, pinned = UUID.format(1), a_request(
-            memory_mb=1000, numa_topology=a_guest(guest_cell(pinned=2)))
-        hosts = table(a_host('a', numa_topology=cells_text(a_cell(
-            pages=[(4, 1 << 20)]))))
-        cloud.state.rebase(hosts, {})
-        pick = InFlight(uuid, 'a', 'a', pinned.demand(), None, None,
-                        cloud.now, {})
-        view = cloud.state.view()
-        snapshot = view.table.snapshot(None)
-        snapshot.consume(0, pinned.demand(), cloud.now)
-        assert cloud.state.assume(view, [pick], snapshot)
-
-        def free_cpus():
-            [cell] = cloud.state.table.snapshot(None).cell(
-                'numa_topology', 0).cells
-            return len(cell.free_cpus)
-
-        cloud.state.claimed([pick], {})
-        assert free_cpus() == 6
-        assert cloud.free() == hosts.columns['free_ram_mb'].tolist()
-
-        cloud.state.rebase(hosts, {uuid: 'a'})
-        cloud.now += ledger.GRACE
-        cloud.state.rebase(hosts, {uuid: 'a'})
-        assert free_cpus() == 8
-
-
 class TestForget:
     def test_frees_what_was_assumed(self, cloud):
         cloud.assume('k', 'other')
@@ -352,14 +244,6 @@ class TestForget:
 
         assert cloud.free() == [3000, 4000]
         assert list(cloud.state.pending()) == ['other']
-
-    def test_leaves_a_later_pick_of_the_same_instance(self, cloud):
-        cloud.assume('k')
-        cloud.assume('k', host='b')
-
-        cloud.state.forget([cloud.pick('k')])
-
-        assert cloud.free() == [4000, 3000]
 
     def test_is_no_conflict(self, cloud):
         cloud.assume('k')

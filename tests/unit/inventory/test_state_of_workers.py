@@ -44,39 +44,6 @@ def seen(cloud):
 
 
 class TestAPick:
-    def test_is_seen_by_others(self, one, other):
-        one.assume('k')
-
-        assert seen(other) == seen(one) == [3000, 4000]
-
-    def test_is_seen_by_a_worker_that_begins_later(self, one, worker):
-        one.assume('k')
-
-        assert seen(worker()) == [3000, 4000]
-
-    def test_that_is_taken_back_is_not(self, one, other):
-        one.assume('k', 'l')
-        assert seen(other) == [2000, 4000]
-
-        one.state.forget([one.pick('k')])
-
-        assert seen(other) == [3000, 4000]
-
-    def test_that_is_replaced_counts_once(self, one, other):
-        """The request is repeated, and comes to another worker."""
-        one.assume('k')
-
-        assert other.assume('k', host='b')
-        assert seen(one) == seen(other) == [4000, 3000]
-
-    def test_that_shows_stops_counting_in_each(self, one, other):
-        one.assume(UUID.format(1))
-        seen(other)
-        for cloud in (one, other):
-            cloud.rebase({UUID.format(1): 'a'}, a=1000)
-
-        assert seen(one) == seen(other) == [3000, 4000]
-
     def test_is_looked_for_by_the_read_that_follows(self, one, other):
         one.assume(UUID.format(1))
 
@@ -105,52 +72,7 @@ class TestAPick:
         assert not one.assume('k', view=view, group='g',
                               related=frozenset('g'))
 
-    def test_counts_once_where_another_driver_takes_over(self, one, other,
-                                                         worker):
-        """Of its own worker, and of others; also what shows meanwhile."""
-        one.assume('k')
-        other.assume('l', host='b')
-        successor = worker(from_now=True)
-        one.assume('m', host='b')
-
-        successor.state.take_over(other.state)
-
-        assert seen(successor) == [3000, 2000]
-        one.state.forget([one.pick('k')])
-        assert seen(successor) == [4000, 2000]
-
-
-    def test_that_shows_does_not_count_for_who_takes_over(self, one, worker):
-        one.assume(UUID.format(1))
-        one.rebase({UUID.format(1): 'a'}, a=1000)
-        successor = worker(from_now=True)
-        successor.rebase(a=1000)
-
-        successor.state.take_over(one.state)
-
-        assert seen(successor) == [3000, 4000]
-
-
-class TestAPickThatIsClaimed:
-    """Placement counts what it takes once it has granted the claim."""
-
-    def test_counts_until_then(self, one, other):
-        one.assume('k', claiming=True)
-        assert seen(one) == seen(other) == [3000, 4000]
-
-        one.state.claimed([one.pick('k')], {})
-
-        assert seen(one) == seen(other) == [4000, 4000]
-
-    def test_is_in_its_group_from_the_first(self, one, other):
-        one.assume('k', group='g', claiming=True)
-        for end in (lambda: None,
-                    lambda: one.state.claimed([one.pick('k')], {})):
-            end()
-            assert [pick.host for pick in other.state.of_group('g', [])] == [
-                'a']
-
-    def test_is_a_conflict_in_its_group(self, one, other):
+    def test_that_is_claimed_is_a_conflict_in_its_group(self, one, other):
         view = one.state.view(['k'])
         other.assume('l', host='b', group='g', claiming=True)
 
@@ -163,43 +85,22 @@ class TestWhatOtherDaemonsTell:
         """The daemons on other machines, as the workers hear them."""
         return shared.exchange()
 
-    def test_counts(self, one, other, elsewhere):
-        elsewhere.tell(News([one.pick('k')]))
+    @pytest.mark.parametrize('reloads', ['never', 'then', 'meanwhile'])
+    def test_again_of_an_instance_that_is_built_and_deleted_does_not_count(
+            self, one, worker, elsewhere, reloads):
+        """Its end is known to a driver that takes over."""
+        fresh = worker(from_now=True) if reloads == 'meanwhile' else None
+        news = News([one.pick(UUID.format(1))])
+        elsewhere.tell(news)
+        seen(one)
+        for host, taken in (('a', 1000), (None, 0)):
+            one.rebase({UUID.format(1): host}, a=taken)
+        if reloads != 'never':
+            fresh = fresh or worker(from_now=True)
+            fresh.state.take_over(one.state)
+        elsewhere.tell(news)
 
-        assert seen(one) == seen(other) == [3000, 4000]
-
-    def test_twice_counts_once(self, one, elsewhere):
-        pick = one.pick('k')
-        for _ in range(2):
-            elsewhere.tell(News([pick]))
-
-        assert seen(one) == [3000, 4000]
-
-    def test_of_an_instance_that_was_placed_anew_since_does_not_count(
-            self, one, other, elsewhere):
-        """It comes late, or to a worker that reads it after the newer one."""
-        before = one.pick('k')
-        one.now += 1
-        elsewhere.tell(News([before]))
-        one.assume('k', host='b')
-        elsewhere.tell(News([before]))
-
-        assert seen(one) == seen(other) == [4000, 3000]
-
-    def test_of_an_instance_that_was_placed_before_counts_alone(
-            self, one, elsewhere):
-        one.assume('k')
-        one.now += 1
-        elsewhere.tell(News([one.pick('k', host='b')]))
-
-        assert seen(one) == [4000, 3000]
-
-    def test_to_be_taken_back_does_not_count(self, one, elsewhere):
-        pick = one.pick('k')
-        elsewhere.tell(News([pick]))
-        elsewhere.tell(News(forgotten=[(pick.key, pick.place, pick.at)]))
-
-        assert seen(one) == [4000, 4000]
+        assert seen(fresh or one) == [4000, 4000]
 
     @pytest.mark.parametrize('host, memory_mb', [('c', 1000), ('a', 10 ** 9)])
     def test_of_an_unknown_host_or_more_than_it_has_does_not_count(
