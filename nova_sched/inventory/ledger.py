@@ -52,7 +52,6 @@ class Entry:
     shown: when the instance was first seen on its host.
     elsewhere: the other host that the instance was on when it was first
         looked up; None for none, UNSEEN before that.
-    forgotten: whether it was taken back.
     host: name of its host.
     """
 
@@ -61,7 +60,6 @@ class Entry:
     claimed: bool = False
     shown: float | None = None
     elsewhere: object = UNSEEN
-    forgotten: bool = False
     host: str = dataclasses.field(init=False)
 
     def __post_init__(self):
@@ -212,8 +210,8 @@ class Ledger:
         """End what was assumed for an instance at a place and a time.
 
         An earlier entry of the instance ends as well.
-        claimed: whether Placement has granted its claim; else the entry is
-            forgotten.
+        claimed: whether Placement has granted its claim: what that does not
+            count goes on.
         Returns where an entry ended: (host, node), or None.
         """
         entry, ended = self._entries.get(key), None
@@ -224,21 +222,17 @@ class Ledger:
                 self._claim(entry)
                 if entry.placed.group or entry.placed.takes_hardware:
                     return ended
-            entry.forgotten = not claimed
             self.drop(entry)
-        self._note_end(key, at, place)
+        self._ended[key] = max(self._ended.get(key, (at, place)), (at, place))
+        self._ended.move_to_end(key)
+        while len(self._ended) > MOST_ENDED:
+            self._ended.popitem(last=False)
         return ended
 
     def take_ends(self, other):
         """End what has ended in another Ledger; return where: set."""
         return {self.end(key, place, at, claimed=False)
                 for key, (at, place) in other._ended.items()} - {None}
-
-    def _note_end(self, key, *end):
-        self._ended[key] = max(self._ended.get(key, end), end)
-        self._ended.move_to_end(key)
-        while len(self._ended) > MOST_ENDED:
-            self._ended.popitem(last=False)
 
     def _claim(self, entry):
         if entry.is_under_way and self.providers is not None:
@@ -295,19 +289,18 @@ class Ledger:
                 return False
             self.uncount(entry)
             if placed.group is None:
-                self._drop_seen(entry)
+                self._end(placed)
             return True
         if entry.elsewhere is UNSEEN:
             entry.elsewhere = host
         if entry.shown is None and host in (None, entry.elsewhere):
             # Not built yet, or on its way from where it was before.
             return False
-        self._drop_seen(entry)
+        self._end(placed)
         return True
 
-    def _drop_seen(self, entry):
-        self.drop(entry)
-        self._note_end(entry.placed.key, entry.placed.at, entry.placed.place)
+    def _end(self, placed):
+        self.end(placed.key, placed.place, placed.at, claimed=False)
 
     def due(self, count):
         """Return the entries that were looked up longest ago: list of keys.

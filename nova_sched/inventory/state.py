@@ -358,10 +358,9 @@ class SchedulingState:
             # Before: what was shared is not to count once more.
             self._catch_up()
             predecessor._catch_up()
-            places = self._ledger.take_ends(predecessor._ledger)
-            places |= self._add(map(dataclasses.replace,
-                                    predecessor._ledger.entries()))
-            self._table = self._redone(self._table, places)
+            self._table = self._redone(self._table, self._ledger.take_ends(
+                predecessor._ledger))
+            self.add(map(dataclasses.replace, predecessor._ledger.entries()))
             self.in_use = predecessor.in_use
             self.in_use[0] = self
 

@@ -259,10 +259,11 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(number=number)
     def a_worker_has_reloaded(self, number):
         worker = self.workers[number]
-        if worker.next is not None:
-            worker.next.take_over(worker.state)
-            worker.state, worker.next = worker.next, None
-            self.read(worker)
+        if worker.next is None:
+            self.a_worker_begins_to_reload(number)
+        worker.next.take_over(worker.state)
+        worker.state, worker.next = worker.next, None
+        self.read(worker)
 
     # Another daemon.
 
@@ -357,4 +358,4 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = hypothesis.settings(
-    max_examples=120, stateful_step_count=40, deadline=None)
+    max_examples=150, stateful_step_count=40, deadline=None)

@@ -252,14 +252,6 @@ class TestForget:
 
         assert cloud.assume('other', view=view)
 
-    def test_shows_in_what_was_pending_before(self, cloud):
-        cloud.assume('k', 'other')
-        before = cloud.state.pending()
-        cloud.state.forget([cloud.pick('k')])
-
-        assert [key for key, entry in before.items()
-                if entry.forgotten] == ['k']
-
 
 def test_a_group_has_its_picks_and_those_of_its_members(cloud):
     """Also of what a host reports by now."""
