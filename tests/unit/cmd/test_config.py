@@ -154,22 +154,20 @@ class TestCheck:
         assert ended.code == 2
         assert 'secr' not in str(ended.out) + ended.err
 
-    def test_warns_of_options_that_do_nothing(self, check):
-        ended = check('[DEFAULT]\nperiodic_fuzzy_delay = 7\n')
+    @pytest.mark.parametrize('text, words', [
+        ('[DEFAULT]\nperiodic_fuzzy_delay = 7\n',
+         'This release accepts these options but does not act on '
+         'them: [DEFAULT] periodic_fuzzy_delay'),
+        ('[placement]\nauth_url = http://192.0.2.1:5000\n'
+         '[scheduler]\ndriver = caching_scheduler\n'
+         '[filter_scheduler]\nenabled_filters = RamFilter\n',
+         '[placement] is configured, but the caching scheduler does '
+         'not ask Placement')])
+    def test_warns_of_what_may_not_be_meant(self, check, text, words):
+        ended = check(text)
 
         assert ended.code == 0
-        assert ('This release accepts these options but does not act on '
-                'them: [DEFAULT] periodic_fuzzy_delay'
-                ) in told(ended.out, 'warning')[0]
-
-    def test_warns_of_hosts_that_are_left_to_placement(self, check):
-        ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n'
-                      '[scheduler]\ndriver = caching_scheduler\n'
-                      '[filter_scheduler]\nenabled_filters = RamFilter\n')
-
-        assert ended.code == 0
-        assert ('[placement] is configured, but the caching scheduler does '
-                'not ask Placement') in told(ended.out, 'warning')[0]
+        assert words in told(ended.out, 'warning')[0]
 
     def test_warns_of_options_that_are_none(self, check):
         ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n'

@@ -173,11 +173,14 @@ class TestShow:
     def test_of_several_names_the_others(self, decision, store):
         assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
 
-    def test_of_none_says_what_to_write(self, decision, store):
-        ended = decision('show', 'req-9')
+    @pytest.mark.parametrize('words, told', [
+        (['show', 'req-9'], 'no decision req-9 is kept'),
+        (['explain', '2'], 'what decision 2 rested on is not kept')])
+    def test_of_what_is_not_kept_says_so(self, decision, store, words, told):
+        ended = decision(*words)
 
         assert ended.code == 2
-        assert 'no decision req-9 is kept' in ended.err
+        assert told in ended.err
 
 
 class TestOfARunningService:
@@ -327,12 +330,6 @@ class TestExplain:
 
         assert found['why'] is None
         assert 'chance_scheduler decides by no filters' in found['notes'][-1]
-
-    def test_of_what_is_not_kept_says_so(self, decision, store):
-        ended = decision('explain', '2')
-
-        assert ended.code == 2
-        assert 'what decision 2 rested on is not kept' in ended.err
 
 
 @pytest.mark.parametrize('schema, command, version', [

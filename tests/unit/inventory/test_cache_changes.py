@@ -75,56 +75,12 @@ class TestServices:
             'service_forced_down', 'service_version', 'service_fresh',
             'aggregates'}
 
-    @pytest.mark.parametrize('name, value', [
-        ('disabled', 'service_disabled'),
-        ('forced_down', 'service_forced_down')])
-    def test_can_be_switched_off_and_on(self, cloud, cache, name, value):
-        for switched in (1, 0):
-            cloud.execute(f"UPDATE services SET {name} = ? WHERE host = 'b'",
-                          switched)
-            assert column(refreshed(cache), value) == [
-                False, bool(switched), False]
-
     def test_never_seen_counts_from_their_creation(self, cloud, cache):
         cloud.execute("UPDATE services SET last_seen_up = NULL, "
                       "created_at = '2030-01-01 00:00:00' WHERE host = 'b'")
 
         assert column(refreshed(cache), 'service_last_seen')[1] == (
             1893456000.0)
-
-    def test_that_go_take_their_hosts_along(self, cloud, cache):
-        cloud.execute("UPDATE services SET deleted = id WHERE host = 'b'")
-        assert column(refreshed(cache), 'host') == ['a', 'c']
-
-        cloud.execute('UPDATE services SET deleted = 0')
-        assert column(refreshed(cache), 'host') == ['a', 'b', 'c']
-
-
-class TestHosts:
-    def test_soft_deleted_disappear_and_may_come_back(self, cloud, cache):
-        cloud.execute("UPDATE compute_nodes SET deleted = id "
-                      "WHERE host = 'a'")
-        assert column(refreshed(cache), 'host') == ['b', 'c']
-
-        cloud.execute('UPDATE compute_nodes SET deleted = 0')
-        assert column(refreshed(cache), 'host') == ['a', 'b', 'c']
-
-    def test_changes_after_some_disappeared_go_to_the_right_rows(
-            self, cloud, cache):
-        cloud.execute("UPDATE compute_nodes SET deleted = id "
-                      "WHERE host = 'a'")
-        refreshed(cache)
-        cloud.execute("UPDATE compute_nodes SET vcpus_used = 4 "
-                      "WHERE host = 'c'")
-
-        assert column(refreshed(cache), 'vcpus_used') == [0, 4]
-
-    def test_may_be_renamed(self, cloud, cache):
-        cloud.execute("UPDATE services SET host = 'z' WHERE host = 'a'")
-        cloud.execute("UPDATE compute_nodes SET host = 'z', "
-                      "hypervisor_hostname = 'z' WHERE host = 'a'")
-
-        assert column(refreshed(cache), 'host') == ['b', 'c', 'z']
 
 
 def age(cloud):

@@ -60,19 +60,13 @@ class TestWork:
 
         assert work() == (1, OF_NODES)
 
-    def test_of_one_host_more_is_its_row(self, cloud, work):
-        cloud.execute('UPDATE compute_nodes SET deleted = id '
+    @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
+    def test_of_a_host_or_service_that_comes_is_one_row(self, cloud, work,
+                                                        table):
+        cloud.execute(f'UPDATE {table} SET deleted = id '
                       "WHERE host = 'host7'")
         assert work() == (0, 0)
-        cloud.execute('UPDATE compute_nodes SET deleted = 0')
-
-        assert work() == (1, ALL)
-
-    def test_of_a_service_that_comes_is_the_row_of_its_host(self, cloud,
-                                                            work):
-        cloud.execute("UPDATE services SET deleted = id WHERE host = 'host7'")
-        assert work() == (0, 0)
-        cloud.execute('UPDATE services SET deleted = 0')
+        cloud.execute(f'UPDATE {table} SET deleted = 0')
 
         assert work() == (1, ALL)
 
@@ -129,11 +123,6 @@ class TestDuplicates:
 
         assert column(refreshed(cache), 'vcpus_used') == [3, 0]
         assert cache.rows_parsed == parsed
-
-    def test_the_older_one_takes_its_place_when_it_goes(self, cloud, cache):
-        cloud.execute('UPDATE compute_nodes SET deleted = id WHERE id = 3')
-
-        assert column(refreshed(cache), 'vcpus_used') == [1, 0]
 
     def test_the_newer_one_hides_it_even_if_it_cannot_be_read(self, cloud,
                                                               cache):
@@ -194,6 +183,7 @@ EVENTS = (
     "UPDATE services SET report_count = {n} WHERE host = '{h}'",
     'UPDATE services SET report_count = {n}',
     "UPDATE services SET disabled = 1 - disabled WHERE host = '{h}'",
+    "UPDATE services SET forced_down = 1 - forced_down WHERE host = '{h}'",
     "UPDATE services SET deleted = id WHERE host = '{h}'",
     "UPDATE services SET deleted = 0 WHERE host = '{h}'",
     "UPDATE services SET host = '{h}' WHERE id = {n}",

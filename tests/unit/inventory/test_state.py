@@ -237,14 +237,6 @@ class TestAssume:
 
 
 class TestForget:
-    def test_frees_what_was_assumed(self, cloud):
-        cloud.assume('k', 'other')
-
-        cloud.state.forget([cloud.pick('k'), cloud.pick('unknown')])
-
-        assert cloud.free() == [3000, 4000]
-        assert list(cloud.state.pending()) == ['other']
-
     def test_is_no_conflict(self, cloud):
         cloud.assume('k')
         view = cloud.state.view([])

@@ -104,8 +104,7 @@ class TestDocument:
 
         assert found['request'] == {'instance_uuids': UUIDS[:1]}
         assert found['service'] == 'here'
-        assert [(each['rule'], each['hosts'], len(each['named']))
-                for each in found['rejected']] == [('SizeFilter', 20, 3)]
+        assert len(found['rejected'][0]['named']) == 3
         assert len(store.document(1, every=True)['rejected'][0][
             'named']) == 20
 
@@ -217,8 +216,11 @@ class TestBatches:
                    for at in range(1, 101)])
         store.make_room(51.0, MEBIBYTE)
 
-        assert len(store.summaries(1000)) == 50
+        assert ids(store.summaries(1000)) == [
+            f'req-{at}' for at in range(100, 50, -1)]
         assert store.document(51)['request_id'] == 'req-51'
+        with pytest.raises(exception.InvalidInput):
+            store.numbers('req-50')
         for gone in (1, 50):
             with pytest.raises(exception.InvalidInput, match='any more'):
                 store.document(gone)
@@ -254,16 +256,6 @@ def test_each_of_many_instances_is_found(store):
 
 
 class TestRoom:
-    def test_is_made_by_what_is_too_old(self, store):
-        store.add([a_record(request_id=f'req-{at}', arrived=float(at))
-                   for at in (10, 20, 30)])
-
-        store.make_room(20.0, MEBIBYTE)
-
-        assert ids(store.summaries(10)) == ['req-30', 'req-20']
-        with pytest.raises(exception.InvalidInput):
-            store.numbers('req-10')
-
     def test_is_made_by_the_oldest_of_what_is_too_much(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
                              arrived=float(at)) for at in range(1, 300)])
@@ -333,13 +325,6 @@ class TestSecrets:
             'request_spec': {'instance_properties': {'memory_mb': 5}},
             'filter_properties': {'x': [{}]}}
 
-    def test_are_for_nobody_else_also_in_a_file_that_was_there(self, conf):
-        path = decision_store.path(conf)
-        path.touch(0o666)
-        DecisionStore.in_file(conf)
-
-        assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
 
 def test_what_json_has_no_number_for_is_a_word(store):
     record = a_record()
@@ -368,11 +353,14 @@ class TestFile:
         again.add([a_record()])
         assert len(again.summaries(10)) == 2
 
-    def test_is_not_for_everybody(self, conf):
+    @pytest.mark.parametrize('is_there', [False, True])
+    def test_is_not_for_everybody(self, conf, is_there):
+        path = decision_store.path(conf)
+        if is_there:
+            path.touch(0o666)
         DecisionStore.in_file(conf)
 
-        mode = decision_store.path(conf).stat().st_mode
-        assert stat.S_IMODE(mode) & 0o007 == 0
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
     def test_of_another_version_is_left_alone_and_named(self, conf,
                                                         tmp_path):

@@ -177,26 +177,19 @@ class TestThatCannotBeWritten:
         assert kept(made) == ['req-0', 'req-1', 'req-2']
         assert caplog.text.count('Decisions are kept again') == 1
 
-    def test_costs_memory_within_bounds(self, made, monkeypatch):
+    @pytest.mark.parametrize('limit, most, first', [
+        ('MOST_WAITING', 5, 15), ('MOST_BYTES', 3 * a_record().size, 17)])
+    def test_costs_memory_within_bounds(self, made, monkeypatch, limit, most,
+                                        first):
         """Whatever the disk does, requests go on."""
-        monkeypatch.setattr(recorder, 'MOST_WAITING', 5)
+        monkeypatch.setattr(recorder, limit, most)
         with made._writing:
             for number in range(20):
                 made.add(a_record(request_id=f'req-{number}',
                                   arrived=NOW + number))
 
         assert kept(made) == [f'req-{number}' for number
-                                   in range(15, 20)]
-
-    def test_costs_no_more_than_so_many_bytes(self, made, monkeypatch):
-        size = a_record().size
-        monkeypatch.setattr(recorder, 'MOST_BYTES', 3 * size)
-        with made._writing:
-            for number in range(20):
-                made.add(a_record(request_id=f'req-{number}',
-                                  arrived=NOW + number))
-
-        assert kept(made) == ['req-17', 'req-18', 'req-19']
+                              in range(first, 20)]
 
     def test_and_cannot_be_read_says_so(self, made, monkeypatch):
         monkeypatch.setattr(recorder, 'LAST_WRITE', 0.01)
@@ -205,18 +198,18 @@ class TestThatCannotBeWritten:
             pass
 
 
-def test_what_is_written_is_not_written_again_if_there_is_no_room_made(
-        state, made, monkeypatch):
-    """Another process may be writing by then."""
-    whole = decision_store.DecisionStore.make_room
-    monkeypatch.setattr(decision_store.DecisionStore, 'make_room', failed(
-        exception.DatabaseUnavailable('database is locked')))
+@pytest.mark.parametrize('step', ['in_file', 'make_room'])
+def test_a_file_that_another_process_writes_is_waited_for(
+        conf, state, made, monkeypatch, step):
+    """What is written before it makes room is not written again."""
     made.add(a_record())
-    with pytest.raises(exception.DatabaseUnavailable):
-        kept(made)
-    monkeypatch.setattr(decision_store.DecisionStore, 'make_room', whole)
+    with monkeypatch.context() as patch:
+        patch.setattr(decision_store.DecisionStore, step, failed(
+            exception.DatabaseUnavailable('database is locked')))
+        with pytest.raises(exception.DatabaseUnavailable):
+            kept(made)
 
-    assert kept(made) == ['req-1']
+    assert kept(made) == ['req-1'] == in_file(conf)
 
 
 def test_a_file_that_is_removed_is_made_again(conf, state, made):
@@ -251,20 +244,6 @@ def test_a_disk_that_cannot_be_looked_at_is_tried_again(conf, state, made,
 
     assert kept(made) == ['req-1', 'req-2']
     assert 'Decisions are not kept until' in caplog.text
-
-
-def test_a_file_that_another_process_writes_is_waited_for(conf, state, made,
-                                                          monkeypatch):
-    """Nobody keeps its decisions in memory for that."""
-    whole = decision_store.DecisionStore.in_file
-    monkeypatch.setattr(decision_store.DecisionStore, 'in_file', failed(
-        exception.DatabaseUnavailable('database is locked')))
-    made.add(a_record())
-    with pytest.raises(exception.DatabaseUnavailable):
-        kept(made)
-    monkeypatch.setattr(decision_store.DecisionStore, 'in_file', whole)
-
-    assert kept(made) == ['req-1'] == in_file(conf)
 
 
 def failed(error):

@@ -75,30 +75,20 @@ def test_a_base_is_made_when_hosts_come_or_go(store):
     assert [len(free(store, number)) for number in (1, 2)] == [2, 3]
 
 
-def test_a_base_is_made_after_so_many_states(store, monkeypatch):
-    monkeypatch.setattr(state_store, 'MOST_STATES', 3)
+@pytest.mark.parametrize('limit, number, kind, rows', [
+    ('MOST_AT_ONCE', 1 << 20, 'states', 1), ('MOST_AT_ONCE', 6, 'states', 3),
+    ('MOST_STATES', 3, 'bases', 2)])
+def test_states_that_are_written_together_are_one_row(
+        store, monkeypatch, limit, number, kind, rows):
+    """Of so many as may be compared at once, or rest on one base."""
+    monkeypatch.setattr(state_store, limit, number)
     hosts, records = a_table(), []
     for number in range(8):
         hosts = hosts.with_cells([1], {'free_ram_mb': [number]})
         records.append(on(hosts))
     store.add(records)
 
-    assert count(store, 'bases') == 2
-    assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
-
-
-@pytest.mark.parametrize('at_once, rows', [(1 << 20, 1), (6, 3)])
-def test_states_that_are_written_together_are_one_row(store, monkeypatch,
-                                                      at_once, rows):
-    """Of so many tables as may be compared at once."""
-    monkeypatch.setattr(state_store, 'MOST_AT_ONCE', at_once)
-    hosts, records = a_table(), []
-    for number in range(8):
-        hosts = hosts.with_cells([1], {'free_ram_mb': [number]})
-        records.append(on(hosts))
-    store.add(records)
-
-    assert count(store, 'states') == rows
+    assert count(store, kind) == rows
     assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
 
 

@@ -97,10 +97,12 @@ class TestFilesThatCannotBeRead:
             config.new_conf(list(args))
         return str(refused.value)
 
-    def test_is_one_that_there_is_not(self, home):
-        path = str(home / 'no.conf')
-        assert self.refusal('--config-file', path) == (
-            f'--config-file = {path!r}: no such file; name one that exists')
+    @pytest.mark.parametrize('option, kind', [
+        ('--config-file', 'file'), ('--config-dir', 'directory')])
+    def test_is_one_that_there_is_not(self, home, option, kind):
+        path = str(home / 'no')
+        assert self.refusal(option, path) == (
+            f'{option} = {path!r}: no such {kind}; name one that exists')
 
     def test_is_one_that_another_user_has(self, home, monkeypatch):
         path = home / 'secret.conf'
@@ -134,12 +136,6 @@ class TestFilesThatCannotBeRead:
     def test_is_a_directory_instead(self, home):
         assert self.refusal('--config-file', str(home)) == (
             f"--config-file = '{home}': Is a directory")
-
-    def test_is_a_directory_that_there_is_not(self, home):
-        path = str(home / 'no.d')
-        assert self.refusal('--config-dir', path) == (
-            f'--config-dir = {path!r}: no such directory; name one that '
-            'exists')
 
 
 class TestConfigFiles:

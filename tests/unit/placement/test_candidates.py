@@ -104,12 +104,14 @@ class TestRequest:
         assert asked.headers['X-Openstack-Request-Id'] == (
             CONTEXT.global_request_id)
 
-    def test_bears_its_own_id_where_there_is_no_other(self, client,
-                                                      placement):
-        client.candidates([Query()], type(CONTEXT)(request_id='req-1'))
+    @pytest.mark.parametrize('own', ['req-1', 'r\xfc'])
+    def test_bears_its_own_id_where_there_is_no_other(self, client, placement,
+                                                      own):
+        """Of any letters that a header can have."""
+        client.candidates([Query()], type(CONTEXT)(request_id=own))
 
         [asked] = placement.to('GET', '/allocation_candidates')
-        assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
+        assert asked.headers['X-Openstack-Request-Id'] == own
 
     @pytest.mark.parametrize('odd', [
         7, b'x', 'a\nb', 'a\r\nX-Other: b', ' a', '\u2603'])
@@ -126,24 +128,14 @@ class TestRequest:
         assert not any('X-Openstack-Request-Id' in asked.headers
                        for asked in placement.asked)
 
-    def test_bears_an_id_of_other_letters_that_a_header_can_have(
-            self, client, placement):
-        client.candidates([Query()], type(CONTEXT)(request_id='r\xfc'))
-
-        [asked] = placement.to('GET', '/allocation_candidates')
-        assert asked.headers['X-Openstack-Request-Id'] == 'r\xfc'
-
-    def test_asks_for_json(self, client, placement):
+    @pytest.mark.parametrize('header, value', [
+        ('Accept', 'application/json'),
+        ('X-Auth-Token', 'token-of-the-service')])
+    def test_asks_for_json_with_the_token_of_the_service(
+            self, client, placement, header, value):
         ask(client)
 
-        assert {asked.headers['Accept'] for asked in placement.asked} == {
-            'application/json'}
-
-    def test_bears_the_token_of_the_service(self, client, placement):
-        ask(client)
-
-        assert {asked.headers['X-Auth-Token'] for asked in placement.asked
-                } == {'token-of-the-service'}
+        assert {asked.headers[header] for asked in placement.asked} == {value}
 
 
 class TestMicroversion:

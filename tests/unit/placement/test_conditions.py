@@ -117,23 +117,17 @@ class TestFailing:
         assert self.failing(reader, required={'CUSTOM_X'}) == [True] * 3
         assert self.failing(reader, forbidden={'CUSTOM_X'}) == [False] * 3
 
+    @pytest.mark.parametrize('query, wanted', [
+        ('resources=DISK_GB', {'resources': {'DISK_GB': 5}}),
+        ('required=SSD', {'required': {'SSD'}})])
     def test_are_none_of_what_a_shared_provider_may_give(
-            self, placement, reader):
-        placement.on('GET', '/resource_providers?resources=DISK_GB',
+            self, placement, reader, query, wanted):
+        placement.on('GET', f'/resource_providers?{query}',
                      listed(('shared', 'shared')))
         placement.on('GET', '/resource_providers?required=MISC',
                      listed(('shared', 'shared')))
 
-        assert self.failing(reader, resources={'DISK_GB': 5}) == [False] * 3
-
-    def test_are_none_of_a_trait_that_a_shared_provider_has(
-            self, placement, reader):
-        placement.on('GET', '/resource_providers?required=SSD',
-                     listed(('shared', 'shared')))
-        placement.on('GET', '/resource_providers?required=MISC',
-                     listed(('shared', 'shared')))
-
-        assert self.failing(reader, required={'SSD'}) == [False] * 3
+        assert self.failing(reader, **wanted) == [False] * 3
 
     @pytest.mark.parametrize('wanted, failing', [
         ({'forbidden': {'GPU'}}, [True, False, False]),

@@ -76,28 +76,21 @@ class TestLogIn:
 
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_by_application_credential(self, keystone, client_of, placement):
+    @pytest.mark.parametrize('options, method, identity', [
+        ({'auth_type': 'v3applicationcredential',
+          'application_credential_id': 'c-1',
+          'application_credential_secret': PASSWORD},
+         'application_credential', {'id': 'c-1', 'secret': PASSWORD}),
+        ({'auth_type': 'v3token', 'token': 'first', 'project_name': 'service',
+          'project_domain_name': 'Default'}, 'token', {'id': 'first'})])
+    def test_by_application_credential_or_token(
+            self, keystone, client_of, placement, options, method, identity):
         server = keystone(an_endpoint(placement.url))
 
-        ask(client_of(
-            auth_type='v3applicationcredential', auth_url=server.url + '/v3',
-            application_credential_id='c-1',
-            application_credential_secret=PASSWORD))
+        ask(client_of(auth_url=server.url + '/v3', **options))
 
         [asked] = server.to('POST', TOKENS)
-        assert asked.body['auth']['identity']['application_credential'] == {
-            'id': 'c-1', 'secret': PASSWORD}
-        assert placement.to('GET', '/allocation_candidates')
-
-    def test_by_token(self, keystone, client_of, placement):
-        server = keystone(an_endpoint(placement.url))
-
-        ask(client_of(auth_type='v3token', auth_url=server.url + '/v3',
-                      token='first', project_name='service',
-                      project_domain_name='Default'))
-
-        [asked] = server.to('POST', TOKENS)
-        assert asked.body['auth']['identity']['token'] == {'id': 'first'}
+        assert asked.body['auth']['identity'][method] == identity
         assert placement.to('GET', '/allocation_candidates')
 
     def test_by_options_of_another_section(self, keystone, tmp_path,

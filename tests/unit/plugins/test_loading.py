@@ -327,33 +327,25 @@ class TestLoadWeighers:
 
         assert class_names(loaded)[-1] == 'NameWeigher'
 
-    def test_refuses_a_weigher_without_a_method_to_weigh_by(self, module):
-        name = module("""
-            from nova_sched.scheduler import weights
-
-            class IdleWeigher(weights.BaseHostWeigher):
-                pass
-            """)
-
-        error = refused(plugins.load_weighers,
-                        weight_classes=[f'{name}.IdleWeigher'])
-
-        assert 'defines none of _weigh_object, column' in error.hint
-
-    def test_names_the_method_that_a_document_misspells(self, module):
-        name = module("""
+    @pytest.mark.parametrize('method, hint', [
+        ('idle', 'defines none of _weigh_object, column'),
+        ('_weight_object',
+         'it has _weight_object: is _weigh_object meant?')])
+    def test_refuses_a_weigher_without_a_method_to_weigh_by(
+            self, module, method, hint):
+        """And names the one that a document misspells."""
+        name = module(f"""
             from nova_sched.scheduler import weights
 
             class SiteWeigher(weights.BaseHostWeigher):
-                def _weight_object(self, host_state, weight_properties):
+                def {method}(self, host_state, weight_properties):
                     return 1
             """)
 
         error = refused(plugins.load_weighers,
                         weight_classes=[f'{name}.SiteWeigher'])
 
-        assert error.hint.endswith(
-            'it has _weight_object: is _weigh_object meant?')
+        assert hint in error.hint
 
     @pytest.mark.parametrize('base', [
         'weights.BaseHostWeigher', 'ram.RAMWeigher'])

@@ -51,14 +51,10 @@ class TestQueueManager:
         yield
         cfg.CONF.clear_default('lock_path', 'oslo_concurrency')
 
-    def test_locks_where_lock_path_says(self, tmp_path):
-        conf = a_conf(use_queue_manager=True)
+    @pytest.mark.parametrize('used', [True, False])
+    def test_locks_where_lock_path_says_if_it_is_used(self, tmp_path, used):
+        conf = a_conf(use_queue_manager=used)
         conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
         rpc.get_transport(conf)
-        assert lockutils.get_lock_path(cfg.CONF) == str(tmp_path)
-
-    def test_that_is_off_leaves_that_as_it_is(self, tmp_path):
-        conf = a_conf()
-        conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
-        rpc.get_transport(conf)
-        assert lockutils.get_lock_path(cfg.CONF) != str(tmp_path)
+        found = lockutils.get_lock_path(cfg.CONF)
+        assert (found == str(tmp_path)) is used

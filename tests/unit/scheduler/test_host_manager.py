@@ -219,33 +219,19 @@ class TestAggregates:
 
 
 class TestOldestCompute:
+    @pytest.mark.parametrize('other, least', [
+        ('version = 73', 73), ('version = NULL', 0),
+        ('version = 60, forced_down = 1', 74)])
     def test_is_the_least_version_of_all_compute_services(
-            self, cloud, manager):
+            self, cloud, manager, other, least):
+        """0 where one tells none; those forced down do not count."""
         cloud.load(['a', 'b'])
         cloud.execute('UPDATE services SET version = 74')
-        cloud.execute("UPDATE services SET version = 73 WHERE host = 'b'")
+        cloud.execute(f"UPDATE services SET {other} WHERE host = 'b'")
         made = manager()
         made.refresh()
 
-        assert made.oldest_compute() == 73
-
-    def test_is_zero_where_one_tells_none(self, cloud, manager):
-        cloud.load(['a', 'b'])
-        cloud.execute("UPDATE services SET version = NULL WHERE host = 'b'")
-        made = manager()
-        made.refresh()
-
-        assert made.oldest_compute() == 0
-
-    def test_is_not_of_services_that_are_forced_down(self, cloud, manager):
-        cloud.load(['a', 'b'])
-        cloud.execute('UPDATE services SET version = 74')
-        cloud.execute('UPDATE services SET version = 60, forced_down = 1 '
-                      "WHERE host = 'b'")
-        made = manager()
-        made.refresh()
-
-        assert made.oldest_compute() == 74
+        assert made.oldest_compute() == least
 
     def test_is_unknown_without_hosts(self, cloud, manager):
         cloud.load(0)

@@ -124,16 +124,12 @@ def test_a_request_that_no_host_passes_has_no_end(told):
     assert told.phases == ['began']
 
 
-def test_a_request_that_placement_offers_nothing_is_not_told_of(told):
+@pytest.mark.parametrize('request_', [
+    {'offers': CandidateSource(exception.NoValidHost(reason=''))},
+    {'without': 'flavor'}], ids=['without candidates', 'wrong'])
+def test_a_request_that_no_driver_is_asked_is_not_told_of(told, request_):
     with pytest.raises(messaging.ExpectedException):
-        ask(told, offers=CandidateSource(exception.NoValidHost(reason='')))
-
-    assert told.phases == []
-
-
-def test_a_request_that_is_wrong_is_not_told_of(told):
-    with pytest.raises(messaging.ExpectedException):
-        ask(told, without='flavor')
+        ask(told, **request_)
 
     assert told.phases == []
 

@@ -32,19 +32,15 @@ def test_without_a_path_there_are_none():
     assert SchedulerOptions('').get_configuration() == {}
 
 
-def test_are_the_content_of_the_file(path):
-    write(path, '{"a": [1]}')
-
-    assert SchedulerOptions(str(path)).get_configuration() == {'a': [1]}
-
-
-def test_are_read_again_when_the_file_changes(path):
+@pytest.mark.parametrize('content, found', [
+    ('{"a": 1}', {'a': 1}), ('{', {})], ids=['good', 'broken'])
+def test_are_read_again_when_the_file_changes(path, content, found):
     options = SchedulerOptions(str(path))
-    write(path, '{"a": 1}')
-    assert options.get_configuration() == {'a': 1}
-    write(path, '{"a": 2}')
+    write(path, content)
+    assert options.get_configuration() == found
+    write(path, '{"a": [2]}')
 
-    assert options.get_configuration() == {'a': 2}
+    assert options.get_configuration() == {'a': [2]}
 
 
 def test_are_read_again_when_an_older_file_takes_its_place(path):
@@ -81,15 +77,6 @@ def test_a_broken_file_leaves_the_last_good_ones(path, content, caplog):
     assert [r.levelname for r in caplog.records
             if r.levelname == 'ERROR'] == ['ERROR']
     assert str(path) in caplog.text
-
-
-def test_a_broken_file_that_is_mended_counts_again(path):
-    options = SchedulerOptions(str(path))
-    write(path, '{')
-    assert options.get_configuration() == {}
-    write(path, '{"a": 1}')
-
-    assert options.get_configuration() == {'a': 1}
 
 
 def test_each_time_that_they_are_read_is_logged(path, caplog):

@@ -51,12 +51,15 @@ def test_a_report_of_before_liberty_is_read():
     assert not topology.is_newer
 
 
-def test_pages_of_before_liberty_have_none_reserved():
+@pytest.mark.parametrize('pages, found', [
+    ({'size_kb': 4, 'total': 256, 'used': 6}, (4, 256, 6, 0)),
+    ({'size_kb': 1, 'total': 7}, (1, 7, 0, 0))])
+def test_pages_of_before_liberty_have_none_reserved(pages, found):
     cell, = parsed({'cells': [{
-        'id': 0, 'cpuset': [0], 'memory': 1, 'mempages': [
-            {'size_kb': 4, 'total': 256, 'used': 6}]}]}).cells
+        'id': 0, 'cpuset': [0], 'memory': 1, 'mempages': [pages]}]}).cells
 
-    assert cell.pages[0].free == 250
+    assert cell.pages[0] == found
+    assert cell.pages[0].free == pages['total'] - pages.get('used', 0)
 
 
 @pytest.mark.parametrize('text', [None, ''])
@@ -129,14 +132,6 @@ def test_free_cores_are_what_is_not_pinned_of_each_core():
 
 def test_without_siblings_each_cpu_is_a_core():
     assert a_cell(cpus=[2, 0], pinned_cpus={2}).free_cores == [[0], []]
-
-
-def test_pages_may_be_as_small_as_can_be():
-    cell, = parsed({'cells': [{
-        'id': 0, 'cpuset': [0], 'memory': 1, 'mempages': [
-            {'size_kb': 1, 'total': 7}]}]}).cells
-
-    assert cell.pages[0] == (1, 7, 0, 0)
 
 
 def test_are_changed_by_nobody():

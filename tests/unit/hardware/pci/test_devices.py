@@ -225,19 +225,17 @@ class TestProviders:
 
 
 class TestTaking:
-    def test_pool_after_pool_until_there_are_enough(self):
-        pools = some_pools(a_pool(product_id='a', count=2),
-                           a_pool(product_id='b', count=2),
-                           a_pool(product_id='c', count=2))
+    @pytest.mark.parametrize('counts, wanted, found', [
+        ((2, 2, 2), 3, [('b', 1), ('c', 2)]),
+        ((0, 2, 0), 1, [('b', 1), ('c', 0)])])
+    def test_pool_after_pool_until_there_are_enough(self, counts, wanted,
+                                                    found):
+        """Empty pools go when they are reached."""
+        pools = some_pools(*(
+            a_pool(product_id=name, count=count)
+            for name, count in zip('abc', counts, strict=True)))
 
-        assert left(pools, a_pci_request(3)) == [('b', 1), ('c', 2)]
-
-    def test_empty_pools_go_when_they_are_reached(self):
-        pools = some_pools(a_pool(product_id='a', count=0),
-                           a_pool(product_id='b', count=2),
-                           a_pool(product_id='c', count=0))
-
-        assert left(pools, a_pci_request(1)) == [('b', 1), ('c', 0)]
+        assert left(pools, a_pci_request(wanted)) == found
 
     def test_each_request_finds_what_the_one_before_left(self):
         pools = some_pools(a_pool(product_id='a', count=2),

@@ -20,17 +20,14 @@ def legacy(instance=None, spec=None, properties=None):
 
 class TestLegacyDicts:
 
-    @pytest.mark.parametrize('dicts', [(None, None), ({}, {}), ({}, None)])
-    def test_no_flavor_is_refused(self, dicts):
-        """Neither dict given, or both empty."""
-        with pytest.raises(exception.InvalidInput,
-                           match=r'request_spec\.instance_type: is missing'):
-            objects.arguments.from_legacy_dicts(*dicts)
-
-    @pytest.mark.parametrize('dicts', [([], {}), ('x', {}), ({}, 'x')])
-    def test_other_types_are_refused(self, dicts):
-        """Both arguments are dicts."""
-        with pytest.raises(exception.InvalidInput, match='must be a dict'):
+    @pytest.mark.parametrize('words, dicts', [
+        *((r'request_spec\.instance_type: is missing', empty) for empty in (
+            (None, None), ({}, {}), ({}, None))),
+        *(('must be a dict', odd) for odd in (
+            ([], {}), ('x', {}), ({}, 'x')))])
+    def test_no_flavor_and_other_types_are_refused(self, words, dicts):
+        """Neither dict given, or both empty; or one that is none."""
+        with pytest.raises(exception.InvalidInput, match=words):
             objects.arguments.from_legacy_dicts(*dicts)
 
     @pytest.mark.parametrize('changes, named', [
