@@ -42,7 +42,8 @@ def normalize(weights, minval=None, maxval=None):
     if not raw.size:
         return raw
     with unbounded():
-        return _scaled(raw, _Scale.of(raw, minval, maxval))
+        return _scaled(raw, _Scale.of(raw.min().item(), raw.max().item(),
+                                      minval, maxval))
 
 
 class _Scale(typing.NamedTuple):
@@ -57,9 +58,11 @@ class _Scale(typing.NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, raw, minval, maxval):
-        """Return the scale of raw weights, at least one: float64 (n,)."""
-        least, greatest = raw.min().item(), raw.max().item()
+    def of(cls, least, greatest, minval, maxval):
+        """Return the scale of raw weights between two numbers.
+
+        minval, maxval: fixed ends of it, or None.
+        """
         return cls(least, greatest, least if minval is None else minval,
                    greatest if maxval is None else maxval)
 
@@ -75,7 +78,6 @@ class _Scale(typing.NamedTuple):
 
 def _scaled(raw, scale):
     """Return a raw weight, or as float64 (n,), on a scale of 0..1."""
-    # Most weighers have nothing to say about most requests.
     if not scale.varies:
         return np.zeros(np.shape(raw))
     return (raw - scale.low) / (scale.high - scale.low)
@@ -223,8 +225,8 @@ class Weighed:
     given: int (n,), table rows in the order in which they were given.
     values: float64 (n,) beside it, the weights.
     names: of the weighers that ran: tuple.
-    raw, normalized: of each weigher, float64 (n,) beside it.
-    multipliers: of each weigher, a number or float64 (n,) beside it.
+    raw, normalized: of each weigher, float64 (weighers, n).
+    multipliers: of each weigher, a number or float64 (n,).
     scales: of each weigher, where its raw weights stand between 0 and 1.
     ties: in which order those of equal weight stand: places in ``given``, int
         (n,); None for as they were given.
@@ -233,8 +235,8 @@ class Weighed:
     given: np.ndarray
     values: np.ndarray
     names: tuple
-    raw: list
-    normalized: list
+    raw: np.ndarray
+    normalized: np.ndarray
     multipliers: list
     scales: list = dataclasses.field(default_factory=list)
     ties: np.ndarray | None = None
@@ -281,12 +283,25 @@ class Weighed:
         """
         places = np.array(places)
         found = np.empty((len(places), len(self.raw), 3))
-        for i, of_one in enumerate(zip(self.raw, self.normalized,
-                                       self.multipliers, strict=True)):
-            for j, column in enumerate(of_one):
-                found[:, i, j] = (column[places] if getattr(column, 'ndim', 0)
-                                  else column)
+        found[:, :, 0] = self.raw[:, places].T
+        found[:, :, 1] = self.normalized[:, places].T
+        for i, multiplier in enumerate(self.multipliers):
+            found[:, i, 2] = (multiplier[places] if getattr(
+                multiplier, 'ndim', 0) else multiplier)
         return found
+
+    def scale(self, weighers):
+        """Scale all raw values, of these weighers, and add them up."""
+        self.scales = [
+            _Scale.of(*ends, weigher.minval, weigher.maxval)
+            for weigher, *ends in zip(
+                weighers, self.raw.min(axis=1).tolist(),
+                self.raw.max(axis=1).tolist(), strict=True)]
+        for i, scale in enumerate(self.scales):
+            # Most weighers have nothing to say about most requests.
+            if scale.varies:
+                self.normalized[i] = _scaled(self.raw[i], scale)
+        self.values = self.added_up()
 
     def added_up(self):
         """Return the weights of all hosts: float64 (n,)."""
@@ -360,8 +375,8 @@ class Weighed:
         left = Weighed(
             *(np.delete(column, places) for column
               in (self.given, self.values)), self.names,
-            *([np.delete(column, places) for column in columns]
-              for columns in (self.raw, self.normalized)),
+            *(np.delete(rows, places, axis=1)
+              for rows in (self.raw, self.normalized)),
             [np.delete(multiplier, places)
              if getattr(multiplier, 'ndim', 0) else multiplier
              for multiplier in self.multipliers], [*self.scales], ties)
@@ -381,12 +396,14 @@ class Weighed:
         before = self.scales[i]
         if before.is_within(values):
             return False
-        scale = _Scale.of(self.raw[i], weigher.minval, weigher.maxval)
+        raw = self.raw[i]
+        scale = _Scale.of(raw.min().item(), raw.max().item(), weigher.minval,
+                          weigher.maxval)
         self.scales[i] = scale
         # Ends that are no numbers are equal to none.
         if (before.low, before.high) == (scale.low, scale.high):
             return False
-        self.normalized[i] = _scaled(self.raw[i], scale)
+        self.normalized[i] = _scaled(raw, scale)
         return True
 
 
@@ -419,24 +436,21 @@ class WeightHandler:
         """
         if len(hosts) < 2:
             weighers = ()
+        shape = len(weighers), len(hosts)
         weighed = Weighed(
             hosts.rows, np.zeros(len(hosts)),
-            tuple(type(weigher).__name__ for weigher in weighers), [], [], [])
+            tuple(type(weigher).__name__ for weigher in weighers),
+            np.empty(shape), np.zeros(shape), [])
         with unbounded():
-            for weigher in weighers:
+            for i, weigher in enumerate(weighers):
                 with step(type(weigher).__name__):
                     raw, multiplier = self._one(weigher, hosts, spec_obj)
-                # A copy: it may be a column of the hosts.
-                weighed.raw.append(np.array(raw, dtype=np.float64))
+                weighed.raw[i] = np.asarray(raw, dtype=np.float64)
                 weighed.multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))
-                scale = _Scale.of(weighed.raw[-1], weigher.minval,
-                                  weigher.maxval)
-                weighed.scales.append(scale)
-                weighed.normalized.append(_scaled(weighed.raw[-1], scale))
             if weighers:
-                weighed.values = weighed.added_up()
+                weighed.scale(weighers)
         if LOG.isEnabledFor(logging.DEBUG):
             _log_weights(weighed, hosts)
         return weighed

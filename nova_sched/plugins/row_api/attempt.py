@@ -162,5 +162,6 @@ def _weighed(hosts, by_name, last):
         return last
     found = [by_name.get(host_states.names_of(state), 0.0)
              for state in hosts.states()]
+    nothing = np.zeros((0, len(found)))
     return weights.Weighed(hosts.rows, np.array(found, dtype=np.float64), (),
-                           [], [], [])
+                           nothing, nothing, [])
