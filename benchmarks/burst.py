@@ -1,21 +1,35 @@
 """A burst of requests on few hosts, as compute services see it.
 
     tools/with-services.sh python -m benchmarks.burst [--workers 1x1,1x4]
+        [--placement] [--groups 8x8]
 
-Without Placement, 190 requests for one instance each meet 160 slots, from 32
-callers: three of four are members of anti-affinity groups of four.  A
-simulated compute service takes an instance if it fits, and shows it in the
-database 50 ms after the answer, as Nova's do.  One of six members is migrated
-live 0.3 seconds after that, if there is room.  Told for each number of
-workers and daemons: how many first choices a compute service refused, and how
-many members of groups run beside another one.
+190 requests for one instance each meet 160 slots, from 32 callers: three of
+four are members of anti-affinity groups of four.  A simulated compute service
+takes an instance if it fits, and shows it in the database 50 ms after the
+answer, as Nova's do.  One of six members is migrated live 0.3 seconds after
+that, if there is room.  Told for each number of workers and daemons: how many
+first choices a compute service refused, and how many members of groups run
+beside another one.
+
+--placement: behind a real Placement, on the databases of a Nova, which
+tools/nova-venv.sh installs.  A migration takes over what its instance holds
+before the scheduler is asked.  Told besides: how many requests with claims
+the scheduler made, and how many of them Placement answered with 409.
+
+--groups: so many anti-affinity groups x members instead, all asked for at
+once on as many hosts as a group has members, each with room for twice as many
+instances as there are groups.  Nothing else is asked for, nothing migrated.
 """
 
 import argparse
 import collections
 import contextlib
+import dataclasses
+import functools
 import os
+import pathlib
 import random
+import re
 import sys
 import tempfile
 import threading
@@ -26,12 +40,14 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from benchmarks import bed as test_bed
+from benchmarks import mixed_cloud
+from benchmarks import placement_bed
+from benchmarks import providers
 from nova_sched import rpc
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
+from tests.functional import stage
 
-HOSTS, SLOTS, REQUESTS, CALLERS = 40, 4, 190, 32
-GROUPS, MEMBERS = 30, 4
 #: One of so many members is migrated.
 MOVES = 6
 #: Requests that each daemon refuses before the burst, a service that has run
@@ -41,9 +57,38 @@ WARM_UP = 20
 #: it is migrated: a request that has read the hosts before it showed may wait
 #: that long to be decided.
 SIZE, SHOWS_AFTER, MOVES_AFTER = 1000, 0.05, 0.3
+#: Microversion of migrations, which no request of the scheduler has.
+MIGRATIONS = '1.37'
 
 _HEAD = ('daemons', 'workers each', 'placed', 'refused by the scheduler',
          'first choices refused', 'moved', 'members beside another', 'seconds')
+_CLAIM = re.compile(r'"(?:PUT|POST) /allocations\S*" status: (\d+) .*'
+                    rf'microversion: (?!{re.escape(MIGRATIONS)}\b)')
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What is asked for, and of what; slots: instances that a host takes.
+
+    groups, members: groups, and members of each.  alone: instances of none.
+    """
+
+    hosts: int = 40
+    slots: int = 4
+    groups: int = 30
+    members: int = 4
+    alone: int = 70
+    callers: int = 32
+    moves: bool = True
+
+    @classmethod
+    def of(cls, text):
+        """Return that of --groups; by default the one without it."""
+        if not text:
+            return cls()
+        groups, members = map(int, text.split('x'))
+        return cls(members, 2 * groups, groups, members, alone=0,
+                   callers=groups * members, moves=False)
 
 
 def main():
@@ -53,28 +98,69 @@ def main():
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--spread', default='', help=(
         '[nova_sched] spread_near_equal'))
+    parser.add_argument('--placement', action='store_true')
+    parser.add_argument('--groups', default='', help='as 8x8')
     args = parser.parse_args()
-    print('| ' + ' | '.join(_HEAD) + ' |\n' + '|---' * len(_HEAD) + '|',
+    load = Load.of(args.groups)
+    head = (*_HEAD, *['claims', 'answered 409'] * args.placement)
+    print('| ' + ' | '.join(head) + ' |\n' + '|---' * len(head) + '|',
           flush=True)
-    for shape in args.workers.split(','):
-        daemons, workers = map(int, shape.split('x'))
-        for _ in range(args.runs):
-            with tempfile.TemporaryDirectory() as directory:
-                print('| ' + ' | '.join(map(str, (
-                    daemons, workers, *_burst(
-                        directory, daemons, workers, args.spread))))
-                    + ' |', flush=True)
+    with tempfile.TemporaryDirectory() as shared:
+        # Where what tests make once a run is kept.
+        os.environ['NOVA_SCHED_TEST_SHARED'] = shared
+        for shape in args.workers.split(','):
+            daemons, workers = map(int, shape.split('x'))
+            for _ in range(args.runs):
+                with _bed(load, args.placement) as (bed, placement):
+                    print('| ' + ' | '.join(map(str, (
+                        daemons, workers,
+                        *_burst(load, bed, placement,
+                                (daemons, workers, args.spread)))))
+                        + ' |', flush=True)
 
 
-def _burst(directory, daemons, workers, spread):
-    """Return the figures of one burst, in the order of the head."""
+@contextlib.contextmanager
+def _bed(load, behind_placement):
+    """Give a BurstBed and its Placement, or None, for a block."""
+    broker = os.environ['NOVA_SCHED_TEST_RABBIT_URL']
+    with contextlib.ExitStack() as stack:
+        directory = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory()))
+        if behind_placement:
+            cloud = stack.enter_context(placement_bed.Cloud(
+                directory, load.hosts, functools.partial(_provider, load)))
+            bed = BurstBed(broker, cloud.url, directory)
+            bed.options = cloud.options() | {
+                f'placement__{name}': value for name, value
+                in cloud.placement.options.items()}
+        else:
+            bed = BurstBed(broker, os.environ['NOVA_SCHED_TEST_MYSQL_URL'],
+                           directory)
+            bed.make_cloud(load.hosts)
+        bed.empty(load.slots)
+        yield bed, cloud.placement if behind_placement else None
+
+
+def _provider(load, node, aggregates, _disabled):
+    """Return the Provider of a compute node, of which memory is short."""
+    found = providers.of_node(node, aggregates)
+    return found._replace(inventories={
+        name: inventory | {'total': total, 'max_unit': total, 'reserved': 0,
+                           'allocation_ratio': 1.0}
+        for (name, inventory), total in zip(
+            found.inventories.items(), (1000, SIZE * load.slots, 10000),
+            strict=True)})
+
+
+def _burst(load, bed, placement, shape):
+    """Return the figures of one burst, in the order of the head.
+
+    shape: as of BurstBed.daemons.
+    """
     _group_of.clear()
-    bed = BurstBed(os.environ['NOVA_SCHED_TEST_RABBIT_URL'],
-                   os.environ['NOVA_SCHED_TEST_MYSQL_URL'], directory)
-    bed.make_cloud(HOSTS)
-    computes = Computes(bed.database_url)
-    with bed.daemons(daemons, workers, spread) as call:
-        callers = Callers(call, computes)
+    computes = Computes(bed.database_url, load.slots)
+    with bed.daemons(*shape) as call:
+        callers = Callers(load, call, computes, placement)
         began = time.monotonic()
         callers.run()
         took = time.monotonic() - began
@@ -83,28 +169,38 @@ def _burst(directory, daemons, workers, spread):
         len(members) - len({computes.where[uuid] for uuid in members})
         for members in _placed_members(computes))
     return (len(computes.where), len(callers.refused), computes.refused,
-            callers.moved, beside, f'{took:.1f}')
+            callers.moved, beside, f'{took:.1f}',
+            *(_claims(placement.log) if placement else ()))
+
+
+def _claims(log):
+    """Return how many claims a log of Placement has, and 409s to them."""
+    statuses = _CLAIM.findall(log)
+    return len(statuses), statuses.count('409')
 
 
 class Callers:
     """Those who have instances built, and some of them moved.
 
     call: function that makes a call of its arguments.
-    computes: Computes.
+    computes: Computes.  placement: of tests.interop, or None.
     refused: uuids of those that the scheduler refused.
     moved: how many were moved.
     """
 
-    def __init__(self, call, computes):
+    def __init__(self, load, call, computes, placement):
         self._call, self._computes = call, computes
-        self._calls, self._lock = iter(_calls()), threading.Lock()
-        self._to_move = set(list(_group_of)[::MOVES])
+        self._ledger = placement and mixed_cloud.Ledger(
+            placement.url, MIGRATIONS)
+        self._calls, self._lock = iter(_calls(load)), threading.Lock()
+        self._callers = load.callers
+        self._to_move = set(list(_group_of)[::MOVES] if load.moves else ())
         self.refused, self.moved = [], 0
 
     def run(self):
         """Make all calls."""
         threads = [threading.Thread(target=self._work)
-                   for _ in range(CALLERS)]
+                   for _ in range(self._callers)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -124,13 +220,19 @@ class Callers:
 
     def _move(self, uuid, wanted, host):
         """Migrate an instance a while after it shows, if there is room."""
-        while uuid not in self._computes.shown:
-            time.sleep(SHOWS_AFTER)
+        self._computes.wait_until_shown(uuid, host)
         time.sleep(MOVES_AFTER)
+        migration = uuidutils.generate_uuid()
+        if self._ledger:
+            self._ledger.move(uuid, migration)
         target = self._chosen(_move(wanted, host))
         if target is not None:
-            self._computes.move(uuid, host, target)
             self.moved += 1
+            if self._computes.move(uuid, host, target) and self._ledger:
+                self._computes.wait_until_shown(uuid, target)
+                self._ledger.delete(migration)
+        elif self._ledger:
+            self._ledger.move(migration, uuid)
 
     def _chosen(self, wanted):
         """Return the host that the scheduler chooses; None for a refusal."""
@@ -153,13 +255,12 @@ def _placed_members(computes):
 _group_of = {}
 
 
-def _calls():
+def _calls(load):
     """Return the arguments of all calls, in any order: list of dicts."""
-    groups = [[uuidutils.generate_uuid() for _ in range(MEMBERS)]
-              for _ in range(GROUPS)]
+    groups = [[uuidutils.generate_uuid() for _ in range(load.members)]
+              for _ in range(load.groups)]
     calls = [_call(uuid, members) for members in groups for uuid in members]
-    calls += [_call(uuidutils.generate_uuid()) for _ in range(
-        REQUESTS - len(calls))]
+    calls += [_call(uuidutils.generate_uuid()) for _ in range(load.alone)]
     random.shuffle(calls)
     return calls
 
@@ -190,10 +291,15 @@ def _move(wanted, host):
 
 
 class BurstBed(test_bed.Bed):
-    """A Bed with hosts of few slots and daemons of several workers."""
+    """A Bed with hosts of few slots and daemons of several workers.
 
-    def make_cloud(self, hosts):
-        super().make_cloud(hosts)
+    options: more of the configuration, as ``group__option``.
+    """
+
+    options = {}
+
+    def empty(self, slots):
+        """Have all hosts be up, with room for so many instances, and none."""
         nodes = tables.compute_nodes
         with db_engine.Database(self.database_url).writing() as connection:
             connection.execute(tables.instances.delete())
@@ -201,8 +307,8 @@ class BurstBed(test_bed.Bed):
                 disabled=False, forced_down=False,
                 last_seen_up=sa.func.utc_timestamp()))
             connection.execute(nodes.update().values(
-                memory_mb=SIZE * SLOTS, memory_mb_used=0,
-                free_ram_mb=SIZE * SLOTS, ram_allocation_ratio=1.0))
+                memory_mb=SIZE * slots, memory_mb_used=0,
+                free_ram_mb=SIZE * slots, ram_allocation_ratio=1.0))
 
     @contextlib.contextmanager
     def daemons(self, count, workers, spread):
@@ -212,6 +318,7 @@ class BurstBed(test_bed.Bed):
         """
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
+        more = stage.write_config(self.directory / 'more.conf', **self.options)
         with contextlib.ExitStack() as running:
             for number in range(count):
                 file = self._config_file('filter_scheduler')
@@ -225,7 +332,7 @@ class BurstBed(test_bed.Bed):
                 own.write_text(text)
                 running.enter_context(self._module(
                     f'burst{number}', 'nova_sched.cmd.scheduler',
-                    '--config-file', str(own)))
+                    '--config-file', str(own), '--config-file', str(more)))
                 ping = client.prepare(
                     namespace='baseapi', version='1.0', timeout=2,
                     server=f'benchmark{number}')
@@ -237,7 +344,7 @@ class BurstBed(test_bed.Bed):
                 with contextlib.suppress(messaging.RemoteError):
                     client.prepare(server=f'benchmark{number % count}').call(
                         {}, 'select_destinations', **_call(
-                            uuidutils.generate_uuid(), size=SIZE * 2 * SLOTS))
+                            uuidutils.generate_uuid(), size=SIZE * 100))
             yield lambda wanted: client.call(
                 {}, 'select_destinations', **wanted)
 
@@ -245,16 +352,17 @@ class BurstBed(test_bed.Bed):
 class Computes:
     """Compute services that take what fits, and show it a little later.
 
+    url: of the database.  slots: instances that a host takes.
     where: uuid -> host that it was sent to.
-    shown: uuids of those that the database has on their host, or had.
+    shown: uuid -> host that the database has it on, or had it on last.
     """
 
-    def __init__(self, url):
-        self._database = db_engine.Database(url)
+    def __init__(self, url, slots):
+        self._database, self._slots = db_engine.Database(url), slots
         self._lock, self._due = threading.Lock(), collections.deque()
         self._full = threading.Event()
         self._taken = collections.Counter()
-        self.where, self.shown, self.refused = {}, set(), 0
+        self.where, self.shown, self.refused = {}, {}, 0
         self._thread = threading.Thread(target=self._show_all)
         self._thread.start()
 
@@ -266,13 +374,18 @@ class Computes:
         """Take one from another host, or None, otherwise as ``build``."""
         with self._lock:
             self.where[uuid] = host
-            if self._taken[host] >= SLOTS:
+            if self._taken[host] >= self._slots:
                 self.refused += 1
                 return False
             self._taken[host] += 1
             self._due.append((time.monotonic() + SHOWS_AFTER, uuid, source,
                               host))
             return True
+
+    def wait_until_shown(self, uuid, host):
+        """Wait until the database has an instance on a host."""
+        while self.shown.get(uuid) != host:
+            time.sleep(SHOWS_AFTER)
 
     def _show_all(self):
         """Show what is due, a few milliseconds late."""
@@ -294,7 +407,7 @@ class Computes:
                     instances.c.uuid == uuid).values(host=host, node=host))
                 connection.execute(_used(source, -1))
             connection.execute(_used(host, 1))
-        self.shown.add(uuid)
+        self.shown[uuid] = host
 
     def finish(self):
         """Wait until all that was taken shows."""

@@ -255,17 +255,21 @@ def resources(vcpus):
 
 
 class Ledger:
-    """Placement as a conductor uses it: asked again until it answers."""
+    """Placement as a conductor uses it: asked again until it answers.
 
-    def __init__(self, url):
-        self._url, self._own = url, threading.local()
+    url: of Placement.  version: microversion.
+    """
+
+    def __init__(self, url, version=_VERSION):
+        self._url, self._version = url, version
+        self._own = threading.local()
 
     def _ask(self, method, path, body=None):
         if not hasattr(self._own, 'session'):
             self._own.session = requests.Session()
             self._own.session.headers = {
                 'X-Auth-Token': placements.TOKEN,
-                'OpenStack-API-Version': f'placement {_VERSION}'}
+                'OpenStack-API-Version': f'placement {self._version}'}
         while True:
             with contextlib.suppress(requests.RequestException):
                 answer = self._own.session.request(

@@ -88,45 +88,45 @@ def request(instances):
     return call
 
 
-class Bed(test_bed.Bed):
-    """A cloud with that many hosts, for the time of a block.
+class Cloud:
+    """Hosts in the databases of a Nova and in a Placement, for a block.
 
-    directory: for configuration and logs.
+    directory: for files.  hosts: how many.  provider: as providers.of_node.
 
-    claims: Claims.  guests: guests.Guests.
+    url: of the database of their cell.  placement: of tests.interop.
+    nodes: uuids of compute nodes.
     """
 
-    def __init__(self, directory, hosts):
-        self._exit, self._hosts = contextlib.ExitStack(), hosts
+    def __init__(self, directory, hosts, provider=providers.of_node):
+        self._directory, self._hosts, self._provider = (
+            directory, hosts, provider)
         self._databases = rig_databases.Databases(
             directory, functional.broker(), (_CELL,))
-        super().__init__(functional.broker(), self._databases.urls[_CELL],
-                         directory)
+        self.url = self._databases.urls[_CELL]
+        self.placement, self.nodes = None, []
+        self._exit = contextlib.ExitStack()
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             stack.callback(self._databases.drop)
             self._databases.make()
-            self._placement = stack.enter_context(placements.open_placement(
-                self.directory, processes=PROCESSES))
-            nodes = self._fill()
-            stack.enter_context(self.compute_services())
-            self.guests = stack.enter_context(guests.Guests(
-                self.database_url, self._placement,
-                self.directory / 'guests.log'))
-            self.claims = Claims(self._placement, nodes, self.guests)
-            for _ in range(guests.ROOM // 100):
-                self.claims.claim(100)
+            self.placement = stack.enter_context(placements.open_placement(
+                self._directory, processes=PROCESSES))
+            self.nodes = self._fill()
             self._exit = stack.pop_all()
         return self
 
     def __exit__(self, *error):
         self._exit.close()
 
+    def options(self):
+        """Return those of a configuration, as ``group__option``."""
+        return self._databases.options()
+
     def _fill(self):
         """Make the hosts; uuids of their compute nodes: list."""
-        rows, disabled = self._cloud()
-        with dumps.Tables(self._databases.urls[_CELL], 'services',
+        rows, disabled = self._made_up()
+        with dumps.Tables(self.url, 'services',
                           'compute_nodes') as (connection, tables):
             for name in ('services', 'compute_nodes'):
                 connection.execute(tables[name].insert(), rows[name])
@@ -143,16 +143,16 @@ class Bed(test_bed.Bed):
         for row in rows['aggregate_hosts']:
             members.setdefault(row['host'], []).append(
                 uuids[row['aggregate_id']])
-        providers.fill(self._placement, [
-            providers.of_node(node, members[node['host']],
-                              node['host'] == disabled)
+        providers.fill(self.placement, [
+            self._provider(node, members[node['host']],
+                           node['host'] == disabled)
             for node in rows['compute_nodes']])
         return [node['uuid'] for node in rows['compute_nodes']]
 
-    def _cloud(self):
+    def _made_up(self):
         """Return rows of a fake cloud, by table, and the disabled host."""
         database = db_engine.Database(
-            f'sqlite:///{self.directory}/{self._hosts}.sqlite')
+            f'sqlite:///{self._directory}/{self._hosts}.sqlite')
         try:
             schema.sync_database(database)
             cloud = fake_cloud.FakeCloud(database.engine, self._hosts)
@@ -165,6 +165,36 @@ class Bed(test_bed.Bed):
             database.close()
         return rows, cloud.disabled_host
 
+
+class Bed(test_bed.Bed):
+    """A Cloud with that many hosts and what is measured on it, for a block.
+
+    directory: for configuration and logs.
+
+    claims: Claims.  guests: guests.Guests.
+    """
+
+    def __init__(self, directory, hosts):
+        self._exit = contextlib.ExitStack()
+        self._cloud = Cloud(directory, hosts)
+        super().__init__(functional.broker(), self._cloud.url, directory)
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._cloud)
+            placement = self._cloud.placement
+            stack.enter_context(self.compute_services())
+            self.guests = stack.enter_context(guests.Guests(
+                self.database_url, placement, self.directory / 'guests.log'))
+            self.claims = Claims(placement, self._cloud.nodes, self.guests)
+            for _ in range(guests.ROOM // 100):
+                self.claims.claim(100)
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        self._exit.close()
+
     @contextlib.contextmanager
     def scheduler(self, subject):
         """Run a Subject; yield a function of instances, makes one call."""
@@ -173,8 +203,8 @@ class Bed(test_bed.Bed):
         name = f'{subject.name.replace(" ", "-")}-{uuid.uuid4().hex[:8]}'
         conf = stage.write_config(
             self.directory / f'{name}.conf', DEFAULT__host=name,
-            **_OPTIONS, **self._databases.options(),
-            **subject.options(self._placement))
+            **_OPTIONS, **self._cloud.options(),
+            **subject.options(self._cloud.placement))
         client = rpc.get_client(self.transport, messaging.Target(
             topic=rpc.TOPIC, version='4.5'))
         ctxt = context.RequestContext(user_id='user', project_id='project')

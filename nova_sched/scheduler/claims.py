@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import json
+import math
 
 from oslo_log import log as logging
 
@@ -19,6 +20,10 @@ NO_CLAIM = 'null'
 
 #: Claims that Placement refuses of what a copy offers, before it is asked.
 MOST_REFUSALS = 3
+
+#: Listings of candidates for one request.  Of the last one hosts are left out
+#: only while claims on them are under way.
+MOST_LISTINGS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +81,9 @@ class Claims:
         self.together = not self.claiming or bool(
             offer.claims and offer.claims.knows_new)
         self.writes = collections.Counter()
-        # The answers to claims that were not granted.
-        self._failed = []
+        # The answers to claims that were not granted, and the room that was
+        # there.
+        self._failed, self._room = [], _ENOUGH
 
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that may be claimed: ClaimedHost or None.
@@ -91,8 +97,10 @@ class Claims:
                 instance_uuid):
             self._give_up(ranked, instance_uuid)
             return None
-        if room is None or not self._offer.is_copied:
-            room = _ENOUGH
+        listed_at = self._offer.listed_at
+        if self._offer.listings >= MOST_LISTINGS:
+            listed_at = math.inf
+        self._room = room = _ENOUGH if room is None else room
         for row in ranked.rows():
             if refused and _place(ranked.snapshot, row) in refused:
                 continue
@@ -103,7 +111,7 @@ class Claims:
                     and len(self._failed) >= MOST_REFUSALS):
                 # Placement has to list its candidates then.
                 break
-            if chosen is not None and room.take(chosen.amounts):
+            if chosen is not None and room.take(chosen.amounts, listed_at):
                 return chosen
         if self.claiming and len(ranked):
             LOG.debug('Unable to successfully claim against any host.')
@@ -118,16 +126,20 @@ class Claims:
             ranked.snapshot, next(iter(ranked.rows()))), None)
 
     def list_candidates(self):
-        """Have Placement list what it offers, if a copy was used until now.
+        """Have Placement list what it offers now.
 
-        Returns False if not, and for claims that Placement does not answer.
+        Returns False if it has done so already and nobody has taken any of it
+        since, or MOST_LISTINGS times, and for claims that Placement does not
+        answer.
         Raises as of Offer.list_candidates.
         """
-        if not self._offer.is_copied or None in self._failed:
+        is_outdated = (self._room.outdated
+                       and self._offer.listings < MOST_LISTINGS)
+        if None in self._failed or not (self._offer.is_copied or is_outdated):
             return False
-        LOG.debug('No host by the copy of what Placement knows, asking '
-                  'Placement')
+        LOG.debug('No host by what is known of Placement, asking it')
         self.release()
+        self._room.wait()
         self._failed = []
         self._record.restart()
         self._offer.list_candidates(self._record)
@@ -207,8 +219,13 @@ class Claims:
 class _Enough:
     """In place of a Room: Placement has offered all that is chosen."""
 
-    def take(self, amounts):
+    outdated = frozenset()
+
+    def take(self, amounts, listed_at=None):
         return True
+
+    def wait(self):
+        pass
 
 
 _ENOUGH = _Enough()

@@ -1,6 +1,7 @@
 """Placement for one request: what it offers, and the claims of it."""
 
 import dataclasses
+import time
 
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
@@ -18,6 +19,10 @@ class Offer:
         answer.
     context: RequestContext of the call.
     spec_obj: RequestSpec that request filters have edited.
+
+    listed_at: before Placement was asked to list the candidates, in seconds
+        of time.monotonic; None where it was not.
+    listings: how often it has listed them.
     """
 
     candidates: object = PLACEMENT_NOT_USED
@@ -26,6 +31,8 @@ class Offer:
     queries: list = ()
     context: object = None
     spec_obj: object = None
+    listed_at: float | None = None
+    listings: int = 0
 
     @property
     def is_copied(self):
@@ -38,6 +45,8 @@ class Offer:
         record: Decision that notes the time taken, and why there are none.
         Raises NoValidHost for none, and PlacementUnavailable.
         """
+        self.listed_at = time.monotonic()
+        self.listings += 1
         self.candidates, self.claims = self.source.listed(self, record)
 
     def held(self):

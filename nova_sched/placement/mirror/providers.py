@@ -9,6 +9,7 @@ import typing
 import numpy as np
 import os_traits
 
+from nova_sched import turns
 from nova_sched.hosts.labels import Labels
 
 #: What a trait begins with that stands for any of several.
@@ -17,6 +18,8 @@ _ANY_OF = 'in:'
 _NONE = -1
 #: Aggregates whose members are known, at most.
 MOST_AGGREGATES = 1000
+#: Seconds for which claims under way are waited for, and between two looks.
+PATIENCE, LOOK = 2, 0.02
 
 
 class Amounts(typing.NamedTuple):
@@ -331,11 +334,24 @@ class Providers:
         """Return the Room of one view."""
         return Room(self)
 
-    def has_room(self, amounts):
-        """Return whether amounts are free, as of ``assume``."""
+    def has_room(self, amounts, listed_at=None):
+        """Return whether amounts are free, as of ``assume``.
+
+        listed_at: ``now`` before Placement listed them as free: they are,
+            where no claim of ours was under way then or since.
+        """
         with self._lock:
-            return all(self._is_free(row, wanted)
+            return all((listed_at is not None
+                        and not self._are_touched(row, listed_at))
+                       or self._is_free(row, wanted)
                        for row, wanted in self._known(amounts))
+
+    def are_under_way(self, uuids):
+        """Return whether claims of ours on some of the providers are."""
+        self.catch_up()
+        with self._lock:
+            return any(self._under_way[row]
+                       for row, _ in self._known(dict.fromkeys(uuids)))
 
     def _is_free(self, row, wanted):
         return not self._doubted[row] and all(
@@ -434,25 +450,40 @@ class Providers:
 
 
 class Room:
-    """What Providers have free, less what one request takes on a view."""
+    """What Providers have free, less what one request takes on a view.
+
+    outdated: the providers that were listed as free and are taken since.
+    """
 
     def __init__(self, providers):
         self._providers, self._taken = providers, collections.Counter()
+        self.outdated = set()
 
-    def take(self, amounts):
+    def take(self, amounts, listed_at=None):
         """Take amounts; return whether they are free.
 
         amounts: provider uuid -> resource class -> amount.
+        listed_at: as of ``Providers.has_room``.
         """
         if not self._providers.has_room({
                 uuid: {name: amount + self._taken[uuid, name]
                        for name, amount in wanted.items()}
-                for uuid, wanted in amounts.items()}):
+                for uuid, wanted in amounts.items()}, listed_at):
+            if listed_at is not None:
+                self.outdated |= amounts.keys()
             return False
         for uuid, wanted in amounts.items():
             for name, amount in wanted.items():
                 self._taken[uuid, name] += amount
         return True
+
+    def wait(self):
+        """Wait a moment for the claims that what is outdated is taken by."""
+        end = time.monotonic() + PATIENCE
+        while (self._providers.are_under_way(self.outdated)
+               and time.monotonic() < end):
+            with turns.waiting():
+                time.sleep(LOOK)
 
 
 _STANDARD_TRAITS = frozenset(os_traits.get_traits())

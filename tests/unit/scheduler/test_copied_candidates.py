@@ -9,6 +9,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.placement import releases
+from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import requests
@@ -244,6 +245,80 @@ def ask_none(manager, **request):
     with pytest.raises(exception.NoValidHost) as caught:
         ask(manager, **request)
     return str(caught.value)
+
+
+class TestListedHosts:
+    """One place is free, on c, of which the copy does not know."""
+
+    @pytest.fixture
+    def manager(self, manager_of, providers):
+        for uuid in HOSTS.values():
+            put(providers, uuid, used=4)
+        manager = manager_of()
+        fill(manager, providers)
+        put(providers, HOSTS['c'], used=3, generation=1)
+        return manager
+
+    @pytest.fixture
+    def after_listing(self, manager, monkeypatch):
+        """Function: have one be called after each listing."""
+        listed = manager.offers.listed
+
+        def after_listing(then):
+            def slowly(*args):
+                found = listed(*args)
+                then()
+                return found
+            monkeypatch.setattr(manager.offers, 'listed', slowly)
+        return after_listing
+
+    def test_are_not_claimed_once_others_have_taken_them(
+            self, manager, server, providers, after_listing):
+        """All have seen the place; Placement refuses nobody."""
+        crowd, first = threading.Barrier(4), iter(range(4))
+        after_listing(lambda: next(first, None) is None or crowd.wait(60))
+        answers = []
+
+        def answer():
+            try:
+                answers.append(ask(manager))
+            except exception.NoValidHost:
+                answers.append(None)
+        callers = [threading.Thread(target=answer) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(60)
+
+        assert sorted(answers, key=str) == [None, None, None, 'c']
+        assert len(server.to('PUT', '/allocations/')) == 1
+        assert providers.used(HOSTS['c']) == 4
+
+    @pytest.mark.parametrize('times, listed', [(0, 1), (1, 2), (9, 3)])
+    def test_that_others_have_touched_are_listed_anew_but_not_for_ever(
+            self, manager, server, after_listing, times, listed):
+        """Of what others have given back nobody may know either."""
+        amounts, left = {HOSTS['c']: {'VCPU': 1}}, [None] * times
+
+        def touch():
+            if left:
+                left.pop()
+                manager.offers._mirror.providers.assume(amounts)
+                manager.offers._mirror.providers.forget(amounts)
+        after_listing(touch)
+
+        assert ask(manager) == 'c'
+        assert listings(server) == listed
+
+    def test_are_left_to_whoever_is_claiming_them(
+            self, manager, server, after_listing, monkeypatch):
+        monkeypatch.setattr(mirror_providers, 'PATIENCE', 0)
+        after_listing(lambda: manager.offers._mirror.providers.assume(
+            {HOSTS['c']: {'VCPU': 1}}))
+
+        assert ask_none(manager)
+        assert listings(server) == 3
+        assert server.to('PUT', '/allocations/') == []
 
 
 class SummariesScheduler(FilterScheduler):

@@ -1,6 +1,7 @@
 """The copy of Placement's providers: who fits, and what claims do to it."""
 
 import dataclasses
+import threading
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,6 +188,40 @@ class TestClaims:
         providers.assume({A: ONE})
 
         assert fitting(providers) == B
+
+    def test_take_what_placement_has_listed_as_free_before_them(self):
+        """The copy has not heard that it is free again."""
+        providers = a_copy(a_provider(A, vcpus=0))
+        room, listed_at = providers.room(), providers.now()
+        assert room.take({A: ONE}, listed_at)
+        assert room.outdated == set()
+
+        providers.assume({A: ONE})
+        assert not room.take({A: ONE}, listed_at)
+        assert not room.take({A: ONE}, providers.now())
+        assert room.outdated == {A}
+
+        providers.claimed({A: ONE})
+        assert not room.take({A: ONE}, listed_at)
+        assert room.take({A: ONE}, providers.now())
+
+    def test_are_waited_for_a_moment(self, monkeypatch):
+        providers = a_copy(a_provider(A, vcpus=0))
+        providers.assume({A: ONE})
+        room = providers.room()
+        room.wait()
+        assert providers.are_under_way([A])
+
+        room.take({A: ONE}, providers.now())
+        end = threading.Timer(0.1, providers.claimed, [{A: ONE}])
+        end.start()
+        room.wait()
+        assert not providers.are_under_way([A])
+        end.join()
+
+        monkeypatch.setattr(mirror_providers, 'PATIENCE', 0)
+        providers.assume({A: ONE})
+        room.wait()
 
     def test_are_freed_when_they_are_forgotten(self):
         providers = a_copy(a_provider(A, vcpus=1))

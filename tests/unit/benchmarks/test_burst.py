@@ -1,0 +1,31 @@
+"""What benchmarks.burst makes of its options and of a log of Placement."""
+
+from benchmarks import burst
+
+_LINE = ('2026-01-02 03:04:05.678 1 INFO placement.requestlog [req-1 req-2 '
+         'admin admin - - - -] 127.0.0.1 "{} /allocations{}" status: {} '
+         'len: 0 microversion: {}')
+
+
+def test_claims_are_all_writes_of_allocations_but_those_of_migrations():
+    log = '\n'.join(_LINE.format(*fields) for fields in (
+        ('PUT', '/uuid', 204, '1.36'), ('POST', '', 409, '1.36'),
+        ('POST', '', 409, '1.37'), ('DELETE', '/uuid', 204, '1.36'),
+        ('GET', '/uuid', 200, '1.36')))
+
+    assert burst._claims(log) == (2, 1)
+
+
+def test_groups_have_a_host_for_each_member():
+    load = burst.Load.of('3x5')
+
+    assert (load.hosts, load.groups, load.members) == (5, 3, 5)
+    assert load.slots > load.groups
+    assert load.callers == 15
+
+
+def test_without_groups_there_are_more_requests_than_slots():
+    load = burst.Load.of('')
+
+    assert load.hosts * load.slots == 160
+    assert load.groups * load.members + load.alone == 190
