@@ -7,6 +7,7 @@ from nova_sched import remote
 from nova_sched.db import engine
 from nova_sched.inventory import decision_lock
 from tests.builders import cloud_database
+from tests.builders import http_placement
 from tests.builders.mapped_cloud import MappedCloud
 
 
@@ -52,6 +53,13 @@ def cloud(tables_file, tmp_path):
     made = cloud_database.CloudDatabase(tables_file, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def server():
+    """A Placement of this test alone, which answers what the test says."""
+    with http_placement.placement() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What benchmarks.burst makes of its options and of a log of Placement."""
+"""What benchmarks.burst makes of a log of Placement."""
 
 from benchmarks import burst
 
@@ -14,18 +14,3 @@ def test_claims_are_all_writes_of_allocations_but_those_of_migrations():
         ('GET', '/uuid', 200, '1.36')))
 
     assert burst._claims(log) == (2, 1)
-
-
-def test_groups_have_a_host_for_each_member():
-    load = burst.Load.of('3x5')
-
-    assert (load.hosts, load.groups, load.members) == (5, 3, 5)
-    assert load.slots > load.groups
-    assert load.callers == 15
-
-
-def test_without_groups_there_are_more_requests_than_slots():
-    load = burst.Load.of('')
-
-    assert load.hosts * load.slots == 160
-    assert load.groups * load.members + load.alone == 190

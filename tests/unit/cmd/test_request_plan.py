@@ -317,11 +317,6 @@ class TestCloudFile:
 
 class TestPlacement:
     @pytest.fixture
-    def server(self):
-        with http_placement.placement() as server:
-            yield server
-
-    @pytest.fixture
     def plan(self, plan, server):
         """Function: "request plan", with that Placement."""
         return lambda *options: plan(*options, more=(

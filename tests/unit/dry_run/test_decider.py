@@ -54,12 +54,6 @@ def decide(made, count=1, **request):
         'return_alternates': True})
 
 
-@pytest.fixture
-def server():
-    with http_placement.placement() as server:
-        yield server
-
-
 def test_the_same_request_has_the_same_answer_again(made):
     """Nothing is in flight from one to the next."""
     scheduler = made()

@@ -12,12 +12,6 @@ A, B = 'provider-a', 'provider-b'
 
 
 @pytest.fixture
-def server():
-    with http_placement.placement() as server:
-        yield server
-
-
-@pytest.fixture
 def client(server, tmp_path):
     """A client of the server, with a connection ``placement``."""
     return read_only_placement.ReadOnlyReportClient(http_placement.a_conf(

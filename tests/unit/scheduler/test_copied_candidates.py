@@ -13,8 +13,6 @@ from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import requests
-from tests.builders.cloud_database import CloudDatabase
-from tests.builders.cloud_database import make_tables
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
@@ -26,26 +24,13 @@ HOSTS = {host: a_uuid(number) for number, host in enumerate('abcdef', 1)}
 NAMES = {uuid: host for host, uuid in HOSTS.items()}
 
 
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return make_tables(tmp_path_factory.mktemp('tables'))
-
-
 @pytest.fixture
-def cloud(tables, tmp_path):
+def cloud(cloud):
     """Hosts a to f, a with the most free RAM."""
-    cloud = CloudDatabase(tables, tmp_path)
     cloud.load_nodes(*(
         a_compute_node(host, uuid=uuid, free_ram_mb=9000 - 100 * number)
         for number, (host, uuid) in enumerate(HOSTS.items())))
-    yield cloud
-    cloud.close()
-
-
-@pytest.fixture
-def server():
-    with http_placement.placement() as server:
-        yield server
+    return cloud
 
 
 @pytest.fixture
