@@ -257,7 +257,7 @@ class Ledger:
         """Remove the entries that have lasted too long; return their places.
         """
         places = set()
-        while self._ends_at and now > self._ends_at[0][0]:
+        while self._ends_at and now >= self._ends_at[0][0]:
             places |= self._end_oldest()
         return places
 

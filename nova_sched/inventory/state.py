@@ -264,8 +264,9 @@ class SchedulingState:
                 self.in_use[0]._end(news)
                 return
             places = self._end_known(news)
+            # What has ended here may not have in a worker that begins.
+            self._sharing.tell(news)
             if places:
-                self._sharing.tell(news)
                 self._table = self._redone(self._table, places)
 
     def _end_known(self, news):

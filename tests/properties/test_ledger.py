@@ -117,7 +117,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
     def is_known(self, pick, worker):
         return (pick not in self.forgotten | worker.over
-                and self.now - pick.at <= LIFETIME)
+                and self.now - pick.at < LIFETIME)
 
     def taken(self, worker, at_most=False):
         """What is to be taken of the hosts, by what a worker has read.
