@@ -205,7 +205,7 @@ class TestClaims:
         assert not room.take({A: ONE}, listed_at)
         assert room.take({A: ONE}, providers.now())
 
-    def test_are_waited_for_a_moment(self, monkeypatch):
+    def test_are_waited_for_a_moment(self):
         providers = a_copy(a_provider(A, vcpus=0))
         providers.assume({A: ONE})
         room = providers.room()
@@ -218,10 +218,6 @@ class TestClaims:
         room.wait()
         assert not providers.are_under_way([A])
         end.join()
-
-        monkeypatch.setattr(mirror_providers, 'PATIENCE', 0)
-        providers.assume({A: ONE})
-        room.wait()
 
     def test_are_freed_when_they_are_forgotten(self):
         providers = a_copy(a_provider(A, vcpus=1))
