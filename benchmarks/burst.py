@@ -385,6 +385,7 @@ class Computes:
     def wait_until_shown(self, uuid, host):
         """Wait until the database has an instance on a host."""
         while self.shown.get(uuid) != host:
+            assert self._thread.is_alive(), 'nothing is shown any more'
             time.sleep(SHOWS_AFTER)
 
     def _show_all(self):

@@ -179,7 +179,7 @@ def _measured(bed, args):
     _say('starting the schedulers')
     bed.start()
     world = mixed_cloud.World(mixed_callers.GROUPS)
-    computes = mixed_cloud.Computes(bed)
+    computes = mixed_cloud.Computes(bed, world)
     ledger = mixed_cloud.Ledger(bed.placement.url)
     auditor = mixed_cloud.Auditor(bed, world, ledger)
     seconds = args.minutes * 60

@@ -5,7 +5,6 @@ import dataclasses
 import random
 import threading
 import time
-import traceback
 
 import oslo_messaging as messaging
 
@@ -47,14 +46,13 @@ class Callers:
     """Threads that play the conductor, for a block.
 
     calls: list of Call.  deeds: how often what was done to an instance.
-    broken: how many of them ran into an error of the benchmark itself.
     """
 
     def __init__(self, bed, world, computes, ledger, clients):
         self._bed, self._world = bed, world
         self._computes, self._ledger = computes, ledger
         self._most = SHARE * mixed_bed.SLOTS * len(bed.hosts)
-        self.calls, self.broken, self._over = [], 0, threading.Event()
+        self.calls, self._over = [], threading.Event()
         self.deeds = collections.Counter()
         self._threads = [threading.Thread(target=self._work, args=(client,),
                                           daemon=True)
@@ -70,7 +68,7 @@ class Callers:
         end = time.monotonic() + (PATIENCE if error is None else 0)
         for thread in self._threads:
             thread.join(max(0, end - time.monotonic()))
-            self.broken += thread.is_alive()
+            self._world.broken += thread.is_alive()
 
     def _work(self, client):
         while not self._over.wait(random.uniform(0, PAUSE)):
@@ -81,8 +79,12 @@ class Callers:
             try:
                 deed(client)
             except Exception:
-                self.broken += 1
-                traceback.print_exc()
+                self._world.note_error()
+
+    @property
+    def broken(self):
+        """How many errors of the benchmark itself there were."""
+        return self._world.broken
 
     def _ask(self, client, what, spec, uuids):
         """Return the names of hosts, or None, and what it came to."""

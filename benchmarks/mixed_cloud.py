@@ -68,12 +68,20 @@ class World:
 
     live: uuid -> Instance.  busy: uuids of those that something is done to.
     history: uuid -> set of TIMED_OUT and FAILED.
+    broken: how many errors of the benchmark itself there were.
     """
 
     def __init__(self, groups):
+        self.broken = 0
         self.live, self.busy, self.lock = {}, set(), threading.RLock()
         self.history = collections.defaultdict(set)
         self.groups = [Group(clouds.a_uuid()) for _ in range(groups)]
+
+    def note_error(self):
+        """Count and print the error that is being handled."""
+        with self.lock:
+            self.broken += 1
+        traceback.print_exc()
 
     def vcpus(self):
         """Return the VCPUs that all instances have together."""
@@ -138,12 +146,13 @@ class Computes:
     as Nova's do.  refused: list of (reason, instance uuid, host).
     """
 
-    def __init__(self, bed):
+    def __init__(self, bed, world):
         self._lock, self.refused = threading.Lock(), []
         self._used, self._count = collections.Counter(), collections.Counter()
         self._members = collections.Counter()
-        self._cells = {name: _Cell(bed.engine(server.url), self.usage)
-                       for name, server in bed.cells.items()}
+        self._cells = {
+            name: _Cell(bed.engine(server.url), self.usage, world.note_error)
+            for name, server in bed.cells.items()}
 
     def usage(self, host):
         """Return the numbers of VCPUs taken and of instances."""
@@ -189,8 +198,9 @@ class Computes:
 class _Cell:
     """Who writes to the database of a cell, as soon as that answers."""
 
-    def __init__(self, engine, usage):
+    def __init__(self, engine, usage, note_error):
         self._engine, self._usage, self.jobs = engine, usage, queue.Queue()
+        self._note_error = note_error
         self._instances, self._nodes = (
             sa.Table(name, sa.MetaData(), autoload_with=engine,
                      resolve_fks=False)
@@ -213,7 +223,7 @@ class _Cell:
         except sa.exc.OperationalError:
             return False
         except Exception:
-            traceback.print_exc()
+            self._note_error()
         return True
 
     def _write(self, connection, instance, gone):
@@ -381,7 +391,7 @@ class Auditor:
             try:
                 self._compare()
             except Exception:
-                traceback.print_exc()
+                self._world.note_error()
 
     def held(self):
         """Return what is held: consumer -> provider -> VCPUs.
@@ -450,6 +460,6 @@ class Auditor:
             else:
                 self._ledger.delete(consumer)
         except Exception:
-            traceback.print_exc()
+            self._world.note_error()
         finally:
             self._world.release(consumer)

@@ -13,6 +13,7 @@ import array
 import dataclasses
 import datetime
 import itertools
+import json
 import math
 
 import numpy as np
@@ -32,8 +33,13 @@ LONGEST, LONGEST_REASON = 255, 20000
 #: wanted.
 NAMED = 3
 
+#: Octets of a request that is kept, as JSON: real ones have 3 to 8 KB.
+MOST_REQUEST = 256 << 10
+#: What of an instance may be a secret, and no scheduler looks at.
+_SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass'))
+
 #: What each array of a Kept is of, in their order.
-_ARRAYS = {'steps': np.int64, 'rejecting': np.uint8, 'best': np.int32,
+_ARRAYS = {'steps': np.int64, 'rejecting': np.int16, 'best': np.int32,
            'weights': np.float64, 'parts': np.float64}
 
 
@@ -273,7 +279,7 @@ def _steps(record):
 def _rejecting(record):
     """Return which of the record's rules rejected each row, as of Kept."""
     names = record.state.names
-    rejecting = np.zeros(len(names[0]) if names else 0, np.uint8)
+    rejecting = np.zeros(len(names[0]) if names else 0, np.int16)
     if names:
         for name, rows in record.funnel.rejected():
             rejecting[rows] = record.funnel.rules.index(name) + 1
@@ -350,3 +356,29 @@ def host_names(columns):
     columns: ``host`` and ``nodename`` of a table.
     """
     return [*zip(*(column.items() for column in columns), strict=True)]
+
+
+def request(record):
+    """Return the arguments of a call as JSON, without secrets: bytes.
+
+    null for what is too large: one call must not cost the decisions on others.
+    """
+    if not isinstance(record.request, decision.Packed):
+        return b'null'
+    kept = bytes(record.request)
+    if len(kept) > MOST_REQUEST:
+        return b'null'
+    if b'"request_spec"' in kept:
+        # Callers before Pike send the whole instance.
+        kept = json.dumps(_without(json.loads(kept), _SECRETS)).encode()
+    return kept
+
+
+def _without(value, names):
+    """Return plain JSON without what has one of these names in an object."""
+    if isinstance(value, dict):
+        return {name: _without(each, names) for name, each in value.items()
+                if name not in names}
+    if isinstance(value, list):
+        return [_without(each, names) for each in value]
+    return value

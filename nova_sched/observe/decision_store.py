@@ -22,7 +22,6 @@ from sqlalchemy.dialects import sqlite
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
-from nova_sched.hosts.decision import Packed
 from nova_sched.observe import decision_document
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
@@ -36,10 +35,6 @@ _NAME = 'nova_sched_decisions_{}.sqlite'
 #: Bytes that are kept in memory where no file can be written.
 IN_MEMORY = 32 << 20
 
-#: Octets of a request that is kept, as JSON: real ones have 3 to 8 KB.
-MOST_REQUEST = 256 << 10
-#: What of an instance may be a secret, and no scheduler looks at.
-_SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass'))
 #: Characters of a reason in a list, and of other texts.
 _REASON, _LONGEST = 1000, 255
 #: Decisions of a batch, and their bytes, at most: who reads one unpacks all.
@@ -324,8 +319,8 @@ class DecisionStore:
             'service': self._service, 'state': None,
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
-                json.dumps([fields, rests_on]).encode(), _request(record),
-                kept.packed())
+                json.dumps([fields, rests_on]).encode(),
+                decision_document.request(record), kept.packed())
 
     def _names_id(self, columns, new):
         """Return the id of these names of hosts; None of none.
@@ -557,33 +552,6 @@ def _make_private(where):
             os.fchmod(file, 0o640)
     finally:
         os.close(file)
-
-
-def _request(record):
-    """Return the arguments of a call as JSON, without secrets: bytes.
-
-    null for what is too large: one call must not cost the decisions on others.
-    """
-    if not isinstance(record.request, Packed):
-        return b'null'
-    request = bytes(record.request)
-    if len(request) > MOST_REQUEST:
-        return b'null'
-    if b'"request_spec"' in request:
-        # Callers before Pike send the whole instance.
-        request = json.dumps(_without(json.loads(request),
-                                      _SECRETS)).encode()
-    return request
-
-
-def _without(value, names):
-    """Return plain JSON without what has one of these names in an object."""
-    if isinstance(value, dict):
-        return {name: _without(each, names) for name, each in value.items()
-                if name not in names}
-    if isinstance(value, list):
-        return [_without(each, names) for each in value]
-    return value
 
 
 def _text(value, longest=_LONGEST):

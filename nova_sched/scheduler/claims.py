@@ -139,7 +139,8 @@ class Claims:
             return False
         LOG.debug('No host by what is known of Placement, asking it')
         self.release()
-        self._room.wait()
+        with self._record.timed('wait'):
+            self._room.wait()
         self._failed = []
         self._record.restart()
         self._offer.list_candidates(self._record)
