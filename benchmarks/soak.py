@@ -70,7 +70,7 @@ def _watch(worker, tally, args):
     _print_row('---' for _ in _HEAD)
     done, began = 0, time.monotonic()
     while done < args.requests:
-        time.sleep(0.2)
+        time.sleep(0.01)
         if tally.count < min(done + args.every, args.requests):
             continue
         now = time.monotonic()
