@@ -130,23 +130,75 @@ _here = threading.local()
 def ended_by(end, seconds):
     """Have a function called when what a block does is given up.
 
-    In a Call that is when the Call is, else after so many seconds; None for
-    never.
-    end: called in another thread; has this one go on.
+    That is when its Call is, if it is in one, and after so many seconds; None
+    for no such time.
+    end: called in another thread, twice at most; has this one go on.
     """
-    ends, timer = getattr(_here, 'ends', None), None
-    if ends is None:
-        ends = _Ends()
-        if seconds is not None:
-            timer = threading.Timer(seconds, ends.call)
-            timer.daemon = True
-            timer.start()
-    try:
-        with ends.with_one(end):
+    ends, nothing = getattr(_here, 'ends', None), contextlib.nullcontext()
+    with (nothing if ends is None else ends.with_one(end),
+          nothing if seconds is None else _timers.after(seconds, end)):
+        yield
+
+
+class _Timers:
+    """Functions that are called after some time, in one thread.
+
+    To start a thread for each costs more than most queries.
+    """
+
+    def __init__(self):
+        self._forget()
+        # A child of this process has none of its threads.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self):
+        # By a key for each block: when its function is called, and which.
+        self._lock, self._due = threading.Condition(), {}
+        self._looks_at, self._thread = 0.0, None
+
+    @contextlib.contextmanager
+    def after(self, seconds, function):
+        """Have a function called if a block takes so many seconds.
+
+        Not where the system has no thread for it.
+        """
+        key, at = object(), time.monotonic() + seconds
+        with self._lock:
+            self._due[key] = at, function
+            if self._thread is None:
+                self._start()
+            elif at < self._looks_at:
+                self._lock.notify()
+        try:
             yield
-    finally:
-        if timer is not None:
-            timer.cancel()
+        finally:
+            with self._lock:
+                self._due.pop(key, None)
+
+    def _start(self):
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name='timers')
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._thread = None
+
+    def _run(self):
+        with self._lock:
+            while True:
+                now = time.monotonic()
+                for key, (at, function) in tuple(self._due.items()):
+                    if at <= now:
+                        del self._due[key]
+                        function()
+                self._looks_at = min(
+                    (at for at, _ in self._due.values()),
+                    default=now + threading.TIMEOUT_MAX)
+                self._lock.wait(min(self._looks_at - now,
+                                    threading.TIMEOUT_MAX))
+
+
+_timers = _Timers()
 
 
 class _Threads:

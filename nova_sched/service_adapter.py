@@ -22,6 +22,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import remote
+from nova_sched import timed_http
 from nova_sched import turns
 
 LOG = logging.getLogger(__name__)
@@ -95,11 +96,13 @@ class Response:
     """The answer to one HTTP request.
 
     request_id: of the service, which its log names, or None.
+    retry_after: the header of that name, text or None.
     """
 
     status: int
     text: str
     request_id: str | None = None
+    retry_after: str | None = None
 
     def document(self):
         """Return the body as JSON: a dict; ValueError if it is none."""
@@ -210,7 +213,7 @@ class ServiceAdapter:
     def _send(self, method, path, session, timeout, **kwargs):
         """Send one request; return the Response or a ServiceUnreachable."""
         try:
-            with turns.waiting():
+            with turns.waiting(), timed_http.TimeLimit(timeout).applied():
                 answer = session.adapter.request(path, method,
                                                  timeout=timeout, **kwargs)
         except _ERRORS as exc:
@@ -219,7 +222,8 @@ class ServiceAdapter:
             return error
         return self._response(
             answer.status_code, answer.content.decode(errors='replace'),
-            answer.headers.get('x-openstack-request-id'))
+            answer.headers.get('x-openstack-request-id'),
+            answer.headers.get('Retry-After'))
 
     def _moved(self, session):
         """Return a Session that has another endpoint, or None.
@@ -308,9 +312,10 @@ class Session:
         self.timeout = session.timeout = (
             timeout if timeout > 0 else DEFAULT_TIMEOUT)
         # One connection for each thread that may be deciding.
-        for scheme in ('http://', 'https://'):
-            session.session.get_adapter(scheme).init_poolmanager(
-                2, conf.executor_thread_pool_size)
+        for scheme in timed_http.POOLS:
+            adapter = session.session.get_adapter(f'{scheme}://')
+            adapter.init_poolmanager(2, conf.executor_thread_pool_size)
+            adapter.poolmanager.pool_classes_by_scheme = timed_http.POOLS
         self._session, self._lock = session, threading.Lock()
         self._failures, self._failure = 0, None
         self.used, self.next_reading = False, 0.0
@@ -389,7 +394,8 @@ class Session:
     def _try_log_in(self):
         """Return what a log-in fails with, or None."""
         try:
-            self._session.get_auth_headers()
+            with timed_http.TimeLimit(self.timeout).applied():
+                self._session.get_auth_headers()
             return None
         except Exception as exc:
             # keystoneauth1 does not check what Keystone answers.
@@ -412,7 +418,7 @@ def _unreachable(exc, default, timeout):
     """Return the ServiceUnreachable that says what an error means."""
     reason = next((reason for kind, reason in _REASONS
                    if isinstance(exc, kind)), default)
-    if isinstance(exc, ks_exceptions.ConnectTimeout):
+    if isinstance(exc, (ks_exceptions.ConnectTimeout, TimeoutError)):
         reason = _TOO_LATE.get(reason, reason)
         detail = f'{_masked(exc)} after {timeout:g} seconds'
     elif isinstance(exc, ks_exceptions.ConnectionError):
@@ -421,7 +427,8 @@ def _unreachable(exc, default, timeout):
         detail = _masked(exc)
     return ServiceUnreachable(
         reason, detail.rstrip('.'),
-        isinstance(exc, ks_exceptions.RetriableConnectionFailure))
+        isinstance(exc, (ks_exceptions.RetriableConnectionFailure,
+                         TimeoutError)))
 
 
 def _masked(exc):

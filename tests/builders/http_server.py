@@ -34,11 +34,15 @@ class Asked:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What is answered; body is text, or else is sent as JSON."""
+    """What is answered; body is text, or else is sent as JSON.
+
+    trickles: what is sent a byte at a time: ``head``, ``body`` or nothing.
+    """
 
     status: int = 200
     body: object = ''
     headers: dict = dataclasses.field(default_factory=dict)
+    trickles: str = ''
 
     @property
     def octets(self):
@@ -123,6 +127,20 @@ class Server:
             self._http.server_close()
 
 
+class _Trickle:
+    """Writes ten bytes a second to a file, until an Event."""
+
+    def __init__(self, file, ended):
+        self._file, self._ended, self.flush = file, ended, file.flush
+        self.close, self.closed = file.close, False
+
+    def write(self, octets):
+        for octet in octets:
+            if self._ended.wait(0.1):
+                break
+            self._file.write(bytes([octet]))
+
+
 def _handler(server):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = 'HTTP/1.1'
@@ -142,6 +160,11 @@ def _handler(server):
             if answer in (HANG, DROP):
                 self.close_connection = True
                 return
+            self._send(answer)
+
+        def _send(self, answer):
+            if answer.trickles == 'head':
+                self.wfile = _Trickle(self.wfile, server.ended)
             self.send_response(answer.status)
             if not isinstance(answer.body, str):
                 self.send_header('Content-Type', 'application/json')
@@ -150,6 +173,8 @@ def _handler(server):
             if answer.status != 204:
                 self.send_header('Content-Length', str(len(answer.octets)))
             self.end_headers()
+            if answer.trickles == 'body':
+                self.wfile = _Trickle(self.wfile, server.ended)
             if answer.status != 204:
                 self.wfile.write(answer.octets)
 

@@ -65,6 +65,7 @@ FLOORS = {
     'nova_sched.supervisor': PROCESS,
     'nova_sched.systemd': PROCESS,
     'nova_sched.testing': PROCESS,
+    'nova_sched.timed_http': PORTS,
     'nova_sched.turns': GROUND,
     'nova_sched.version': GROUND,
     'nova_sched.watchdog': PROCESS,
