@@ -5,7 +5,7 @@ Exception
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
            +-- StatementFailed  it refuses one statement, and answers
-      +-- PlacementUnavailable  Placement does not say in time what it offers
+      +-- PlacementUnavailable  Placement does not serve this scheduler
       +-- PlacementError        Placement is out of reach, or refuses to act
       +-- RequestFilterFailed   a request filter rejects a request
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
@@ -68,20 +68,19 @@ class StatementFailed(DatabaseUnavailable):
 
 
 class PlacementUnavailable(NovaSchedException):
-    """Placement does not say in time what it offers: no answer is no no.
+    """Placement does not serve this scheduler: no answer is no refusal.
 
-    seconds: that were waited.  The text has its address.
+    reason: text that may have its address.  brief: text without.
     """
 
-    def __init__(self, reason, seconds):
+    def __init__(self, reason, brief):
         super().__init__(reason)
-        self.seconds = seconds
+        self.brief = brief
 
     def for_caller(self, text):
         """Return the exception as it goes to a caller, see NoValidHost."""
         return self if text == 'full' else PlacementUnavailable(
-            'Placement did not answer in time, within '
-            f'{self.seconds:g} seconds', self.seconds)
+            self.brief, self.brief)
 
 
 class PlacementError(NovaSchedException):

@@ -10,6 +10,7 @@ import threading
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import turns
 from nova_sched.service_adapter import FailureReason
 
@@ -24,6 +25,10 @@ _TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
 
 class _Abandoned(Exception):
     """The thread that led a flight has ended, without an answer."""
+
+
+class WaitedTooLong(remote.DeadlineExceeded):
+    """The queries of others have had no answer in time."""
 
 
 class _Flight:
@@ -52,13 +57,15 @@ class SingleFlight:
         # way, or cleared for it.
         self._waiting, self._under_way = {}, {}
 
-    def get(self, key, ask):
+    def get(self, key, ask, limit=None):
         """Return what ``ask`` returns, to this call or to one that waits too.
 
         key: of the query.  Those that share an answer must not change it.
         ask: function without arguments.  What it raises is raised to all that
             share it.  If it is not answered in time, all that wait by then
             fail with it: each would wait as long once more.
+        limit: remote.Deadline of waiting for others.
+        Raises WaitedTooLong.
         """
         with self._lock:
             flight = self._waiting.get(key)
@@ -69,11 +76,10 @@ class SingleFlight:
             else:
                 flight.count += 1
         if is_leader:
-            return self._lead(key, flight, ask)
-        with turns.waiting():
-            flight.over.wait()
+            return self._lead(key, flight, ask, limit)
+        _wait(flight.over, limit)
         if isinstance(flight.failure, _Abandoned):
-            return self.get(key, ask)
+            return self.get(key, ask, limit)
         return flight.result()
 
     def _clear(self):
@@ -83,12 +89,11 @@ class SingleFlight:
                 self._under_way[key] = flight
                 flight.cleared.set()
 
-    def _lead(self, key, flight, ask):
+    def _lead(self, key, flight, ask, limit):
         failure = flight.failure
         try:
             if not flight.cleared.is_set():
-                with turns.waiting():
-                    flight.cleared.wait()
+                _wait(flight.cleared, limit)
             with self._lock:
                 if flight.over.is_set():
                     return flight.result()
@@ -98,6 +103,8 @@ class SingleFlight:
                 LOG.debug('%d requests share a query', flight.count)
             flight.answer, failure = ask(), None
             return flight.answer
+        except WaitedTooLong:
+            raise
         except Exception as error:
             failure = error
             raise
@@ -120,3 +127,10 @@ class SingleFlight:
                 each.cleared.set()
                 each.over.set()
             self._clear()
+
+
+def _wait(event, limit):
+    """Wait for an event that another thread sets."""
+    with turns.waiting():
+        if not event.wait(None if limit is None else max(limit.left(), 0)):
+            raise WaitedTooLong('The queries before it are not answered')

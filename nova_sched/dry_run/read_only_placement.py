@@ -153,8 +153,9 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
     def candidates(self, queries, context):
         """As of SchedulerReportClient."""
-        copied = super().copied_candidates(queries)
+        copied = None
         try:
+            copied = super().copied_candidates(queries)
             found = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:
             found = self.without_answer(exc)

@@ -1,13 +1,17 @@
 """Requests to Placement: its answers, its failures, and when to give up."""
 
+import functools
 import itertools
 import time
 
 from oslo_log import log as logging
+from urllib3 import exceptions as urllib3_exceptions
+from urllib3 import util
 
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import service_adapter
+from nova_sched import turns
 from nova_sched.placement.documents import MicroversionRange
 from nova_sched.service_adapter import FailureReason
 
@@ -23,6 +27,10 @@ MAX_FAILURES = 3
 QUICK = 1
 #: Seconds after which an exhausted budget can be renewed.
 RENEWAL_PAUSE = 1
+
+#: The statuses of a service user without the role and of too many requests,
+#: which say nothing about what was asked.
+REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 
 #: Of the warnings that repeat while nobody acts, one in so many is logged.
 REPEAT = 11
@@ -69,14 +77,14 @@ _LASTING = set(FailureReason) - {
 #: What the operator can do about an answer, by HTTP status.
 _ADVICE = {
     400: 'Correct what it complains of in the flavor, image or request',
-    403: 'Give the user of [placement] the role that the policy of Placement '
-         'asks for, such as admin or service',
+    FORBIDDEN: 'Give the user of [placement] the role that the policy of '
+               'Placement asks for, such as admin or service',
     404: "Check that the endpoint of Placement, in Keystone's catalog or "
          '[placement] endpoint_override, is right',
     406: 'It does not speak that microversion: upgrade Placement, or ask '
          'again if it has just been replaced',
     409: 'Others have changed it meanwhile; what comes next may work',
-    429: 'Something in front of Placement limits how often it is asked',
+    TOO_MANY: 'Something in front of Placement limits how often it is asked',
 }
 _ANY_ERROR = 'See the log of Placement at that time'
 _NOT_PLACEMENT = (
@@ -204,9 +212,16 @@ class PlacementAdapter:
         if microversion:
             kwargs |= {'microversion': microversion,
                        'microversion_service_type': 'placement'}
+        send = functools.partial(
+            self._adapter.request, method, path, request_id=request_id,
+            json=body, **kwargs)
+        begin = time.monotonic()
         try:
-            response = self._adapter.request(
-                method, path, request_id=request_id, json=body, **kwargs)
+            response = send()
+            if response.status == TOO_MANY:
+                response = self._sent_again(
+                    response, send,
+                    begin + (kwargs.get('timeout') or self.timeout))
             if response.status == 401:
                 raise service_adapter.ServiceUnreachable(
                     FailureReason.CREDENTIALS,
@@ -229,6 +244,23 @@ class PlacementAdapter:
         if repeats is None or next(repeats) % REPEAT == 0:
             LOG.warning('%s', unreachable)
         raise unreachable
+
+    def _sent_again(self, response, send, end):
+        """Return the Response to a request that came too soon.
+
+        It is sent again when the Response says, if that is before the end.
+        """
+        while response.status == TOO_MANY:
+            try:
+                pause = util.Retry().parse_retry_after(response.retry_after)
+            except (TypeError, urllib3_exceptions.InvalidHeader):
+                break
+            if time.monotonic() + pause >= end:
+                break
+            with turns.waiting():
+                time.sleep(pause)
+            response = send()
+        return response
 
     def microversions(self):
         """Return the MicroversionRange of the server.
@@ -271,6 +303,13 @@ class RetryBudget:
     def exhausted(self):
         """Whether nothing more is asked."""
         return self._exhausted_at is not None
+
+    @property
+    def timeout(self):
+        """Seconds that the answer to the next request may take."""
+        usual = self._adapter.timeout
+        return (min(SHORT_TIMEOUT, usual)
+                if self._releasing or self._failures else usual)
 
     def renew(self):
         """Allow one more request, and others if it works.

@@ -13,6 +13,9 @@ import threading
 
 from nova_sched import exception
 from nova_sched import turns
+from nova_sched.placement.adapter import REFUSES_ALL
+from nova_sched.placement.adapter import PlacementUnreachable
+from nova_sched.service_adapter import FailureReason
 
 #: Claims in one request, and requests under way, at most.
 MOST, MOST_UNDER_WAY = 32, 4
@@ -32,6 +35,7 @@ class _Claim:
     batch: list of _Claim that this one's thread is to send; None while it
         waits, and if another thread sends it.
     woken: set once there is a batch, or the answer.
+    is_given_up: whether nobody waits for the answer any more.
     response, failure: Response, or the exception in its place.
     writes: the providers whose generation it raises, uuids.
     """
@@ -40,7 +44,7 @@ class _Claim:
         self.uuid, self.body, self.put = uuid, body, put
         self.providers = frozenset(body['allocations'])
         self.batch, self.woken = None, threading.Event()
-        self.response = self.failure = None
+        self.response, self.failure, self.is_given_up = None, None, False
         self.writes = frozenset()
 
     def send_alone(self):
@@ -59,7 +63,7 @@ class ClaimBatches:
         self._waiting, self._under_way = [], []
 
     @turns.waiting()
-    def send(self, instance_uuid, body, put, post):
+    def send(self, instance_uuid, body, put, post, timeout):
         """Return the Response to a claim, and the providers that it writes.
 
         The latter are uuids: each provider is written once by a request.
@@ -68,6 +72,9 @@ class ClaimBatches:
             Placement grants all or none.
         Both return a Response.  What they raise is raised here, also to the
         others that were sent with it.
+        timeout: function that returns the seconds to wait for an answer to a
+            request that another thread sends.
+        Raises PlacementUnreachable after that: the claim may still be granted.
         """
         claim = _Claim(instance_uuid, body, put)
         with self._lock:
@@ -75,7 +82,7 @@ class ClaimBatches:
             self._start_batches()
         try:
             if not claim.woken.wait(PATIENCE):
-                self._wait_no_longer(claim)
+                self._wait_no_longer(claim, timeout())
         except BaseException:
             self._abandon(claim)
             raise
@@ -89,13 +96,17 @@ class ClaimBatches:
             raise exception.copied(claim.failure) from claim.failure
         return claim.response, claim.writes
 
-    def _wait_no_longer(self, claim):
+    def _wait_no_longer(self, claim, seconds):
         """Send a claim alone, or wait for the answer if it was sent."""
         with self._lock:
             if claim in self._waiting:
                 self._waiting.remove(claim)
                 self._begin([claim])
-        claim.woken.wait()
+        if not claim.woken.wait(seconds):
+            claim.is_given_up = True
+            raise PlacementUnreachable(
+                FailureReason.TOO_LATE, 'The request that claims for this '
+                'instance and others is not answered')
 
     def _abandon(self, claim):
         """Have no other thread wait for one that ends while it waits."""
@@ -146,26 +157,40 @@ class ClaimBatches:
 
 
 def _send(claims, post):
-    """Send claims until each is answered."""
+    """Send claims until each is answered, or a request is not."""
+    parts = [claims]
+    while parts:
+        part = [claim for claim in parts.pop() if not claim.is_given_up]
+        refusal = _send_part(part, post) if part else None
+        if refusal is not None:
+            parts += reversed(_parts(part, refusal))
+        elif part and isinstance(part[0].failure, PlacementUnreachable):
+            # The others would wait as long for an answer.
+            for claim in (claim for rest in parts for claim in rest):
+                claim.failure = part[0].failure
+            return
+
+
+def _send_part(claims, post):
+    """Send claims; return the text that refuses all of several, or None."""
     if len(claims) == 1:
         claims[0].send_alone()
-        return
+        return None
     try:
         response = post({claim.uuid: claim.body for claim in claims})
     except Exception as error:
         for claim in claims:
             claim.failure = error
-        return
-    if 400 <= response.status < 500:
-        for part in _parts(claims, response.error_text):
-            _send(part, post)
-        return
+        return None
+    if 400 <= response.status < 500 and response.status not in REFUSES_ALL:
+        return response.error_text
     written = frozenset()
     for claim in claims:
         claim.response = response
         if response.status == _ACCEPTED:
             claim.writes = claim.providers - written
             written |= claim.providers
+    return None
 
 
 def _parts(claims, refusal):

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement import documents
+from nova_sched.placement.adapter import REFUSES_ALL
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import RetryBudget
 from nova_sched.placement.claim_batches import ClaimBatches
@@ -143,7 +144,8 @@ class AllocationClaims:
 
         None if Placement did not answer in time.  The instance keeps what it
         holds already. A refusal is logged.
-        Raises AllocationUpdateFailed when something else claims for it.
+        Raises AllocationUpdateFailed when something else claims for it, and
+        PlacementUnavailable when Placement refuses all that is sent.
         """
         _log_attempt(instance_uuid)
         if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
@@ -161,6 +163,7 @@ class AllocationClaims:
             nothing was claimed for yet.
         None where Placement did not answer: ``claim`` and ``release`` see to
         what it may have taken.
+        Raises PlacementUnavailable as ``claim`` does.
         """
         for instance_uuid in requests:
             _log_attempt(instance_uuid)
@@ -282,6 +285,7 @@ class AllocationClaims:
         if 400 <= response.status < 500:
             for uuid in requests:
                 self._drop_last(uuid)
+            _check_served(response)
             return None if _is_race(response) else False
         return _UNANSWERED
 
@@ -336,6 +340,7 @@ class AllocationClaims:
             # Of a proxy, perhaps, which has passed the claim on.
             return self._in_doubt(instance_uuid)
         self._drop_last(instance_uuid)
+        _check_served(response)
         if self.knows_new:
             self._known[instance_uuid] = held
         return _refusal(instance_uuid, response)
@@ -362,7 +367,8 @@ class AllocationClaims:
             self.writes = frozenset(body['allocations'])
             return claims, put()
         response, self.writes = self._batches.send(
-            instance_uuid, body, put, self._post)
+            instance_uuid, body, put, self._post,
+            lambda: self._claim_budget.timeout)
         return claims, response
 
     def _drop_last(self, instance_uuid):
@@ -538,6 +544,14 @@ def _refusal(instance_uuid, response):
         raise exception.AllocationUpdateFailed(
             consumer_uuid=instance_uuid, error=response.error_text)
     return None if _is_race(response) else False
+
+
+def _check_served(response):
+    """Raise PlacementUnavailable for a refusal of whatever is claimed."""
+    if response.status in REFUSES_ALL:
+        raise exception.PlacementUnavailable(
+            str(RequestFailed('Placement refuses claims.', response)),
+            f'Placement refuses claims with status {response.status}')
 
 
 def _is_race(response):

@@ -4,6 +4,7 @@ The names, arguments and answers are those of Nova's releases from Queens on
 that are not private to one of them.
 """
 
+import contextlib
 import dataclasses
 import json
 import typing
@@ -138,10 +139,13 @@ class NovaMethods:
         except exception.PlacementError as exc:
             error = exc
         else:
-            return AllocationClaims(
-                self._adapter, version, RequestIdentity.of(context)).claim(
-                    consumer_uuid, alloc_request,
-                    _Owner(project_id, user_id))
+            claims = AllocationClaims(self._adapter, version,
+                                      RequestIdentity.of(context))
+            # The claim itself logs that all are refused.
+            with contextlib.suppress(exception.PlacementUnavailable):
+                return claims.claim(consumer_uuid, alloc_request,
+                                    _Owner(project_id, user_id))
+            return False
         _log(error)
         return False
 

@@ -141,7 +141,7 @@ def test_a_placement_that_stops_is_asked_again_when_it_is_back(
     until(lambda: set(holding) == placed, 'claims are given back')
 
 
-def behind(stage, door, timeout=PATIENCE):
+def behind(stage, door, timeout=PATIENCE, candidates='list'):
     """A service whose Placement is behind a Door.
 
     timeout: seconds that it waits for Placement.
@@ -152,6 +152,7 @@ def behind(stage, door, timeout=PATIENCE):
     return stage.daemon(
         placement__auth_type='none', placement__timeout=timeout,
         placement__endpoint_override=f'http://127.0.0.1:{door.port}',
+        nova_sched__candidates=candidates,
         nova_sched__no_valid_host_text='filters',
         DEFAULT__service_down_time=10 ** 9)
 
@@ -166,6 +167,40 @@ def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
             'seconds')):
         stage.client().pick()
     assert daemon.said('timed out after 2 seconds')
+
+
+@pytest.mark.parametrize('candidates', ['list', 'mirror'])
+def test_a_placement_that_trickles_delays_no_call_for_long(
+        stage, placement, door, candidates):
+    """Each is answered, the last ones too, and none once it is well."""
+    behind(stage, door, timeout=2, candidates=candidates)
+
+    with load(stage) as calls:
+        door.trickles = True
+        slow = time.monotonic()
+        until(lambda: len(calls.since(slow)) > 3 * CALLERS,
+              'calls are answered', 5 * PATIENCE)
+        door.trickles = False
+        door.cut()
+        until_answered(calls, time.monotonic())
+        back = time.monotonic()
+        until_answered(calls, back)
+
+    assert {call.error for call in calls.calls} <= {
+        None, 'NoValidHost', 'PlacementUnavailable'}
+    assert not [call for call in calls.since(back) if call.error]
+
+
+@pytest.mark.parametrize('status', [403, 429])
+def test_a_placement_that_refuses_all_is_sent_one_claim_a_call(
+        stage, placement, door, status):
+    behind(stage, door)
+    placement.on('PUT', '/allocations/', http_placement.error(status))
+
+    with pytest.raises(messaging.RemoteError, match=(
+            f'Placement refuses claims with status {status}')):
+        stage.client().pick()
+    assert len(placement.to('PUT', '/allocations/')) == 1
 
 
 def test_a_claim_that_is_not_answered_in_time_is_told_of(

@@ -5,6 +5,7 @@ from urllib import parse
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
@@ -20,6 +21,7 @@ from nova_sched.placement.mirror.mirror import PlacementMirror
 from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
 from nova_sched.single_flight import SingleFlight
+from nova_sched.single_flight import WaitedTooLong
 
 LOG = logging.getLogger(__name__)
 
@@ -71,13 +73,15 @@ class SchedulerReportClient(NovaMethods):
 
         None if Placement is to be asked.
         queries: as of ``candidates``.
+        Raises PlacementUnavailable as ``candidates`` does.
         """
         if self._mirror is None:
             return None
         try:
             version = self._version(queries)
-        except exception.PlacementError:
-            # Which ``candidates`` tells.
+        except exception.PlacementError as exc:
+            # To ask once more would take as long.
+            self._check_in_time(exc)
             return None
         found = (self._mirror.candidates(queries) if documents.at_least(
             version, documents.CLAIMS) else None)
@@ -115,9 +119,7 @@ class SchedulerReportClient(NovaMethods):
             found, version = self._fetch_candidates(
                 queries, context, private=self.keeps_summaries)
         except PlacementUnreachable as exc:
-            if exc.reason in _TOO_LATE:
-                raise exception.PlacementUnavailable(
-                    str(exc), self._adapter.timeout) from exc
+            self._check_in_time(exc)
             return self.without_answer(exc)
         except exception.PlacementError as exc:
             error = exc
@@ -126,6 +128,13 @@ class SchedulerReportClient(NovaMethods):
                     if found.by_provider else NO_CANDIDATES)
         LOG.error('%s', error)
         return self.without_answer(error)
+
+    def _check_in_time(self, error):
+        """Raise PlacementUnavailable for an answer that is late."""
+        if getattr(error, 'reason', None) in _TOO_LATE:
+            raise exception.PlacementUnavailable(
+                str(error), 'Placement did not answer in time, within '
+                f'{self._adapter.timeout:g} seconds') from error
 
     def without_answer(self, error):
         """Return what is offered without an answer to go by: NoCandidates.
@@ -163,11 +172,15 @@ class SchedulerReportClient(NovaMethods):
         version, found, failed = self._version(queries), Candidates(), None
         for query in queries:
             text = query.query(version)
-            # A key of its own is shared with nobody.
             try:
+                # A key of its own is shared with nobody.
                 listed = self._listings.get(
                     object() if private else (text, version),
-                    lambda text=text: self._list(text, version, context))
+                    lambda text=text: self._list(text, version, context),
+                    remote.Deadline(self._adapter.timeout))
+            except WaitedTooLong as exc:
+                raise PlacementUnreachable(FailureReason.TOO_LATE, str(
+                    exc)) from exc
             except RequestFailed as exc:
                 failed = exc
             else:

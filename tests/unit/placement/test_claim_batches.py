@@ -10,8 +10,10 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement import claim_batches
+from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import Response
 from nova_sched.placement.claim_batches import ClaimBatches
+from nova_sched.service_adapter import FailureReason
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
@@ -29,20 +31,25 @@ class Scene:
     sent: a list of uuids for each request, in order.
     full: providers that have no room, and are named.
     odd: instances whose claims are refused without a name.
+    refusal: the answer then.
+    trouble: instances of a request, text -> what is raised for it.
+    hanging: instances of a request that is answered once ``late`` is set.
     """
 
     def __init__(self, pool):
         self._pool, self.batches = pool, ClaimBatches()
         self.sent, self.gate = [], threading.Event()
-        self.full, self.odd, self.trouble = set(), set(), None
+        self.full, self.odd, self.trouble = set(), set(), {}
+        self.refusal, self.hanging, self.late = REFUSED, '', threading.Event()
         self.most, self._busy, self._lock = 0, [], threading.Lock()
 
-    def claim(self, uuid, provider='p'):
+    def claim(self, uuid, provider='p', seconds=60):
         """Claim in a thread: a Future."""
         body = {'allocations': {provider: {}}}
         return self._pool.submit(
             self.batches.send, uuid, body,
-            lambda: self._answer({uuid: body}), self._answer)
+            lambda: self._answer({uuid: body}), self._answer,
+            lambda: seconds)
 
     def _answer(self, bodies):
         providers = set(itertools.chain(*(
@@ -55,11 +62,13 @@ class Scene:
         assert self.gate.wait(60)
         with self._lock:
             self._busy.remove(providers)
-        if self.trouble is not None and len(bodies) > 1:
-            raise self.trouble
+        names = ''.join(bodies)
+        assert names != self.hanging or self.late.wait(60)
+        if names in self.trouble:
+            raise self.trouble[names]
         if providers & self.full:
             return Response(409, f'{min(providers & self.full)} is full')
-        return REFUSED if bodies.keys() & self.odd else TAKEN
+        return self.refusal if bodies.keys() & self.odd else TAKEN
 
     def crowd(self, uuids, provider='p'):
         """Claim while others are under way: list of Future."""
@@ -91,6 +100,7 @@ def scene(monkeypatch):
         scene = Scene(pool)
         yield scene
         scene.gate.set()
+        scene.late.set()
 
 
 def statuses(found):
@@ -173,7 +183,7 @@ def test_of_a_refusal_without_a_name_each_half_is_sent_again(scene):
 
 
 def test_a_failure_is_that_of_all_that_were_sent(scene):
-    scene.trouble = exception.PlacementError('gone')
+    scene.trouble = {'ab': exception.PlacementError('gone')}
     found = scene.crowd('ab')
 
     for future in found:
@@ -182,8 +192,51 @@ def test_a_failure_is_that_of_all_that_were_sent(scene):
     assert scene.claim('c').result() == (TAKEN, {'p'})
 
 
+def test_a_refusal_of_whatever_is_sent_is_that_of_each(scene):
+    scene.odd.add('b')
+    scene.refusal = Response(403, 'no role')
+    found = scene.crowd('abc')
+
+    assert statuses(found) == [403] * 3
+    assert scene.of_crowd == [['a', 'b', 'c']]
+
+
+def test_a_part_that_is_not_answered_ends_the_others(scene):
+    """Each would wait as long."""
+    scene.odd.add('b')
+    scene.trouble = {'ab': PlacementUnreachable(
+        FailureReason.TOO_LATE, 'hangs')}
+    found = scene.crowd('abcd')
+
+    assert {future.exception().reason for future in found} == {
+        FailureReason.TOO_LATE}
+    assert scene.of_crowd == [['a', 'b', 'c', 'd'], ['a', 'b']]
+
+
+def test_a_claim_waits_no_longer_for_a_batch_than_for_its_own_answer(
+        scene, monkeypatch):
+    """What is given up is not sent any more."""
+    monkeypatch.setattr(claim_batches, 'PATIENCE', 2)
+    scene.odd.add('c')
+    scene.hanging = 'abc'
+    scene.crowd('')
+    found = [scene.claim('a')]
+    scene.wait_for(1)
+    found.append(scene.claim('b', seconds=0.1))
+    scene.wait_for(2)
+    found.append(scene.claim('c'))
+    scene.wait_for(3)
+    scene.gate.set()
+
+    assert found[1].exception(60).reason is FailureReason.TOO_LATE
+    scene.late.set()
+
+    assert statuses([found[0], found[2]]) == [204, 409]
+    assert scene.of_crowd == [['a', 'b', 'c'], ['a'], ['c']]
+
+
 def test_an_exit_fails_the_others_with_an_error(scene):
-    scene.trouble = SystemExit()
+    scene.trouble = {'ab': SystemExit()}
     found = scene.crowd('ab')
 
     errors = {type(future.exception()) for future in found}

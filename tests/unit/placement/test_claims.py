@@ -149,7 +149,7 @@ class TestClaimOfAnInstanceThatHoldsSomething:
 class TestRefusal:
     @pytest.mark.parametrize('answer', [
         FULL, http_placement.error(400, 'No such provider'),
-        http_placement.error(403), http_placement.error(404),
+        http_placement.error(404),
         http_placement.error(406), Answer(409, 'Conflict'),
         Answer(409, '<html/>'), Answer(409, '[]'), Answer(409, '{"errors":1}'),
         Answer(409, {'errors': []})])
@@ -194,6 +194,38 @@ class TestRefusal:
         assert ('Placement does not tell the allocations of instance '
                 f'{UUID}. Got {answer.status}: ') in caplog.text
         assert len(placement.to('PUT')) == 1
+
+
+class TestRefusalOfWhateverIsSent:
+    """It says nothing about the host, so no other host is tried."""
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(403, 'No role'), http_placement.error(429),
+        Answer(429, headers={'Retry-After': '3600'}),
+        Answer(429, headers={'Retry-After': 'soon'}),
+        Answer(429, headers={'Retry-After': '1'})])
+    def test_is_no_answer(self, scene, placement, answer):
+        placement.on('PUT', PATH, answer)
+        claims = scene.claims(timeout=1)
+
+        with pytest.raises(exception.PlacementUnavailable, match=(
+                f'Placement refuses claims. Got {answer.status}: ')) as raised:
+            claims.claim(UUID, WANTED, SPEC)
+
+        assert str(raised.value.for_caller('nova')) == (
+            f'Placement refuses claims with status {answer.status}')
+        assert len(placement.to('PUT')) == 1
+        assert not claims.held()
+
+    @pytest.mark.parametrize('after', [
+        '0', '1', 'Wed, 21 Oct 2015 07:28:00 GMT'])
+    def test_is_no_refusal_if_it_names_a_time_to_retry(
+            self, scene, placement, after):
+        placement.on('PUT', PATH, Answer(
+            429, headers={'Retry-After': after}), TAKEN)
+
+        assert scene.claims().claim(UUID, WANTED, SPEC)
+        assert len(placement.to('PUT')) == 2
 
 
 class TestNewInstance:
