@@ -160,23 +160,7 @@ def _handler(server):
             if answer in (HANG, DROP):
                 self.close_connection = True
                 return
-            self._send(answer)
-
-        def _send(self, answer):
-            if answer.trickles == 'head':
-                self.wfile = _Trickle(self.wfile, server.ended)
-            self.send_response(answer.status)
-            if not isinstance(answer.body, str):
-                self.send_header('Content-Type', 'application/json')
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            if answer.status != 204:
-                self.send_header('Content-Length', str(len(answer.octets)))
-            self.end_headers()
-            if answer.trickles == 'body':
-                self.wfile = _Trickle(self.wfile, server.ended)
-            if answer.status != 204:
-                self.wfile.write(answer.octets)
+            _send(self, answer, server.ended)
 
         # The names that http.server looks for.
         do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815
@@ -185,3 +169,21 @@ def _handler(server):
             pass
 
     return Handler
+
+
+def _send(handler, answer, ended):
+    """Send an Answer; one that trickles does so until an Event."""
+    if answer.trickles == 'head':
+        handler.wfile = _Trickle(handler.wfile, ended)
+    handler.send_response(answer.status)
+    if not isinstance(answer.body, str):
+        handler.send_header('Content-Type', 'application/json')
+    for name, value in answer.headers.items():
+        handler.send_header(name, value)
+    if answer.status != 204:
+        handler.send_header('Content-Length', str(len(answer.octets)))
+    handler.end_headers()
+    if answer.trickles == 'body':
+        handler.wfile = _Trickle(handler.wfile, ended)
+    if answer.status != 204:
+        handler.wfile.write(answer.octets)
