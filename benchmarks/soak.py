@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import signal
 import tempfile
 import threading
 import time
@@ -82,6 +83,13 @@ def _watch(worker, tally, args):
         done, began, tally.slowest = tally.count, now, 0.0
 
 
+def _reload(daemon, seconds):
+    """Have a daemon read its configuration at intervals."""
+    while True:
+        time.sleep(seconds)
+        daemon.signal(signal.SIGHUP)
+
+
 def _print_row(cells):
     print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
@@ -93,6 +101,8 @@ def _arguments():
                         help='requests between two rows')
     parser.add_argument('--callers', type=int, default=8)
     parser.add_argument('--hosts', type=int, default=1_000)
+    parser.add_argument('--reload-every', type=float, metavar='SECONDS',
+                        help='between two SIGHUPs; none by default')
     parser.add_argument('--driver', default='filter_scheduler')
     return parser.parse_args()
 
@@ -114,6 +124,9 @@ def _measure(args, directory):
             for number in range(args.callers)]
         for caller in callers:
             caller.start()
+        if args.reload_every:
+            threading.Thread(target=_reload, args=(daemon, args.reload_every),
+                             daemon=True).start()
         _watch(psutil.Process(daemon.workers[0]), tally, args)
         for caller in callers:
             caller.join()

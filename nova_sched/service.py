@@ -14,6 +14,7 @@ going to serve, because connections do not survive a fork:
 ``reset`` puts another driver in place of the one that serves (``_reload``).
 """
 
+import gc
 import threading
 import time
 
@@ -257,6 +258,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
                        'reason': error})
             return False
         if error is None:
+            # A driver is megabytes in cycles, and full rounds are rare.
+            gc.collect()
             LOG.info('Configuration read again: %s',
                      self._option_values.changes())
         elif not isinstance(error, _StoppedEarly):

@@ -3,6 +3,7 @@
 import collections
 import gc
 import threading
+import weakref
 
 from oslo_config import cfg
 import pytest
@@ -269,6 +270,21 @@ class TestReloads:
         # Something of other tests may come or go meanwhile: fewer than these.
         grown = self.alive() - before
         assert max(grown.values(), default=0) < self.RELOADS / 2, grown
+
+    def test_wait_for_no_round_of_the_garbage_collector(self, conf, serving):
+        """Which are rare in a worker, and a driver is megabytes."""
+        class Cycle:
+            pass
+
+        cycle = Cycle()
+        cycle.itself, gone = cycle, weakref.ref(cycle)
+        gc.disable()
+        try:
+            del cycle
+            serving.reset()
+            assert gone() is None
+        finally:
+            gc.enable()
 
 
 class TestExit:
