@@ -1,9 +1,8 @@
 """The log: each record one line, of a bounded size, whoever wrote its words.
 
 Requests, databases and other services say what ends up in log lines. So
-whatever could end or disguise a line is written as an escape: control
-characters, Unicode's line separators and marks of direction, surrogates
-without a partner. What is too long is cut. This holds for the loggers of all
+whatever could end or disguise a line is written as an escape
+(``printable.py``). What is too long is cut. This holds for the loggers of all
 libraries; other code logs words as they are. A traceback keeps its lines,
 each behind oslo.log's prefix, or indented where a formatter has none.
 
@@ -27,6 +26,7 @@ from oslo_log import log as logging
 from nova_sched import version
 from nova_sched.observe import logger_names
 from nova_sched.options import log_files
+from nova_sched.printable import printable
 
 #: Characters of a message, and of other fields, such as the request id.
 LONGEST = 16384
@@ -150,12 +150,7 @@ def one_line(text, longest=LONGEST):
 
     longest: characters of the text that are kept, before they are escaped.
     """
-    text = cut(text, longest)
-    if text.isprintable():
-        return text
-    return ''.join(
-        each if each.isprintable()
-        else each.encode('unicode_escape').decode() for each in text)
+    return printable(cut(text, longest))
 
 
 def field(value):

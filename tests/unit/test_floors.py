@@ -46,6 +46,7 @@ FLOORS = {
     'nova_sched.plugins.nova.manager': PROCESS,
     'nova_sched.plugins.nova.rpcapi': DOOR,
     'nova_sched.preflight': PROCESS,
+    'nova_sched.printable': GROUND,
     'nova_sched.remote': GROUND,
     'nova_sched.rpc': PORTS,
     'nova_sched.rules': RULES,
