@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from oslo_service import backend
 import setproctitle
 
+from nova_sched import hangups
 from nova_sched import rpc
 from nova_sched.db import cells
 from nova_sched.inventory import peers
@@ -33,18 +34,20 @@ class Messenger(backend.get_component('ServiceBase')):
 
     conf: ConfigOpts, checked.
     picks: inventory.shared_picks.SharedPicks, made before the fork.
+    hung_up: hangups.Hangups.
 
     What it goes by is read at the start, but for the key.
     """
 
-    def __init__(self, conf, picks):
-        self._conf, self._picks = conf, picks
+    def __init__(self, conf, picks, hung_up):
+        self._conf, self._picks, self._hung_up = conf, picks, hung_up
         self._stopping, self._stopped = threading.Event(), threading.Event()
         self._hearing = False
 
     def start(self):
         """Tell and hear, in a thread."""
         setproctitle.setproctitle(f'{self._conf.prog}: messenger')
+        self._hung_up.on_hangup(self.reset)
         threading.Thread(target=self._run, name='peers', daemon=True).start()
 
     def stop(self, graceful=True):
@@ -61,7 +64,7 @@ class Messenger(backend.get_component('ServiceBase')):
 
     def reset(self):
         """Read the files again, which may have another key."""
-        self._conf.reload_config_files()
+        hangups.reread(self._conf)
 
     def _run(self):
         while not self._stopping.is_set():

@@ -6,11 +6,11 @@ leaves open is done here:
 
 - Readiness. The launcher would report it before a worker can answer;
   instead each worker reports it when it consumes requests.
-- Reload. The launcher answers SIGHUP by ending every worker. Here SIGHUP is
-  blocked in all processes and waited for by a thread (``_on_hangup``): the
-  parent first checks the new configuration and, when it is good, takes it
-  over for workers to come and passes the signal on; a worker rebuilds what
-  depends on options and never stops serving.
+- Reload. The launcher answers SIGHUP by ending every worker. Here a thread of
+  each process waits for it (``hangups.py``): the parent first checks the new
+  configuration and, when it is good, takes it over for workers to come; it
+  passes the signal on, and a worker rebuilds what depends on options and
+  never stops serving.
 - A configuration that only a worker can find wrong ends the whole service,
   instead of having workers started for ever.
 - A worker that hangs is replaced (``watchdog.py``).
@@ -31,6 +31,7 @@ from oslo_log import log as logging
 from oslo_service import backend
 
 from nova_sched import exception
+from nova_sched import hangups
 from nova_sched import messenger
 from nova_sched import service
 from nova_sched import watchdog
@@ -52,13 +53,14 @@ _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
 
-    notifier: systemd.Notifier.
+    notifier: systemd.Notifier.  hung_up: hangups.Hangups.
     workers, tells, health: as of SchedulerService.
     """
 
-    def __init__(self, conf, notifier, workers=1, tells=False, health=None):
+    def __init__(self, conf, notifier, hung_up, workers=1, tells=False,
+                 health=None):
         super().__init__(conf, workers, tells, health)
-        self._notifier = notifier
+        self._notifier, self._hung_up = notifier, hung_up
         self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
@@ -82,6 +84,9 @@ class Worker(service.SchedulerService):
 
     def start(self):
         guru.watch_file(self.conf)
+        # What it starts with is not to change meanwhile; its log is.
+        reset = hangups.Deferred(self.reset)
+        self._hung_up.on_hangup(reset)
         self.watchdog.beat_while(self.alive, self._stopped)
         if _refusal(self.conf, super().start):
             self._refused.set()
@@ -97,7 +102,7 @@ class Worker(service.SchedulerService):
             # nearly all are gone before the next.
             gc.set_threshold(10_000)
             self._notifier.ready()
-            _on_hangup(self.reset)
+            reset.begin()
 
     def reset(self):
         try:
@@ -137,25 +142,28 @@ class Supervisor:
         self._conf = conf
         self._reread = reread
         self._notifier = notifier
+        self._hung_up = hangups.Hangups()
 
     def run(self):
         """Serve until a signal ends it, and return the exit status."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        hangups.block()
         workers = startup.worker_count(self._conf)
         tells = self._conf.nova_sched.tell_picks
         health = endpoints.Health.of(self._conf, workers)
-        worker = Worker(self._conf, self._notifier, workers, tells, health)
+        worker = Worker(self._conf, self._notifier, self._hung_up, workers,
+                        tells, health)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
         if tells:
             launcher.launch_service(messenger.Messenger(
-                self._conf, worker.picks))
+                self._conf, worker.picks, self._hung_up))
         if health is not None:
-            launcher.launch_service(endpoints.Endpoints(health))
+            launcher.launch_service(endpoints.Endpoints(
+                health, self._hung_up))
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
-        _on_hangup(self._reload)
+        self._hung_up.on_hangup(self._reload)
         worker.watchdog.watch()
         try:
             status = launcher.wait()
@@ -169,26 +177,23 @@ class Supervisor:
         They tell then that the service is ready again.
         """
         self._notifier.reloading()
-        handed_on = False
+        is_good = False
         try:
-            handed_on = self._hand_on()
+            is_good = self._is_good()
         finally:
-            if not handed_on:
+            # Their log files may have moved in any case.
+            self._hung_up.hand_on(refused=not is_good)
+            if not is_good:
                 self._notifier.ready()
 
-    def _hand_on(self):
-        """Hand on the configuration; return whether it is a good one."""
+    def _is_good(self):
+        """Take the configuration over; return whether it is a good one."""
         found = self._problems()
         for problem in found:
             LOG.error('Not reloading: %s', problem)
-        if found:
-            return False
-        self._conf.reload_config_files()
-        # To the process group, which is this service's own; the copy that
-        # comes back here is taken out of the queue.
-        os.killpg(0, signal.SIGHUP)
-        signal.sigtimedwait({signal.SIGHUP}, 0)
-        return True
+        if not found:
+            hangups.reread(self._conf)
+        return not found
 
     def _problems(self):
         """Return what is wrong with the configuration in the files: list."""
@@ -210,20 +215,19 @@ class Foreground(service.SchedulerService):
     def __init__(self, conf, notifier):
         self._health = endpoints.Health.of(conf, workers=1)
         super().__init__(conf, health=self._health)
-        self._notifier = notifier
+        self._notifier, self._hung_up = notifier, hangups.Hangups()
 
     def run(self):
         """Serve until SIGTERM or SIGINT, and return the exit status.
 
         A second one ends it at once, whoever waits for input.
         """
-        # Blocked it could still reach, and end, threads of libraries.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        hangups.block()
         for number in _ENDS:
             signal.signal(number, self._end)
         if self._health is None:
             return self._serve()
-        told = endpoints.Endpoints(self._health)
+        told = endpoints.Endpoints(self._health, self._hung_up)
         told.begin()
         try:
             return self._serve()
@@ -231,18 +235,16 @@ class Foreground(service.SchedulerService):
             told.stop()
 
     def _serve(self):
+        reset = hangups.Deferred(self.reset)
+        self._hung_up.on_hangup(reset)
         if _refusal(self.conf, self.start):
             return startup.EXIT_CONFIGURATION
         if self.serving:
             self._notifier.keep_alive(self._stopped)
             self._notifier.ready()
-            signal.signal(signal.SIGHUP, self._hung_up)
+            reset.begin()
         self.wait()
         return 0
-
-    def _hung_up(self, *_):
-        threading.Thread(target=_run_logged, args=(self.reset,), name='reload',
-                         daemon=True).start()
 
     def _end(self, *_):
         for number in _ENDS:
@@ -266,22 +268,3 @@ def _refusal(conf, start):
     if reason:
         LOG.critical('Cannot run with this configuration: %s', reason)
     return reason
-
-
-def _on_hangup(act):
-    """Call ``act`` on each SIGHUP, from a thread of this process."""
-    def loop():
-        while True:
-            signal.sigwait({signal.SIGHUP})
-            _run_logged(act)
-
-    threading.Thread(target=loop, name='reload', daemon=True).start()
-
-
-def _run_logged(act):
-    """Call ``act``, and log what it raises."""
-    try:
-        act()
-    except Exception:
-        # Whatever it was, the next signal may bring what mends it.
-        LOG.exception('Reading the configuration again failed')

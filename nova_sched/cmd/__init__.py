@@ -7,10 +7,16 @@ there are none until all is imported.
 
 import gc
 import importlib
+import signal
 
 
 def run_scheduler():
-    """Run ``nova-sched``, and return its exit status."""
+    """Run ``nova-sched``, and return its exit status.
+
+    SIGHUP waits until the service looks for it; imports take seconds, and
+    start threads.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     return _imported('nova_sched.cmd.scheduler').main()
 
 

@@ -16,6 +16,7 @@ from nova_sched.observe import guru
 from nova_sched.observe import logs
 from nova_sched.options import loading
 from nova_sched.preflight import startup
+from nova_sched.printable import printable
 from nova_sched.shadow import runner as shadow
 from nova_sched.shadow import tap
 
@@ -58,7 +59,8 @@ def main(argv=None):
         problems = [error]
     if problems:
         for problem in problems:
-            print(f'{called.name}: error: {problem}', file=sys.stderr)
+            print(f'{called.name}: error: {printable(str(problem))}',
+                  file=sys.stderr)
         return startup.EXIT_CONFIGURATION
     if conf.shadow:
         return shadow.run(conf, notifier)

@@ -9,6 +9,7 @@ text has the URL without its password.
 import contextlib
 import functools
 import itertools
+import logging as py_logging
 import os
 import socket
 import sqlite3
@@ -54,6 +55,8 @@ _NO_CONNECTION = (db_exc.DBConnectionError, sa.exc.DisconnectionError,
 # Tables without which no request can be answered.
 _REQUIRED_TABLES = ('compute_nodes', 'services')
 
+#: Who has a traceback for each error that it does not know, and raises it.
+_WRAPPING = py_logging.getLogger('oslo_db.sqlalchemy.exc_filters')
 
 # What SQLite fails with when it can make no file, or write none. In WAL mode
 # it makes files to read, too.
@@ -101,6 +104,7 @@ def connect(url, options=None):
     options: from options_from, or any keyword of oslo.db's create_engine.
     Raises ConfigurationError for a URL or driver that cannot be used.
     """
+    _WRAPPING.addFilter(_is_news)
     try:
         engine = engines.create_engine(
             parse_url(url), max_retries=0, thread_checkin=False,
@@ -114,6 +118,14 @@ def connect(url, options=None):
     if engine.driver == 'pymysql':
         _tune_pymysql(engine)
     return engine
+
+
+def _is_news(record):
+    """Return whether a record is to be logged: in debug mode.
+
+    Whoever handles the error tells of it.
+    """
+    return _WRAPPING.isEnabledFor(py_logging.DEBUG)
 
 
 def _tune_pymysql(engine):

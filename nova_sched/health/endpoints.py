@@ -11,6 +11,7 @@ import threading
 from oslo_service import backend
 import setproctitle
 
+from nova_sched import hangups
 from nova_sched.health import checks
 from nova_sched.health import shared
 from nova_sched.health.board import Board
@@ -53,16 +54,19 @@ class Health:
 class Endpoints(backend.get_component('ServiceBase')):
     """A service of oslo.service, of one worker.
 
-    health: Health.  What it goes by is read at the start.
+    health: Health.  hung_up: hangups.Hangups.
+
+    What it goes by is read at the start, but for the log.
     """
 
-    def __init__(self, health):
-        self._health = health
+    def __init__(self, health, hung_up):
+        self._health, self._hung_up = health, hung_up
         self._stopping, self._servers = threading.Event(), None
 
     def start(self):
         """Hear and tell, in threads."""
         setproctitle.setproctitle(f'{self._health.conf.prog}: endpoints')
+        self._hung_up.on_hangup(self.reset)
         self.begin()
 
     def begin(self):
@@ -85,7 +89,8 @@ class Endpoints(backend.get_component('ServiceBase')):
         self._stopping.wait()
 
     def reset(self):
-        """Go on."""
+        """Go on, with the log as the files have it by now."""
+        hangups.reread(self._health.conf)
 
 
 def _pages(health, board):

@@ -3,11 +3,13 @@
 import contextlib
 import errno
 from http import server
+import ipaddress
 import os
 import socket
 import socketserver
 import stat
 import threading
+import time
 import typing
 from urllib import parse
 
@@ -19,11 +21,10 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds between two tries at an address that cannot be had.
 RETRY = 10
-#: Seconds that a caller has for each step of a request.
-PATIENCE = 5
-#: Seconds that a request takes at most, and how many callers are answered at
-#: a time.
-LONGEST, MOST_CALLERS = 15, 32
+#: Seconds that a request takes at most, from its connection to its answer.
+LONGEST = 5
+#: How many callers are answered at a time: of this machine, and others.
+MOST_CALLERS = 32
 #: Of the file of a socket: for its owner and group.
 MODE = 0o660
 
@@ -106,7 +107,7 @@ class _Handler(server.BaseHTTPRequestHandler):
     """One request: GET and HEAD of the pages of its server."""
 
     protocol_version = 'HTTP/1.1'
-    timeout = PATIENCE
+    timeout = LONGEST
 
     def do_GET(self):
         try:
@@ -164,36 +165,60 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     # Who stops it waits for nobody who reads slowly.
     block_on_close = False
     allow_reuse_address = True
+    # Of those who wait, none is lost.
+    request_queue_size = 4 * MOST_CALLERS
 
     def __init__(self, address, family, pages):
         self.address_family, self.pages = family, pages
-        self._free = threading.BoundedSemaphore(MOST_CALLERS)
+        # Whether they are of this machine -> their connections, and when
+        # these began, in that order.
+        self._callers, self._lock = {True: {}, False: {}}, threading.Lock()
         super().__init__(address, _Handler)
 
     def process_request(self, request, client_address):
-        """Answer in a thread, unless too many callers are being answered."""
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            # There is no thread that would.
-            self._free.release()
-            raise
+        """Answer in a thread.
 
-    def process_request_thread(self, request, client_address):
-        timer = threading.Timer(LONGEST, _cut, [request])
-        timer.daemon = True
-        try:
-            timer.start()
-            super().process_request_thread(request, client_address)
-        finally:
-            timer.cancel()
-            self._free.release()
+        Of too many callers the one that has come first is sent away: who asks
+        at once is answered at once, however many do not.
+        """
+        callers = self._callers[_is_of_this_machine(client_address[0])]
+        with self._lock:
+            if len(callers) >= MOST_CALLERS:
+                first = next(iter(callers))
+                del callers[first]
+                _cut(first)
+            callers[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        """End the connection of a caller who was answered, or was not."""
+        with self._lock:
+            for callers in self._callers.values():
+                callers.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self):
+        """Send away who takes too long; called twice a second."""
+        earliest = time.monotonic() - LONGEST
+        with self._lock:
+            for callers in self._callers.values():
+                for request, began in callers.items():
+                    if began < earliest:
+                        _cut(request)
 
     def handle_error(self, request, client_address):
         LOG.debug('A caller of an endpoint went away', exc_info=True)
+
+
+def _is_of_this_machine(host):
+    """Return whether a caller's address is one of this machine alone.
+
+    host: empty for a socket with a file.
+    """
+    if not host:
+        return True
+    address = ipaddress.ip_address(host)
+    return (getattr(address, 'ipv4_mapped', None) or address).is_loopback
 
 
 def _cut(request):

@@ -21,6 +21,7 @@ import numpy as np
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
+from nova_sched.objects.legacy import dicts
 from nova_sched.rules import codes
 
 VERSION = '1.1'
@@ -35,8 +36,9 @@ NAMED = 3
 
 #: Octets of a request that is kept, as JSON: real ones have 3 to 8 KB.
 MOST_REQUEST = 256 << 10
-#: What of an instance may be a secret, and no scheduler looks at.
-_SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass'))
+#: What may be a secret wherever it stands, and no scheduler looks at.
+_SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass',
+                      'metadata', 'system_metadata'))
 
 #: What each array of a Kept is of, in their order.
 _ARRAYS = {'steps': np.int64, 'rejecting': np.int16, 'best': np.int32,
@@ -370,8 +372,20 @@ def request(record):
         return b'null'
     if b'"request_spec"' in kept:
         # Callers before Pike send the whole instance.
-        kept = json.dumps(_without(json.loads(kept), _SECRETS)).encode()
+        call = _without(json.loads(kept), _SECRETS)
+        _reduce_instance(call['request_spec'])
+        kept = json.dumps(call).encode()
     return kept
+
+
+def _reduce_instance(request_spec):
+    """Leave of an instance what a decision goes by, in place."""
+    instance = isinstance(request_spec, dict) and request_spec.get(
+        'instance_properties')
+    if instance:
+        request_spec['instance_properties'] = {
+            name: instance[name] for name in dicts.INSTANCE
+            if name in instance} if isinstance(instance, dict) else None
 
 
 def _without(value, names):

@@ -25,6 +25,7 @@ from nova_sched.db import engine as db_engine
 from nova_sched.observe import decision_document
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
+from nova_sched.observe import store_file
 
 LOG = logging.getLogger(__name__)
 
@@ -45,6 +46,11 @@ NEWEST = 20
 MOST_PARAMETERS = 900
 #: Seconds that one waits for another worker that writes.
 _PATIENCE = '5'
+#: Bytes of SQLite's log beside the file, at most, while somebody reads.
+MOST_LOG = 16 << 20
+#: What takes that log in, and waits for nobody.
+_TAKE_IN = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
+            f'busy_timeout = {_PATIENCE}000')
 
 _metadata = state_store.metadata
 
@@ -125,11 +131,6 @@ def path(conf):
     return pathlib.Path(conf.state_path, _NAME.format(VERSION))
 
 
-def is_locked(error):
-    """Return whether an error says that another process writes for long."""
-    return 'locked' in str(error)
-
-
 def others(conf):
     """Return the paths of files of other versions beside it: list."""
     found = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
@@ -150,17 +151,24 @@ class DecisionStore:
         # Columns of names as the last record had them -> their id.
         self._last_names = (), None
         self._states = state_store.StateWriter()
+        self._file = store_file.StoreFile(database.url.database)
 
     @classmethod
     def in_file(cls, conf):
         """Return the store to write to, in a file that is there then.
 
+        A new one if it is damaged, as of ``begin_anew``.
         Raises OSError and DatabaseUnavailable where it cannot be written.
         """
-        where = path(conf)
-        _make_private(where)
-        store = cls(_database(where), conf.host)
-        store._create()
+        store, damage = cls(_database(path(conf)), conf.host), None
+        try:
+            store._begin()
+        except exception.DatabaseUnavailable as error:
+            if not store_file.is_damaged(error):
+                raise
+            damage = error
+        if damage is not None:
+            store.begin_anew(damage)
         return store
 
     @classmethod
@@ -185,6 +193,23 @@ class DecisionStore:
     def close(self):
         """Let go of the file."""
         self._database.close()
+
+    def begin_anew(self, damage):
+        """Write to a new file from now on.
+
+        The other one is moved aside, unless another worker has done so.
+        damage: the error that says it is damaged.
+        Raises as ``in_file`` does.
+        """
+        self.close()
+        self._forget_written()
+        self._file.move_aside(damage)
+        self._begin()
+
+    def _begin(self):
+        """Have the file there, with its tables."""
+        self._file.make()
+        self._create()
 
     def _create(self):
         with self._database.reading() as connection:
@@ -357,7 +382,23 @@ class DecisionStore:
                     break
                 gone = True
         if gone:
-            self._pragmas('incremental_vacuum', 'wal_checkpoint(TRUNCATE)')
+            self._pragmas('incremental_vacuum', *_TAKE_IN)
+
+    def bound_log(self, most_bytes):
+        """Have what SQLite has written beside the file become part of it.
+
+        It cannot while somebody reads.
+        most_bytes: how large that may be, of MOST_LOG at most.
+        Raises DatabaseUnavailable if it is larger.
+        """
+        most_bytes = min(most_bytes, MOST_LOG)
+        if self._file.log_bytes() > most_bytes / 2:
+            self._pragmas(*_TAKE_IN)
+        if self._file.log_bytes() > most_bytes:
+            raise exception.DatabaseUnavailable(
+                f'Database {self._database.masked}: a process that reads it '
+                'has not ended for long, and what is beside the file grows; '
+                f'"fuser -v {self._file.path}" names it: end it')
 
     def _pragmas(self, *pragmas):
         """Carry out what SQLite does outside of transactions only."""
@@ -539,19 +580,6 @@ def _first_hosts(connection, number):
             _instances.c.decision_id == number,
             _instances.c.host.is_not(None))
         .limit(decision_document.NAMED)).scalars())
-
-
-def _make_private(where):
-    """Make a file, unless it is there, that is for the service's group alone.
-
-    The requests in it are nobody else's.  Raises OSError.
-    """
-    file = os.open(where, os.O_CREAT | os.O_RDWR, 0o640)
-    try:
-        if os.fstat(file).st_uid == os.geteuid():
-            os.fchmod(file, 0o640)
-    finally:
-        os.close(file)
 
 
 def _text(value, longest=_LONGEST):

@@ -1,9 +1,8 @@
 """The log: each record one line, of a bounded size, whoever wrote its words.
 
 Requests, databases and other services say what ends up in log lines. So
-whatever could end or disguise a line is written as an escape: control
-characters, Unicode's line separators and marks of direction, surrogates
-without a partner. What is too long is cut. This holds for the loggers of all
+whatever could end or disguise a line is written as an escape
+(``printable.py``). What is too long is cut. This holds for the loggers of all
 libraries; other code logs words as they are. A traceback keeps its lines,
 each behind oslo.log's prefix, or indented where a formatter has none.
 
@@ -16,15 +15,18 @@ import copy
 import functools
 import json
 import logging as py_logging
+import os
 import re
 import sys
 
 from oslo_log import formatters
+from oslo_log import handlers
 from oslo_log import log as logging
 
 from nova_sched import version
 from nova_sched.observe import logger_names
 from nova_sched.options import log_files
+from nova_sched.printable import printable
 
 #: Characters of a message, and of other fields, such as the request id.
 LONGEST = 16384
@@ -51,13 +53,17 @@ _TRUSTED = frozenset(vars(py_logging.makeLogRecord({}))) | {
 def setup(conf, product=None):
     """Configure logging by oslo.log's options, with lines to be trusted.
 
-    conf: ConfigOpts.  product: name for formats that show it; its project.
+    conf: ConfigOpts.  product: name for formats that show it, and of the
+        file in a ``log_dir``; by default its project's, and its program's.
     Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
     be used, and OSError for a file; all loggers are as they were then.
     """
     if py_logging.getLogRecordFactory() is py_logging.LogRecord:
         # Another one is a plug-in's; formatters escape its messages.
         py_logging.setLogRecordFactory(_Record)
+    # By itself oslo.log takes the file of the outermost frame, which is
+    # Python's own in each thread but the first.
+    handlers._get_binary_name = lambda: product or conf.prog
     before = [(logger, logger.level, logger.propagate, logger.handlers[:])
               for logger in _loggers()]
     try:
@@ -65,9 +71,9 @@ def setup(conf, product=None):
             logging.setup(conf, product or conf.project,
                           version.version_string())
     except BaseException:
-        for logger, level, logger.propagate, handlers in before:
+        for logger, level, logger.propagate, kept in before:
             logger.setLevel(level)
-            logger.handlers[:] = handlers
+            logger.handlers[:] = kept
         raise
     logger_names.apply_logger_names(log_files.takes_nova_names(conf))
     for logger in _loggers():
@@ -94,6 +100,44 @@ def warn_of_no_log(conf):
         sys.stderr.write(f'{conf.prog}: warning: {nowhere}\n')
 
 
+def reopen():
+    """Open the files of all handlers anew that are not at their paths by now.
+
+    Raises OSError for one that cannot be opened, which is written on.
+    """
+    errors = []
+    for logger in _loggers():
+        for handler in logger.handlers:
+            try:
+                # A MemoryHandler hands over to another one.
+                _reopen(getattr(handler, 'target', handler))
+            except OSError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _reopen(handler):
+    """Open the file of a handler anew if it was moved away."""
+    if not isinstance(handler, py_logging.FileHandler):
+        return
+    with handler.lock:
+        written = handler.stream
+        # Without one it opens the file for the next line.
+        if written is None or _is_at(handler.baseFilename, written):
+            return
+        handler.stream = handler._open()
+        written.close()
+
+
+def _is_at(path, file):
+    """Return whether a path leads to an open file."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
 def _loggers():
     """Return the loggers that there are: list."""
     others = list(py_logging.Logger.manager.loggerDict.values())
@@ -106,12 +150,7 @@ def one_line(text, longest=LONGEST):
 
     longest: characters of the text that are kept, before they are escaped.
     """
-    text = cut(text, longest)
-    if text.isprintable():
-        return text
-    return ''.join(
-        each if each.isprintable()
-        else each.encode('unicode_escape').decode() for each in text)
+    return printable(cut(text, longest))
 
 
 def field(value):

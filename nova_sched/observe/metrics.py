@@ -132,7 +132,11 @@ class Metrics:
 
 
 def _page(registry, accept):
-    encode, kind = exposition.choose_encoder(accept or '')
+    try:
+        encode, kind = exposition.choose_encoder(accept or '')
+    except (TypeError, ValueError):
+        # It names a version that is none.
+        encode, kind = exposition.choose_encoder('')
     return encode(registry), kind
 
 

@@ -17,6 +17,7 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_store
 from nova_sched.observe import logs
+from nova_sched.observe import store_file
 
 LOG = logging.getLogger(__name__)
 #: Of the line about a request: operators know this name.
@@ -145,7 +146,7 @@ class Recorder:
         failure = None
         try:
             if self._keeps or records:
-                self._write_to(self._opened(), records)
+                self._write_in_file(records)
         except _FAILURES as error:
             failure = error
             with self._lock:
@@ -162,16 +163,31 @@ class Recorder:
         self._tell(failure, lost)
         return failure
 
+    def _write_in_file(self, records):
+        """Write records as of ``_write_to``, in a new file for a damaged one.
+        """
+        store = self._opened()
+        try:
+            return self._write_to(store, records)
+        except exception.DatabaseUnavailable as error:
+            if not store_file.is_damaged(error):
+                raise
+            damage = error
+        store.begin_anew(damage)
+        return self._write_to(store, records)
+
     def _write_to(self, store, records):
         """Write records, a deque, which is empty once they are there."""
+        bounds = self._conf.nova_sched
+        most_bytes = bounds.decisions_max_mb << 20
         if records:
+            store.bound_log(most_bytes)
             store.add(list(records))
             records.clear()
         now = time.time()
         if abs(now - self._room_made) > ROOM_INTERVAL:
-            self._room_made, bounds = now, self._conf.nova_sched
-            store.make_room(now - bounds.decisions_kept,
-                            bounds.decisions_max_mb << 20)
+            self._room_made = now
+            store.make_room(now - bounds.decisions_kept, most_bytes)
 
     def _let_go(self):
         """Begin with a new file: somebody has removed it."""
@@ -185,14 +201,14 @@ class Recorder:
             try:
                 self._store = decision_store.DecisionStore.in_file(self._conf)
             except _FAILURES as error:
-                if decision_store.is_locked(error):
+                if store_file.is_locked(error):
                     raise    # that ends
                 LOG.warning(
                     'Decisions are kept in memory alone, where '
                     '"nova-sched-manage decision" finds them with --service: '
                     '%(path)s cannot be written: %(error)s. [DEFAULT] '
                     'state_path must be a directory that this service may '
-                    'write to; a file that is damaged may be removed',
+                    'write to',
                     {'path': decision_store.path(self._conf), 'error': error})
                 self._store = decision_store.DecisionStore.in_memory(
                     self._conf)

@@ -16,6 +16,7 @@ from nova_sched.page import facts as facts_
 from nova_sched.page import funnel
 from nova_sched.page import host_map
 from nova_sched.page import weights
+from nova_sched.printable import printable
 
 #: Only for the service's group: a page tells of hosts and of other projects.
 MODE = 0o640
@@ -70,11 +71,20 @@ def html(document):
 def _environment():
     made = jinja2.Environment(
         loader=jinja2.PackageLoader('nova_sched', 'page'), autoescape=True,
-        trim_blocks=True, lstrip_blocks=True)
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown)
     made.filters |= {'whole': '{:,}'.format, 'number': _number,
                      'signed': _signed, 'moment': facts_.moment,
                      'together': host_map.together}
     return made
+
+
+def _shown(value):
+    """Return a value of a template as it is written, before it is escaped.
+
+    What the template itself has made, which is HTML, is so already.
+    """
+    return (printable(value) if isinstance(value, str)
+            and not hasattr(value, '__html__') else value)
 
 
 def _context(facts):

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import hangups
 from nova_sched import service
 from nova_sched import version
 from nova_sched.dry_run import decider
@@ -180,12 +181,14 @@ class Shadow:
 def run(conf, notifier):
     """Run as a shadow until SIGTERM or SIGINT, and return the exit status.
 
-    SIGHUP changes nothing: a comparison needs one configuration throughout.
+    SIGHUP changes nothing but log files that were moved away: a comparison
+    needs one configuration throughout.
     """
     shadow = Shadow(conf, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: shadow.stop())
-    signal.signal(signal.SIGHUP, lambda *_: LOG.warning(
+    hangups.block()
+    hangups.Hangups().on_hangup(lambda: LOG.warning(
         'A shadow keeps its configuration: restart it'))
     try:
         shadow.run()

@@ -2,12 +2,14 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 
 import pytest
 
 from nova_sched import exception
+from nova_sched.observe import decision_store
 from tests.functional import processes
 from tests.functional import stage as stages
 
@@ -161,3 +163,27 @@ def test_without_a_place_for_the_file_requests_are_answered(stage, tmp_path):
     rows = told(stage, 'list', '--service', stage.conf.host)
     assert {row['Request'] for row in rows} == answered.keys()
     assert len(daemon.said('Decisions are kept in memory alone')) == 1
+
+
+@pytest.mark.parametrize('start', [0, 4096])
+def test_a_damaged_file_is_replaced_with_one_line(stage, start):
+    """Of all workers; whoever reads finds what is decided from then on."""
+    stage.cloud(4)
+    daemon = stage.daemon(2)
+    caller = stage.client()
+    until_kept(stage, ask_all(caller, number=5))
+    path = decision_store.path(stage.configuration())
+    with path.open('r+b') as file:
+        file.seek(start)
+        file.write(b'x' * 100_000)
+
+    answered = ask_all(caller, first=5, number=20)
+    daemon.wait_until_said('is damaged and begins anew')
+    answered |= ask_all(caller, first=25, number=20)
+    until_kept(stage, answered)
+    daemon.stop()
+
+    assert len(daemon.said('is damaged and begins anew')) == 1
+    assert not daemon.said('Traceback')
+    assert not daemon.said('Decisions are not kept until')
+    assert pathlib.Path(f'{path}.damaged').exists()

@@ -102,7 +102,8 @@ def test_an_sdist_has_the_pages_and_what_is_below_etc(sdist):
 
     assert {str(path.relative_to(TOP)) for path in (
         *TOP.glob('doc/source/**/*.rst'), *TOP.glob('etc/**/*.service'),
-        *TOP.glob('etc/**/*.sample'))} <= found
+        *TOP.glob('etc/**/*.sample'),
+        *TOP.glob('etc/**/*.logrotate'))} <= found
 
 
 def test_all_that_the_page_names_is_there_once_it_is_installed(home):

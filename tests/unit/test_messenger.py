@@ -8,6 +8,7 @@ import types
 
 import pytest
 
+from nova_sched import conf as config
 from nova_sched import messenger
 from nova_sched.inventory import peers
 from nova_sched.inventory.in_flight import News
@@ -16,6 +17,7 @@ from tests.builders import rules
 from tests.builders.waiting import until
 from tests.unit.inventory.test_peers import a_message
 from tests.unit.inventory.test_picks_on_wire import a_pick
+from tests.unit.test_supervisor import Hangup
 
 KEY = 'a secret text of all schedulers'
 
@@ -76,7 +78,8 @@ def picks():
 @pytest.fixture
 def process(broker, picks):
     """A Messenger, which is stopped in the end."""
-    made = messenger.Messenger(rules.a_conf(nova_sched__picks_key=KEY), picks)
+    made = messenger.Messenger(rules.a_conf(nova_sched__picks_key=KEY), picks,
+                               Hangup())
     yield made
     made.stop(graceful=False)
 
@@ -154,3 +157,18 @@ def test_a_fault_is_logged_and_all_is_tried_again(process, broker,
 
     until(lambda: process._hearing, 'it hears')
     assert caplog.text.count('not told of picks; tried again') == 2
+
+
+def test_a_hangup_has_it_sign_with_another_key(broker, picks, tmp_path):
+    """The one of the file by then."""
+    path = tmp_path / 'nova.conf'
+    path.write_text('[nova_sched]\npicks_key = one\n')
+    hung_up = Hangup()
+    made = messenger.Messenger(config.new_conf([], [str(path)]), picks,
+                               hung_up)
+    made.start()
+    before = made._find_key()
+    path.write_text('[nova_sched]\npicks_key = another\n')
+    hung_up()
+    assert made._find_key() != before
+    made.stop(graceful=False)

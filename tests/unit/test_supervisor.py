@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 import time
 import types
 
@@ -9,6 +7,7 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import hangups
 from nova_sched import supervisor
 from tests.builders import rules
 
@@ -29,6 +28,16 @@ class Notes:
         return [name for name, *_ in self.told]
 
 
+class Hangup(hangups.Hangups):
+    """SIGHUP, which comes when it is called."""
+
+    def on_hangup(self, act):
+        self._act = act
+
+    def __call__(self):
+        self._take(self._act)
+
+
 @pytest.fixture
 def signals(monkeypatch):
     """Signals that were sent, instead of sending them."""
@@ -46,11 +55,10 @@ class TestWorker:
     @pytest.fixture
     def worker(self, notes, monkeypatch):
         """A worker whose service serves at once."""
-        monkeypatch.setattr(supervisor, '_on_hangup', lambda act: None)
         monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
                             lambda self: self._serving.set())
         supervisor.gc.unfreeze()
-        yield supervisor.Worker(rules.a_conf(), notes)
+        yield supervisor.Worker(rules.a_conf(), notes, Hangup())
         supervisor.gc.unfreeze()
 
     def test_is_ready_when_it_serves(self, worker, notes, signals):
@@ -61,14 +69,31 @@ class TestWorker:
 
     def test_reads_its_files_again_at_each_hangup_once_it_serves(
             self, worker, monkeypatch):
-        acts, collected = [], []
-        monkeypatch.setattr(supervisor, '_on_hangup', acts.append)
+        """Those before come to one then; the log is not for the start alone.
+        """
+        acts, hung_up = [], worker._hung_up
+        monkeypatch.setattr(supervisor.service.SchedulerService, 'reset',
+                            lambda self: acts.append(self.serving))
+
+        def start(self):
+            hung_up()
+            hung_up()
+            assert acts == []
+            self._serving.set()
+        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
+                            start)
+        worker.start()
+        assert acts == [True]
+        hung_up()
+        assert acts == [True, True]
+
+    def test_what_is_there_to_stay_the_collector_looks_through_no_more(
+            self, worker, monkeypatch):
+        collected = []
         monkeypatch.setattr(supervisor.gc, 'collect',
                             lambda: collected.append(
                                 supervisor.gc.get_freeze_count()))
         worker.start()
-        assert acts == [worker.reset]
-        # What is there to stay the collector looks through no more.
         assert supervisor.gc.get_freeze_count() > 0
         assert collected == [0]
 
@@ -155,18 +180,21 @@ class TestReload:
 
     def test_a_good_configuration_goes_to_the_workers(self, conf, signals):
         notes = Notes()
-        supervisor.Supervisor(conf, rules.a_conf, notes)._reload()
+        parent = supervisor.Supervisor(conf, rules.a_conf, notes)
+        parent._reload()
         assert conf.reloads == 1
         assert signals == [(0, signal.SIGHUP)]
+        assert not parent._hung_up.words.refused
         assert notes.names == ['reloading']
 
     def test_a_surprise_leaves_the_service_ready(self, conf, signals):
         def surprise():
             raise ZeroDivisionError
         notes = Notes()
+        parent = supervisor.Supervisor(conf, surprise, notes)
         with pytest.raises(ZeroDivisionError):
-            supervisor.Supervisor(conf, surprise, notes)._reload()
-        assert not signals
+            parent._reload()
+        assert parent._hung_up.words.refused
         assert notes.names == ['reloading', 'ready']
 
     @pytest.mark.parametrize('text', [
@@ -177,11 +205,11 @@ class TestReload:
         path = tmp_path / 'nova.conf'
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         notes = Notes()
-        supervisor.Supervisor(
-            conf, lambda: config.new_conf(['--config-file', str(path)]),
-            notes)._reload()
+        parent = supervisor.Supervisor(
+            conf, lambda: config.new_conf(['--config-file', str(path)]), notes)
+        parent._reload()
         assert conf.reloads == 0
-        assert not signals
+        assert parent._hung_up.words.refused
         assert notes.names == ['reloading', 'ready']
         assert caplog.text.count('Not reloading: ') == 1
 
@@ -192,33 +220,11 @@ class TestReload:
             exception.ConfigurationError('--config-file', 'x', 'is gone'))])
     def test_a_bad_configuration_changes_nothing(
             self, conf, signals, reread):
+        """Processes learn of the signal all the same, for their logs."""
         notes = Notes()
-        supervisor.Supervisor(conf, reread, notes)._reload()
+        parent = supervisor.Supervisor(conf, reread, notes)
+        parent._reload()
         assert conf.reloads == 0
-        assert not signals
+        assert signals == [(0, signal.SIGHUP)]
+        assert parent._hung_up.words.refused
         assert notes.names == ['reloading', 'ready']
-
-
-def test_hangups_call_the_thread_that_waits_for_them():
-    """In a process of its own, all threads of which block the signal.
-
-    A call that fails is not the last one.
-    """
-    code = """if True:
-        import os, signal, threading
-        # Before numpy is imported, which starts a thread.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        from nova_sched import supervisor
-        called = threading.Semaphore(0)
-        def act():
-            called.release()
-            raise ValueError('a surprise')
-        supervisor._on_hangup(act)
-        for _ in range(2):
-            os.kill(os.getpid(), signal.SIGHUP)
-            print(called.acquire(timeout=30))
-    """
-    run = subprocess.run([sys.executable, '-c', code], check=True,
-                         capture_output=True, text=True)
-    assert run.stdout == 'True\nTrue\n'
-    assert 'a surprise' in run.stderr

@@ -2,13 +2,13 @@
 
 import signal
 import sys
-import threading
 import types
 
 import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import hangups
 from nova_sched import supervisor
 from nova_sched.messenger import Messenger
 from tests.builders import rules
@@ -43,7 +43,7 @@ class TestRun:
             deeds.append(('mask', (how, signals)))))
         monkeypatch.setattr(signal, 'signal', lambda number, act: (
             deeds.append(('handle', number)), act(number, None)))
-        monkeypatch.setattr(supervisor, '_on_hangup', lambda act: (
+        monkeypatch.setattr(hangups.Hangups, 'on_hangup', lambda _, act: (
             deeds.append(('on hangup', act))))
         monkeypatch.setattr(supervisor.watchdog.Watchdog, 'watch', lambda _: (
             deeds.append(('watch', None))))
@@ -75,33 +75,6 @@ class TestRun:
         assert run(lambda worker: worker._refused.set())[1] == 2
 
 
-def test_each_hangup_is_acted_on_whatever_became_of_the_last(
-        monkeypatch, caplog):
-    """In a thread that keeps no process from ending."""
-    waited, acts, flags = [], [], []
-
-    def sigwait(signals):
-        waited.append(signals)
-        if len(waited) == 3:
-            raise SystemExit
-
-    def act():
-        acts.append(len(waited))
-        if len(acts) == 1:
-            raise ValueError('a surprise')
-    monkeypatch.setattr(signal, 'sigwait', sigwait)
-    monkeypatch.setattr(threading, 'Thread', lambda target, name, daemon: (
-        flags.append(daemon), types.SimpleNamespace(start=target))[1])
-    with pytest.raises(SystemExit):
-        supervisor._on_hangup(act)
-
-    assert waited == [{signal.SIGHUP}] * 3
-    assert acts == [1, 2]
-    assert flags == [True]
-    [line] = caplog.records
-    assert line.exc_info[0] is ValueError
-
-
 class TestForeground:
     @pytest.fixture
     def handlers(self, monkeypatch):
@@ -109,6 +82,8 @@ class TestForeground:
         found = {}
         monkeypatch.setattr(signal, 'signal', found.__setitem__)
         monkeypatch.setattr(signal, 'pthread_sigmask', lambda *_: None)
+        monkeypatch.setattr(hangups.Hangups, 'on_hangup', lambda _, act: (
+            found.update({signal.SIGHUP: act})))
         return found
 
     @pytest.fixture
@@ -146,5 +121,21 @@ class TestForeground:
             served, 'start', lambda: handlers[number](number, None))
 
         assert served.run() == 0
-        assert handlers == {signal.SIGHUP: signal.SIG_IGN} | dict.fromkeys(
+        assert handlers.pop(signal.SIGHUP)
+        assert handlers == dict.fromkeys(
             (signal.SIGTERM, signal.SIGINT), signal.SIG_DFL)
+
+    def test_a_hangup_while_it_starts_is_acted_on_once_it_serves(
+            self, served, handlers, monkeypatch):
+        acts = []
+        monkeypatch.setattr(served, 'reset', lambda: acts.append(1))
+        monkeypatch.setattr(served, 'wait', lambda: None)
+
+        def start():
+            handlers[signal.SIGHUP]()
+            assert acts == []
+            served._serving.set()
+        monkeypatch.setattr(served, 'start', start)
+
+        served.run()
+        assert acts == [1]

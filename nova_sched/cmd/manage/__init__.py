@@ -18,6 +18,7 @@ from nova_sched.cmd.manage import exits
 from nova_sched.observe import logs
 from nova_sched.options import entry_points
 from nova_sched.options import spelling
+from nova_sched.printable import Stream
 
 #: Loggers -> from which level on they say what a command does not say itself.
 #: Alembic tells at INFO which kind of database it found, oslo.db adds a
@@ -52,6 +53,7 @@ class ManageApp(app.App):
             description='Manage the nova_sched scheduler service.',
             version=version.version_string(),
             command_manager=Commands('nova_sched.manage'),
+            stdout=Stream(sys.stdout), stderr=Stream(sys.stderr),
             deferred_help=True)
         self.conf = None
 

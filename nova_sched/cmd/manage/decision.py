@@ -19,6 +19,7 @@ from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
+from nova_sched.printable import printable
 from nova_sched.rules import codes
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import scheduler_options
@@ -232,7 +233,7 @@ class Explain(forms.ShowOne):
             return super().produce_output(parsed_args, column_names, data)
         for line in (*self._lines, self._for_programs(
                 dict(zip(column_names, data, strict=True)))):
-            self.app.stdout.write(f'{line}\n')
+            self.app.stdout.write(f'{printable(line)}\n')
         return 0
 
     @staticmethod
@@ -295,13 +296,13 @@ def _lines(values, text):
 
 
 def _state(state):
-    cells = ''.join(f'\ncell {cell["cell"]} read at {cell["read"]}'
-                    for cell in state['cells'])
-    lost = ''.join(f'\nwithout cell {lost["cell"]}: {lost["why"]}'
-                   for lost in state['lost_cells'])
-    return forms.Shown(state, (
-        f'{state["hosts"]} hosts, {state["in_flight"]} placements in flight '
-        f'beside them{cells}{lost}'))
+    return forms.Shown(
+        state, f'{state["hosts"]} hosts, {state["in_flight"]} placements in '
+        'flight beside them',
+        *(f'cell {cell["cell"]} read at {cell["read"]}'
+          for cell in state['cells']),
+        *(f'without cell {lost["cell"]}: {lost["why"]}'
+          for lost in state['lost_cells']))
 
 
 def _candidates(found):

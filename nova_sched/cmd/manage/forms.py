@@ -1,10 +1,17 @@
-"""Values in the two forms that commands write: for people, for programs."""
+"""Values in the two forms that commands write: for people, for programs.
+
+Where they are read as texts, a text is one line without what could disguise
+it.
+"""
 
 import json
+import re
 
 from cliff import columns
 from cliff import lister
 from cliff import show
+
+from nova_sched.printable import printable
 
 #: Formatters of cliff whose output programs read as values, and those whose
 #: output they read as texts.
@@ -14,14 +21,14 @@ _GIBIBYTE = 1024
 
 
 class Shown(columns.FormattableColumn):
-    """A value of plain JSON for programs, and a text for people."""
+    """A value of plain JSON for programs, and lines of text for people."""
 
-    def __init__(self, value, text):
+    def __init__(self, value, *texts):
         super().__init__(value)
-        self._text = text
+        self._text = '\n'.join(map(printable, texts))
 
     def human_readable(self):
-        """Return the text."""
+        """Return the lines as one text."""
         return self._text
 
 
@@ -60,13 +67,25 @@ def _in_form(parsed_args, values):
     cliff makes texts of Python of what it gets; numbers stay numbers, and
     lists and objects are JSON.
     """
-    if parsed_args.formatter not in _TEXTS:
+    if for_programs(parsed_args):
         return tuple(values)
-    plain = (value.machine_readable()
-             if isinstance(value, columns.FormattableColumn) else value
-             for value in values)
-    return tuple(json.dumps(value) if isinstance(value, dict | list) else value
-                 for value in plain)
+    if parsed_args.formatter in _TEXTS:
+        plain = (value.machine_readable()
+                 if isinstance(value, columns.FormattableColumn) else value
+                 for value in values)
+        values = (json.dumps(value) if isinstance(value, dict | list)
+                  else value for value in plain)
+    shown = _quoted if parsed_args.formatter == 'shell' else printable
+    return tuple(shown(value) if isinstance(value, str) else value
+                 for value in values)
+
+
+def _quoted(text):
+    """Return a text for the double quotes of a shell.
+
+    cliff does so with double quotes alone.
+    """
+    return re.sub(r'[\\$`]', r'\\\g<0>', printable(text))
 
 
 def for_programs(parsed_args):
@@ -101,7 +120,7 @@ def pairs(value):
 
 def lines(values, texts):
     """Return a list of objects; for people a line of text each."""
-    return Shown(list(values), '\n'.join(texts))
+    return Shown(list(values), *texts)
 
 
 def moment(value):

@@ -6,6 +6,7 @@ from nova_sched.cmd.manage import request
 from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
+from nova_sched.printable import printable
 from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
@@ -145,13 +146,13 @@ class PlanReport:
         The last line is for programs.
         """
         if not self.fits:
-            out.write(f'No valid host: {self.reason}\n')
+            out.write(f'No valid host: {printable(self.reason)}\n')
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
         for line in (*self._told_reasons(), self._told_offer(),
                      *self._told_state(), self.line()):
-            out.write(f'{line}\n')
+            out.write(f'{printable(line)}\n')
 
     def _funnel(self):
         """Yield a row of _FILTERS for each rule, of the first instance.

@@ -25,6 +25,15 @@ from nova_sched.objects.request_spec import SchedulerLimits
 from nova_sched.objects.request_spec import SchedulerRetries
 
 _INSTANCE = 'request_spec.instance_properties'
+#: What is read of an instance: name -> function of its value.
+INSTANCE = {
+    'uuid': fields.NAME.read,
+    'project_id': fields.NAME.read,
+    'user_id': fields.NAME.read,
+    'availability_zone': fields.NAME.read,
+    'numa_topology': numa.topology_from_any,
+    'pci_requests': pci.requests_from_any,
+}
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 _NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
 _SPEC = fields.nested(RequestSpec)
@@ -103,17 +112,9 @@ def _any_flavor(value):
 
 
 def _of_instance(instance):
-    reads = {
-        'project_id': fields.NAME.read,
-        'user_id': fields.NAME.read,
-        'availability_zone': fields.NAME.read,
-        'numa_topology': numa.topology_from_any,
-        'pci_requests': pci.requests_from_any,
-    }
     parts = {key: _part(instance, _INSTANCE, key, read)
-             for key, read in reads.items()}
-    parts['instance_uuid'] = _part(
-        instance, _INSTANCE, 'uuid', fields.NAME.read)
+             for key, read in INSTANCE.items()}
+    parts['instance_uuid'] = parts.pop('uuid')
     return parts
 
 

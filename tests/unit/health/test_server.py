@@ -1,5 +1,6 @@
 """HTTP for those who look after the service."""
 
+import contextlib
 import http.client
 import json
 import logging
@@ -165,13 +166,44 @@ class TestCallers:
         sock.connect(path)
         return sock
 
-    def test_beyond_those_who_can_be_answered_are_sent_away(
+    def test_who_have_come_first_are_sent_away_where_there_are_too_many(
             self, path, serve, monkeypatch):
         monkeypatch.setattr(server, 'MOST_CALLERS', 1)
         serve()
-        with self.held(path), self.held(path) as second:
-            assert second.recv(1) == b''
-        until(lambda: _answers(path), 'there is room again')
+        with self.held(path) as first, self.held(path):
+            assert first.recv(1) == b''
+
+    def test_who_ask_at_once_are_answered_whoever_does_not(self, path, serve):
+        """And comes back whenever he is sent away."""
+        serve()
+        with contextlib.ExitStack() as end:
+            for _ in range(3):
+                for _ in range(40):
+                    slow = end.enter_context(self.held(path))
+                    slow.send(b'GET /health HTTP/1.1\r\nHost:')
+                assert [ask(path)[0] for _ in range(20)] == [200] * 20
+
+    def test_of_elsewhere_send_away_none_of_this_machine(
+            self, path, serve, monkeypatch):
+        """Which asks whether the service lives."""
+        monkeypatch.setattr(server, 'MOST_CALLERS', 1)
+        addresses = iter(['', '192.0.2.1', '192.0.2.1'])
+        of_socket = server._UnixServer.get_request
+        monkeypatch.setattr(server._UnixServer, 'get_request', lambda self: (
+            of_socket(self)[0], (next(addresses), 0)))
+        serve()
+        with self.held(path) as ours, self.held(path) as first, (
+                self.held(path)):
+            assert first.recv(1) == b''
+            ours.send(b'GET /health HTTP/1.1\r\n\r\n')
+            assert ours.recv(12) == b'HTTP/1.1 200'
+
+    @pytest.mark.parametrize('host, is_ours', [
+        ('', True), ('127.0.0.1', True), ('127.8.0.1', True), ('::1', True),
+        ('::ffff:127.0.0.1', True), ('192.0.2.1', False),
+        ('::ffff:192.0.2.1', False), ('fe80::1%eth0', False)])
+    def test_are_of_this_machine_by_their_address(self, host, is_ours):
+        assert server._is_of_this_machine(host) is is_ours
 
     def test_who_take_too_long_are_sent_away(self, path, serve, monkeypatch):
         """Though they send something now and then."""
@@ -180,13 +212,6 @@ class TestCallers:
         with self.held(path) as slow:
             slow.send(b'G')
             assert slow.recv(1) == b''
-
-
-def _answers(path):
-    try:
-        return ask(path)[0] == 200
-    except (OSError, http.client.HTTPException):
-        return False
 
 
 def test_a_host_that_no_resolver_takes_is_told(caplog):

@@ -1,5 +1,6 @@
 """The decisions of a machine's schedulers, in a file of SQLite."""
 
+import json
 import sqlite3
 import stat
 
@@ -317,13 +318,28 @@ class TestSecrets:
         """Old callers send the whole instance."""
         record = a_record()
         record.request = {'request_spec': {'instance_properties': {
-            'memory_mb': 5, 'user_data': 'c2VjcmV0'}},
-            'filter_properties': {'x': [{'key_data': 'secret'}]}}
+            'project_id': 'p', 'user_data': 'c2VjcmV0',
+            'metadata': {'password': 'secret'},
+            'system_metadata': {'token': 'secret'},
+            'display_description': 'secret'}},
+            'filter_properties': {'x': [{'key_data': 'secret'}],
+                                  'metadata': {'password': 'secret'}}}
         store.add([record])
 
         assert store.document(1)['request'] == {
-            'request_spec': {'instance_properties': {'memory_mb': 5}},
+            'request_spec': {'instance_properties': {'project_id': 'p'}},
             'filter_properties': {'x': [{}]}}
+
+    @pytest.mark.parametrize('instance', [
+        {'nova_object.name': 'Instance', 'nova_object.data': {
+            'metadata': {'password': 'secret'}, 'display_name': 'secret'}},
+        ['secret'], 'secret'])
+    def test_nor_in_a_form_that_is_not_read(self, store, instance):
+        record = a_record()
+        record.request = {'request_spec': {'instance_properties': instance}}
+        store.add([record])
+
+        assert 'secret' not in json.dumps(store.document(1)['request'])
 
 
 def test_what_json_has_no_number_for_is_a_word(store):
@@ -378,11 +394,20 @@ class TestFile:
             DecisionStore.to_read(conf)
         assert not list(tmp_path.iterdir())
 
-    def test_that_is_none_of_sqlite_is_an_error(self, conf):
-        decision_store.path(conf).write_bytes(b'something else' * 100)
+    def test_that_is_none_of_sqlite_is_moved_aside(self, conf, tmp_path):
+        """Whoever reads is told of it, and changes nothing."""
+        path, other = decision_store.path(conf), b'something else' * 100
+        path.write_bytes(other)
+        with (pytest.raises(exception.DatabaseUnavailable,
+                            match='not a database'),
+              decision_store.opened(conf) as reader):
+            reader.summaries(1)
+        assert path.read_bytes() == other
 
-        with pytest.raises(exception.DatabaseUnavailable):
-            DecisionStore.in_file(conf)
+        DecisionStore.in_file(conf).add([a_record()])
+        with decision_store.opened(conf) as reader:
+            assert ids(reader.summaries(2)) == ['req-1']
+        assert (tmp_path / f'{path.name}.damaged').read_bytes() == other
 
     def test_has_plain_tables(self, conf):
         """Who has questions of his own may ask them in SQL."""

@@ -1,9 +1,12 @@
 """Lines of the log: what they may hold, whoever wrote the words."""
 
+from concurrent import futures
 import json
 import logging
 import logging.handlers
+import os
 import sys
+import syslog
 import threading
 
 from oslo_context import context as oslo_context
@@ -406,3 +409,86 @@ def test_without_the_module_for_the_journal_lines_go_to_stdout(
 
     assert 'WARNING nova_sched.test_logs [-] a line' in capsys.readouterr().out
     assert conf.use_journal
+
+
+class TestNames:
+    """What the log calls the program, in whichever thread it is set up."""
+
+    @pytest.fixture
+    def in_a_thread(self):
+        """A function: what another one returns in a thread of its own."""
+        def run(act):
+            with futures.ThreadPoolExecutor(1) as threads:
+                return threads.submit(act).result()
+        return run
+
+    @pytest.mark.parametrize(('product', 'name'), [
+        (None, 'nova-sched.log'), ('nova-sched-manage',
+                                   'nova-sched-manage.log')])
+    def test_a_log_dir_has_a_file_of_the_program(
+            self, in_a_thread, tmp_path, product, name):
+        conf = config.new_conf([], [])
+        conf.set_override('log_dir', str(tmp_path))
+        in_a_thread(lambda: logs.setup(conf, product))
+        LOG.info('a line')
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+    def test_syslog_has_its_name(self, in_a_thread, monkeypatch):
+        opened = []
+        monkeypatch.setattr(syslog, 'openlog',
+                            lambda *args: opened.append(args[0]))
+        conf = config.new_conf([], [])
+        conf.set_override('use_syslog', True)
+        in_a_thread(lambda: logs.setup(conf))
+        assert opened == ['nova-sched']
+
+
+class TestReopening:
+    """Of files that log rotation has moved away."""
+
+    @pytest.fixture(params=[{}, {'log_rotation_type': 'size'}, 'file'])
+    def said(self, request, set_up, by_file):
+        """What the log at its path says, of each kind of handler."""
+        return (by_file() if request.param == 'file'
+                else set_up(**request.param))
+
+    @pytest.fixture
+    def handler(self, said, tmp_path):
+        """The handler that writes it."""
+        found, = [each for each in logging.getLogger().handlers if getattr(
+            each, 'baseFilename', None) == str(tmp_path / 'all.log')]
+        return found
+
+    def test_a_file_that_was_moved_is_written_no_more(
+            self, said, handler, tmp_path):
+        LOG.warning('before')
+        os.rename(tmp_path / 'all.log', tmp_path / 'all.log.1')
+        logs.reopen()
+        assert os.path.samestat(os.fstat(handler.stream.fileno()),
+                                os.stat(tmp_path / 'all.log'))
+        LOG.warning('behind')
+        assert 'behind' in said()
+        assert 'behind' not in (tmp_path / 'all.log.1').read_text()
+
+    def test_one_that_was_not_stays_open(self, handler):
+        before = handler.stream
+        logs.reopen()
+        assert handler.stream is before
+
+    def test_one_that_cannot_be_opened_is_written_on(self, handler, tmp_path):
+        os.rename(tmp_path / 'all.log', tmp_path / 'moved')
+        (tmp_path / 'all.log').mkdir()
+        with pytest.raises(IsADirectoryError):
+            logs.reopen()
+        assert os.path.samestat(os.fstat(handler.stream.fileno()),
+                                os.stat(tmp_path / 'moved'))
+
+    def test_a_handler_behind_another_opens_its_file_anew(self, tmp_path):
+        path = tmp_path / 'behind.log'
+        behind = logging.FileHandler(path)
+        logging.getLogger().addHandler(
+            logging.handlers.MemoryHandler(1, target=behind))
+        os.rename(path, tmp_path / 'behind.log.1')
+        logs.reopen()
+        assert path.exists()
+        behind.close()

@@ -144,6 +144,17 @@ def test_a_process_that_does_not_count_counts_nothing(board):
     assert b'nova_sched_tries_total 0.0' in metrics.page(board)('')[0]
 
 
+@pytest.mark.parametrize('accept', [
+    'application/openmetrics-text;version=x.y', 'text/plain;version=',
+    'text/plain;version=.', 'text/plain; version="1.0.0"',
+    f'text/plain;version={"9" * 5000}', ';;,=,;version', '\xff'])
+def test_who_asks_for_a_version_that_is_none_gets_plain_text(
+        metrics, board, accept):
+    body, kind = metrics.page(board)(accept)
+    assert kind.startswith('text/plain')
+    assert b'nova_sched_tries_total 0.0' in body
+
+
 def test_openmetrics_is_spoken_with_who_asks_for_it(metrics, board):
     body, kind = metrics.page(board)('application/openmetrics-text')
     assert kind.startswith('application/openmetrics-text')

@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 import pathlib
+import sqlite3
 import threading
 
 import pytest
@@ -221,6 +222,122 @@ def test_a_file_that_is_removed_is_made_again(conf, state, made):
         kept(made)
 
     assert kept(made) == ['req-2'] == in_file(conf)
+
+
+def overwritten(start):
+    def damage(path):
+        with path.open('r+b') as file:
+            file.seek(start)
+            file.write(b'x' * 100_000)
+    return damage
+
+
+#: What becomes of the file -> how.
+DAMAGES = {'its first page': overwritten(0), 'its tables': overwritten(4096),
+           'all of it': lambda path: os.truncate(path, 0)}
+
+
+class TestThatIsDamaged:
+    """A file that was not written by SQLite is moved aside."""
+
+    @pytest.fixture(params=DAMAGES)
+    def damage(self, request, conf):
+        return lambda: DAMAGES[request.param](decision_store.path(conf))
+
+    @pytest.fixture
+    def said(self, caplog):
+        """Function: lines of any logger, each of which has no traceback."""
+        def said():
+            assert not [each for each in caplog.records if each.exc_info]
+            return caplog.messages
+        return said
+
+    def test_it_begins_anew_with_one_line(
+            self, conf, state, made, damage, said):
+        made.add(a_record(request_id='req-1'))
+        assert kept(made) == ['req-1']
+        damage()
+        for number in range(2, 5):
+            made.add(a_record(request_id=f'req-{number}',
+                              arrived=NOW + number))
+            kept(made)
+
+        assert kept(made) == ['req-2', 'req-3', 'req-4']
+        [line] = said()
+        aside = f'{decision_store.path(conf)}.damaged'
+        assert f'begins anew; what can be read of it is in {aside}: ' in line
+        assert os.stat(aside).st_mode & 0o777 == 0o640
+
+    def test_workers_that_find_it_together_have_one_new_file(
+            self, conf, state, damage, said):
+        workers = [Recorder(conf) for _ in range(3)]
+        for number, each in enumerate(workers):
+            each.add(a_record(request_id=f'old-{number}'))
+            kept(each)
+        stores = [each._store for each in workers]
+        damage()
+        error = exception.DatabaseUnavailable('file is not a database')
+        for store in stores:
+            store.begin_anew(error)
+        for number, each in enumerate(workers):
+            each.add(a_record(request_id=f'req-{number}',
+                              arrived=NOW + number))
+            kept(each)
+
+        assert in_file(conf) == ['req-2', 'req-1', 'req-0']
+        assert len(said()) == 1
+
+    def test_one_that_cannot_be_moved_is_not_kept_in(
+            self, conf, state, made, damage, monkeypatch, caplog):
+        kept(made)
+        damage()
+        monkeypatch.setattr(os, 'rename', failed(
+            PermissionError(errno.EACCES, 'not yours')))
+        made.add(a_record())
+        with pytest.raises(exception.DatabaseUnavailable, match='not yours'):
+            kept(made)
+
+        assert caplog.text.count('Decisions are not kept until') == 1
+
+
+class TestWhileSomebodyReads:
+    """What SQLite writes beside the file cannot become part of it."""
+
+    @pytest.fixture
+    def conf(self, conf):
+        conf.set_override('decisions_max_mb', 1, 'nova_sched')
+        return conf
+
+    @pytest.fixture
+    def reader(self, conf, state, made):
+        """A connection that reads, and does not end."""
+        made.add(a_record(request_id='req-1', arrived=NOW))
+        kept(made)
+        with contextlib.closing(sqlite3.connect(
+                decision_store.path(conf))) as reader:
+            reader.execute('BEGIN')
+            reader.execute('SELECT count(*) FROM decisions').fetchall()
+            yield reader
+
+    def test_it_does_not_grow_for_ever(self, conf, made, reader, caplog):
+        """Decisions wait, and who keeps them waiting can be found."""
+        log = pathlib.Path(f'{decision_store.path(conf)}-wal')
+        with pytest.raises(exception.DatabaseUnavailable, match='fuser'):
+            for number in range(100):
+                for more in range(20):
+                    made.add(decisions.a_refusal(decisions.noise(
+                        20000 + 20 * number + more)))
+                kept(made)
+        size = log.stat().st_size
+        for _ in range(3):
+            made.add(a_record(request_id='req-last', arrived=NOW + 9))
+            with pytest.raises(exception.DatabaseUnavailable):
+                kept(made)
+        assert log.stat().st_size == size < 3 << 20
+        assert caplog.text.count('Decisions are not kept until') == 1
+
+        reader.rollback()
+        assert 'req-last' in kept(made)
 
 
 def test_a_disk_that_cannot_be_looked_at_is_tried_again(conf, state, made,

@@ -9,11 +9,14 @@ import stat
 import pytest
 
 from nova_sched.page import writing
+from nova_sched.printable import printable
 from tests.builders import documents
 from tests.builders import html_pages
 
 VERDICTS = {'a': (), 'b': (), 'c': ('RamFilter',), 'd': ('RamFilter', 'X')}
 EVIL = '<script>alert(1)</script>"\'&'
+#: What ends a line, moves the cursor, or turns the text around.
+ODD = '\n\x1b[2J\a\x00\x9b\u202e'
 
 
 def figure(**amounts):
@@ -124,13 +127,16 @@ def test_no_text_from_outside_is_markup(document):
             return {key: spoiled(each, key) for key, each in value.items()}
         if isinstance(value, list):
             return [spoiled(each) for each in value]
-        return (value + EVIL if isinstance(value, str) and name not in keep
-                else value)
+        return (value + EVIL + ODD if isinstance(value, str)
+                and name not in keep else value)
     found = page(spoiled(document))
 
     assert not found.all('script')
     assert EVIL in found.words('h1') or EVIL in found.words('main')
     assert found.text.count(EVIL) == 0
+    assert not [each for each in found.text if not each.isprintable()
+                and each != '\n']
+    assert f'{EVIL}{printable(ODD)}' in found.words('main') + found.words('h1')
 
 
 class TestColours:

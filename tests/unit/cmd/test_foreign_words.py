@@ -1,0 +1,113 @@
+"""Words of requests and of databases forge nothing that commands show."""
+
+import contextlib
+import subprocess
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched.observe.recorder import Recorder
+from nova_sched.scheduler import manager
+from tests.builders import clouds
+from tests.builders import decisions
+from tests.builders import drivers
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.decisions import UUIDS
+
+#: What ends a line, moves the cursor, rings, or turns the text around.
+WORDS = 'x\n| forged |\r\x1b[2J\a\x9b31m\u202e\u2028'
+FORMATS = ['table', 'value', 'yaml', 'json']
+
+
+def lines(ended):
+    """The lines of what a command wrote, none of which holds such words."""
+    text = ended.out + ended.err
+    assert not [each for each in text if not each.isprintable()
+                and each != '\n'], text
+    found = ended.out.splitlines()
+    assert not [line for line in found if line.startswith('| forged |')]
+    assert 'forged' in ended.out
+    return found
+
+
+@pytest.fixture
+def asked(cloud, tmp_path):
+    """Arguments of commands about a decision on a cloud, both hostile."""
+    cloud.load_nodes(
+        clouds.a_compute_node(f'a{WORDS}', memory_mb=8000, free_ram_mb=8000),
+        clouds.a_compute_node(f'b{WORDS}', memory_mb=900, free_ram_mb=900))
+    conf = rules.a_conf(DEFAULT__state_path=str(tmp_path))
+    recorder = Recorder(conf)
+    door = manager.SchedulerManager(
+        cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
+    for memory_mb, zone in ((1000, None), (1000, WORDS)):
+        with contextlib.suppress(messaging.ExpectedException):
+            door.select_destinations(
+                context.RequestContext(request_id=WORDS),
+                spec_obj=requests.a_request(
+                    memory_mb=memory_mb, availability_zone=zone
+                ).obj_to_primitive(), instance_uuids=UUIDS[:1])
+    with recorder.reading() as store:
+        store.add([decisions.a_refusal(WORDS, WORDS)])
+    recorder.stop()
+    file = tmp_path / 'mine.conf'
+    file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\n'
+                    f'[database]\nconnection = {cloud.url}\n')
+    return ['--config-file', file]
+
+
+@pytest.mark.parametrize('form', [*FORMATS, 'csv'])
+class TestLists:
+    def test_of_decisions(self, run, asked, form):
+        found = lines(run(*asked, 'decision', 'list', '-f', form))
+        if form in ('value', 'csv'):
+            assert len(found) == 3 + (form == 'csv')
+
+    def test_of_hosts(self, run, asked, form):
+        found = lines(run(*asked, 'host', 'list', '-f', form))
+        if form in ('value', 'csv'):
+            assert len(found) == 2 + (form == 'csv')
+
+    @pytest.mark.parametrize('ram', [800, 100000])
+    def test_of_a_plan(self, run, asked, plans, form, ram):
+        """Which tells programs of no host, where there is none."""
+        ended = run(*asked, 'request', 'plan', '--ram', ram,
+                    '--zone', 'nova' if ram == 800 else WORDS, '-f', form)
+        found = lines(ended) if ended.out.strip('"\n') and not (
+            ram != 800 and form == 'csv') else []
+        if form == 'value':
+            assert len(found) == (ram == 800)
+
+
+@pytest.mark.parametrize('form', [*FORMATS, 'shell'])
+class TestShown:
+    @pytest.mark.parametrize('number', [1, 2, 3])
+    def test_of_a_decision(self, run, asked, form, number):
+        lines(run(*asked, 'decision', 'show', number, '-f', form))
+
+    @pytest.mark.parametrize('number', [1, 2])
+    def test_of_its_reasons(self, run, asked, form, number):
+        lines(run(*asked, 'decision', 'explain', number, '-f', form,
+                  '--all-hosts'))
+
+    def test_of_a_host(self, run, asked, form):
+        lines(run(*asked, 'host', 'show', f'a{WORDS}', '-f', form))
+
+
+def test_a_shell_runs_none_of_them(run, asked, cloud, tmp_path):
+    name = f'"$(touch {tmp_path}/run)`touch {tmp_path}/run`\\"$HOME'
+    cloud.load_nodes(clouds.a_compute_node(name))
+    ended = run(*asked, 'host', 'show', name, '-f', 'shell', '-c', 'host')
+    script = f'{ended.out}\nprintf %s "$host"'
+    assert subprocess.run(['sh', '-c', script], check=True, text=True,
+                          capture_output=True).stdout == name
+    assert not (tmp_path / 'run').exists()
+
+
+def test_an_error_tells_them_as_well(run, asked):
+    ended = run(*asked, 'decision', 'show', WORDS + 'y')
+    assert ended.code == 2
+    assert '\x1b' not in ended.err
+    assert '\\x1b' in ended.err
