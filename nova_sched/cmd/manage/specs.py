@@ -17,21 +17,14 @@ LOG = logging.getLogger(__name__)
 
 #: Properties of images that Nova has besides those that have a type here.
 _PROPERTIES = (
-    'hw_auto_disk_config', 'hw_boot_menu', 'hw_cpu_cores', 'hw_cpu_max_cores',
-    'hw_cpu_max_sockets', 'hw_cpu_max_threads', 'hw_cpu_sockets',
-    'hw_cpu_threads', 'hw_device_id', 'hw_disk_type', 'hw_input_bus',
-    'hw_ipxe_boot', 'hw_locked_memory', 'hw_machine_type',
-    'hw_pmu', 'hw_pointer_model', 'hw_qemu_guest_agent', 'hw_rescue_bus',
-    'hw_rescue_device', 'hw_rng_model', 'hw_scsi_model',
-    'hw_serial_port_count', 'hw_time_hpet', 'hw_video_ram',
-    'hw_vif_multiqueue_enabled', 'hw_watchdog_action', 'img_bdm_v2',
-    'img_bittorrent', 'img_block_device_mapping', 'img_cache_in_nova',
-    'img_compression_level', 'img_config_drive', 'img_hide_hypervisor_id',
-    'img_linked_clone', 'img_mappings', 'img_owner_id',
-    'img_root_device_name', 'img_use_agent', 'img_version', 'os_admin_user',
-    'os_command_line', 'os_distro', 'os_require_quiesce',
-    'os_skip_agent_inject_files_at_boot', 'os_skip_agent_inject_ssh',
-    'os_type', 'os_version')
+    'hw_auto_disk_config', 'hw_disk_type',
+    'hw_ephemeral_encryption_secret_uuid', 'hw_floppy_bus', 'hw_input_bus',
+    'hw_machine_type', 'hw_pointer_model', 'hw_rescue_bus', 'hw_rescue_device',
+    'hw_rng_model', 'hw_usb_model', 'hw_watchdog_action',
+    'img_block_device_mapping', 'img_config_drive', 'img_mappings',
+    'img_owner_id', 'img_root_device_name', 'img_signature',
+    'img_signature_certificate_uuid', 'img_signature_hash_method',
+    'img_signature_key_type', 'os_admin_user', 'os_command_line', 'os_distro')
 
 #: Field of an object -> the class of what is in it; a list has a class each.
 _NESTED = {

@@ -121,19 +121,26 @@ class TestSpec:
         ('hypervisor_type', 'xen', 'img_hv_type'),
         ('architecture', 'x86_64', 'hw_architecture'),
         ('hw_disk_bus', 'ide', 'hw_disk_bus'), ('os_distro', 'x', 'os_distro'),
-        ('xenapi_device_id', '1', 'hw_device_id'),
-        ('xenapi_image_compression_level', '9', 'img_compression_level'),
-        ('xenapi_use_agent', 'true', 'img_use_agent'),
-        ('xenapi_skip_agent_inject_ssh', 'true',
-         'os_skip_agent_inject_ssh'),
-        ('xenapi_skip_agent_inject_files_at_boot', 'true',
-         'os_skip_agent_inject_files_at_boot'),
+        ('vmware_ostype', 'x', 'os_distro'), ('os_type', 'linux', 'os_type'),
     ])
     def test_takes_names_of_properties_of_any_release(self, name, value,
                                                       today):
         spec = spec_of('--image-property', f'{name}={value}')
 
         assert spec.image.properties.get(today) == value
+
+    @pytest.mark.parametrize('name, text, today, value', [
+        ('xenapi_device_id', '1', 'hw_device_id', 1),
+        ('xenapi_image_compression_level', '9', 'img_compression_level', 9),
+        ('xenapi_use_agent', 'true', 'img_use_agent', True),
+        ('xenapi_skip_agent_inject_ssh', 'no', 'os_skip_agent_inject_ssh',
+         False),
+        ('hw_qemu_guest_agent', 'true', 'hw_qemu_guest_agent', True)])
+    def test_takes_flags_and_numbers_as_nova_reads_them(self, name, text,
+                                                        today, value):
+        spec = spec_of('--image-property', f'{name}={text}')
+
+        assert spec.image.properties.get(today) is value
 
     def test_has_no_property_that_nova_would_drop(self):
         spec = spec_of('--image-property', 'hw_archtecture=x86_64')
