@@ -104,7 +104,8 @@ def _add_group(parser):
                         help='An instance of the group; may be repeated.')
     parser.add_argument('--group-host', action='append', default=[],
                         metavar='HOST', help='A host that instances of the '
-                        'group are on; may be repeated.')
+                        'group are on, for the policy affinity; may be '
+                        'repeated.')
 
 
 def _pair(text):
@@ -295,6 +296,10 @@ def _group(args):
             raise exception.InvalidInput(
                 reason='a server group needs --group-policy')
         return None
+    if args.group_host and args.group_policy != 'affinity':
+        LOG.warning(
+            '--group-host: the policy %s counts members, not hosts; name '
+            'those that run there by --group-member', args.group_policy)
     return objects.InstanceGroup(
         policy=args.group_policy, members=args.group_member,
         hosts=args.group_host or None,

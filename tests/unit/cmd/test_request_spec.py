@@ -90,6 +90,16 @@ class TestRequest:
         assert 'leave out --group-host, --ram' in ended.err
 
 
+    @pytest.mark.parametrize('count, code', [(6, 0), (7, 1)])
+    def test_is_for_members_of_their_group(self, call, count, code):
+        ended = call('--group-policy', 'anti-affinity', '--count', count,
+                     '-f', 'json')
+
+        assert ended.code == code
+        assert code or len({row['Host'] for row
+                            in conftest.table(ended)}) == count
+
+
 class TestSpec:
     def test_may_have_a_server_group(self):
         group = spec_of('--group-policy', 'anti-affinity', '--group-max', 2,
@@ -98,6 +108,14 @@ class TestSpec:
 
         assert (group.policy, group.members, group.hosts, group.rules) == (
             'anti-affinity', ['m1', 'm2'], ['a'], {'max_server_per_host': 2})
+
+    @pytest.mark.parametrize('policy', [
+        'affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity'])
+    def test_says_where_hosts_of_a_group_do_not_count(self, caplog, policy):
+        spec_of('--group-policy', policy, '--group-host', 'a')
+
+        assert (f'the policy {policy} counts members, not hosts'
+                in caplog.text) == (policy != 'affinity')
 
     def test_has_no_server_group_without_a_policy(self):
         with pytest.raises(exception.InvalidInput, match='--group-policy'):
