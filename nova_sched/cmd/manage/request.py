@@ -117,7 +117,7 @@ class Call(forms.Lister):
 
     def take_action(self, parsed_args):
         self.app.conf.set_override('long_rpc_timeout', parsed_args.timeout)
-        spec_obj = specs.build_spec(parsed_args)
+        spec_obj = specs.build_spec(parsed_args, self.app.conf)
         self._uuids = uuids = name_instances(spec_obj)
         cloud = self._cloud() if parsed_args.boot else None
         answer = self._answer(

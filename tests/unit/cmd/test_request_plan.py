@@ -82,6 +82,7 @@ class TestAnswer:
         assert ended.code == 1
         assert ended.err == ''
         assert ended.out.startswith(
+            'Asked: 1 x 1 VCPU, 1,000,000 MB, 1 GB\n'
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
@@ -378,8 +379,8 @@ class TestPlacement:
         ended = plan()
 
         assert ended.code == 1
-        assert ended.out.startswith(
-            'No valid host: Placement offers no host\n')
+        assert ended.out.splitlines()[1] == (
+            'No valid host: Placement offers no host')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=allocation_candidates code=placement_offers_none '

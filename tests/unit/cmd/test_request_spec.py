@@ -9,17 +9,22 @@ from nova_sched import exception
 from nova_sched.cmd.manage import specs
 from nova_sched.objects import arguments
 from tests.builders import requests
+from tests.builders import rules
 from tests.unit.cmd import conftest
 
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
-def spec_of(*options):
-    """The RequestSpec that options of the command describe."""
+def spec_of(*options, cloud=None, **conf):
+    """The RequestSpec that options of the command describe.
+
+    cloud: path of a file with flavors.  conf: options, as of rules.a_conf.
+    """
     parser = argparse.ArgumentParser()
     specs.add_request_arguments(parser)
-    return arguments.from_wire(specs.build_spec(parser.parse_args(
-        [str(option) for option in options])))
+    return arguments.from_wire(specs.build_spec(
+        parser.parse_args([str(option) for option in options]),
+        rules.a_conf(**conf), cloud))
 
 
 class TestRequest:
@@ -48,8 +53,8 @@ class TestRequest:
 
     def test_has_the_names_it_is_given(self):
         """Of flavor, image and project; rules compare them with others."""
-        spec = spec_of('--flavor', 'm1.gold', '--image', IMAGE, '--project',
-                       'p1')
+        spec = spec_of('--flavor', 'm1.gold', '--vcpus', 1, '--ram', 512,
+                       '--disk', 1, '--image', IMAGE, '--project', 'p1')
 
         assert (spec.flavor.name, spec.image.id, spec.project_id) == (
             'm1.gold', IMAGE, 'p1')
