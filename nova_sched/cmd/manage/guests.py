@@ -14,6 +14,8 @@ from nova_sched.rules import flavor_image
 from nova_sched.rules.flavor_image import invalid_extra_spec
 from nova_sched.rules.flavor_image import invalid_image_property
 
+#: Who says one of them says both.
+_BOTH = ('numa_cpus', 'numa_mem')
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
 
@@ -154,16 +156,17 @@ def _each(needs, count, what, read):
     read: function of an extra spec's key.
     """
     of_flavor = None
-    if any(needs.flavor(f'hw:{name}.0') is not None
-           for name in ('numa_cpus', 'numa_mem')):
+    if any(needs.flavor(f'hw:{name}.0') is not None for name in _BOTH):
         of_flavor = [read(f'hw:{what}.{number}') for number in range(count)]
     found = _either(of_flavor, needs, f'hw_{what}')
-    return found and _one_each(found, count, f'hw_{what}')
+    if found is None and any(needs.image.get(f'hw_{name}') for name in _BOTH):
+        found = ()
+    return None if found is None else _one_each(found, count, f'hw_{what}')
 
 
 def _either(of_flavor, needs, name):
-    """Return what the flavor says of cells, or the image."""
-    of_image = needs.image.get(name)
+    """Return what the flavor says of cells, or the image; None for neither."""
+    of_image = needs.image.get(name) or None
     if of_flavor is not None and of_image is not None:
         raise invalid_image_property(
             'must be left out, because the flavor says it', of_image, name)
