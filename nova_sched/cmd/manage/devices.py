@@ -128,9 +128,9 @@ def request_groups(requests, conf):
     """Return the RequestGroups of devices that Placement has: list.
 
     One for each device, where it is to know them.
-    requests: list of InstancePCIRequest.
+    requests: InstancePCIRequests, or None.
     """
-    if not conf.filter_scheduler.pci_in_placement:
+    if requests is None or not conf.filter_scheduler.pci_in_placement:
         return []
     return [objects.RequestGroup(
         requester_id=f'{request.request_id}-{number}',
@@ -138,14 +138,14 @@ def request_groups(requests, conf):
         required_traits={
             _normal(name, os_traits.get_traits())
             for name in request.spec[0].get('traits', '').split(',') if name})
-        for request in requests if _is_known(request)
+        for request in requests.requests if _is_known(request)
         for number in range(request.count)]
 
 
 def _is_known(request):
     """Return whether Placement has the devices of a request: no port's."""
     spec = request.spec[0] if request.spec else {}
-    return request.alias_name is not None and (
+    return None not in (request.alias_name, request.request_id) and (
         'resource_class' in spec or {'vendor_id', 'product_id'} <= spec.keys())
 
 

@@ -212,24 +212,31 @@ def _from_json(found, conf):
     _complete(spec_obj, conf, keeps={
         name for name in ('numa_topology', 'pci_requests')
         if found.get(name) is not None})
+    _check(spec_obj)
     return spec_obj.obj_to_primitive()
 
 
 def _complete(spec_obj, conf, wanted=(), keeps=()):
-    """Add to a RequestSpec what Nova's API makes of its flavor and image.
+    """Give a RequestSpec what Nova's API makes of its flavor and image.
 
+    What its ports ask for stays.
     wanted: PCI devices besides, as of devices.pci_requests.
-    keeps: names of fields that it has already.
+    keeps: names of fields that stay as they are.
     Raises InvalidInput.
     """
+    old = spec_obj.pci_requests.requests if spec_obj.pci_requests else []
     if 'numa_topology' not in keeps:
         spec_obj.numa_topology = guests.numa_topology(spec_obj)
     if 'pci_requests' not in keeps:
         spec_obj.pci_requests = devices.pci_requests(spec_obj, conf, wanted)
-        spec_obj.requested_resources = [
-            *(spec_obj.requested_resources or ()),
-            *devices.request_groups(spec_obj.pci_requests.requests, conf)]
-    _check(spec_obj)
+        spec_obj.pci_requests.requests += [
+            request for request in old if request.alias_name is None]
+    mine = tuple(f'{request.request_id}-' for request in old
+                 if request.alias_name is not None)
+    spec_obj.requested_resources = [
+        *(group for group in spec_obj.requested_resources or ()
+          if not (group.requester_id or '').startswith(mine)),
+        *devices.request_groups(spec_obj.pci_requests, conf)]
 
 
 def _check(spec_obj):
@@ -263,6 +270,7 @@ def _from_options(args, conf, cloud=None):
         instance_group=_group(args),
         requested_destination=_destination(args))
     _complete(spec_obj, conf, args.pci)
+    _check(spec_obj)
     return spec_obj
 
 
@@ -302,6 +310,9 @@ _SIZES = {'vcpus': 'vcpus', 'ram': 'memory_mb', 'disk': 'root_gb',
 ANYWHERE = ('ignore_host', 'to_host', 'to_node')
 #: Options of the flavor that an instance is resized to.
 OF_FLAVOR = ('flavor', *_SIZES, 'extra_spec', 'pci')
+#: Field of a request -> the options of a flavor that it depends on.
+_OF_FIELDS = {'numa_topology': {'flavor', 'vcpus', 'ram', 'extra_spec'},
+              'pci_requests': {'flavor', 'extra_spec', 'pci'}}
 
 
 def edit_stored(spec, given, conf):
@@ -311,6 +322,7 @@ def edit_stored(spec, given, conf):
     given: dict of options of OF_FLAVOR and ANYWHERE.  Without a flavor by
         name, what is not given of its own stays; extra specs take the place
         of all that there were.
+    Nova stores no request groups: those of devices are made again.
     Raises InvalidInput for options that make no request, and
     DatabaseUnavailable.
     """
@@ -321,7 +333,8 @@ def edit_stored(spec, given, conf):
         data['requested_destination'] = objects.Destination(**{
             name: given[f'to_{name}'] for name in ('host', 'node')
             if given.get(f'to_{name}')}).obj_to_primitive()
-    if not given.keys() & set(OF_FLAVOR):
+    if not (given.keys() & set(OF_FLAVOR)
+            or conf.filter_scheduler.pci_in_placement):
         return
     flavor = data['flavor'][_DATA]
     if 'flavor' in given:
@@ -333,28 +346,14 @@ def edit_stored(spec, given, conf):
             flavor['extra_specs'] = dict(given['extra_spec'])
     try:
         spec_obj = arguments.from_wire(spec)
-        _resize(spec_obj, conf, given.get('pci', ()))
+        _complete(spec_obj, conf, given.get('pci', ()), keeps={
+            field for field, options in _OF_FIELDS.items()
+            if not given.keys() & options})
     except MalformedError as exc:
         raise exc.as_invalid_input() from exc
     made = spec_obj.obj_to_primitive()[_DATA]
-    for name in ('numa_topology', 'pci_requests', 'requested_resources'):
+    for name in (*_OF_FIELDS, 'requested_resources'):
         data[name] = made.get(name)
-
-
-def _resize(spec_obj, conf, wanted):
-    """Give a stored RequestSpec what its new flavor asks for.
-
-    Its ports keep their devices.
-    """
-    old = spec_obj.pci_requests.requests if spec_obj.pci_requests else []
-    gone = tuple(f'{request.request_id}-' for request in old
-                 if request.alias_name is not None)
-    spec_obj.requested_resources = [
-        group for group in spec_obj.requested_resources or ()
-        if not (group.requester_id or '').startswith(gone)]
-    _complete(spec_obj, conf, wanted)
-    spec_obj.pci_requests.requests += [
-        request for request in old if request.alias_name is None]
 
 
 def _properties(pairs):

@@ -5,6 +5,11 @@ import json
 import pytest
 
 from nova_sched import exception
+from nova_sched import objects
+from nova_sched.cmd.manage import specs
+from nova_sched.objects import arguments
+from tests.builders import requests
+from tests.builders import rules
 from tests.unit.cmd.test_request_spec import spec_of
 
 GPU = {'name': 'gpu', 'vendor_id': '10de', 'product_id': '1eb8'}
@@ -126,6 +131,21 @@ class TestInPlacement:
         with pytest.raises(exception.InvalidInput,
                            match='must be the only one of that name'):
             self.groups('gpu:1', GPU, GPU)
+
+
+def test_a_stored_request_gets_the_groups_that_nova_does_not_store():
+    device, port = (objects.InstancePCIRequest(
+        count=2, alias_name=alias, request_id=alias or 'p', spec=[IDS])
+        for alias in ('gpu', None))
+    spec = requests.a_request(pci_requests=objects.InstancePCIRequests(
+        requests=[device, port])).obj_to_primitive()
+
+    for _ in range(2):
+        specs.edit_stored(spec, {}, rules.a_conf(pci_in_placement=True))
+        found = arguments.from_wire(spec)
+        assert [group.requester_id for group in found.requested_resources
+                ] == ['gpu-0', 'gpu-1']
+        assert len(found.pci_requests.requests) == 2
 
 
 def test_without_placement_there_are_no_groups():

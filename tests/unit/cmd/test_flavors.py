@@ -197,32 +197,61 @@ class TestPlan:
         assert 'small' in ended.out
 
 
-def test_a_resize_is_to_all_of_a_flavor(run, plans, mapped_cloud, tmp_path):
-    """Its sizes and extra specs; devices of a port stay, of aliases go."""
-    uuid = a_uuid()
-    mapped_cloud.one.load(2, host_mappings=[])
-    add_flavors(mapped_cloud.api)
-    mapped_cloud.api.execute(
-        'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
-        'instance_uuid VARCHAR(36), spec TEXT)')
-    spec = requests.a_request(
-        instance_uuid=uuid, pci_requests=objects.InstancePCIRequests(
-            requests=[objects.InstancePCIRequest(
-                count=1, alias_name=alias, request_id=a_uuid(),
-                spec=[{'vendor_id': '8086'}]) for alias in (None, 'gpu')])
-    ).obj_to_primitive()
-    mapped_cloud.api.execute(
-        'INSERT INTO request_specs (instance_uuid, spec) VALUES (?, ?)', uuid,
-        json.dumps(spec))
-    mapped_cloud.one.execute(
-        'INSERT INTO instances (uuid, host, vm_state, deleted) '
-        "VALUES (?, 'compute-00', 'active', 0)", uuid)
-    file = tmp_path / 'plan.conf'
-    file.write_text(f'[database]\nconnection = {mapped_cloud.cell0.url}\n'
-                    f'[api_database]\nconnection = {mapped_cloud.api.url}\n')
+class TestResize:
+    """Of an instance whose request Nova has stored."""
 
-    ended = run('--config-file', file, 'request', 'plan', '--instance', uuid,
-                '--for', 'resize', '--flavor', 'm1.xlarge')
-    assert ended.out.splitlines()[0] == (
-        'Asked: 1 x m1.xlarge: 8 VCPUs, 16,384 MB, 165 GB, 64 MB of swap, '
-        '1 NUMA cell, 1 PCI device')
+    @pytest.fixture
+    def resize(self, run, plans, mapped_cloud, tmp_path):
+        """Function: "request plan --for resize" with options; line 1.
+
+        The instance has a device by an alias, and one of a port.
+        """
+        uuid = a_uuid()
+        mapped_cloud.one.load(2, host_mappings=[])
+        add_flavors(mapped_cloud.api)
+        mapped_cloud.api.execute(
+            'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
+            'instance_uuid VARCHAR(36), spec TEXT)')
+        spec = requests.a_request(
+            instance_uuid=uuid, memory_mb=1024,
+            extra_specs={'pci_passthrough:alias': 'gpu:1'},
+            pci_requests=objects.InstancePCIRequests(requests=[
+                objects.InstancePCIRequest(
+                    count=1, alias_name=alias, request_id=a_uuid(),
+                    spec=[{'vendor_id': '8086', 'product_id': '1520'}])
+                for alias in (None, 'gpu')])).obj_to_primitive()
+        mapped_cloud.api.execute(
+            'INSERT INTO request_specs (instance_uuid, spec) VALUES (?, ?)',
+            uuid, json.dumps(spec))
+        mapped_cloud.one.execute(
+            'INSERT INTO instances (uuid, host, vm_state, deleted) '
+            "VALUES (?, 'host1', 'active', 0)", uuid)
+        file = tmp_path / 'plan.conf'
+        file.write_text(
+            f'[database]\nconnection = {mapped_cloud.cell0.url}\n'
+            f'[api_database]\nconnection = {mapped_cloud.api.url}\n')
+
+        def resize(*options):
+            ended = run('--config-file', file, 'request', 'plan',
+                        '--instance', uuid, '--for', 'resize', *options)
+            return ended.out.partition('\n')[0] or ended.err
+        return resize
+
+    def test_is_to_all_of_a_flavor_by_name(self, resize):
+        """Devices of a port stay, those by alias go."""
+        assert resize('--flavor', 'm1.xlarge') == (
+            'Asked: 1 x m1.xlarge: 8 VCPUs, 16,384 MB, 165 GB, 64 MB of swap,'
+            ' 1 NUMA cell, 1 PCI device')
+
+    def test_to_other_sizes_keeps_the_devices(self, resize):
+        """Their alias may be known to nova-api alone."""
+        assert resize('--ram', '2G') == (
+            'Asked: 1 x m1.tiny: 1 VCPU, 2,048 MB, 1 GB, 2 PCI devices')
+
+    def test_with_other_extra_specs_has_their_devices(self, resize):
+        assert resize('--extra-spec', 'a=b') == (
+            'Asked: 1 x m1.tiny: 1 VCPU, 1,024 MB, 1 GB, 1 PCI device')
+        assert resize('--extra-spec', 'pci_passthrough:alias=nic:2', '--set',
+                      'pci.alias={"name": "nic", "vendor_id": "8086", '
+                      '"product_id": "1520"}').endswith('3 PCI devices')
+        assert '[pci] alias has no gpu' in resize('--pci', 'vendor_id=8086')

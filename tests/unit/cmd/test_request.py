@@ -135,7 +135,7 @@ class TestRefusal:
         ended = call('--vcpus', -5)
 
         assert ended.code == 2
-        assert 'flavor.vcpus = -5: must be' in ended.err
+        assert 'vcpus = -5: must be an integer' in ended.err
 
     def test_of_a_broken_service_has_its_error_alone(self, call, scheduler,
                                                      monkeypatch):
