@@ -17,10 +17,13 @@ from nova_sched.db import api_reader
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import statements
+from nova_sched.db import stored_flavors
 from nova_sched.db import tables
 
-#: Tables that databases from before Ocata may lack.
-_SINCE_CELLS = (tables.cell_mappings, tables.host_mappings)
+#: Tables that databases from before Ocata may lack, or ours.
+_MAY_LACK = (tables.cell_mappings, tables.host_mappings,
+             *(table for *both, _key in stored_flavors.LAYOUTS
+               for table in both))
 
 #: Columns that are unique together among rows that are not deleted.
 _UNIQUE = {tables.compute_nodes: ('host', 'hypervisor_hostname'),
@@ -112,7 +115,7 @@ class _TableReader:
 
         instead: names of columns that other releases have instead, by name.
         """
-        if table in _SINCE_CELLS and table.name not in self._present:
+        if table in _MAY_LACK and table.name not in self._present:
             return []
         columns = self._schema.columns(table)
         replaced = {name: other for name, other in instead.items()
@@ -159,7 +162,9 @@ def _api_tables(source):
                    'disabled': bool(cell['disabled'])} for cell in cells],
         'host_mappings': [
             {'host': row['host'], 'cell_uuid': uuids[row['cell_id']]}
-            for row in source.rows(tables.host_mappings)]}
+            for row in source.rows(tables.host_mappings)],
+        'flavors': stored_flavors.gathered(
+            lambda table: source.rows(table, deleted=False))}
 
 
 def _group_by(rows, parent):

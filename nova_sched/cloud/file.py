@@ -5,8 +5,9 @@ compute_nodes, services, instances, instance_system_metadata (columns as in
 the tables), aggregates (id, uuid, name, hosts, metadata), instance_groups
 (id, uuid, name, project_id, user_id, members, and ``policies``, or ``policy``
 with ``rules``), cells (uuid, name, disabled), host_mappings (host,
-cell_uuid), and ``now``, the UTC time to which the time stamps in it,
-``YYYY-MM-DDTHH:MM:SS``, are relative.
+cell_uuid), flavors (name, flavorid, vcpus, memory_mb, root_gb, ephemeral_gb,
+swap, extra_specs), which no database gets, and ``now``, the UTC time to which
+the time stamps in it, ``YYYY-MM-DDTHH:MM:SS``, are relative.
 """
 
 import datetime
@@ -21,7 +22,8 @@ from nova_sched.db import tables
 
 CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
                 tables.instance_system_metadata)
-_API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings')
+_API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings',
+              'flavors')
 # Errors of the database; other errors come from the rows of the cloud.
 _DATABASE_ERRORS = (
     db_exc.DBConnectionError, db_exc.DBNonExistentDatabase,

@@ -161,7 +161,8 @@ and takes no notice of the reports.
         'pci_in_placement', default=False,
         help="""
 Whether PCI devices are tracked in Placement. Turn it on only after every
-compute host reports its devices there.
+compute host reports its devices there. Conductors read it, and the commands
+"request plan" and "request call"; the service takes requests of either kind.
 """),
 ]
 

@@ -85,7 +85,10 @@ def _set(conf, setting):
     """Override one option."""
     section, dest, opt = _option(conf, setting)
     value = setting.value
-    if opt is not None and opt.multi:
+    if opt is not None and opt.multi and value.startswith('{'):
+        # JSON has commas of its own.
+        value = [value]
+    elif opt is not None and opt.multi:
         value = [part.strip() for part in value.split(',') if part.strip()]
     try:
         conf.set_override(dest, value,

@@ -1,5 +1,6 @@
 """The image an instance boots from, and its properties."""
 
+from oslo_utils import strutils
 from oslo_utils import versionutils
 
 from nova_sched.objects import base
@@ -41,6 +42,40 @@ def _read_predicate(value):
         raise MalformedError(value, 'must be version conditions such as '
                              '>=6.0,<6.2') from None
     return text
+
+
+def _read_flag(value):
+    """Return a truth value; text that is no word for yes is false."""
+    if isinstance(value, (dict, list)):
+        raise MalformedError(value, 'must be true or false')
+    return strutils.bool_from_string(value)
+
+
+def _read_model(value):
+    """Return the name of a device model, also from VMware's for it."""
+    name = fields.TEXT.read(value).lower()
+    return _MODELS.get(name, name)
+
+
+_FLAG = fields.Kind(_read_flag, plain=bool)
+_MODEL = fields.Kind(_read_model)
+_MODELS = {
+    'virtuale1000': 'e1000', 'virtuale1000e': 'e1000e',
+    'virtualpcnet32': 'pcnet', 'virtualsriovethernetcard': 'sriov',
+    'virtualvmxnet': 'vmxnet', 'virtualvmxnet3': 'vmxnet3',
+    'lsilogicsas': 'lsisas1068', 'paravirtual': 'vmpvscsi'}
+_FLAGS = (
+    'hw_boot_menu hw_ipxe_boot hw_locked_memory hw_mem_encryption '
+    'hw_ephemeral_encryption hw_firmware_stateless hw_pmu '
+    'hw_qemu_guest_agent hw_time_hpet hw_vif_multiqueue_enabled '
+    'hw_virtio_packed_ring img_bdm_v2 img_bittorrent img_cache_in_nova '
+    'img_hide_hypervisor_id img_linked_clone img_use_agent '
+    'os_require_quiesce os_skip_agent_inject_files_at_boot '
+    'os_skip_agent_inject_ssh')
+_NUMBERS = (
+    'hw_cpu_cores hw_cpu_max_cores hw_cpu_max_sockets hw_cpu_max_threads '
+    'hw_cpu_sockets hw_cpu_threads hw_device_id hw_redirected_usb_ports '
+    'hw_serial_port_count hw_video_ram img_compression_level img_version')
 
 
 def check_properties(properties):
@@ -90,24 +125,24 @@ class ImageMetaProps(base.NovaObject):
             fields.one_of(('required', 'disabled', 'optional'))),
         'hw_tpm_version': Field(fields.one_of(('1.2', '2.0'))),
         'hw_tpm_model': Field(fields.one_of(('tpm-tis', 'tpm-crb'))),
-        'hw_mem_encryption': Field(fields.BOOLEAN),
         'hw_mem_encryption_model': Field(fields.TEXT),
         'hw_maxphysaddr_mode': Field(
             fields.one_of(('passthrough', 'emulate'))),
         'hw_maxphysaddr_bits': Field(fields.SIZE),
         'hw_firmware_type': Field(fields.one_of(('bios', 'uefi'))),
-        'hw_firmware_stateless': Field(fields.BOOLEAN),
-        'hw_virtio_packed_ring': Field(fields.BOOLEAN),
-        'hw_ephemeral_encryption': Field(fields.BOOLEAN),
         'hw_ephemeral_encryption_format': Field(fields.TEXT),
         'hw_sound_model': Field(fields.TEXT),
         'hw_cdrom_bus': Field(fields.TEXT),
         'hw_disk_bus': Field(fields.TEXT),
         'hw_video_model': Field(fields.TEXT),
-        'hw_vif_model': Field(fields.TEXT),
+        'hw_vif_model': Field(_MODEL),
+        'hw_scsi_model': Field(_MODEL),
         'hw_emulation_architecture': Field(ARCHITECTURE),
         'hw_viommu_model': Field(fields.TEXT),
+        'os_type': Field(fields.one_of(('linux', 'windows'), lower=True)),
         'traits_required': Field(fields.list_of(fields.NAME)),
+        **{name: Field(_FLAG) for name in _FLAGS.split()},
+        **{name: Field(fields.INTEGER) for name in _NUMBERS.split()},
     }
 
     @classmethod

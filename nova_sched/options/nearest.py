@@ -5,9 +5,14 @@ import difflib
 
 def nearest(wrong, names, cutoff=0.6):
     """Return the name most like a wrong one, in any case: text or None."""
+    return next(iter(several(wrong, names, 1, cutoff)), None)
+
+
+def several(wrong, names, most, cutoff=0.6):
+    """Return the names most like a wrong one, in any case: list."""
     by_lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wrong.lower(), by_lower, cutoff=cutoff)
-    return by_lower[close[0]] if close else None
+    return [by_lower[name] for name in difflib.get_close_matches(
+        wrong.lower(), by_lower, most, cutoff)]
 
 
 def did_you_mean(wrong, names):

@@ -17,6 +17,7 @@ from nova_sched.conf import metrics
 from nova_sched.conf import neutron
 from nova_sched.conf import notifications
 from nova_sched.conf import nova_sched
+from nova_sched.conf import pci
 from nova_sched.conf import placement
 from nova_sched.conf import scheduler
 from nova_sched.conf import service_user
@@ -28,7 +29,7 @@ from nova_sched.options import libraries
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
-            upgrade_levels, workarounds, compute, trusted_computing,
+            upgrade_levels, workarounds, compute, pci, trusted_computing,
             nova_sched, healthcheck)
 #: Switches that files and the command line have: names, all in DEFAULT.
 SWITCHES = frozenset(opt.dest for opt in (

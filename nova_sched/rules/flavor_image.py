@@ -241,8 +241,7 @@ def pins(requirements):
     Raises InvalidInput if they contradict each other, or a mask of CPUs is
     of no use.
     """
-    policy = _prevailing(requirements, 'hw:cpu_policy', _CPU_POLICIES)
-    threads = _prevailing(requirements, _THREADS, _THREAD_POLICIES)
+    policy, threads = policies(requirements)
     traits = frozenset((os_traits.HW_CPU_HYPERTHREADING,))
     if threads in ('isolate', 'require'):
         LOG.debug('Adding %(trait)s=%(value)s trait', {
@@ -253,13 +252,22 @@ def pins(requirements):
                 traits if threads == 'isolate' else frozenset())
 
 
-def _prevailing(requirements, key, policies):
+def policies(requirements):
+    """Return the policies of CPUs and of threads: texts, None if unset.
+
+    Raises InvalidInput where flavor and image contradict each other.
+    """
+    return (_prevailing(requirements, 'hw:cpu_policy', _CPU_POLICIES),
+            _prevailing(requirements, _THREADS, _THREAD_POLICIES))
+
+
+def _prevailing(requirements, key, contradicting):
     """Return the flavor's policy, or the image's where the flavor has none."""
-    mine = requirements.flavor(key, policies)
+    mine = requirements.flavor(key, contradicting)
     image = requirements.image.get(key.replace(':', '_'))
     if mine is None:
         return image
-    if image in policies[mine]:
+    if image in contradicting[mine]:
         raise requirements.differs(key)
     return mine
 
@@ -272,7 +280,7 @@ def _amounts(requirements, policy):
                   'VCPU=0,PCPU=%(count)d', {'count': vcpus})
         amounts = {classes.PCPU: vcpus}
     elif policy == 'mixed':
-        pinned = _mixed(requirements, emulator)
+        pinned = len(mixed_cpus(requirements))
         amounts = {classes.VCPU: vcpus - pinned, classes.PCPU: pinned}
     else:
         return {}
@@ -282,42 +290,53 @@ def _amounts(requirements, policy):
     return amounts
 
 
-def _mixed(requirements, emulator):
-    """Return how many CPUs of a guest of both kinds are pinned."""
-    pinned = _realtime(requirements, emulator) if requirements.flag(
-        'hw:cpu_realtime') else 0
+def mixed_cpus(requirements):
+    """Return which CPUs of a guest of both kinds are pinned: set of numbers.
+
+    Raises InvalidInput for a mask that is of no use.
+    """
+    pinned = realtime_cpus(requirements) if requirements.flag(
+        'hw:cpu_realtime') else set()
     text = requirements.flavor(_MASK)
-    if text is None:
-        return pinned
-    pinned = _count(requirements, text, invalid_extra_spec, _MASK)
-    if not 0 < pinned < requirements.vcpus:
+    return pinned if text is None else dedicated_cpus(requirements, text)
+
+
+def dedicated_cpus(requirements, text):
+    """Return the CPUs that hw:cpu_dedicated_mask names: set of numbers.
+
+    Raises InvalidInput for a mask that is of no use.
+    """
+    pinned = _cpus(requirements, text, invalid_extra_spec, _MASK)
+    if not 0 < len(pinned) < requirements.vcpus:
         raise invalid_extra_spec(
             f'must name some, but not all of the {requirements.vcpus} CPUs',
             text, _MASK)
     return pinned
 
 
-def _realtime(requirements, emulator):
-    """Return how many CPUs are realtime CPUs, all of which are pinned.
+def realtime_cpus(requirements):
+    """Return which CPUs are realtime CPUs, all of which are pinned: set.
 
     All CPUs may be if the emulator has CPUs elsewhere.
+    Raises InvalidInput for a mask that is of no use.
     """
     invalid, where = invalid_image_property, 'hw_cpu_realtime_mask'
     text = requirements.image.get(where)
     if not text:
         invalid, where = invalid_extra_spec, _REALTIME
         text = requirements.flavor(where)
-    count = (requirements.vcpus if text is None
-             else _count(requirements, text, invalid, where))
-    if not count or (count == requirements.vcpus and not emulator):
+    found = (set(range(requirements.vcpus)) if text is None
+             else _cpus(requirements, text, invalid, where))
+    if not found or (len(found) == requirements.vcpus
+                     and not requirements.flavor(_EMULATOR)):
         raise invalid(
             f'must name some, but not all of the {requirements.vcpus} CPUs; '
             f'all are right with {_EMULATOR}', text, where)
-    return count
+    return found
 
 
-def _count(requirements, text, invalid, where):
-    """Return the number of CPUs in a mask: '0-1', or '^2', all but one."""
+def _cpus(requirements, text, invalid, where):
+    """Return the CPUs of a mask, as '0-1', or '^2', all but one: set."""
     everything = f'0-{requirements.vcpus - 1}'
     try:
         found = parse_cpus(f'{everything},{text}' if text.strip().startswith(
@@ -326,4 +345,4 @@ def _count(requirements, text, invalid, where):
         raise invalid(error.must, text, where) from None
     if found and max(found) >= requirements.vcpus:
         raise invalid(f'must name CPUs of {everything} alone', text, where)
-    return len(found)
+    return found

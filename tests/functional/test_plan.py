@@ -15,6 +15,7 @@ from nova_sched.cmd.manage import specs
 from nova_sched.objects import arguments
 from tests.builders import clouds
 from tests.builders import commands
+from tests.builders import rules
 from tests.functional import conftest
 from tests.functional import stage as stages
 
@@ -62,7 +63,8 @@ def spec_of(options):
     """The RequestSpec of the same options."""
     parser = argparse.ArgumentParser()
     specs.add_request_arguments(parser)
-    return arguments.from_wire(specs.build_spec(parser.parse_args(options)))
+    return arguments.from_wire(specs.build_spec(
+        parser.parse_args(options), rules.a_conf()))
 
 
 def planned(found):

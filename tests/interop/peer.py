@@ -29,6 +29,7 @@ from nova.scheduler import weights
 from nova.scheduler.client import query
 
 # The folder of a program is where its imports are looked for.
+import peer_flavors
 import peer_shapes
 
 
@@ -120,7 +121,7 @@ def _class(path):
 
 ANSWERED = {function.__name__: function
             for function in (select_destinations, cast, decide, narrow)
-            } | peer_shapes.ANSWERED
+            } | peer_shapes.ANSWERED | peer_flavors.ANSWERED
 
 
 def _answer(what, args, kwargs):

@@ -97,7 +97,7 @@ def test_requests_have_only_fields_that_there_are(page, text, tmp_path):
     specs.add_request_arguments(parser)
 
     made = arguments.from_wire(specs.build_spec(
-        parser.parse_args(['--spec', str(file)])))
+        parser.parse_args(['--spec', str(file)]), rules.a_conf()))
 
     for part in (made, *(getattr(made, field) for field in json.loads(text))):
         assert not part.__dict__.get('_unknown')

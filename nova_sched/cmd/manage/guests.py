@@ -10,10 +10,12 @@ from oslo_utils import strutils
 from nova_sched import objects
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
-from nova_sched.rules.flavor_image import FlavorImageRequirements
+from nova_sched.rules import flavor_image
 from nova_sched.rules.flavor_image import invalid_extra_spec
 from nova_sched.rules.flavor_image import invalid_image_property
 
+#: Who says one of them says both.
+_BOTH = ('numa_cpus', 'numa_mem')
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
 
@@ -23,25 +25,23 @@ def numa_topology(spec_obj):
     spec_obj: RequestSpec with a flavor, and perhaps an image.
     Raises InvalidInput for what Nova's API refuses.
     """
-    needs = FlavorImageRequirements(spec_obj)
-    policy = needs.agreed('hw:cpu_policy', ('shared', 'dedicated', 'mixed'))
-    pinned = _pinned(needs, policy)
-    size = _page_size(needs)
-    count = _number(needs, 'hw:numa_nodes')
-    of_image = needs.image.get('hw_numa_nodes')
-    if None not in (count, of_image) and count != of_image:
-        raise needs.differs('hw:numa_nodes')
-    count = of_image if count is None else count
-    threads = needs.agreed('hw:cpu_thread_policy',
-                           ('prefer', 'isolate', 'require'))
+    needs = flavor_image.FlavorImageRequirements(spec_obj)
+    policy, threads = flavor_image.policies(needs)
     emulator = needs.flavor('hw:emulator_threads_policy',
                             ('share', 'isolate'))
+    pinned = _pinned(needs, policy)
     for key, value in (('hw:cpu_thread_policy', threads),
                        ('hw:emulator_threads_policy',
                         emulator == 'isolate' and emulator)):
         if value and not pinned:
             raise invalid_extra_spec('needs dedicated CPUs', value, key)
-    if (count is None and not pinned and size is None
+    size = _page_size(needs)
+    if needs.agreed('hw:locked_memory', is_flag=True) and size is None:
+        raise invalid_extra_spec(
+            'needs hw:mem_page_size', needs.flavor('hw:locked_memory'),
+            'hw:locked_memory')
+    count = _either(_number(needs, 'hw:numa_nodes'), needs, 'hw_numa_nodes')
+    if (count is None and not pinned and not size
             and not needs.flavor('hw:pmem')):
         return None
     cells = _cells(needs, count or 1, spec_obj.flavor.memory_mb)
@@ -52,6 +52,27 @@ def numa_topology(spec_obj):
             memory=memory, pagesize=size, cpu_policy=policy,
             cpu_thread_policy=threads if pinned else None)
             for number, (cpus, memory) in enumerate(cells)])
+
+
+def _pinned(needs, policy):
+    """Return the guest's pinned CPUs: set of numbers."""
+    mask, is_realtime = (needs.flavor('hw:cpu_dedicated_mask'),
+                         needs.flag('hw:cpu_realtime'))
+    if mask is not None and policy != 'mixed':
+        raise invalid_extra_spec('needs hw:cpu_policy = mixed', mask,
+                                 'hw:cpu_dedicated_mask')
+    if is_realtime and policy not in ('dedicated', 'mixed'):
+        raise invalid_extra_spec(
+            'needs hw:cpu_policy = dedicated or mixed',
+            needs.flavor('hw:cpu_realtime'), 'hw:cpu_realtime')
+    if policy == 'mixed' and (mask is None) != bool(is_realtime):
+        raise invalid_extra_spec(
+            'needs either hw:cpu_dedicated_mask or hw:cpu_realtime with '
+            'hw:cpu_realtime_mask', policy, 'hw:cpu_policy')
+    realtime = flavor_image.realtime_cpus(needs) if is_realtime else set()
+    if policy == 'dedicated':
+        return set(range(needs.vcpus))
+    return flavor_image.mixed_cpus(needs) if policy == 'mixed' else realtime
 
 
 def _cells(needs, count, memory_mb):
@@ -77,27 +98,8 @@ def _cells(needs, count, memory_mb):
     return cells
 
 
-def _pinned(needs, policy):
-    """Return the guest's pinned CPUs: set of numbers."""
-    every = set(range(needs.vcpus))
-    if policy == 'dedicated':
-        return every
-    if policy != 'mixed':
-        return set()
-    mask = (needs.flavor('hw:cpu_dedicated_mask')
-            or needs.flavor('hw:cpu_realtime_mask'))
-    if mask is None:
-        raise invalid_extra_spec(
-            'needs hw:cpu_dedicated_mask', policy, 'hw:cpu_policy')
-    given = _parsed(mask, 'hw:cpu_dedicated_mask')
-    return every - given if mask.startswith('^') else every & given
-
-
 def _parsed(text, key):
     try:
-        if text.startswith('^'):
-            # All but these.
-            text = text.replace('^', '')
         return parse_cpus(text)
     except MalformedError:
         raise invalid_extra_spec(
@@ -131,24 +133,44 @@ def _page_size(needs):
 
 def _cpus(needs, count):
     """Return the CPUs of each cell: list of sets."""
-    if needs.flavor('hw:numa_cpus.0') is not None:
-        return [_parsed(needs.flavor(key) or '', key) for key in (
-            f'hw:numa_cpus.{number}' for number in range(count))]
-    if of_image := needs.image.get('hw_numa_cpus'):
-        return _one_each(of_image, count, 'hw_numa_cpus')
-    each = _even(needs.vcpus, count, 'vcpus')
+    return _each(needs, count, 'numa_cpus', lambda key: _parsed(
+        needs.flavor(key) or '', key)) or _ranges(
+            _even(needs.vcpus, count, 'vcpus'), count)
+
+
+def _ranges(each, count):
     return [set(range(number * each, (number + 1) * each))
             for number in range(count)]
 
 
 def _memory(needs, count, memory_mb):
     """Return the memory of each cell: list of MiB."""
-    if needs.flavor('hw:numa_mem.0') is not None:
-        return [_number(needs, f'hw:numa_mem.{number}') or 0
-                for number in range(count)]
-    if of_image := needs.image.get('hw_numa_mem'):
-        return _one_each(of_image, count, 'hw_numa_mem')
-    return [_even(memory_mb, count, 'memory_mb')] * count
+    return _each(needs, count, 'numa_mem', lambda key: (
+        _number(needs, key) or 0)) or [
+            _even(memory_mb, count, 'memory_mb')] * count
+
+
+def _each(needs, count, what, read):
+    """Return what flavor or image say of each cell: list; None if nothing.
+
+    read: function of an extra spec's key.
+    """
+    of_flavor = None
+    if any(needs.flavor(f'hw:{name}.0') is not None for name in _BOTH):
+        of_flavor = [read(f'hw:{what}.{number}') for number in range(count)]
+    found = _either(of_flavor, needs, f'hw_{what}')
+    if found is None and any(needs.image.get(f'hw_{name}') for name in _BOTH):
+        found = ()
+    return None if found is None else _one_each(found, count, f'hw_{what}')
+
+
+def _either(of_flavor, needs, name):
+    """Return what the flavor says of cells, or the image; None for neither."""
+    of_image = needs.image.get(name) or None
+    if of_flavor is not None and of_image is not None:
+        raise invalid_image_property(
+            'must be left out, because the flavor says it', of_image, name)
+    return of_image if of_flavor is None else of_flavor
 
 
 def _one_each(values, count, name):

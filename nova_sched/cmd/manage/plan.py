@@ -94,6 +94,9 @@ class Plan(forms.Lister):
             self.formatter.emit_one(tuple(document), tuple(document.values()),
                                     self.app.stdout, parsed_args)
             return
+        asked = self._report.asked()
+        if asked and parsed_args.formatter == 'table':
+            self.app.stdout.write(f'{asked}\n')
         if data or parsed_args.formatter != 'table':
             super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
@@ -230,9 +233,9 @@ class _Asked:
                     self._refuse(f'--instance {args.instance}: it is no uuid')
                 spec = stored.spec(args.instance)
                 arguments.from_wire(spec)
-                specs.edit_stored(spec, self._given)
+                specs.edit_stored(spec, self._given, conf)
             else:
-                spec = specs.build_spec(args)
+                spec = specs.build_spec(args, conf, args.cloud)
             if args.operation == moves.BOOT:
                 if args.instance:
                     spec[_DATA]['num_instances'] = args.count

@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.cmd.manage import units
 from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
@@ -36,10 +37,11 @@ def add_arguments(parser):
 def _flavor(text):
     """Return (name, RAM in MB, VCPUs, disk in GB) of a flavor."""
     name, equals, sizes = text.rpartition('=')
-    memory_mb, vcpus, disk_gb = map(int, sizes.split(','))
+    memory, vcpus, disk = sizes.split(',')
     if not (name and equals):
         raise ValueError(text)
-    return name, memory_mb, vcpus, disk_gb
+    return (name, units.megabytes(memory), int(vcpus),
+            units.gigabytes(disk))
 
 
 _flavor.__name__ = 'NAME=RAM_MB,VCPUS,DISK_GB'

@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
+from nova_sched.cmd.manage import specs
 from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
@@ -47,6 +48,12 @@ class PlanReport:
     def reason(self):
         """Why there is none, in full; None if there is."""
         return self._record.reason
+
+    def asked(self):
+        """Return what is asked for, as a sentence; None if it is not known."""
+        spec_obj = self._dry_run.spec_obj
+        return spec_obj and (
+            f'Asked: {self._record.instances} x {_worded(spec_obj)}')
 
     def rows(self):
         """Return a row of COLUMNS for each instance, none of a refusal."""
@@ -217,6 +224,29 @@ class PlanReport:
         return next((step.name.replace(' ', '_')
                      for step in reversed(self._record.funnel.steps)
                      if not step.after), '-')
+
+
+def _worded(spec_obj):
+    """Return what a request asks for an instance, as text."""
+    asked = decision_document.asked(spec_obj)
+    cells, devices = (len(spec_obj.numa_topology or ()), sum(
+        request.count for request in (
+            spec_obj.pci_requests.requests if spec_obj.pci_requests else ())))
+    amounts = [_counted(asked['vcpus'], 'VCPU'), f'{asked["memory_mb"]:,} MB',
+               f'{asked["disk_gb"]:,} GB']
+    if asked['swap_mb']:
+        amounts.append(f'{asked["swap_mb"]:,} MB of swap')
+    if cells:
+        amounts.append(_counted(cells, 'NUMA cell'))
+    if devices:
+        amounts.append(_counted(devices, 'PCI device'))
+    text = ', '.join(amounts)
+    return text if asked['flavor'] in (None, specs.UNNAMED) else (
+        f'{asked["flavor"]}: {text}')
+
+
+def _counted(number, what):
+    return f'{number:,} {what}{"" if number == 1 else "s"}'
 
 
 def _some(texts, separator=', '):

@@ -117,7 +117,7 @@ class Call(forms.Lister):
 
     def take_action(self, parsed_args):
         self.app.conf.set_override('long_rpc_timeout', parsed_args.timeout)
-        spec_obj = specs.build_spec(parsed_args)
+        spec_obj = specs.build_spec(parsed_args, self.app.conf)
         self._uuids = uuids = name_instances(spec_obj)
         cloud = self._cloud() if parsed_args.boot else None
         answer = self._answer(
@@ -172,6 +172,8 @@ class Call(forms.Lister):
 def name_instances(spec_obj):
     """Make as many uuids as a request is for; it bears the first: list.
 
+    They are members of its server group, as Nova's API makes them before it
+    asks.
     spec_obj: envelope of a RequestSpec, which may be wrong.
     """
     data = spec_obj.get(_DATA)
@@ -183,6 +185,11 @@ def name_instances(spec_obj):
     if uuids:
         # Never one of a file: what is claimed for it is deleted again.
         data['instance_uuid'] = uuids[0]
+    group = data.get('instance_group')
+    group = group.get(_DATA) if isinstance(group, dict) else None
+    if isinstance(group, dict) and isinstance(
+            group.get('members') or [], list):
+        group['members'] = [*(group.get('members') or ()), *uuids]
     return uuids
 
 

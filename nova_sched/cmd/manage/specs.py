@@ -7,32 +7,32 @@ import pathlib
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.cmd.manage import devices
+from nova_sched.cmd.manage import flavors
 from nova_sched.cmd.manage import guests
+from nova_sched.cmd.manage import units
 from nova_sched.objects import arguments
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as legacy_image
 from nova_sched.options import nearest
+from nova_sched.rules import flavor_image
+from nova_sched.scheduler import utils
 
 LOG = logging.getLogger(__name__)
 
 #: Properties of images that Nova has besides those that have a type here.
 _PROPERTIES = (
-    'hw_auto_disk_config', 'hw_boot_menu', 'hw_cpu_cores', 'hw_cpu_max_cores',
-    'hw_cpu_max_sockets', 'hw_cpu_max_threads', 'hw_cpu_sockets',
-    'hw_cpu_threads', 'hw_device_id', 'hw_disk_type', 'hw_input_bus',
-    'hw_ipxe_boot', 'hw_locked_memory', 'hw_machine_type',
-    'hw_pmu', 'hw_pointer_model', 'hw_qemu_guest_agent', 'hw_rescue_bus',
-    'hw_rescue_device', 'hw_rng_model', 'hw_scsi_model',
-    'hw_serial_port_count', 'hw_time_hpet', 'hw_video_ram',
-    'hw_vif_multiqueue_enabled', 'hw_watchdog_action', 'img_bdm_v2',
-    'img_bittorrent', 'img_block_device_mapping', 'img_cache_in_nova',
-    'img_compression_level', 'img_config_drive', 'img_hide_hypervisor_id',
-    'img_linked_clone', 'img_mappings', 'img_owner_id',
-    'img_root_device_name', 'img_use_agent', 'img_version', 'os_admin_user',
-    'os_command_line', 'os_distro', 'os_require_quiesce',
-    'os_skip_agent_inject_files_at_boot', 'os_skip_agent_inject_ssh',
-    'os_type', 'os_version')
+    'hw_auto_disk_config', 'hw_disk_type',
+    'hw_ephemeral_encryption_secret_uuid', 'hw_floppy_bus', 'hw_input_bus',
+    'hw_machine_type', 'hw_pointer_model', 'hw_rescue_bus', 'hw_rescue_device',
+    'hw_rng_model', 'hw_usb_model', 'hw_watchdog_action',
+    'img_block_device_mapping', 'img_config_drive', 'img_mappings',
+    'img_owner_id', 'img_root_device_name', 'img_signature',
+    'img_signature_certificate_uuid', 'img_signature_hash_method',
+    'img_signature_key_type', 'os_admin_user', 'os_command_line', 'os_distro')
 
+#: Name of a flavor that the command line gives none.
+UNNAMED = 'cli'
 #: Field of an object -> the class of what is in it; a list has a class each.
 _NESTED = {
     'flavor': 'Flavor', 'numa_topology': 'InstanceNUMATopology',
@@ -87,15 +87,21 @@ def add_request_arguments(parser):
 
 
 def _add_sizes(parser):
-    parser.add_argument('--flavor', metavar='NAME', default='cli',
-                        help='Name of the flavor, whose sizes follow.')
-    parser.add_argument('--vcpus', type=int, default=1, metavar='N')
-    parser.add_argument('--ram', type=int, default=512, metavar='MB',
-                        help='RAM in MB (default: 512).')
-    parser.add_argument('--disk', type=int, default=1, metavar='GB',
-                        help='Root disk in GB (default: 1).')
-    parser.add_argument('--ephemeral', type=int, default=0, metavar='GB')
-    parser.add_argument('--swap', type=int, default=0, metavar='MB')
+    parser.add_argument(
+        '--flavor', metavar='NAME',
+        help='Name or id of a flavor of the cloud, or any name with --vcpus, '
+             '--ram and --disk. What is given besides takes the place of what '
+             'the flavor has.')
+    parser.add_argument('--vcpus', type=int, metavar='N',
+                        help='VCPUs (without a flavor: 1).')
+    parser.add_argument('--ram', type=units.megabytes, metavar='MB',
+                        help='RAM in MB, or with a unit, such as 32G '
+                             '(without a flavor: 512).')
+    parser.add_argument('--disk', type=units.gigabytes, metavar='GB',
+                        help='Root disk in GB, or with a unit, such as 1T '
+                             '(without a flavor: 1).')
+    parser.add_argument('--ephemeral', type=units.gigabytes, metavar='GB')
+    parser.add_argument('--swap', type=units.megabytes, metavar='MB')
 
 
 def _add_group(parser):
@@ -111,7 +117,8 @@ def _add_group(parser):
                         help='An instance of the group; may be repeated.')
     parser.add_argument('--group-host', action='append', default=[],
                         metavar='HOST', help='A host that instances of the '
-                        'group are on; may be repeated.')
+                        'group are on, for the policy affinity; may be '
+                        'repeated.')
 
 
 def _pair(text):
@@ -144,20 +151,23 @@ def flag(name):
     return f'--{name.replace("_", "-")}'
 
 
-def build_spec(args):
+def build_spec(args, conf, cloud=None):
     """Return the request that the options describe: an envelope.
 
-    Raises InvalidInput for options that make none.
+    conf: ConfigOpts with the databases and the aliases of PCI devices.
+    cloud: path of a file that has the flavors; None for the databases.
+    Raises InvalidInput for options that make none, and DatabaseUnavailable.
     """
     if args.spec:
-        return _from_file(args)
+        return _from_file(args, conf)
     try:
-        return _from_options(args).obj_to_primitive()
+        return _from_options(
+            args, conf, flavors.Flavors(conf, cloud)).obj_to_primitive()
     except MalformedError as exc:
         raise exc.as_invalid_input() from exc
 
 
-def _from_file(args):
+def _from_file(args, conf):
     others = [flag(name) for name, value
               in sorted(vars(default_arguments()).items())
               if name != 'spec' and getattr(args, name) != value]
@@ -169,7 +179,7 @@ def _from_file(args):
         found = json.loads(pathlib.Path(args.spec).read_text())
         if not isinstance(found, dict):
             raise ValueError('must be a JSON object')
-        return _from_json(found)
+        return _from_json(found, conf)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
     except (OSError, ValueError) as exc:
@@ -177,7 +187,7 @@ def _from_file(args):
             reason=f'--spec {args.spec}: {exc}') from exc
 
 
-def _from_json(found):
+def _from_json(found, conf):
     """Return the request in a JSON object of any of the forms: an envelope.
 
     Raises ValueError, MalformedError and InvalidInput.
@@ -196,41 +206,103 @@ def _from_json(found):
     for name in sorted(found.keys() - known.keys()):
         raise ValueError(f'{name} is no field of a RequestSpec; '
                          + nearest.did_you_mean(name, known))
-    made = _from_options(default_arguments()).obj_to_primitive()
+    made = _from_options(default_arguments(), conf).obj_to_primitive()
     made[_DATA] |= _fields(found)
-    if found.get('numa_topology') is None:
-        made[_DATA]['numa_topology'] = _numa(made)
-    return made
+    spec_obj = arguments.from_wire(made)
+    _complete(spec_obj, conf, keeps={
+        name for name in ('numa_topology', 'pci_requests')
+        if found.get(name) is not None})
+    _check(spec_obj)
+    return spec_obj.obj_to_primitive()
 
 
-def _numa(made):
-    """Return the NUMA cells that flavor and image ask for: envelope."""
-    found = guests.numa_topology(arguments.from_wire(made))
-    return None if found is None else found.obj_to_primitive()
+def _complete(spec_obj, conf, wanted=(), keeps=()):
+    """Give a RequestSpec what Nova's API makes of its flavor and image.
+
+    What its ports ask for stays.
+    wanted: PCI devices besides, as of devices.pci_requests.
+    keeps: names of fields that stay as they are.
+    Raises InvalidInput.
+    """
+    old = spec_obj.pci_requests.requests if spec_obj.pci_requests else []
+    if 'numa_topology' not in keeps:
+        spec_obj.numa_topology = guests.numa_topology(spec_obj)
+    if 'pci_requests' not in keeps:
+        spec_obj.pci_requests = devices.pci_requests(spec_obj, conf, wanted)
+        spec_obj.pci_requests.requests += [
+            request for request in old if request.alias_name is None]
+    mine = tuple(f'{request.request_id}-' for request in old
+                 if request.alias_name is not None)
+    spec_obj.requested_resources = [
+        *(group for group in spec_obj.requested_resources or ()
+          if not (group.requester_id or '').startswith(mine)),
+        *devices.request_groups(spec_obj.pci_requests, conf)]
 
 
-def _from_options(args):
+def _check(spec_obj):
+    """Warn of what is not translated, and refuse what contradicts itself."""
+    needs = flavor_image.FlavorImageRequirements(spec_obj)
+    flavor_image.add_devices(utils.Group(), needs)
+    for what, value, why in (
+            ('extra spec accel:device_profile',
+             needs.flavor('accel:device_profile'),
+             'Cyborg has the request groups of a device profile'),
+            ('image property img_block_device_mapping',
+             needs.image.get('img_block_device_mapping'),
+             'whether its root disk is a volume is not known; --spec has '
+             'is_bfv')):
+        if value:
+            LOG.warning('The %s is not translated: %s', what, why)
+
+
+def _from_options(args, conf, cloud=None):
     hints = {}
     for key, value in args.hint:
         hints.setdefault(key, []).append(value)
     spec_obj = objects.RequestSpec(
-        flavor=objects.Flavor(
-            id=1, name=args.flavor, flavorid=args.flavor, vcpus=args.vcpus,
-            memory_mb=args.ram, root_gb=args.disk,
-            ephemeral_gb=args.ephemeral, swap=args.swap,
-            extra_specs=dict(args.extra_spec)),
+        flavor=objects.Flavor(**_flavor(vars(args), cloud)),
         image=objects.ImageMeta(
             id=args.image, properties=_properties(args.image_property)),
         num_instances=args.count, project_id=args.project,
         availability_zone=args.zone, scheduler_hints=hints,
         force_hosts=args.force_host or None,
         ignore_hosts=args.ignore_host or None,
-        instance_group=_group(args), pci_requests=_devices(args.pci),
+        instance_group=_group(args),
         requested_destination=_destination(args))
-    spec_obj.numa_topology = guests.numa_topology(spec_obj)
+    _complete(spec_obj, conf, args.pci)
+    _check(spec_obj)
     return spec_obj
 
 
+def _flavor(given, cloud):
+    """Return the fields of the flavor that options describe: dict.
+
+    given: dict of options of OF_FLAVOR; None for one that is not given.
+    cloud: flavors.Flavors to look a name up in.
+    """
+    sizes = {_SIZES[name]: given[name] for name in _SIZES
+             if given.get(name) is not None}
+    name = given.get('flavor')
+    if name is None:
+        flavor = _SMALL
+    else:
+        try:
+            flavor = cloud.find(name)
+        except exception.NovaSchedException:
+            if _NEEDED - sizes.keys():
+                raise
+            flavor = _SMALL | {'name': name, 'flavorid': name}
+    return {name: flavor.get(name) or 0 for name in _SIZES.values()} | {
+        'id': 1, 'name': flavor['name'], 'flavorid': flavor['flavorid'],
+        'extra_specs': {**(flavor.get('extra_specs') or {}),
+                        **dict(given.get('extra_spec') or ())}} | sizes
+
+
+#: The flavor without --flavor, but for what is given.
+_SMALL = {'name': UNNAMED, 'flavorid': UNNAMED, 'vcpus': 1, 'memory_mb': 512,
+          'root_gb': 1}
+#: Sizes that make a flavor that the cloud does not have.
+_NEEDED = {'vcpus', 'memory_mb', 'root_gb'}
 #: Options of the flavor: name -> field of a Flavor.
 _SIZES = {'vcpus': 'vcpus', 'ram': 'memory_mb', 'disk': 'root_gb',
           'ephemeral': 'ephemeral_gb', 'swap': 'swap'}
@@ -238,15 +310,21 @@ _SIZES = {'vcpus': 'vcpus', 'ram': 'memory_mb', 'disk': 'root_gb',
 ANYWHERE = ('ignore_host', 'to_host', 'to_node')
 #: Options of the flavor that an instance is resized to.
 OF_FLAVOR = ('flavor', *_SIZES, 'extra_spec', 'pci')
+#: Field of a request -> the options of a flavor that it depends on.
+_OF_FIELDS = {'numa_topology': {'flavor', 'vcpus', 'ram', 'extra_spec'},
+              'pci_requests': {'flavor', 'extra_spec', 'pci'}}
 
 
-def edit_stored(spec, given):
+def edit_stored(spec, given, conf):
     """Change a stored request by options.
 
     spec: envelope of a RequestSpec, which is changed.
-    given: dict of options of OF_FLAVOR and ANYWHERE.  Of the flavor, what is
-        not given stays; extra specs take the place of all that there were.
-    Raises InvalidInput for options that make no request.
+    given: dict of options of OF_FLAVOR and ANYWHERE.  Without a flavor by
+        name, what is not given of its own stays; extra specs take the place
+        of all that there were.
+    Nova stores no request groups: those of devices are made again.
+    Raises InvalidInput for options that make no request, and
+    DatabaseUnavailable.
     """
     data = spec[_DATA]
     if given.get('ignore_host'):
@@ -255,21 +333,27 @@ def edit_stored(spec, given):
         data['requested_destination'] = objects.Destination(**{
             name: given[f'to_{name}'] for name in ('host', 'node')
             if given.get(f'to_{name}')}).obj_to_primitive()
-    if not given.keys() & set(OF_FLAVOR):
+    if not (given.keys() & set(OF_FLAVOR)
+            or conf.filter_scheduler.pci_in_placement):
         return
     flavor = data['flavor'][_DATA]
-    flavor |= {_SIZES[name]: value for name, value in given.items()
-               if name in _SIZES}
     if 'flavor' in given:
-        flavor['name'] = flavor['flavorid'] = given['flavor']
-    if 'extra_spec' in given:
-        flavor['extra_specs'] = dict(given['extra_spec'])
-    if 'pci' in given:
-        data['pci_requests'] = _devices(given['pci']).obj_to_primitive()
+        flavor |= _flavor(given, flavors.Flavors(conf))
+    else:
+        flavor |= {_SIZES[name]: value for name, value in given.items()
+                   if name in _SIZES}
+        if 'extra_spec' in given:
+            flavor['extra_specs'] = dict(given['extra_spec'])
     try:
-        data['numa_topology'] = _numa(spec)
+        spec_obj = arguments.from_wire(spec)
+        _complete(spec_obj, conf, given.get('pci', ()), keeps={
+            field for field, options in _OF_FIELDS.items()
+            if not given.keys() & options})
     except MalformedError as exc:
         raise exc.as_invalid_input() from exc
+    made = spec_obj.obj_to_primitive()[_DATA]
+    for name in (*_OF_FIELDS, 'requested_resources'):
+        data[name] = made.get(name)
 
 
 def _properties(pairs):
@@ -302,18 +386,15 @@ def _group(args):
             raise exception.InvalidInput(
                 reason='a server group needs --group-policy')
         return None
+    if args.group_host and args.group_policy != 'affinity':
+        LOG.warning(
+            '--group-host: the policy %s counts members, not hosts; name '
+            'those that run there by --group-member', args.group_policy)
     return objects.InstanceGroup(
         policy=args.group_policy, members=args.group_member,
         hosts=args.group_host or None,
         _rules={} if args.group_max is None else {
             'max_server_per_host': str(args.group_max)})
-
-
-def _devices(wanted):
-    return objects.InstancePCIRequests(requests=[
-        objects.InstancePCIRequest(count=count, spec=[spec],
-                                   alias_name=f'cli{number}')
-        for number, (count, spec) in enumerate(wanted)])
 
 
 def _destination(args):

@@ -22,8 +22,18 @@ class TestGuest:
         ({'hw:numa_nodes': 2, 'hw:numa_cpus.0': '0', 'hw:numa_mem.0': 48,
           'hw:numa_cpus.1': '1-3', 'hw:numa_mem.1': 2000},
          [({0}, set(), 48, None), ({1, 2, 3}, set(), 2000, None)]),
-        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime_mask': '2-3'},
-         [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime': 'yes',
+          'hw:cpu_realtime_mask': '2-3'}, [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes',
+          'hw:cpu_realtime_mask': '^0'}, [(set(), {0, 1, 2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes',
+          'hw:emulator_threads_policy': 'share'},
+         [(set(), {0, 1, 2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'no'},
+         [(set(), {0, 1, 2, 3}, 2048, None)]),
+        ({'hw:mem_page_size': '0'}, None),
+        ({'hw:mem_page_size': 'small', 'hw:locked_memory': 'true'},
+         [({0, 1, 2, 3}, set(), 2048, -1)]),
         ({'hw:pmem': 'small'}, [({0, 1, 2, 3}, set(), 2048, None)]),
     ])
     def test_is_made_as_nova_s_api_makes_it(self, specs, cells):
@@ -43,6 +53,37 @@ class TestGuest:
     def test_is_not_made_of_what_nova_s_api_refuses(self, name, value):
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
+
+    @pytest.mark.parametrize('specs, name', [
+        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes'},
+         'hw:cpu_realtime_mask'),
+        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes',
+          'hw:cpu_realtime_mask': '0-3'}, 'hw:cpu_realtime_mask'),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime': 'yes',
+          'hw:cpu_realtime_mask': '^0', 'hw:cpu_dedicated_mask': '^0'},
+         'hw:cpu_policy'),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime_mask': '^0'},
+         'hw:cpu_policy'),
+        ({'hw:cpu_realtime': 'yes'}, 'hw:cpu_realtime'),
+        ({'hw:cpu_dedicated_mask': '^0'}, 'hw:cpu_dedicated_mask'),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '0-3'},
+         'hw:cpu_dedicated_mask'),
+        ({'hw:locked_memory': 'true'}, 'hw:locked_memory'),
+        ({'hw:mem_page_size': 'large', 'hw:numa_cpus.0': '0-3'},
+         'hw:numa_nodes'),
+        ({'hw:mem_encryption': 'true'}, 'hw_firmware_type'),
+        ({'hw:tpm_version': '1.2', 'hw:tpm_model': 'tpm-crb'},
+         'hw:tpm_version')])
+    def test_is_not_made_of_what_contradicts_itself(self, specs, name):
+        with pytest.raises(exception.InvalidInput, match=name):
+            spec_of('--vcpus', 4, *(
+                f'--extra-spec={key}={value}'
+                for key, value in specs.items()))
+
+    def test_has_the_policy_of_the_flavor_before_that_of_the_image(self):
+        found = spec_of('--extra-spec=hw:cpu_policy=dedicated',
+                        '--image-property=hw_cpu_policy=shared')
+        assert found.numa_topology.cells[0].cpu_policy == 'dedicated'
 
     @pytest.mark.parametrize('specs', [
         {'hw:numa_cpus.0': '0-3'},
@@ -76,15 +117,18 @@ class TestGuest:
                                match='must be large or any'):
                 spec_of(image, *flavor)
 
-    @pytest.mark.parametrize('image', [2, 1])
-    def test_has_as_many_cells_as_flavor_and_image_agree_on(self, image):
-        options = ['--vcpus', 4, '--extra-spec=hw:numa_nodes=2',
-                   f'--image-property=hw_numa_nodes={image}']
-        if image == 2:
-            assert len(spec_of(*options).numa_topology.cells) == 2
-            return
-        with pytest.raises(exception.InvalidInput, match='hw:numa_nodes'):
-            spec_of(*options)
+    @pytest.mark.parametrize('flavor, image', [
+        ('hw:numa_nodes=2', 'hw_numa_nodes=2'),
+        ('hw:numa_nodes=2', 'hw_numa_nodes=1'),
+        ('hw:numa_nodes=1', 'hw_numa_mem.0=512')])
+    def test_has_cells_of_the_flavor_or_of_the_image(self, flavor, image):
+        """Nova refuses an image that repeats what the flavor says."""
+        more = [] if 'nodes' in image else [
+            '--extra-spec=hw:numa_cpus.0=0-3',
+            '--extra-spec=hw:numa_mem.0=512']
+        with pytest.raises(exception.InvalidInput, match=image[:11]):
+            spec_of('--vcpus', 4, f'--extra-spec={flavor}', *more,
+                    f'--image-property={image}')
 
     @pytest.mark.parametrize('specs', [
         {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': 'one'},

@@ -58,7 +58,7 @@ class TestAnswer:
         assert conftest.decisions(scheduler)[0]['request_id'] == 'req-mine'
 
     @pytest.mark.parametrize('options', [
-        [], ['--ram', 10 ** 6], ['--ram', -5],
+        [], ['--ram', 10 ** 6], ['--vcpus', -5],
         ['--image-property', 'hw_numa_nodes=none']])
     def test_names_the_request_whatever_it_is(self, call, scheduler, options):
         ended = call(*options)
@@ -132,10 +132,10 @@ class TestRefusal:
         assert 'Traceback' not in ended.err
 
     def test_of_a_wrong_request_names_the_field(self, call):
-        ended = call('--ram', -5)
+        ended = call('--vcpus', -5)
 
         assert ended.code == 2
-        assert 'memory_mb' in ended.err
+        assert 'vcpus = -5: must be an integer' in ended.err
 
     def test_of_a_broken_service_has_its_error_alone(self, call, scheduler,
                                                      monkeypatch):

@@ -82,6 +82,7 @@ class TestAnswer:
         assert ended.code == 1
         assert ended.err == ''
         assert ended.out.startswith(
+            'Asked: 1 x 1 VCPU, 1,000,000 MB, 1 GB\n'
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
@@ -136,6 +137,44 @@ class TestAnswer:
     def test_each_instance_sees_those_before_it(self, plan):
         assert hosts_of(plan('--count', 3, '--ram', 2000, '-f', 'json')) == [
             'a', 'b', 'a']
+
+    @pytest.mark.parametrize('options, expected', [
+        (['anti-affinity', '--count', 3], ['a', 'b', 'c']),
+        (['anti-affinity', '--count', 4], None),
+        (['anti-affinity', '--count', 6, '--group-max', 2],
+         ['a', 'b', 'c', 'a', 'b', 'c']),
+        (['anti-affinity', '--count', 7, '--group-max', 2], None),
+        (['affinity', '--count', 3], ['a', 'a', 'a']),
+        (['soft-affinity', '--count', 3], ['a', 'a', 'a']),
+        (['soft-anti-affinity', '--count', 4], ['a', 'b', 'c', 'a'])])
+    def test_instances_are_members_of_their_group(self, plan, options,
+                                                  expected):
+        """New ones too, as Nova's API makes them before it asks."""
+        ended = plan(
+            '--ram', 1500, '-f', 'json', '--group-policy', *options, '--set',
+            'filter_scheduler.weight_classes=nova_sched.scheduler.weights.'
+            'all_weighers', *(
+                f'--set=filter_scheduler.{kind}_weight_multiplier=10'
+                for kind in ('ram', 'soft_affinity', 'soft_anti_affinity')))
+
+        if expected is None:
+            found = document(ended, 1)
+            assert found['code'] == 'group_anti_affinity'
+        else:
+            assert hosts_of(ended) == expected
+
+    @pytest.mark.parametrize('group', [
+        {'policy': 'anti-affinity'},
+        {'policy': 'anti-affinity', 'members': None, 'hosts': []},
+        {'policy': 'anti-affinity', 'members': ['one'], 'hosts': ['b']},
+        {'policies': ['anti-affinity']}])
+    def test_those_of_a_spec_are_members_too(self, plan, tmp_path, group):
+        file = tmp_path / 'spec.json'
+        file.write_text(json.dumps({
+            'num_instances': 4, 'instance_group': group}))
+
+        found = document(plan('--spec', file, '-f', 'json'), 1)
+        assert found['code'] == 'group_anti_affinity'
 
     def test_may_be_of_a_spec_in_a_file(self, plan, tmp_path):
         file = tmp_path / 'spec.json'
@@ -340,8 +379,8 @@ class TestPlacement:
         ended = plan()
 
         assert ended.code == 1
-        assert ended.out.startswith(
-            'No valid host: Placement offers no host\n')
+        assert ended.out.splitlines()[1] == (
+            'No valid host: Placement offers no host')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=allocation_candidates code=placement_offers_none '

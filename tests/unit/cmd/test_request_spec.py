@@ -9,17 +9,22 @@ from nova_sched import exception
 from nova_sched.cmd.manage import specs
 from nova_sched.objects import arguments
 from tests.builders import requests
+from tests.builders import rules
 from tests.unit.cmd import conftest
 
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
-def spec_of(*options):
-    """The RequestSpec that options of the command describe."""
+def spec_of(*options, cloud=None, **conf):
+    """The RequestSpec that options of the command describe.
+
+    cloud: path of a file with flavors.  conf: options, as of rules.a_conf.
+    """
     parser = argparse.ArgumentParser()
     specs.add_request_arguments(parser)
-    return arguments.from_wire(specs.build_spec(parser.parse_args(
-        [str(option) for option in options])))
+    return arguments.from_wire(specs.build_spec(
+        parser.parse_args([str(option) for option in options]),
+        rules.a_conf(**conf), cloud))
 
 
 class TestRequest:
@@ -48,8 +53,8 @@ class TestRequest:
 
     def test_has_the_names_it_is_given(self):
         """Of flavor, image and project; rules compare them with others."""
-        spec = spec_of('--flavor', 'm1.gold', '--image', IMAGE, '--project',
-                       'p1')
+        spec = spec_of('--flavor', 'm1.gold', '--vcpus', 1, '--ram', 512,
+                       '--disk', 1, '--image', IMAGE, '--project', 'p1')
 
         assert (spec.flavor.name, spec.image.id, spec.project_id) == (
             'm1.gold', IMAGE, 'p1')
@@ -90,6 +95,16 @@ class TestRequest:
         assert 'leave out --group-host, --ram' in ended.err
 
 
+    @pytest.mark.parametrize('count, code', [(6, 0), (7, 1)])
+    def test_is_for_members_of_their_group(self, call, count, code):
+        ended = call('--group-policy', 'anti-affinity', '--count', count,
+                     '-f', 'json')
+
+        assert ended.code == code
+        assert code or len({row['Host'] for row
+                            in conftest.table(ended)}) == count
+
+
 class TestSpec:
     def test_may_have_a_server_group(self):
         group = spec_of('--group-policy', 'anti-affinity', '--group-max', 2,
@@ -98,6 +113,14 @@ class TestSpec:
 
         assert (group.policy, group.members, group.hosts, group.rules) == (
             'anti-affinity', ['m1', 'm2'], ['a'], {'max_server_per_host': 2})
+
+    @pytest.mark.parametrize('policy', [
+        'affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity'])
+    def test_says_where_hosts_of_a_group_do_not_count(self, caplog, policy):
+        spec_of('--group-policy', policy, '--group-host', 'a')
+
+        assert (f'the policy {policy} counts members, not hosts'
+                in caplog.text) == (policy != 'affinity')
 
     def test_has_no_server_group_without_a_policy(self):
         with pytest.raises(exception.InvalidInput, match='--group-policy'):
@@ -121,19 +144,26 @@ class TestSpec:
         ('hypervisor_type', 'xen', 'img_hv_type'),
         ('architecture', 'x86_64', 'hw_architecture'),
         ('hw_disk_bus', 'ide', 'hw_disk_bus'), ('os_distro', 'x', 'os_distro'),
-        ('xenapi_device_id', '1', 'hw_device_id'),
-        ('xenapi_image_compression_level', '9', 'img_compression_level'),
-        ('xenapi_use_agent', 'true', 'img_use_agent'),
-        ('xenapi_skip_agent_inject_ssh', 'true',
-         'os_skip_agent_inject_ssh'),
-        ('xenapi_skip_agent_inject_files_at_boot', 'true',
-         'os_skip_agent_inject_files_at_boot'),
+        ('vmware_ostype', 'x', 'os_distro'), ('os_type', 'linux', 'os_type'),
     ])
     def test_takes_names_of_properties_of_any_release(self, name, value,
                                                       today):
         spec = spec_of('--image-property', f'{name}={value}')
 
         assert spec.image.properties.get(today) == value
+
+    @pytest.mark.parametrize('name, text, today, value', [
+        ('xenapi_device_id', '1', 'hw_device_id', 1),
+        ('xenapi_image_compression_level', '9', 'img_compression_level', 9),
+        ('xenapi_use_agent', 'true', 'img_use_agent', True),
+        ('xenapi_skip_agent_inject_ssh', 'no', 'os_skip_agent_inject_ssh',
+         False),
+        ('hw_qemu_guest_agent', 'true', 'hw_qemu_guest_agent', True)])
+    def test_takes_flags_and_numbers_as_nova_reads_them(self, name, text,
+                                                        today, value):
+        spec = spec_of('--image-property', f'{name}={text}')
+
+        assert spec.image.properties.get(today) is value
 
     def test_has_no_property_that_nova_would_drop(self):
         spec = spec_of('--image-property', 'hw_archtecture=x86_64')

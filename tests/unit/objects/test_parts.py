@@ -7,6 +7,7 @@ import pytest
 from nova_sched import objects
 from nova_sched.objects import numa
 from nova_sched.objects import pci
+from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as image_legacy
 from tests.builders import requests
 
@@ -109,11 +110,40 @@ class TestGlanceImages:
 
     @pytest.mark.parametrize('adapter, expected', [
         ('ide', {'hw_disk_bus': 'ide'}),
-        ('lsiLogic', {'hw_disk_bus': 'scsi', 'hw_scsi_model': 'lsiLogic'})])
+        ('lsiLogic', {'hw_disk_bus': 'scsi', 'hw_scsi_model': 'lsilogic'})])
     def test_vmware_adapters_become_buses(self, adapter, expected):
         """IDE is a bus of its own, everything else a SCSI model."""
         assert self.properties(
             vmware_adaptertype=adapter).flat() == expected
+
+    @pytest.mark.parametrize('name, text, value', [
+        ('hw_qemu_guest_agent', 'true', True),
+        ('hw_vif_multiqueue_enabled', 'false', False),
+        ('hw_boot_menu', ' YES ', True), ('hw_boot_menu', 'maybe', False),
+        ('hw_boot_menu', '2', False), ('hw_pmu', '1', True),
+        ('hw_mem_encryption', 'maybe', False), ('hw_time_hpet', True, True),
+        ('img_hide_hypervisor_id', 'yes', True), ('img_bdm_v2', '', False),
+        ('hw_video_ram', '0', 0), ('hw_video_ram', ' 64 ', 64),
+        ('hw_serial_port_count', '-1', -1), ('hw_cpu_sockets', '2', 2),
+        ('hw_device_id', '2', 2), ('img_version', '1', 1),
+        ('os_type', 'Linux', 'linux'), ('hw_scsi_model', 'VIRTIO-SCSI',
+                                        'virtio-scsi'),
+        ('hw_scsi_model', 'lsiLogicsas', 'lsisas1068'),
+        ('hw_vif_model', 'VirtualE1000', 'e1000'),
+        ('hw_machine_type', 'Q35', 'Q35'), ('os_distro', '5', '5')])
+    def test_text_is_the_value_that_nova_reads_of_it(self, name, text, value):
+        """Of Queens as of today: their types are the same."""
+        found = self.properties(**{name: text}).get(name)
+
+        assert (found, type(found)) == (value, type(value))
+
+    @pytest.mark.parametrize('name, text', [
+        ('hw_video_ram', '12abc'), ('hw_cpu_cores', ''),
+        ('img_version', '1.5'), ('os_type', 'plan9'),
+        ('hw_boot_menu', ['true'])])
+    def test_text_that_nova_cannot_read_is_named(self, name, text):
+        with pytest.raises(MalformedError, match=f'properties.{name} = '):
+            self.properties(**{name: text})
 
     def test_traits_are_collected(self):
         """Only those that are required."""

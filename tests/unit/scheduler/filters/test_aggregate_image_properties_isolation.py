@@ -37,6 +37,18 @@ def passes(properties, *aggregates, **options):
     ({'hw_mem_encryption': True}, [{'hw_mem_encryption': 'True'}], True),
     ({'hw_mem_encryption': True}, [{'hw_mem_encryption': 'true'}], False),
     ({'hw_maxphysaddr_bits': 42}, [{'hw_maxphysaddr_bits': '42'}], True),
+    # Whoever writes them as text: the image has what Nova reads of it.
+    ({'hw_qemu_guest_agent': 'true'}, [{'hw_qemu_guest_agent': 'true'}],
+     False),
+    ({'hw_qemu_guest_agent': 'true'}, [{'hw_qemu_guest_agent': 'True'}], True),
+    ({'hw_vif_multiqueue_enabled': 'false'},
+     [{'hw_vif_multiqueue_enabled': 'True'}], True),
+    ({'hw_boot_menu': 'no'}, [{'hw_boot_menu': 'True'}], True),
+    ({'hw_video_ram': '0'}, [{'hw_video_ram': '64'}], True),
+    ({'hw_pmu': '1'}, [{'hw_pmu': 'True'}], True),
+    ({'img_hide_hypervisor_id': 'yes'}, [{'img_hide_hypervisor_id': 'True'}],
+     True),
+    ({'os_type': 'Linux'}, [{'os_type': 'linux'}], True),
     # What is nothing does not matter.
     ({'hw_mem_encryption': False}, [{'hw_mem_encryption': 'True'}], True),
     ({'hw_maxphysaddr_bits': 0}, [{'hw_maxphysaddr_bits': '42'}], True),

@@ -65,6 +65,10 @@ def test_settings_say_which_count_and_how_much(settings, expected):
     ('hw_qemu_guest_agent', True, 'false', False),
     ('hw_qemu_guest_agent', False, 'false', True),
     ('hw_qemu_guest_agent', True, 'what', False),
+    ('hw_qemu_guest_agent', False, 'what', True),
+    ('hw_qemu_guest_agent', 'true', 'yes', True),
+    ('hw_cpu_sockets', '2', '02', True),
+    ('os_type', 'Linux', 'LINUX', True),
     ('hw_cpu_sockets', 2, '2', True),
     ('hw_cpu_sockets', 2, '02', True),
     ('hw_cpu_sockets', 2, 'two', False),
@@ -74,7 +78,7 @@ def test_settings_say_which_count_and_how_much(settings, expected):
 ])
 def test_texts_are_compared_as_the_values_they_stand_for(
         name, ours, theirs, shared):
-    """Where instances keep a text, the request has a typed value."""
+    """Instances keep texts, and so do callers' dicts."""
     assert raw(a_weigher(), stored({name: theirs}), **{name: ours}) == [
         int(shared)]
 

@@ -1,0 +1,54 @@
+"""Flavors by their names: of a cloud's databases, or of its file."""
+
+import json
+import pathlib
+
+from nova_sched import exception
+from nova_sched.db import stored_flavors
+from nova_sched.options import nearest
+
+#: Flavors that an error names.
+_NAMED = 3
+
+
+class Flavors:
+    """The flavors of a cloud, read when the first is asked for.
+
+    conf: ConfigOpts.  file: path of a cloud's file in place of databases, or
+    None.
+    """
+
+    def __init__(self, conf, file=None):
+        self._conf, self._file = conf, file
+
+    def find(self, name):
+        """Return the flavor of a name or flavorid: dict of its fields.
+
+        Raises InvalidInput, with the names most like it, if there is none,
+        and DatabaseUnavailable.
+        """
+        flavors, place = self._read()
+        for key in ('name', 'flavorid'):
+            for flavor in flavors:
+                if flavor.get(key) == name:
+                    return flavor
+        names = [flavor['name'] for flavor in flavors if flavor.get('name')]
+        close = nearest.several(name, names, _NAMED) or sorted(names)[:_NAMED]
+        raise exception.InvalidInput(
+            reason=f'--flavor {name}: '
+                   + (f'{place} has no flavor of that name; it has '
+                      f'{len(names)}, such as {", ".join(close)}' if names
+                      else f'{place} has no flavors' if place
+                      else 'no database is configured that has flavors')
+                   + '. For one that there is not, give --vcpus, --ram and '
+                     '--disk')
+
+    def _read(self):
+        if self._file is None:
+            return stored_flavors.read(self._conf)
+        try:
+            cloud = json.loads(pathlib.Path(self._file).read_text())
+            return cloud.get('flavors') or [], f'the file {self._file}'
+        except (OSError, ValueError, AttributeError) as error:
+            raise exception.InvalidInput(
+                reason=f'--cloud {self._file}: {error}') from error
