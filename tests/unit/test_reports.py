@@ -1,0 +1,83 @@
+"""What users have reported, as files: see tests/data/reports/README.md."""
+
+import json
+import pathlib
+
+import pytest
+
+from nova_sched.cmd import manage
+from tests.builders import clouds
+from tests.builders import commands
+
+FOLDER = pathlib.Path(__file__).parents[1] / 'data/reports'
+ANSWERS = {'fits': 0, 'refused': 1, 'error': 2}
+
+#: List of a cloud -> what fills up a row of it.
+ROWS = {'compute_nodes': clouds.a_compute_node, 'services': clouds.a_service,
+        'instances': clouds.an_instance, 'aggregates': clouds.an_aggregate,
+        'instance_groups': clouds.a_group}
+FILES = sorted(FOLDER.glob('*.json'))
+CASES = [(file, number) for file in FILES
+         for number in range(len(json.loads(file.read_text())['cases']))]
+
+
+def filled(cloud):
+    """Return a cloud of a file with all that it leaves out."""
+    hosts = list(dict.fromkeys(
+        node['host'] for node in cloud['compute_nodes']))
+    made = {'services': [{'host': host} for host in hosts], **cloud}
+    for name, row in ROWS.items():
+        made[name] = [row(**{key: _text(value) if name == 'compute_nodes'
+                             else value for key, value in each.items()})
+                      for each in made.get(name, ())]
+    return clouds.a_cloud(hosts, **made)
+
+
+def _text(value):
+    return json.dumps(value) if isinstance(value, (dict, list)) else value
+
+
+@pytest.fixture
+def plan(capsys, tmp_path):
+    """Function: run "request plan" for a case on a cloud; code and output."""
+    def plan(cloud, case):
+        config, file = tmp_path / 'plan.conf', tmp_path / 'cloud.json'
+        config.write_text('')
+        file.write_text(json.dumps(filled(cloud)))
+        options = ['--cloud', str(file), *case.get('options', ())]
+        if 'spec' in case:
+            spec = tmp_path / 'spec.json'
+            spec.write_text(json.dumps(case['spec']))
+            options += ['--spec', str(spec)]
+        with commands.plans_undone():
+            code = manage.main(
+                ['--config-file', str(config), 'request', 'plan', *options])
+        return code, ' '.join(''.join(capsys.readouterr()).split())
+    return plan
+
+
+@pytest.mark.parametrize(('file', 'number'), CASES, ids=[
+    f'{file.stem}-{number}' for file, number in CASES])
+def test_is_answered_as_the_file_says(file, number, plan):
+    """Each case of each file has its answer, and the texts in it."""
+    report = json.loads(file.read_text())
+    case = report['cases'][number]
+
+    code, said = plan(report['cloud'], case)
+
+    assert ANSWERS[case['answer']] == code, (case['name'], said)
+    for text in case.get('contains', ()):
+        assert text in said, case['name']
+    for text in case.get('lacks', ()):
+        assert text not in said, case['name']
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.stem)
+def test_files_have_the_form_that_is_documented(file):
+    """No text is left unread for a mistyped name."""
+    report = json.loads(file.read_text())
+
+    assert {'title', 'source', 'cloud', 'cases'} == report.keys()
+    for case in report['cases']:
+        assert {'name', 'answer'} <= case.keys() <= {
+            'name', 'options', 'spec', 'answer', 'contains', 'lacks'}
