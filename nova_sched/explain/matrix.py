@@ -189,8 +189,10 @@ class Matrix:
             f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
             for names, rows in reasons[:phrases.GROUPS]]
+        # Without a filter of amounts hosts have no more of them.
         helping = [f'{each.alone} without {each.name}'
-                   for each in self.by_rule() if each.alone]
+                   for each in self.by_rule()
+                   if each.alone and each.code not in codes.OF_AMOUNTS]
         if helping:
             found.append(f'would fit besides: {"; ".join(helping)}')
         found += [f'{name} is not asked: it asks other services'

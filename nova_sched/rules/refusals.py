@@ -13,6 +13,8 @@ The kinds, the first that holds:
 ``filtered_out``
     A host has room, by all amounts that are compared, and is out for another
     reason.
+``too_large``
+    No host would have room if it were empty.
 ``fragmented``
     No host has room, but all together have.
 ``no_capacity``
@@ -178,6 +180,10 @@ def room_kind(record, filters, hosts, spec_obj):
         found += _figures(record, _COUNTED_ELSEWHERE, hosts, spec_obj)
     if np.all([figure.suffices for figure in found], axis=0).any():
         return codes.FILTERED_OUT
+    in_all = [figure.suffices for figure in found
+              if figure.kind == figures.TOTAL]
+    if in_all and len(hosts) and not np.all(in_all, axis=0).any():
+        return codes.TOO_LARGE
     if all(figure.have[figure.have > 0].sum() >= figure.need
            for figure in found if figure.kind != figures.TOTAL):
         return codes.FRAGMENTED

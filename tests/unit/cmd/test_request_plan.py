@@ -85,7 +85,7 @@ class TestAnswer:
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
-            'filter=RamFilter code=ram kind=no_capacity')
+            'filter=RamFilter code=ram kind=too_large')
 
     def test_names_hosts_that_a_filter_rejects(self, plan):
         ended = plan('--ram', 8500)
@@ -119,7 +119,7 @@ class TestAnswer:
         assert (found['outcome'], found['placements']) == ('refused', [])
         assert found['reason'].startswith('0 of 3 hosts: 3 RamFilter')
         assert (found['code'], found['kind'], found['codes']) == (
-            'ram', 'no_capacity', [
+            'ram', 'too_large', [
                 {'code': 'ram', 'stage': 'filters', 'hosts': 3}])
         [rejected] = found['rejected']
         assert rejected['name'] == 'RamFilter'

@@ -248,8 +248,14 @@ class TestViews:
 
         assert found.sentences() == [
             '0 of 5 hosts fit, rejected: 5 only RamFilter',
-            'only RamFilter: 5 of 5 hosts, full0, full1, full2 and 2 more',
-            'would fit besides: 5 without RamFilter']
+            'only RamFilter: 5 of 5 hosts, full0, full1, full2 and 2 more']
+
+    def test_sentences_tell_whom_rules_alone_keep_out(self):
+        """But of rules of amounts, without which hosts have no more."""
+        found = a_matrix(full('full'), a_host('down', service_up=False))
+
+        assert found.sentences()[-1] == (
+            'would fit besides: 1 without ComputeFilter')
 
     def test_the_dict_is_plain_json(self):
         shown = a_matrix(*CLOUD, ranker=self.RANKER).to_dict()

@@ -104,6 +104,9 @@ class TestCode:
 
 class TestKind:
     @pytest.mark.parametrize('records, wanted, kind', [
+        ([a_host('a'), a_host('b')], {'memory_mb': 40000}, codes.TOO_LARGE),
+        ([a_host('a', vcpus_total=4), a_host('b', total_usable_ram_mb=512)],
+         {'memory_mb': 1000, 'vcpus': 8}, codes.TOO_LARGE),
         ([a_host('a', free_ram_mb=600), a_host('b', free_ram_mb=600)],
          {'memory_mb': 1000}, codes.FRAGMENTED),
         ([a_host('a', free_ram_mb=400), a_host('b', free_ram_mb=400)],
