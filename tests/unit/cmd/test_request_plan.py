@@ -113,6 +113,23 @@ class TestAnswer:
         assert found['state']['moved'] is False
         assert len(found['state']['cells']) == 1
 
+    def test_has_words_for_weights_that_json_does_not_have(
+            self, plan, database):
+        """As an aggregate may say of a multiplier."""
+        database.load_nodes(*nodes(), aggregates=[clouds.an_aggregate(
+            hosts=['a', 'b', 'c'],
+            metadata={'ram_weight_multiplier': 'nan'})])
+        ended = plan('-f', 'json')
+
+        def none(word):
+            raise ValueError(f'{word} is no JSON')
+
+        found = json.loads(ended.out, parse_constant=none)
+        schemas.check(found, SCHEMA)
+        [placed] = found['placements']
+        assert placed['weight'] == 'nan'
+        assert placed['weighers'][0]['multiplier'] == 'nan'
+
     def test_of_a_refusal_has_its_reason_for_programs(self, plan):
         found = document(plan('--ram', 10 ** 6, '-f', 'json'), 1)
 
