@@ -46,6 +46,23 @@ def normalize(weights, minval=None, maxval=None):
                                       minval, maxval))
 
 
+def numbers(values, name, host_at):
+    """Return the raw values of a weigher: float64 (n,).
+
+    values: of somebody else's weigher.  name: of it.
+    host_at: function that returns the host of a place among them.
+    Raises ValueError if one is None or NaN, of which no order can be made.
+    """
+    found = np.asarray(values, dtype=np.float64)
+    missing = np.flatnonzero(np.isnan(found))
+    if len(missing):
+        raise ValueError(
+            f'{name} gives {len(missing)} of {found.size} hosts None or NaN '
+            'as their weight, which must be a number; the first one is '
+            f'{host_at(missing.item(0))!r}')
+    return found
+
+
 class _Scale(typing.NamedTuple):
     """What a weigher's raw weights are scaled from to 0..1.
 
@@ -180,10 +197,19 @@ class BaseWeigher:
         """As ``multipliers``, of what a function returns: host states."""
         # Before Stein the method took no host.
         if not _takes_one(self.weight_multiplier):
-            return self.weight_multiplier()
-        return np.array([self.weight_multiplier(state)
+            return self._number(self.weight_multiplier())
+        return np.array([self._number(self.weight_multiplier(state), state)
                          for state in budget.checked(states())],
                         dtype=np.float64)
+
+    def _number(self, multiplier, state=None):
+        """Return a multiplier; raises ValueError for None."""
+        if multiplier is None:
+            where = '' if state is None else f' for host {state!r}'
+            raise ValueError(
+                f'weight_multiplier of {type(self).__name__} returns None'
+                f'{where}, and must return a number')
+        return multiplier
 
 
 def _takes_one(method):
@@ -210,8 +236,10 @@ class BaseWeightHandler(loadables.BaseLoader):
         objects = list(obj_list)
         weighed = [self.object_class(obj, 0.0) for obj in objects]
         for weigher in map(loadables.made, weighers if weighed[1:] else ()):
-            values = weigher.weigh_objects(weighed, weighing_properties)
-            scaled = normalize(list(values), weigher.minval, weigher.maxval)
+            values = numbers(
+                list(weigher.weigh_objects(weighed, weighing_properties)),
+                type(weigher).__name__, objects.__getitem__)
+            scaled = normalize(values, weigher.minval, weigher.maxval)
             products = weigher.multipliers_of(lambda: objects) * scaled
             for each, product in zip(weighed, products.tolist(), strict=True):
                 each.weight += product

@@ -26,6 +26,7 @@ from nova_sched.explain import words
 from nova_sched.hosts import budget as budgets
 from nova_sched.objects import base
 from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import codes
 from nova_sched.rules import figures
 
 #: Seconds of work that looking for changes may take.
@@ -58,13 +59,16 @@ _FREEABLE = {
         'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
         'io_operations', 'I/O operations')}
 
+#: What is asked for, by the name of its figure: unit in a sentence.
+_AMOUNTS = {'RAM': 'MB of RAM', 'VCPUs': 'VCPUs', 'disk': 'GB of disk'}
+
 
 @dataclasses.dataclass(frozen=True)
 class Change:
     """A change by which all instances of a request are placed.
 
     kind: 'unpinned', 'fewer_instances', 'other_zone', 'filter_off',
-        'host_enabled', 'freed' or 'smaller_flavor'.
+        'host_enabled', 'freed', 'smaller_amounts' or 'smaller_flavor'.
     what: plain JSON: what is changed, with units in the names of amounts.
     sentence: the same in words.
     """
@@ -186,13 +190,18 @@ class _Search:
         return dataclasses.replace(self.request, spec_obj=spec_obj)
 
     def filters_off(self):
-        """Propose one filter off: one that alone keeps hosts out, or fails."""
+        """Propose one filter off: one that alone keeps hosts out, or fails.
+
+        Not one of amounts, without which hosts have no more of them.
+        """
         helping = {each.name: each.alone for each in self.matrix.by_rule()}
         filters = {id(filter_): filter_ for filter_ in self.ranker.filters
                    }.values()
         for filter_ in sorted(filters, key=lambda each: -helping.get(
                 type(each).__name__, 0)):
             name = type(filter_).__name__
+            if codes.of_rule(name, filter_) in codes.OF_AMOUNTS:
+                continue
             if helping.get(name) or name in self.matrix.errors or (
                     self._acts_on_others(filter_)):
                 yield _proposal(
@@ -298,16 +307,11 @@ class _Search:
         that is in all, in what one instance needs: float64 (n,), inf where
         freeing does not help.
         """
-        hosts = self.matrix.hosts.block(rows)
-        rejected = self.matrix.rejected[:, rows]
-        explained = np.zeros_like(rejected)
-        possible = np.ones(len(rows), dtype=np.bool_)
-        amounts, extent = {}, np.zeros(len(rows))
-        for i, figure in self._figures(rows):
-            if figure.kind == figures.TOTAL or figure.what not in _FREEABLE:
-                possible &= figure.suffices
-                continue
-            explained[i] |= ~figure.suffices
+        found, possible = self._kept_out_by(rows, lambda figure: (
+            figure.kind != figures.TOTAL and figure.what in _FREEABLE))
+        hosts, amounts = self.matrix.hosts.block(rows), {}
+        extent = np.zeros(len(rows))
+        for figure in found:
             lacking = np.maximum(
                 self.missing * figure.need - figure.have, 0.0)
             amounts[figure.what] = np.maximum(
@@ -316,8 +320,83 @@ class _Search:
         for what, column in amounts.items():
             possible &= np.ceil(column) <= np.maximum(
                 _FREEABLE[what].in_use(hosts), 0)
-        possible &= ~(rejected & ~explained).any(axis=0)
         return amounts, np.where(possible, extent, np.inf)
+
+    def _kept_out_by(self, rows, counts):
+        """Return the Figures that count, and which hosts nothing else keeps
+        out: bool (n,).
+
+        rows: int (n,).  counts: function of a Figure.
+        """
+        rejected = self.matrix.rejected[:, rows]
+        explained = np.zeros_like(rejected)
+        possible, found = np.ones(len(rows), dtype=np.bool_), []
+        for i, figure in self._figures(rows):
+            if counts(figure):
+                explained[i] |= ~figure.suffices
+                found.append(figure)
+            else:
+                possible &= figure.suffices
+        return found, possible & ~(rejected & ~explained).any(axis=0)
+
+    def smaller_amounts(self):
+        """Propose the most RAM, VCPUs and disk that a host has room for,
+        first on those that lack least.
+
+        Not of a guest with NUMA cells, which are of its own flavor.
+        """
+        if self.request.spec_obj.numa_topology is not None:
+            return
+        rows = np.flatnonzero(self.matrix.counts)
+        found, possible = self._kept_out_by(
+            rows, lambda figure: figure.what in _AMOUNTS)
+        room, extent = {}, np.zeros(len(rows))
+        for figure in found:
+            room[figure.what] = np.fmin(room.get(figure.what, np.inf),
+                                        figure.have)
+            extent += np.maximum(figure.lacking, 0) / max(figure.need, 1)
+        extent = np.where(possible & (extent > 0), extent, np.inf)
+        order = np.argsort(extent, kind='stable')
+        # Each instance has a host of its own.
+        for at in order[np.isfinite(extent[order])][
+                self.missing - 1:].tolist():
+            flavor = self._smaller({what: column.item(at)
+                                    for what, column in room.items()})
+            if flavor is not None:
+                yield self._amounts_of(flavor)
+
+    def _smaller(self, room):
+        """Return the flavor with no more than there is room for; None if that
+        makes no instance.
+
+        room: what -> amount, in MB or a number.
+        """
+        flavor = base.clone(self.request.spec_obj.flavor)
+        disk_gb = (room.get('disk', math.inf) - flavor.swap) // 1024
+        sizes = [(field, least, min(getattr(flavor, field), most))
+                 for field, least, most in (
+                     ('memory_mb', 1, room.get('RAM', math.inf)),
+                     ('vcpus', 1, room.get('VCPUs', math.inf)),
+                     ('root_gb', 0, disk_gb - flavor.ephemeral_gb))]
+        if any(size < least for _, least, size in sizes):
+            return None
+        for field, _, size in sizes:
+            setattr(flavor, field, int(size))
+        return flavor
+
+    def _amounts_of(self, flavor):
+        memory_mb, disk_gb, vcpus, _ = _sizes(flavor)
+        now = _sizes(self.request.spec_obj.flavor)
+        less = [(key, what, size) for key, what, size, most in (
+            ('memory_mb', 'RAM', memory_mb, now[0]),
+            ('vcpus', 'VCPUs', vcpus, now[2]),
+            ('disk_gb', 'disk', disk_gb, now[1])) if size < most]
+        said = words.joined([f'{size:,} {_AMOUNTS[what]}'
+                             for _, what, size in less])
+        return _proposal(
+            'smaller_amounts', {key: size for key, _, size in less},
+            f'with {"up to " * (self.request.count == 1)}{said}',
+            request=self._asking(flavor=flavor))
 
     def other_zones(self):
         """Propose other zones, those of most hosts first that only one rule
@@ -390,7 +469,8 @@ class _Search:
 _KINDS = ((_Search.unpinned, 1), (_Search.fewer_instances, 1),
           (_Search.no_zone, 1), (_Search.other_zones, 1),
           (_Search.filters_off, MOST_TRIES), (_Search.enabled_hosts, 1),
-          (_Search.freed, 1), (_Search.smaller_flavors, 1))
+          (_Search.freed, 1), (_Search.smaller_amounts, 1),
+          (_Search.smaller_flavors, 1))
 
 
 def _sizes(flavor):

@@ -25,14 +25,16 @@ class Verdict(typing.NamedTuple):
 
     reason: in the rule's words; '' if it has none.
     figures: list of rules.figures.Figure, of what the host has not.
+    code: by which it rejects the host.
     """
 
     rule: str
     reason: str
     figures: list
+    code: str
 
     def to_dict(self):
-        return {'rule': self.rule, 'reason': self.reason,
+        return {'rule': self.rule, 'code': self.code, 'reason': self.reason,
                 'figures': [figure.to_dict() for figure in self.figures]}
 
     @property
@@ -151,9 +153,10 @@ def verdicts(matrix, row):
 
 def _verdict(matrix, i, row):
     name, filter_ = matrix.rules[i], matrix.judges[i]
+    code, = matrix.codes(i, np.array([row]))
     if filter_ is None:
         return Verdict(name, _REASONS.get(name) or narrowing.reason(
-            name, matrix.spec_obj), [])
+            name, matrix.spec_obj), [], code)
     hosts, spec_obj = matrix.hosts.copy(), matrix.spec_obj
     try:
         reason = filters.why_not(filter_, hosts.state(row), spec_obj)
@@ -162,8 +165,8 @@ def _verdict(matrix, i, row):
         if getattr(error, 'is_budget_spent', False):
             raise
         # A verdict does not fail over the words for it.
-        return Verdict(name, f'it cannot say why: {error!r}', [])
-    return Verdict(name, reason, figures)
+        return Verdict(name, f'it cannot say why: {error!r}', [], code)
+    return Verdict(name, reason, figures, code)
 
 
 def lacking(filter_, host, spec_obj):

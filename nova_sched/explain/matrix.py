@@ -37,9 +37,10 @@ from nova_sched.scheduler import attempt
 EARLIER, OFFERED, TOGETHER, REFUSED = (
     codes.EARLIER, codes.OFFERED, codes.TOGETHER, codes.CLAIMED)
 
-#: How many hosts a rule rejects, and how many no other rule does; and the code
-#: by which it rejects them, or most of them.
-RuleCount = collections.namedtuple('RuleCount', 'name rejects alone code')
+#: How many hosts a rule rejects, and how many no other rule does; the code by
+#: which it rejects them, or most of them; and by which code how many, a dict.
+RuleCount = collections.namedtuple('RuleCount',
+                                   'name rejects alone code codes')
 
 #: Names of rules, and the rows that these rules reject: int (n,).
 Combination = collections.namedtuple('Combination', 'rules rows')
@@ -88,18 +89,27 @@ class Matrix:
         ``alone``: hosts that would fit if it alone were gone.
         """
         alone = (self.rejected & (self.counts == 1)).sum(axis=1).tolist()
-        return [RuleCount(*counts) for counts in zip(
-            self.rules, self.rejected.sum(axis=1).tolist(), alone,
-            map(self._code, range(len(self.rules))), strict=True)]
+        found = []
+        for i, (name, rejects) in enumerate(zip(
+                self.rules, self.rejected.sum(axis=1).tolist(), strict=True)):
+            by_code = self.codes(i, np.flatnonzero(self.rejected[i]))
+            found.append(RuleCount(name, rejects, alone[i], max(
+                by_code, key=by_code.get), by_code))
+        return found
 
-    def _code(self, i):
+    def codes(self, i, rows):
+        """Return by which code a rule rejects how many of some hosts:
+        {code: number}.
+
+        i: place of the rule.  rows: of hosts that it rejects, int (n,).
+        """
         name, filter_ = self.rules[i], self.judges[i]
-        rows = np.flatnonzero(self.rejected[i])
         if filter_ is not None and len(rows):
             with _noted({}, name):
-                found = filter_.codes(self.hosts.block(rows), self.spec_obj)
-                return max(found, key=found.get)
-        return codes.of_rule(name, filter_)
+                if found := filter_.codes(self.hosts.block(rows),
+                                          self.spec_obj):
+                    return found
+        return {codes.of_rule(name, filter_): len(rows)}
 
     def kind(self, kind):
         """Return the kind of a refusal, knowing what all rules say.
@@ -189,8 +199,10 @@ class Matrix:
             f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
             for names, rows in reasons[:phrases.GROUPS]]
+        # Without a filter of amounts hosts have no more of them.
         helping = [f'{each.alone} without {each.name}'
-                   for each in self.by_rule() if each.alone]
+                   for each in self.by_rule()
+                   if each.alone and each.code not in codes.OF_AMOUNTS]
         if helping:
             found.append(f'would fit besides: {"; ".join(helping)}')
         found += [f'{name} is not asked: it asks other services'

@@ -83,7 +83,8 @@ def consume(state, spec_obj):
     devices are of hosts in a table alone.
     """
     state.free_ram_mb -= spec_obj.memory_mb
-    state.free_disk_mb -= (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
+    root_gb = 0 if spec_obj.is_bfv else spec_obj.root_gb
+    state.free_disk_mb -= (root_gb + spec_obj.ephemeral_gb) * 1024
     state.vcpus_used += spec_obj.vcpus
     state.num_instances += 1
     state.num_io_ops += 1

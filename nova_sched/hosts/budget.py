@@ -6,13 +6,25 @@ that a step which takes long ends within it.
 """
 
 import contextlib
+import math
 import threading
 import time
 
+from oslo_log import log as logging
+
 from nova_sched import exception
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds of the clock after which a step is named in the log, and for which
+#: the same step is not named again.
+SLOW, SILENCE = 3, 60
 
 #: ``budget``: the Budget that this thread's work is charged to.
 _here = threading.local()
+
+#: Step -> when it was named.
+_named = {}
 
 
 class Budget:
@@ -27,6 +39,8 @@ class Budget:
 
     def __init__(self, seconds=0):
         self._seconds, self.where = seconds, ('request', None)
+        # When the step that runs is to be named.
+        self.slow_at = math.inf
         self._began = time.thread_time()
         # Not before this moment can it be spent: work takes its time.
         self._not_before = time.monotonic() + (seconds or float('inf'))
@@ -38,6 +52,8 @@ class Budget:
             ``where``.  index: of the instance that it was for, or None.
         """
         now = time.monotonic()
+        if now >= self.slow_at:
+            self._name_slow(now)
         if now < self._not_before:
             return
         left = self._began + self._seconds - time.thread_time()
@@ -52,6 +68,17 @@ class Budget:
             'for less at a time, or have the option raised'))
         spent.is_budget_spent = True
         raise spent
+
+    def _name_slow(self, now):
+        """Warn once a minute that the step takes long."""
+        took = now - self.slow_at + SLOW
+        self.slow_at = math.inf
+        name, _ = self.where
+        if now - _named.get(name, -math.inf) >= SILENCE:
+            _named[name] = now
+            LOG.warning('%(step)s takes long: %(seconds)d s so far for one '
+                        'request, by the clock',
+                        {'step': name, 'seconds': took})
 
     def extend(self, seconds):
         """Have so many more seconds of work."""
@@ -96,7 +123,9 @@ class Step:
     def __enter__(self):
         self._budget = getattr(_here, 'budget', None)
         if self._budget is not None:
-            self._before, self._budget.where = self._budget.where, self._where
+            self._before = self._budget.where, self._budget.slow_at
+            self._budget.where = self._where
+            self._budget.slow_at = time.monotonic() + SLOW
 
     def __exit__(self, kind, *exc_info):
         if self._budget is None:
@@ -105,7 +134,7 @@ class Step:
             if kind is None:
                 self._budget.check(*self._where)
         finally:
-            self._budget.where = self._before
+            self._budget.where, self._budget.slow_at = self._before
 
 
 @contextlib.contextmanager

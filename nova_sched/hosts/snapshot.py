@@ -169,17 +169,19 @@ class HostSnapshot:
     def consume(self, row, spec_obj, now, mapping=None, limits=None):
         """Take one instance of the request out of a host's free resources.
 
-        RAM, disk (root and ephemeral, never swap) and CPUs of the flavor, its
-        share of NUMA cells and PCI devices, one instance and one I/O
-        operation.  A bare-metal node is all taken, by any instance.  Changes
-        this snapshot only, and the request's NUMA topology.
+        RAM, disk (ephemeral and, unless it is on a volume, root, never swap)
+        and CPUs of the flavor, its share of NUMA cells and PCI devices, one
+        instance and one I/O operation.  A bare-metal node is all taken, by
+        any instance.  Changes this snapshot only, and the request's NUMA
+        topology.
 
         mapping: request group -> provider uuids, as was claimed, or None.
         limits: what the filters leave the compute node to enforce: dict.
         """
         if self.cell('bare_metal', row):
             return self._consume_all(row, now)
-        disk_mb = (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
+        root_gb = 0 if spec_obj.is_bfv else spec_obj.flavor.root_gb
+        disk_mb = (root_gb + spec_obj.ephemeral_gb) * 1024
         for name, delta in (('free_ram_mb', -spec_obj.memory_mb),
                             ('free_disk_mb', -disk_mb),
                             ('vcpus_used', spec_obj.vcpus),

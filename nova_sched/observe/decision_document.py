@@ -119,13 +119,13 @@ class Kept:
              'after': after}
             for index, rule, before, after in self.arrays['steps'].tolist()]
         found['best'] = [
-            _named(names[row]) | {'weight': _number(weight)}
+            _named(names[row]) | {'weight': number(weight)}
             for row, weight in zip(
                 self.arrays['best'].tolist(), self.arrays['weights'].tolist(),
                 strict=True)]
         found['picks'] = [{
             'instance': uuid, 'host': host, 'node': node,
-            'weight': _number(float(weight)),
+            'weight': number(float(weight)),
             'alternates': list(map(_named, alternates))}
             for uuid, host, node, weight, alternates in found['picks']]
         found['claims'] = [
@@ -144,10 +144,10 @@ class Kept:
         hosts = [*found['best'][:told], *found['picks']]
         for host, numbers in zip(hosts, parts, strict=False):
             host['weighers'] = [
-                {'name': name, 'raw': _number(raw),
-                 'normalized': _number(normalized),
-                 'multiplier': _number(multiplier),
-                 'score': _number(normalized * multiplier)}
+                {'name': name, 'raw': number(raw),
+                 'normalized': number(normalized),
+                 'multiplier': number(multiplier),
+                 'score': number(normalized * multiplier)}
                 for name, (raw, normalized, multiplier)
                 in zip(names, numbers.tolist(), strict=True)]
 
@@ -219,7 +219,7 @@ def _named(pair):
     return {'host': host, 'node': node}
 
 
-def _number(value):
+def number(value):
     """Return a number, or the word for one that JSON does not have."""
     return value if math.isfinite(value) else str(value)
 

@@ -55,6 +55,12 @@ def uses_baremetal_filters(conf):
             and host_manager_name(conf) == IRONIC_HOST_MANAGER)
 
 
+def asks_placement(conf):
+    """Return whether [placement] is configured and the driver asks it."""
+    return (placement.placement_configured(conf)
+            and driver_name(conf) not in _WITHOUT_PLACEMENT)
+
+
 def enabled_filters(conf):
     """Return the names of the filters that run, in order: list.
 
@@ -67,7 +73,6 @@ def enabled_filters(conf):
     configured = conf.filter_scheduler.enabled_filters
     if configured is not None:
         return list(configured)
-    if (placement.placement_configured(conf)
-            and driver_name(conf) not in _WITHOUT_PLACEMENT):
+    if asks_placement(conf):
         return list(filter_scheduler.PLACEMENT_FILTERS)
     return list(filter_scheduler.NO_PLACEMENT_FILTERS)

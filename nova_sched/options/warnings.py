@@ -22,6 +22,10 @@ from nova_sched.options import spelling
 #: Without Placement's answers nothing else keeps hosts from being overfilled.
 SIZE_FILTERS = ('RamFilter', 'DiskFilter')
 
+#: Filters of what Placement counts.
+_COUNTED = tuple(f'{prefix}{name}' for name in (
+    'RamFilter', 'CoreFilter', 'DiskFilter') for prefix in ('', 'Aggregate'))
+
 #: Files of TLS that requests need, in sections that may do nothing:
 #: (section, option that says that they do something) -> options.
 _TLS_FILES = {
@@ -35,8 +39,9 @@ def warnings(conf):
     """Return what is odd but does not stop the service: list of sentences."""
     found = [sentence for kind in (
         _weights, _clamped, _odd_values, _unknown_notifiers, _ignored_options,
-        _overfilled_hosts, _without_effect, _unreadable_authorities,
-        _unknown_log_ins, log_files.warnings, _lacking_journal)
+        _overfilled_hosts, _counted_twice, _without_effect,
+        _unreadable_authorities, _unknown_log_ins, log_files.warnings,
+        _lacking_journal)
         for sentence in kind(conf)]
     return [*map(spelling.Spelling(conf).in_words, found),
             *spelling.warnings(conf)]
@@ -118,6 +123,20 @@ def _overfilled_hosts(conf):
                'unless RamFilter and DiskFilter are named in '
                '[filter_scheduler] enabled_filters, which lacks '
                + ' and '.join(lacking))
+
+
+def _counted_twice(conf):
+    """Yield a sentence if filters count what Placement counts."""
+    if not names.asks_placement(conf) or names.uses_baremetal_filters(conf):
+        return
+    enabled = set(names.enabled_filters(conf))
+    found = [name for name in _COUNTED if name in enabled]
+    if found:
+        yield ('[filter_scheduler] enabled_filters: '
+               f'{" and ".join(found)} beside Placement: what instances take '
+               'is counted twice, by Placement and by what compute nodes '
+               'report, and a host must have room by both; leave such '
+               'filters out')
 
 
 def _clamped(conf):

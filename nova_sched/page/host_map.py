@@ -30,7 +30,7 @@ class Cell(typing.NamedTuple):
 
 
 class Group(typing.NamedTuple):
-    """Hosts that the same rules reject.
+    """Hosts that the same rules reject, by the same codes.
 
     place: 0 for those that fit, else from 1: it has a colour and a pattern.
     label: what is said of them.  codes: of the rules, for programs: texts.
@@ -75,16 +75,18 @@ def host_map(facts):
 
 
 def _by_all(facts, known):
-    """Return {rules: Group} of the verdicts on all hosts."""
-    marks, codes = _marks(facts), _codes(facts)
+    """Return {rules with their codes: Group} of the verdicts on all hosts.
+    """
+    marks = _marks(facts)
     longest = min(LONGEST, MOST_TEXT // len(known))
     found = collections.defaultdict(list)
     for host in known:
         name = facts_.name(host)
-        found[tuple(each['rule'] for each in host['filters'])].append(Cell(
+        found[tuple((each['rule'], each['code'])
+                    for each in host['filters'])].append(Cell(
             name, _cut(host['reason'] or '', longest), marks.get(name, '')))
-    return {rules: Group(0, together(rules), [
-        codes[rule] for rule in rules if rule in codes], len(cells), cells)
+    return {rules: Group(0, together([rule for rule, _ in rules]),
+                         [code for _, code in rules], len(cells), cells)
             for rules, cells in found.items()}
 
 
@@ -96,7 +98,7 @@ def _by_first(facts):
     passed = [((), *facts.passed)] if facts.passed else []
     return {rules: Group(
         0, rules[0] if rules else together(rules),
-        [codes[rule] for rule in rules if rule in codes], hosts,
+        [code for rule in rules for code in codes.get(rule, ())], hosts,
         [Cell(name, ', '.join(rules), marks.get(name, '')) for name in names])
         for rules, hosts, names in (*passed, *rejected) if hosts}
 
@@ -129,9 +131,9 @@ def _marks(facts):
 
 
 def _codes(facts):
-    """Return {rule: its code}."""
+    """Return {rule: its codes}."""
     rules = (facts.matrix or {}).get('rules') or ()
-    return {rule['name']: rule['code'] for rule in rules}
+    return {rule['name']: [*rule['codes']] for rule in rules}
 
 
 def _cut(text, longest):

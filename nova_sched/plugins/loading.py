@@ -14,6 +14,7 @@ from nova_sched.options import nearest
 from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
 from nova_sched.plugins import row_rules
+from nova_sched.plugins import rule_methods
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 
@@ -193,13 +194,17 @@ def _made(cls, option, methods, conf):
     goes wrong in the making.
     """
     name = f'{cls.__module__}.{cls.__qualname__}'
-    if not any(_is_own(cls, method) for method in methods):
+    own = [method for method in methods if _is_own(cls, method)]
+    if not own:
         raise exception.ConfigurationError(
             option, name, f'defines none of {", ".join(methods)}; '
             + (_misspelt(cls, methods)
                or f'write {methods[0]} to judge one host, or {methods[1]} to '
                'judge all at once by columns'))
-    return classes.set_up(lambda: _configured(cls(), conf), option, name)
+    made = classes.set_up(lambda: _configured(cls(), conf), option, name)
+    if wrong := rule_methods.fault(made, own):
+        raise exception.ConfigurationError(option, name, wrong)
+    return made
 
 
 def _configured(plugin, conf):

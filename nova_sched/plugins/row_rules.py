@@ -211,7 +211,10 @@ class PlugInWeigher(_PlugIn, _WeigherAdapter):
     """A weigher of somebody else's, as the service knows weighers."""
 
     def raw(self, hosts, spec_obj):
-        return self._called(self.rule.raw, hosts, spec_obj)
+        """As of BaseWeigher; raises ValueError for what is no number."""
+        return base_weights.numbers(
+            self._called(self.rule.raw, hosts, spec_obj), type(self).__name__,
+            lambda place: hosts.snapshot.state(hosts.rows.item(place)))
 
     def multipliers(self, hosts):
         return self._called(

@@ -30,7 +30,9 @@ _NO_LIMIT = 2 ** 63
 class Resource:
     """Something that hosts have a whole number of units of.
 
-    needed: function of a RequestSpec; what one instance takes.
+    needed: function of a RequestSpec; what one instance takes, or None if its
+        flavor has it count as nothing, as for Placement (``resources:VCPU=0``
+        of a flavor for bare metal).
     total, free: functions of a HostBlock: int64 (n,).
     limit: its name among limits, which counts in ``per_limit`` units.
     """
@@ -48,21 +50,32 @@ class Resource:
         return f'{amount:.12g} {self.unit}'
 
 
-#: An instance's disk is root, ephemeral and swap.
+#: Extra specs by which a flavor's disk, memory and CPUs count as nothing: in
+#: items of its extra specs, which may be None.
+_NO_DISK, _NO_MEMORY, _NO_CPUS = (
+    (f'resources:{name}', '0') for name in ('DISK_GB', 'MEMORY_MB', 'VCPU'))
+
+#: An instance's disk is root, unless that is on a volume, ephemeral and swap.
 DISK = Resource(
     'disk', 'MB', limit='disk_gb', per_limit=1024,
-    needed=lambda spec_obj: (
-        (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024 + spec_obj.swap),
+    needed=lambda spec_obj: None if _NO_DISK in (
+        spec_obj.flavor.extra_specs or {}).items() else (
+        (0 if spec_obj.is_bfv else spec_obj.flavor.root_gb)
+        + spec_obj.ephemeral_gb) * 1024 + spec_obj.swap,
     total=lambda hosts: hosts.total_usable_disk_gb * 1024,
     free=lambda hosts: hosts.free_disk_mb)
 
 RAM = Resource(
-    'RAM', 'MB', limit='memory_mb', needed=lambda spec_obj: spec_obj.memory_mb,
+    'RAM', 'MB', limit='memory_mb',
+    needed=lambda spec_obj: None if _NO_MEMORY in (
+        spec_obj.flavor.extra_specs or {}).items() else spec_obj.memory_mb,
     total=lambda hosts: hosts.total_usable_ram_mb,
     free=lambda hosts: hosts.free_ram_mb)
 
 CPUS = Resource(
-    'VCPUs', 'VCPUs', limit='vcpu', needed=lambda spec_obj: spec_obj.vcpus,
+    'VCPUs', 'VCPUs', limit='vcpu',
+    needed=lambda spec_obj: None if _NO_CPUS in (
+        spec_obj.flavor.extra_specs or {}).items() else spec_obj.vcpus,
     total=lambda hosts: hosts.vcpus_total,
     free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used)
 
@@ -169,6 +182,8 @@ class BaseCapacityFilter(BaseSettingFilter):
 
     def mask(self, hosts, spec_obj):
         needed = self.resource.needed(spec_obj)
+        if needed is None:
+            return np.ones(len(hosts), dtype=np.bool_)
         limit = self._limit(hosts, spec_obj)
         usable = self._usable(hosts, limit)
         large = self._large(self.resource.total(hosts), limit, needed)
@@ -196,6 +211,8 @@ class BaseCapacityFilter(BaseSettingFilter):
 
     def figures(self, hosts, spec_obj):
         needed = self.resource.needed(spec_obj)
+        if needed is None:
+            return []
         total = self.resource.total(hosts).astype(np.float64)
         limit = self._limit(hosts, spec_obj)
         left, exempt = self._usable(hosts, limit), self._exempt(hosts)
@@ -228,16 +245,18 @@ class BaseExactFilter(filters.ColumnFilter):
     resource = None
 
     def mask(self, hosts, spec_obj):
-        return self.resource.free(hosts) == self.resource.needed(spec_obj)
+        needed = self.resource.needed(spec_obj)
+        return (np.ones(len(hosts), dtype=np.bool_) if needed is None
+                else self.resource.free(hosts) == needed)
 
     def limits(self, hosts, spec_obj):
         total = self.resource.total(hosts).item(0)
         return {self.resource.limit: total // self.resource.per_limit}
 
     def figures(self, hosts, spec_obj):
-        return [figures.Figure(
-            self.resource.name, self.resource.unit,
-            self.resource.needed(spec_obj),
+        needed = self.resource.needed(spec_obj)
+        return [] if needed is None else [figures.Figure(
+            self.resource.name, self.resource.unit, needed,
             self.resource.free(hosts).astype(np.float64), figures.EXACT)]
 
     def reason(self, hosts, spec_obj):

@@ -18,10 +18,10 @@ STAGES = REQUEST, PLACEMENT, STATE, FILTERS, CLAIMS, LATE, DRIVER = (
     'request', 'placement', 'state', 'filters', 'claims', 'late', 'driver')
 
 #: What kind of a no it is, see ``rules.refusals``.
-KINDS = (NO_CAPACITY, FILTERED_OUT, FRAGMENTED, RACED, STATE_STALE,
+KINDS = (NO_CAPACITY, FILTERED_OUT, TOO_LARGE, FRAGMENTED, RACED, STATE_STALE,
          CONTRADICTION) = (
-    'no_capacity', 'filtered_out', 'fragmented', 'raced', 'state_stale',
-    'contradiction')
+    'no_capacity', 'filtered_out', 'too_large', 'fragmented', 'raced',
+    'state_stale', 'contradiction')
 
 #: What hosts are out by that have no room.
 OF_AMOUNTS = frozenset(('placement_resource', 'vcpus', 'ram', 'disk', 'numa',

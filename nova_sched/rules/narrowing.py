@@ -3,6 +3,7 @@
 Rules and log texts are those of Nova's host manager.
 """
 
+import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.rules import phrases
@@ -40,14 +41,19 @@ def _requested(hosts, spec_obj):
     wanted = spec_obj.requested_destination
     if wanted is None or wanted.host is None:
         return None
-    kept = hosts.named('host', [wanted.host])
-    if wanted.node:
-        kept &= hosts.named('nodename', [wanted.node])
+    kept = _is_destination(hosts, wanted)
     LOG.info('Host filter only checking host %(host)s and node %(node)s'
              if kept.any() else
              'No hosts matched due to not matching requested destination '
              '(%(host)s, %(node)s)',
              {'host': wanted.host, 'node': wanted.node})
+    return kept
+
+
+def _is_destination(hosts, wanted):
+    kept = hosts.named('host', [wanted.host])
+    if wanted.node:
+        kept &= hosts.named('nodename', [wanted.node])
     return kept
 
 
@@ -135,6 +141,23 @@ def asked(hosts, spec_obj):
     """
     return [(name, hosts.where(kept)) for name, narrow in _NARROWING
             if (kept := narrow(hosts, spec_obj)) is not None]
+
+
+def bound_to(hosts, spec_obj):
+    """Return the rows of the hosts that a request is bound or forced to: int
+    (n,); none if it may go anywhere.
+
+    hosts: HostBlock.
+    """
+    wanted, kept = spec_obj.requested_destination, []
+    if wanted is not None and wanted.host is not None:
+        kept.append(_is_destination(hosts, wanted))
+    if spec_obj.force_hosts:
+        kept.append(_named(hosts, spec_obj.force_hosts))
+    if spec_obj.force_nodes:
+        kept.append(hosts.named('nodename', spec_obj.force_nodes))
+    return (hosts.rows[np.all(kept, axis=0)] if kept
+            else hosts.rows[:0])
 
 
 def reason(name, spec_obj):

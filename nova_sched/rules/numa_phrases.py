@@ -1,57 +1,91 @@
 """What a guest's NUMA cells need and what host cells offer, in words."""
 
+from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import pages as numa_pages
-from nova_sched.hosts import budget
+from nova_sched.hardware.numa import pinning as numa_pinning
+from nova_sched.hardware.numa import shortfall as shortfalls
 
 _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
-           numa_pages.ANY: 'any'}
+               numa_pages.ANY: 'any'}
+
+#: Test -> what is said of the host, or of its cell, that is nearest to a fit.
+_LACKING = {
+    test: f'nearest NUMA cell has {{have}} of {{need}} {what}'
+    for test, what in {
+        cell_fit.PAGES: 'MB free{pages}',
+        cell_fit.MEMORY: 'MB{pages}',
+        cell_fit.FREE_MEMORY: 'MB free{pages}',
+        cell_fit.CPUS_TO_PIN: 'CPUs to pin',
+        cell_fit.CPUS_TO_FLOAT: 'floating CPUs',
+        cell_fit.FREE_CPUS: 'free CPUs to pin',
+        cell_fit.MEMORY_LIMIT: 'MB below the overcommit limit',
+        cell_fit.CPU_LIMIT: 'floating CPUs below the overcommit limit',
+        numa_pinning.THREADS: 'threads a core',
+        numa_pinning.WHOLE_CORES: 'whole cores',
+        numa_pinning.CORES: 'cores, one of them for the emulator',
+        numa_pinning.SIBLINGS: 'CPUs on cores with as many free threads, 2 '
+                               'at least',
+        numa_pinning.KNOWN_CPUS: 'free CPUs whose core is known'}.items()} | {
+    test: f'nearest host has {what}' for test, what in {
+        shortfalls.CELLS: '{have} of {need} NUMA cells',
+        shortfalls.ROOM: 'room for {have} of {need} NUMA cells at once',
+        shortfalls.DEVICES: '{have} of {need} PCI devices near to NUMA cells '
+                            'with room',
+        shortfalls.NETWORKS: 'no NUMA cells with room that are near to its '
+                             'networks',
+        shortfalls.PROVIDERS: 'room and devices, but not at the providers '
+                              'that Placement names',
+        shortfalls.NEAR: 'NUMA cells with room, but none near to all its '
+                         'devices and networks together',
+        shortfalls.ORDER: 'a NUMA cell for each, but not in the order in '
+                          'which they are tried'}.items()} | {
+    shortfalls.MULTIPLE: '{need} MB are no whole number of {size}',
+    shortfalls.GIVEN_UP: 'the search for cells near to its devices and '
+                         'networks was given up',
+    numa_pinning.ONE_THREAD: 'cores are isolated where they have 1 thread, '
+                             'nearest NUMA cell has cores of {have}',
+    numa_pinning.NO_CPU: 'the first NUMA cell has no CPU to pin'}
 
 
 def needed(required):
     """Return 'need ...' for a guest: numa_guest.GuestRequirements."""
-    most = ', '.join(f'{need} {unit}' for need, unit, _ in _kinds(required))
+    most = ', '.join(f'{need} {unit}' for need, unit
+                     in _kinds(required.cells) if need)
     return (f'need {_counted(required.cells, "NUMA cell")}'
             f'{" with up to " * bool(most)}{most}{_extras(required)}')
 
 
-def offered(required, topologies):
-    """Return 'at best ...' for hosts that a guest does not fit on.
+def lacking(shortfall):
+    """Return 'nearest ...': the test that the host nearest to a fit fails.
 
-    required: numa_guest.GuestRequirements.
-    topologies: list of HostTopology or None.
-    For each kind of need it is the best that any one host cell offers.
+    shortfall: numa.shortfall.Shortfall.
     """
-    hosts = [topology.cells for topology in topologies
-             if topology is not None and topology.cells]
-    if not hosts:
-        return 'hosts have no NUMA topology'
-    cells = [cell for host in hosts for cell in host]
-    best = ''.join(f', {max(map(offer, cells))} {unit}'
-                   for _, unit, offer in budget.checked(_kinds(required)))
-    return f'at best {_counted(max(hosts, key=len), "NUMA cell")}{best}'
+    size = shortfall.size and _pages(shortfall.size)
+    return _LACKING[shortfall.test].format(
+        need=shortfall.need, have=shortfall.have, size=size,
+        pages=f' in {size}' if size else '')
 
 
-def _kinds(required):
-    """Return (most that a guest cell needs, unit, host cell's offer) each."""
-    return [kind for kind in _all_kinds(required.cells) if kind[0]]
-
-
-def _all_kinds(guests):
+def _kinds(guests):
+    """Yield the most that a cell of a guest needs, and of what."""
     pinned = any(guest.is_pinned for guest in guests)
+    policies = {guest.thread_policy for guest in guests}
     yield (max((guest.memory for guest in guests), default=0),
-           'MB free' if pinned else 'MB',
-           lambda cell: cell.usable_memory(pinned))
+           'MB free' if pinned else 'MB')
     yield (max((len(guest.cpuset) for guest in guests), default=0),
-           'floating CPUs', lambda cell: len(cell.cpuset))
+           'floating CPUs')
     yield (max((len(guest.pcpuset) for guest in guests), default=0),
-           'free CPUs to pin', lambda cell: len(cell.free_cpus))
-    if any(guest.thread_policy == 'require' for guest in guests):
-        yield 2, 'threads a core', lambda cell: cell.threads
+           'whole cores to pin' if 'isolate' in policies
+           else 'free CPUs to pin')
+    if 'require' in policies:
+        yield 2, 'threads a core'
     for size in sorted({guest.pagesize for guest in guests} - {None}):
-        name = _SIZE_NAMES.get(size, f'{size} kB')
         yield (max(guest.memory for guest in guests
-                   if guest.pagesize == size), f'MB in {name} pages',
-               lambda cell, size=size: numa_pages.most_free(cell, size))
+                   if guest.pagesize == size), f'MB in {_pages(size)}')
+
+
+def _pages(size):
+    return f'{_SIZE_NAMES.get(size, f"{size} kB")} pages'
 
 
 def _extras(required):

@@ -13,6 +13,8 @@ The kinds, the first that holds:
 ``filtered_out``
     A host has room, by all amounts that are compared, and is out for another
     reason.
+``too_large``
+    No host would have room if it were empty.
 ``fragmented``
     No host has room, but all together have.
 ``no_capacity``
@@ -51,13 +53,26 @@ def note(record, filters, hosts, spec_obj):
     hosts: HostSnapshot that it was decided on, as it was in the end.
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
-    counts = collections.Counter()
+    target = narrowing.bound_to(hosts.block(), spec_obj)
+    counts, of_target = collections.Counter(), collections.Counter()
     for name, rows in record.funnel.rejected():
-        counts.update(_codes(record, by_name.get(name), name,
-                             hosts.block(rows), spec_obj))
+        asked = record, by_name.get(name), name
+        counts.update(_codes(*asked, hosts.block(rows), spec_obj))
+        rows = np.intersect1d(rows, target)
+        if len(rows):
+            of_target.update(_codes(*asked, hosts.block(rows), spec_obj))
     found = counts.most_common()
-    record.refuse(_code(record, found), _kind(
-        record, found, filters, hosts, spec_obj), found)
+    code = _code(record, of_target.most_common() or _asked_elsewhere(found))
+    record.refuse(code, _kind(record, code, filters, hosts, spec_obj), found)
+
+
+def _asked_elsewhere(found):
+    """Return the codes of hosts without those that the request excludes.
+
+    found: list of (code, number of hosts).  All of them if it excludes all.
+    """
+    return [each for each in found
+            if codes.stage(each[0]) != codes.REQUEST] or found
 
 
 def note_nothing_offered(record, hosts, spec_obj):
@@ -99,7 +114,11 @@ def _asked(record, filter_, method, hosts, spec_obj):
 
 
 def _code(record, found):
-    """Return the code of a refusal: of what ended it, or of most hosts."""
+    """Return the code of a refusal: of what ended it, or of most hosts.
+
+    found: list of (code, number of hosts), of the hosts that the request may
+        go to.
+    """
     if any(claim.taken is None for claim in record.claims):
         return 'claim_unanswered'
     if any(code == 'claim_refused' for code, _ in found):
@@ -109,13 +128,13 @@ def _code(record, found):
     return found[0][0] if found else 'no_reason'
 
 
-def _kind(record, found, filters, hosts, spec_obj):
+def _kind(record, code, filters, hosts, spec_obj):
     if _excludes_itself(spec_obj, filters) or _pin_is_out(record, filters,
                                                           spec_obj):
         return codes.CONTRADICTION
-    if any(codes.stage(code) == codes.CLAIMS for code, _ in found):
+    if codes.stage(code) == codes.CLAIMS:
         return codes.RACED
-    if record.state.lost or (found and found[0][0] == 'service_down'):
+    if record.state.lost or code == 'service_down':
         return codes.STATE_STALE
     return room_kind(record, filters, hosts.block(), spec_obj)
 
@@ -178,6 +197,10 @@ def room_kind(record, filters, hosts, spec_obj):
         found += _figures(record, _COUNTED_ELSEWHERE, hosts, spec_obj)
     if np.all([figure.suffices for figure in found], axis=0).any():
         return codes.FILTERED_OUT
+    in_all = [figure.suffices for figure in found
+              if figure.kind == figures.TOTAL]
+    if in_all and len(hosts) and not np.all(in_all, axis=0).any():
+        return codes.TOO_LARGE
     if all(figure.have[figure.have > 0].sum() >= figure.need
            for figure in found if figure.kind != figures.TOTAL):
         return codes.FRAGMENTED

@@ -8,7 +8,8 @@ A rule is checked with ``ROUNDS`` generated cases, the same in every run:
    set, such as its ``limits``.
 4. The same question gives the same answer: a rule keeps no state of a request.
 5. A host gets the same answer alone and among others, in any order.
-6. The text that callers see of a filter that rejects hosts is not about hosts.
+6. None is no answer, and no weight.
+7. The text that callers see of a filter that rejects hosts is not about hosts.
 """
 
 import copy
@@ -38,8 +39,10 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     Raises AssertionError that names the case, and ConfigurationError for a
     class that the service does not load.
     """
-    [rule] = row_rules.adapted_filters(
-        [plugins.make_filter(cls, rules.a_conf(**options))])
+    made = plugins.make_filter(cls, rules.a_conf(**options))
+    if not getattr(made, '_is_column', False):
+        made._filter_one = _answering(made._filter_one)
+    [rule] = row_rules.adapted_filters([made])
 
     def ask(block, spec_obj):
         kept = rule.keep(block, spec_obj)
@@ -58,6 +61,17 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
                            'request', '')
             assert fuzz.PRIVATE not in told, (
                 f'a caller is told more than was asked for: {told}')
+
+
+def _answering(judge):
+    """Return a filter's method for one host, which must not return None."""
+    def judged(host_state, spec_obj):
+        answer = judge(host_state, spec_obj)
+        assert answer is not None, (
+            f'None is returned for host {host_state.host}, and must be True '
+            'or False')
+        return answer
+    return judged
 
 
 def check_weigher(cls, hosts=(), requests=(), together=False, **options):

@@ -76,7 +76,8 @@ def a_decision(outcome='placed', **fields):
 
 
 def a_verdict(rule, reason='too little', figures=()):
-    return {'rule': rule, 'reason': reason, 'figures': list(figures)}
+    return {'rule': rule, 'code': CODES.get(rule, rule.lower()),
+            'reason': reason, 'figures': list(figures)}
 
 
 def schedule_info(verdicts):
@@ -99,10 +100,12 @@ def why(verdicts, pick=None):
             'hosts': len(verdicts), 'fitting': len(combinations.get((), ())),
             'instance': 0, 'forced': False, 'not_asked': [], 'errors': {},
             'rules': [{
-                'name': rule, 'code': CODES.get(rule, rule.lower()),
+                'name': rule, 'code': code, 'codes': {code: rejects},
                 'alone': len(combinations.get((rule,), ())),
-                'rejects': sum(rule in found for found in verdicts.values())}
-                for rule in rules],
+                'rejects': rejects}
+                for rule in rules for code, rejects in [(
+                    CODES.get(rule, rule.lower()),
+                    sum(rule in found for found in verdicts.values()))]],
             'combinations': [
                 {'rules': [*rules], 'hosts': len(found),
                  'examples': found[:3]}

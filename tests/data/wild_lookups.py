@@ -90,3 +90,4 @@ class RebootingFilter(filters.BaseHostFilter):
 
     def host_passes(self, host_state, spec_obj):
         api.API().reboot(spec_obj._context, None, 'SOFT')
+        return True

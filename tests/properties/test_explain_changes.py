@@ -13,6 +13,7 @@ from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.hosts.budget import Budget
 from nova_sched.objects import base
+from nova_sched.rules import codes
 from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler.attempt import SchedulingRequest
 from tests.builders.examples import examples
@@ -112,6 +113,8 @@ def applied(case, change):
         flavor, = [flavor for flavor in FLAVORS
                    if flavor.name == what['flavor']]
         return asking(case, flavor=flavor)
+    if kind == 'smaller_amounts':
+        return asking(case, flavor=smaller(case, **what))
     if kind == 'host_enabled':
         return enabled(case, *rows)
     if kind == 'freed':
@@ -126,6 +129,18 @@ def applied(case, change):
     return asking(case, what['instances'], num_instances=what['instances'])
 
 
+def smaller(case, memory_mb=None, vcpus=None, disk_gb=None):
+    """The flavor of a case, with other amounts of what is given."""
+    flavor = base.clone(case.request.spec_obj.flavor)
+    if memory_mb is not None:
+        flavor.memory_mb = memory_mb
+    if vcpus is not None:
+        flavor.vcpus = vcpus
+    if disk_gb is not None:
+        flavor.root_gb = disk_gb - flavor.ephemeral_gb
+    return flavor
+
+
 def is_smaller(flavor, other):
     """Whether a flavor is less of something, and nowhere more."""
     sizes, others = ([getattr(each, name) for name in (
@@ -138,7 +153,9 @@ def all_changed(case):
     """Yield (kind, the case with each change of the kind there is)."""
     spec_obj = case.request.spec_obj
     for filter_ in case.ranker.filters:
-        yield 'filter_off', without_filter(case, type(filter_).__name__)
+        # Without one of amounts hosts have no more of them.
+        if filter_.code not in codes.OF_AMOUNTS:
+            yield 'filter_off', without_filter(case, type(filter_).__name__)
     if spec_obj.numa_topology is None:
         for flavor in FLAVORS:
             if is_smaller(flavor, spec_obj.flavor):

@@ -72,6 +72,18 @@ class Unweighable(FewestInstances):
         return float('nan')
 
 
+class Unweighed(FewestInstances):
+    def _weigh_object(self, host_state, weight_properties):
+        if host_state.num_instances:
+            return 1.0
+
+
+class Unanswered(SpecifiedHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        if host_state.num_instances:
+            return True
+
+
 class TooFew(FewestInstances):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         return [1.0]
@@ -108,7 +120,9 @@ class TestContract:
         (testing.check_filter, TakesTheFirst, 'the order of the hosts makes'),
         (testing.check_filter, NeedsAnImage, "no attribute 'name'"),
         (testing.check_weigher, ByChance, 'the answer was'),
-        (testing.check_weigher, Unweighable, 'NaN'),
+        (testing.check_weigher, Unweighable, 'Unweighable gives'),
+        (testing.check_weigher, Unweighed, 'None or NaN as their weight'),
+        (testing.check_filter, Unanswered, 'None is returned for host fuzz'),
         (testing.check_weigher, Relative, 'when it is alone'),
     ])
     def test_is_broken_by_a_rule_that(self, check, cls, words):

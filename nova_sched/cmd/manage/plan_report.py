@@ -103,11 +103,12 @@ class PlanReport:
         return {
             'instance': pick.instance_uuid, 'host': selected.service_host,
             'node': selected.nodename, 'zone': selected.availability_zone,
-            'cell': selected.cell_uuid, 'weight': pick.weight,
+            'cell': selected.cell_uuid,
+            'weight': decision_document.number(pick.weight),
             'weighers': [
-                {'name': part.name, 'raw': part.raw,
-                 'normalized': part.normalized,
-                 'multiplier': part.multiplier}
+                {'name': part.name} | {
+                    name: decision_document.number(getattr(part, name))
+                    for name in ('raw', 'normalized', 'multiplier')}
                 for part in self._record.weighing.parts(pick.index)],
             'limits': request.Limits(
                 selected.to_dict()['limits']).machine_readable(),

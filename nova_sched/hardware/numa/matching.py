@@ -98,6 +98,16 @@ def bits(mask):
 
 def can_match(rows):
     """Return whether each row (a mask) can have a bit of its own."""
+    return all(_placed(rows))
+
+
+def most_matched(rows):
+    """Return how many rows (masks) can have a bit of their own at once."""
+    return sum(_placed(rows))
+
+
+def _placed(rows):
+    """Yield of each row whether it has a bit beside those before it."""
     owners = {}
 
     def place(row, seen):
@@ -110,4 +120,5 @@ def can_match(rows):
                 return True
         return False
 
-    return all(place(row, set()) for row in range(len(rows)))
+    for row in range(len(rows)):
+        yield place(row, set())

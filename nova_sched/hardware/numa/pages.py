@@ -24,6 +24,28 @@ def most_free(host, wanted):
                 for pages in _allowed(host, wanted)), default=0)
 
 
+def shortfall(host, guest):
+    """Return what a guest cell needs, what a host cell has of it, both in MiB,
+    and in pages of which size.
+
+    The size is that of the host's pages in KiB, or one that the guest names,
+    or None.  If there is enough, its memory is no whole number of such pages.
+    """
+    size, smallest = guest.pagesize, host.smallest_pages
+    if size is not None:
+        have = most_free(host, size)
+        if have >= guest.memory:
+            size = min((pages.size_kb for pages in _allowed(host, size) if
+                        pages.free * pages.size_kb >= guest.memory * 1024),
+                       default=size)
+    elif smallest is None:
+        have = host.usable_memory(guest.is_pinned)
+    else:
+        count = smallest.free if guest.is_pinned else smallest.total
+        have, size = count * smallest.size_kb // 1024, smallest.size_kb
+    return guest.memory, have, size
+
+
 def _allowed(host, wanted):
     """Return the Pages of the allowed sizes, largest first: list."""
     pages = host.pages_by_size

@@ -26,6 +26,12 @@ _RESERVED = ('Computed NUMA topology reserved pCPUs: usable pCPUs: %s, '
              'reserved pCPUs: %s')
 
 
+#: Tests of pinning.
+(THREADS, ONE_THREAD, WHOLE_CORES, CORES, SIBLINGS, KNOWN_CPUS, NO_CPU) = (
+    'threads', 'one thread', 'whole cores', 'cores', 'siblings',
+    'known CPUs', 'no CPU')
+
+
 class Pinning(typing.NamedTuple):
     """Where CPUs are pinned to.
 
@@ -72,6 +78,21 @@ def may_pin(host, guest, reserve, newer=True, log=None):
     return NO_PINS if fits else None
 
 
+def shortfall(host, guest, reserve, newer=True):
+    """Return the test that pinning fails, what it needs and what there is.
+
+    Arguments as of ``pin``, of a guest cell that ``pin`` has no CPUs for while
+    as many are free as it needs.
+    """
+    packing = _Packing(host, guest, reserve, newer, None)
+    if guest.thread_policy == 'require' and not host.siblings:
+        return THREADS, 2, 1
+    if guest.thread_policy == 'isolate':
+        return packing.isolate_shortfall()
+    return packing.pack_shortfall(
+        2 if guest.thread_policy == 'require' else 1)
+
+
 class _Packing:
     """Choosing host CPUs for one guest cell."""
 
@@ -108,21 +129,37 @@ class _Packing:
 
     def isolate(self):
         """Pin one CPU a core that is wholly free; leave its others idle."""
-        host, cores = self._host, self._with(self._host.threads)
+        cores = self._with(self._host.threads)
         if not cores:
             if self._log:
                 self._log(_NO_FREE_CORE)
             return None
         # To Nova, no pins are pins that were not found.  Only a guest that
         # mixes pinned and floating CPUs has such a cell.
-        if not self._cpus or (self._newer and host.threads > 1
-                              and host.pcpuset != host.cpuset):
+        if not self._cpus or self._takes_one_thread():
             return None
         pins = self._pin(cores, 1)
         if pins is None:
             return None
         return self._complete(pins, self._with(1) if self._newer else cores,
                               whole=True)
+
+    def isolate_shortfall(self):
+        """Return what ``isolate`` lacks, see ``shortfall``."""
+        whole, count = len(self._with(self._host.threads)), len(self._cpus)
+        if not count:
+            return NO_CPU, 1, 0
+        if whole and self._takes_one_thread():
+            return ONE_THREAD, 1, self._host.threads
+        if whole < count:
+            return WHOLE_CORES, count, whole
+        return CORES, count + 1, (len(self._with(1)) if self._newer
+                                  else whole)
+
+    def _takes_one_thread(self):
+        """Return whether ``isolate`` refuses a host for its threads."""
+        return (self._newer and self._host.threads > 1
+                and self._host.pcpuset != self._host.cpuset)
 
     def pack(self, fewest):
         """Pin as many threads a core as will do, but at least ``fewest``."""
@@ -150,6 +187,21 @@ class _Packing:
         singles = [[cpu] for core in self._host.free_cores for cpu in core]
         pins = self._pin(singles, 1)
         return pins if pins is None else self._complete(pins, singles)
+
+    def pack_shortfall(self, fewest):
+        """Return what ``pack`` lacks, see ``shortfall``."""
+        count, free = len(self._cpus), self._host.free_threads
+        if not count and self._reserve:
+            return NO_CPU, 1, 0
+        if fewest == 1 or (self._newer and free < count + self._reserve):
+            return KNOWN_CPUS, count + self._reserve, free
+        alike = [threads * len(self._with(threads)) for threads in range(
+            fewest, max(map(len, self._host.free_cores), default=0) + 1)]
+        most = max(alike, default=0)
+        if most < count:
+            return SIBLINGS, count, most
+        # Before Train the emulator's CPU is one of the same cores.
+        return SIBLINGS, count + 1, count
 
     def _pin(self, cores, threads):
         if threads * len(cores) < len(self._cpus):

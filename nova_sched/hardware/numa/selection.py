@@ -10,6 +10,7 @@ from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
+from nova_sched.hardware.numa import shortfall as shortfalls
 from nova_sched.hardware.pci import devices as pci_devices
 
 
@@ -88,6 +89,28 @@ class SelectionRules:
             return (), free.total()
         elsewhere = free[None] if policy == 'legacy' else 0
         return here, elsewhere
+
+    def shortfall(self, positions, count):
+        """Return the Shortfall of devices or networks; None if none is seen.
+
+        positions: of the cells that some guest cell fits on.
+        count: number of the guest's cells.
+        Of a guest of several cells it is what lacks near to all of these.
+        """
+        cells = [self._hosts[position] for position in positions]
+        choices = [[cell] for cell in cells] if count == 1 else [cells]
+        for number, request in enumerate(
+                self._required.pci if self._looks_at_pools else ()):
+            near = max(self._devices.near(number, pci_devices.Cells(
+                frozenset(cell.id for cell in chosen), self._sockets))
+                for chosen in choices)
+            if near < request.count:
+                return shortfalls.of_all(shortfalls.DEVICES, request.count,
+                                         near)
+        allowed = [networks_allow(self._hosts, chosen, self._networks)
+                   for chosen in choices]
+        return None if any(allowed) else shortfalls.of_all(
+            shortfalls.NETWORKS)
 
     def allow(self, chosen):
         """Return whether the chosen cells are allowed; raises GivenUp."""

@@ -16,6 +16,7 @@ and floating CPUs is unknown to them and placed by the current rules.
 import copy
 import functools
 import json
+import operator
 
 from oslo_log import log as logging
 
@@ -26,6 +27,7 @@ from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import pinning as numa_pinning
 from nova_sched.hardware.numa import search as numa_search
+from nova_sched.hardware.numa import shortfall as shortfalls
 from nova_sched.hardware.numa.selection import SelectionRules
 
 LOG = logging.getLogger(__name__)
@@ -182,6 +184,58 @@ class Fitting:
             # What it has left on them is of no complete attempt.
             self._guests = self._required.copies()
         return None
+
+    def shortfall(self):
+        """Return the Shortfall of a guest that does not fit.
+
+        To be asked of a Fitting that has tried nothing.
+        """
+        count = len(self._guests)
+        if len(self._hosts) < count:
+            return shortfalls.of_all(
+                shortfalls.CELLS, count, len(self._hosts))
+        rows, refused = [], []
+        for index in range(count):
+            found = [self._cell_shortfall(index, position)
+                     for position in range(len(self._hosts))]
+            rows.append(sum(1 << position for position, lacks
+                            in enumerate(found) if lacks is None))
+            if not rows[-1]:
+                refused.append(max(found))
+        if refused:
+            return min(refused)
+        matched = matching.most_matched(rows)
+        if matched < count:
+            return shortfalls.of_all(shortfalls.ROOM, count, matched)
+        return self._selection_shortfall(rows)
+
+    def _selection_shortfall(self, rows):
+        """Return that of a guest each of whose cells has a host cell.
+
+        rows: masks of the host cells that each guest cell fits on.
+        """
+        lacks = self._rules and self._rules.shortfall(
+            matching.bits(functools.reduce(operator.or_, rows, 0)), len(rows))
+        if lacks:
+            return lacks
+        [fits] = self.verdicts([None])
+        if self.is_given_up:
+            test = shortfalls.GIVEN_UP
+        elif fits:
+            test = shortfalls.PROVIDERS
+        else:
+            test = shortfalls.NEAR if self._rules else shortfalls.ORDER
+        return shortfalls.of_all(test)
+
+    def _cell_shortfall(self, index, position):
+        """Return that of a guest cell on a host cell; None if it fits."""
+        host, guest = self._hosts[position], copy.copy(self._guests[index])
+        reserve = self._reserves(index)
+        refusal = self._place(host, guest, self._limits, reserve,
+                              pin=numa_pinning.may_pin)
+        return refusal and shortfalls.of_cell(
+            refusal, host, self._guests[index], reserve,
+            self._place is cell_fit.place)
 
     def _try(self, index, position):
         """Place a guest cell on a host cell; return whether it fits."""

@@ -126,6 +126,27 @@ class HostDevices:
             self._free[kind] = self._free_on_nodes(kind)
         return self._free[kind]
 
+    def shortfall(self):
+        """Return (number of the first request that finds too few devices
+        beside those before it, how many it finds); None if all find enough.
+        """
+        counts, served = self._serve(None, None)
+        if served == len(self._requests):
+            return None
+        return served, sum([counts.get(place, 0) for place, may_take
+                            in self._found[self._requests[served].kind].items()
+                            if may_take])
+
+    def near(self, number, cells):
+        """Count the devices that one request alone could take near to Cells.
+
+        number: place of the request in the list.
+        """
+        request = self._requests[number]
+        found = self._found[request.kind]
+        return sum([self._counts[place] for place in self._near(
+            self._counts, request, cells) if found[place]])
+
     def _free_on_nodes(self, kind):
         found = collections.Counter()
         for place, may_take in self._found[kind].items():

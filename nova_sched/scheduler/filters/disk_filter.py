@@ -6,6 +6,8 @@ from nova_sched.rules import amounts
 class DiskFilter(amounts.BaseCapacityFilter):
     """Hosts whose free disk, after overcommit, holds the flavor.
 
+    Without its root disk if that is on a volume.
+
     The host's ``disk_allocation_ratio`` multiplies its disk for all instances
     together; one alone must fit into what is really there.
     """

@@ -8,7 +8,7 @@ from nova_sched.rules import amounts
 class ExactCoreFilter(amounts.BaseExactFilter):
     """Hosts whose free CPUs are exactly the flavor's.
 
-    Hosts that report no CPUs at all are rejected.
+    Hosts that report no CPUs at all are rejected, unless none are asked for.
     """
 
     code = 'vcpus'
@@ -16,12 +16,15 @@ class ExactCoreFilter(amounts.BaseExactFilter):
     inputs = 'vcpus_total', 'vcpus_used'
 
     def mask(self, hosts, spec_obj):
+        if self.resource.needed(spec_obj) is None:
+            return np.ones(len(hosts), dtype=np.bool_)
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
 
     def figures(self, hosts, spec_obj):
-        figure, = super().figures(hosts, spec_obj)
-        figure.have[hosts.vcpus_total == 0] = np.nan
-        return [figure]
+        found = super().figures(hosts, spec_obj)
+        for figure in found:
+            figure.have[hosts.vcpus_total == 0] = np.nan
+        return found
 
     def nearest(self, hosts, needed):
         reporting = hosts.where(hosts.vcpus_total != 0)

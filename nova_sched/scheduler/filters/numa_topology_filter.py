@@ -1,7 +1,5 @@
 """NUMATopologyFilter: the guest's NUMA cells fit on cells of the host."""
 
-import itertools
-
 import numpy as np
 from oslo_log import log as logging
 
@@ -18,9 +16,6 @@ LOG = logging.getLogger(__name__)
 #: All of a host that the fit depends on.
 _COLUMNS = ('numa_topology', 'pci_stats', 'cpu_allocation_ratio',
             'ram_allocation_ratio')
-
-#: Of how many kinds of hosts it is told whether the search was given up.
-_LOOKED_AT = 3
 
 _THREADS = 'need cores with several threads'
 
@@ -120,35 +115,41 @@ class NUMATopologyFilter(filters.ColumnFilter):
             numa_guest.network_metadata(spec_obj))}
 
     def reason(self, hosts, spec_obj):
-        topologies = hosts.objects('numa_topology')
         required = numa_guest.GuestRequirements.of(spec_obj)
-        needs = [_THREADS] if _requires_threads(spec_obj) else []
-        lacks_threads = bool(needs) and not any(
-            map(_may_have_threads, topologies))
+        needs, some = [], hosts
+        if _requires_threads(spec_obj):
+            needs.append(_THREADS)
+            some = hosts.where(hosts.judge('numa_topology',
+                                           _may_have_threads))
         if required is not None:
             needs.append(numa_phrases.needed(required))
-        if lacks_threads:
+        if not len(some):
             text = f'{_THREADS}, hosts have none'
         elif required is None:
             text = 'the request has no NUMA topology any more'
         else:
-            text = (f'{needs[-1]}; '
-                    f'{numa_phrases.offered(required, topologies)}'
-                    f'{self._gave_up(hosts, required)}')
+            nearest = self._nearest(some, required)
+            text = f'{needs[-1]}; ' + (
+                'hosts have no NUMA topology' if nearest is None
+                else numa_phrases.lacking(nearest))
         return phrases.Reason('; '.join(needs), text=text)
 
-    def _gave_up(self, hosts, required):
-        """Return what is to be said if the search is given up, or ''."""
+    def _nearest(self, hosts, required):
+        """Return the Shortfall of the host that is nearest to a fit.
+
+        None if no host has a NUMA topology.
+        """
         hosts = hosts.where(hosts.judge('numa_topology', _has_cells))
         kinds = dict.fromkeys(zip(*(hosts.objects(name) for name in _COLUMNS),
                                   strict=True))
-        for values in itertools.islice(kinds, _LOOKED_AT):
-            fitting = self._fitting(required, *values)
-            fitting.verdicts([None])
-            if fitting.is_given_up:
-                return ('; the search for cells near to its devices and '
-                        'networks was given up')
-        return ''
+        nearest = None
+        for values in budget.checked(kinds):
+            found = self._fitting(required, *values).shortfall()
+            if nearest is None or nearest < found:
+                nearest = found
+            if nearest.is_nearest:
+                break
+        return nearest
 
 
 def _requires_threads(spec_obj):

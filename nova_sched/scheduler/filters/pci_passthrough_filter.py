@@ -79,14 +79,29 @@ class PciPassthroughFilter(filters.ColumnFilter):
                          f'most free {most}')
         if len(requests) > phrases.SHOWN:
             texts.append(f'and {len(requests) - phrases.SHOWN} more requests')
-        if not short:
-            texts.append('never all of them on one host, or not at the '
-                         'providers that Placement names')
+        if devices and not short:
+            texts.append(_nearest(shown, devices) or (
+                'not with the others' if len(requests) > phrases.SHOWN else
+                'not at the providers that Placement names'))
         # What an alias stands for is an option's.
         return phrases.Reason('need ' + phrases.some(
             f'{request.count} of {phrases.shortened(request.alias_name)}'
             if request.alias_name else f'{request.count} for ports'
             for request in requests), text='; '.join(texts))
+
+
+def _nearest(requests, devices):
+    """Return what the host lacks that serves most requests, in words; '' if
+    one serves all.
+
+    devices: list of HostDevices, of one host at least.
+    """
+    found = [of_host.shortfall() for of_host in devices]
+    if None in found:
+        return ''
+    number, have = max(found)
+    return (f'nearest host has {have} of {requests[number].count} of '
+            f'{_described(requests[number])} beside the others')
 
 
 def _requests(spec_obj):

@@ -86,7 +86,7 @@ class TestAnswer:
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
-            'filter=RamFilter code=ram kind=no_capacity')
+            'filter=RamFilter code=ram kind=too_large')
 
     def test_names_hosts_that_a_filter_rejects(self, plan):
         ended = plan('--ram', 8500)
@@ -114,13 +114,30 @@ class TestAnswer:
         assert found['state']['moved'] is False
         assert len(found['state']['cells']) == 1
 
+    def test_has_words_for_weights_that_json_does_not_have(
+            self, plan, database):
+        """As an aggregate may say of a multiplier."""
+        database.load_nodes(*nodes(), aggregates=[clouds.an_aggregate(
+            hosts=['a', 'b', 'c'],
+            metadata={'ram_weight_multiplier': 'nan'})])
+        ended = plan('-f', 'json')
+
+        def none(word):
+            raise ValueError(f'{word} is no JSON')
+
+        found = json.loads(ended.out, parse_constant=none)
+        schemas.check(found, SCHEMA)
+        [placed] = found['placements']
+        assert placed['weight'] == 'nan'
+        assert placed['weighers'][0]['multiplier'] == 'nan'
+
     def test_of_a_refusal_has_its_reason_for_programs(self, plan):
         found = document(plan('--ram', 10 ** 6, '-f', 'json'), 1)
 
         assert (found['outcome'], found['placements']) == ('refused', [])
         assert found['reason'].startswith('0 of 3 hosts: 3 RamFilter')
         assert (found['code'], found['kind'], found['codes']) == (
-            'ram', 'no_capacity', [
+            'ram', 'too_large', [
                 {'code': 'ram', 'stage': 'filters', 'hosts': 3}])
         [rejected] = found['rejected']
         assert rejected['name'] == 'RamFilter'

@@ -69,8 +69,8 @@ class TestWhy:
 
         assert ended.code == 1
         for line in ('only RamFilter: 3 of 3 hosts, a, b, c',
-                     'without RamFilter the request is placed',
-                     'with 500 MB of RAM less on a the request is placed'):
+                     'with 500 MB of RAM less on a the request is placed',
+                     'with up to 9,000 MB of RAM the request is placed'):
             assert line in ended.out.splitlines()
 
     def test_is_told_to_programs(self, document):
@@ -83,7 +83,7 @@ class TestWhy:
                 placed['schedule_info']) == ([], [], None)
         assert refused['why']['pick'] is None
         assert [change['kind'] for change in refused['changes']] == [
-            'filter_off', 'freed']
+            'freed', 'smaller_amounts']
 
     def test_of_several_instances_the_first_or_the_one_that_failed(
             self, document):

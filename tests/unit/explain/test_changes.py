@@ -56,23 +56,72 @@ def test_of_a_request_that_is_placed_there_is_none():
 
 
 class TestFilterOff:
-    def test_one_that_alone_rejects_a_host_can_be_off(self):
-        found = changes(full('a', vcpus_used=999), a_host(
-            'b', service_up=False, free_disk_mb=0), full('c'))
+    IN_ZONE = {'availability_zone': 'nowhere'}
 
-        assert what(found)['filter_off'] == {'filter': 'RamFilter'}
+    def test_one_that_alone_rejects_a_host_can_be_off(self):
+        found = changes(a_host('a', vcpus_used=999), a_host(
+            'b', service_up=False, free_disk_mb=0), a_host(
+                'c', service_disabled=True))
+
+        assert what(found)['filter_off'] == {'filter': 'ComputeFilter'}
         assert str(found['filter_off']) == (
-            'without RamFilter the request is placed')
+            'without ComputeFilter the request is placed')
 
     def test_two_that_reject_together_cannot(self):
-        assert 'filter_off' not in changes(full('a', free_disk_mb=0))
+        assert 'filter_off' not in changes(
+            a_host('a', service_up=False), **self.IN_ZONE)
 
     def test_each_instance_is_to_have_a_host(self):
         """One filter off places the first, and leaves no room for another."""
-        host = full('a', free_disk_mb=1024, total_usable_disk_gb=1)
+        host = a_host('a', service_up=False, free_disk_mb=1024,
+                      total_usable_disk_gb=1)
 
-        assert what(changes(host))['filter_off'] == {'filter': 'RamFilter'}
+        assert what(changes(host))['filter_off'] == {
+            'filter': 'ComputeFilter'}
         assert 'filter_off' not in changes(host, count=2)
+
+    @pytest.mark.parametrize('values', [
+        {'free_ram_mb': -99999}, {'free_disk_mb': 0}, {'vcpus_used': 999}])
+    def test_one_of_amounts_is_no_help(self, values):
+        """Without it hosts have no more of them."""
+        found = changes(a_host('a', **values))
+
+        assert 'freed' in found
+        assert 'filter_off' not in found
+
+
+class TestSmallerAmounts:
+    @pytest.mark.parametrize(('hosts', 'asked', 'less', 'said'), [
+        ([{'total_usable_ram_mb': 524288, 'free_ram_mb': 519680},
+          {'total_usable_ram_mb': 65536, 'free_ram_mb': 65024}],
+         {'memory_mb': 1000000}, {'memory_mb': 519680},
+         'with up to 519,680 MB of RAM the request is placed'),
+        ([{'free_disk_mb': 5000}], {'root_gb': 40}, {'disk_gb': 4},
+         'with up to 4 GB of disk the request is placed'),
+        ([{'vcpus_total': 8}], {'vcpus': 12, 'memory_mb': 100000},
+         {'memory_mb': 32768, 'vcpus': 8},
+         'with up to 32,768 MB of RAM and 8 VCPUs the request is placed')],
+        ids=['RAM', 'disk', 'RAM and VCPUs'])
+    def test_they_are_the_most_that_a_host_has_room_for(
+            self, hosts, asked, less, said):
+        found = changes(*(a_host(name, ram_allocation_ratio=1.0, **values)
+                          for name, values in zip('ab', hosts, strict=False)),
+                        **asked)
+
+        assert what(found)['smaller_amounts'] == less
+        assert str(found['smaller_amounts']) == said
+
+    def test_all_instances_are_of_them(self):
+        found = changes(*(full(name, free_ram_mb=ram) for name, ram in (
+            ('a', 400), ('b', 300), ('c', 100))), count=2)
+
+        assert str(found['smaller_amounts']) == (
+            'with 300 MB of RAM the request is placed')
+
+    @pytest.mark.parametrize('host', [
+        {'service_up': False, 'free_ram_mb': 100}, {'free_ram_mb': 0}])
+    def test_on_hosts_that_only_amounts_keep_out(self, host):
+        assert 'smaller_amounts' not in changes(full('a', **host))
 
 
 class TestSmallerFlavor:

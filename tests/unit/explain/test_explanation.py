@@ -122,9 +122,8 @@ class TestRefused:
             'and RamFilter',
             'only RamFilter: 1 of 2 hosts, a',
             'ComputeFilter and RamFilter: 1 of 2 hosts, b',
-            'would fit besides: 1 without RamFilter',
-            'without RamFilter the request is placed',
-            'with 511 MB of RAM less on a the request is placed']
+            'with 511 MB of RAM less on a the request is placed',
+            'with up to 1 MB of RAM the request is placed']
 
     def test_is_about_the_instance_that_failed(self):
         found = explain(
@@ -136,7 +135,7 @@ class TestRefused:
         assert found.to_dict()['why']['matrix']['instance'] == 1
         assert found.matrix.by_host(0) == ('RamFilter',)
         assert [change.kind for change in found.changes] == [
-            'fewer_instances', 'filter_off', 'freed']
+            'fewer_instances', 'freed', 'smaller_amounts']
 
     def test_a_host_that_placement_refuses_does_not_fit(self):
         """It passes all rules; what others took since is known there."""

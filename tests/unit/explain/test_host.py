@@ -74,6 +74,17 @@ class TestVerdicts:
         assert found == [{'what': 'RAM', 'kind': 'in all', 'need_mb': 512,
                           'have_mb': 256, 'lacking_mb': 256}]
 
+    def test_a_rule_has_the_code_by_which_it_rejects_this_host(self):
+        found = a_matrix(
+            a_host('a', service_disabled=True), a_host('b', service_up=False),
+            a_host('c', service_up=False), ignore_hosts=['c'],
+            ranker=a_ranker('ComputeFilter'))
+
+        assert [[each.code for each in why_not(found, row).verdicts]
+                for row in range(3)] == [
+            ['service_disabled'], ['service_down'],
+            ['ignored', 'service_down']]
+
     @pytest.mark.parametrize(('named', 'why'), [
         ({'ignore_hosts': ['a']}, 'ignore_hosts rejects it: the request '
          'ignores it'),

@@ -66,7 +66,8 @@ class TestFilters:
     def test_one_that_is_enabled_twice_has_one_row(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', 'RamFilter'))
 
-        assert found.by_rule() == [('RamFilter', 3, 3, 'ram')]
+        assert found.by_rule() == [
+            ('RamFilter', 3, 3, 'ram', {'ram': 3})]
 
     def test_one_of_a_plug_in_is_asked_host_by_host(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', OddFilter()))
@@ -203,8 +204,9 @@ class TestViews:
 
     def test_by_rule_is_what_it_rejects_in_all_and_alone(self):
         assert a_matrix(*CLOUD, ranker=self.RANKER).by_rule() == [
-            ('ComputeFilter', 2, 1, 'service_down'),
-            ('RamFilter', 3, 2, 'ram')]
+            ('ComputeFilter', 2, 1, 'service_down',
+             {'service_down': 1, 'service_disabled': 1}),
+            ('RamFilter', 3, 2, 'ram', {'ram': 3})]
 
     def test_by_host_is_all_that_rejects_it(self):
         found = a_matrix(*CLOUD, ranker=self.RANKER)
@@ -248,8 +250,23 @@ class TestViews:
 
         assert found.sentences() == [
             '0 of 5 hosts fit, rejected: 5 only RamFilter',
-            'only RamFilter: 5 of 5 hosts, full0, full1, full2 and 2 more',
-            'would fit besides: 5 without RamFilter']
+            'only RamFilter: 5 of 5 hosts, full0, full1, full2 and 2 more']
+
+    def test_a_rule_has_all_its_codes(self):
+        [found] = a_matrix(
+            a_host('a', service_disabled=True), a_host('b', service_up=False),
+            a_host('c', service_up=False),
+            ranker=a_ranker('ComputeFilter')).by_rule()
+
+        assert (found.code, found.codes) == (
+            'service_down', {'service_down': 2, 'service_disabled': 1})
+
+    def test_sentences_tell_whom_rules_alone_keep_out(self):
+        """But of rules of amounts, without which hosts have no more."""
+        found = a_matrix(full('full'), a_host('down', service_up=False))
+
+        assert found.sentences()[-1] == (
+            'would fit besides: 1 without ComputeFilter')
 
     def test_the_dict_is_plain_json(self):
         shown = a_matrix(*CLOUD, ranker=self.RANKER).to_dict()

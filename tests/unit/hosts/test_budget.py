@@ -57,6 +57,48 @@ def test_what_is_over_is_said_with_step_instance_and_option(clocks):
         'a time, or have the option raised')
 
 
+class TestSlowSteps:
+    """Whatever a plug-in waits for, it is named after seconds."""
+
+    @pytest.fixture(autouse=True)
+    def none_was_named(self, monkeypatch):
+        monkeypatch.setattr(budget, '_named', {})
+
+    @staticmethod
+    def run(clocks, hosts=100, seconds=0.05, name='SiteFilter'):
+        with budget.charged(budget.Budget(10)), budget.Step(name):
+            for _ in budget.checked(range(hosts)):
+                clocks.wall += seconds
+
+    def test_are_named_while_they_run(self, clocks, caplog):
+        self.run(clocks)
+
+        assert [record.getMessage() for record in caplog.records] == [
+            'SiteFilter takes long: 3 s so far for one request, by the clock']
+
+    def test_are_named_once_a_minute(self, clocks, caplog):
+        self.run(clocks)
+        self.run(clocks)
+        self.run(clocks, name='OtherFilter')
+        clocks.wall += budget.SILENCE
+        self.run(clocks)
+
+        assert [record.getMessage().split()[0] for record in caplog.records
+                ] == ['SiteFilter', 'OtherFilter', 'SiteFilter']
+
+    def test_are_named_at_their_end_without_a_check(self, clocks, caplog):
+        with budget.charged(budget.Budget(10)), budget.Step('SiteWeigher'):
+            clocks.wall += 5
+
+        assert 'SiteWeigher takes long: 5 s' in caplog.text
+
+    def test_are_none_of_steps_that_are_quick(self, clocks, caplog):
+        for _ in range(100):
+            self.run(clocks, hosts=10)
+
+        assert not caplog.records
+
+
 def test_waiting_costs_nothing(clocks):
     spending = budget.Budget(10)
     clocks.wall += 3600

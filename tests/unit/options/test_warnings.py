@@ -110,3 +110,28 @@ def test_an_option_that_is_none_has_the_nearest_name(parsed, text, found):
     nearest = tuple(near for _section, _name, near
                     in conf.unknown_options(parsed(text)))
     assert nearest == found if found is not None else len(nearest) == 1
+
+
+WITH_PLACEMENT = ONE + '[placement]\nauth_type = password\n'
+
+
+@pytest.mark.parametrize('enabled, named', [
+    ('RamFilter,ComputeFilter', 'RamFilter'),
+    ('DiskFilter,CoreFilter,AggregateRamFilter',
+     'AggregateRamFilter and CoreFilter and DiskFilter')])
+def test_what_placement_counts_is_counted_twice_by_filters(
+        parsed, enabled, named):
+    text = the_one(parsed, WITH_PLACEMENT + (
+        f'[filter_scheduler]\nenabled_filters = {enabled}\n'))
+
+    assert text.startswith('[filter_scheduler] enabled_filters: '
+                           f'{named} beside Placement: ')
+    assert 'counted twice' in text
+
+
+@pytest.mark.parametrize('text', [
+    ONE + '[filter_scheduler]\nenabled_filters = RamFilter,DiskFilter\n',
+    WITH_PLACEMENT,
+    WITH_PLACEMENT + '[filter_scheduler]\nenabled_filters = ComputeFilter\n'])
+def test_elsewhere_it_is_not(parsed, text):
+    assert conf.warnings(parsed(text)) == []

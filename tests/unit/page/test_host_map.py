@@ -82,6 +82,28 @@ def test_a_rule_has_its_code():
         'fits': [], 'X and Y': ['x', 'y'], 'only Y': ['y']}
 
 
+def test_a_host_has_the_code_by_which_it_is_rejected():
+    """Of one rule, hosts that are disabled are none that are down."""
+    document = documents.a_plan(
+        dict.fromkeys('abc', (documents.COMPUTE,)), 'refused')
+    document['schedule_info'][0]['filters'][0]['code'] = 'service_disabled'
+
+    assert [(group.codes, group.hosts) for group in of(document).groups] == [
+        (['service_down'], 2), (['service_disabled'], 1)]
+
+
+def test_where_only_the_first_rule_is_known_all_its_codes_are_told():
+    document = documents.a_plan(
+        {'a': (documents.COMPUTE,)}, 'refused', rejected=[{
+            'name': documents.COMPUTE, 'hosts': [documents.host('a')]}])
+    [rule] = document['why']['matrix']['rules']
+    rule['codes'] = {'service_down': 2, 'service_disabled': 1}
+    document['schedule_info'] = None
+
+    assert [group.codes for group in of(document).groups] == [
+        ['service_down', 'service_disabled']]
+
+
 def test_without_a_host_there_is_none():
     assert of(documents.a_decision('failed', rejected=[], passed={
         'hosts': 0, 'named': []})) is None

@@ -63,7 +63,7 @@ def page(document):
 
 def with_codes(document):
     """The document as one that has codes for programs."""
-    document['why']['matrix']['rules'][0]['code'] = 'no_ram'
+    document['schedule_info'][0]['filters'][0]['code'] = 'no_ram'
     return document | {'kind': 'no_capacity', 'code': 'filters_left_none'}
 
 

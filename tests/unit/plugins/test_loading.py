@@ -195,6 +195,49 @@ class TestLoadFilters:
         assert 'no licence' in error.hint
 
 
+    @pytest.mark.parametrize('method, hint', [
+        ('host_passes(self, host_state): return True',
+         'its host_passes(host_state) is called with (host_state, spec_obj); '
+         'give it these arguments'),
+        ('filter_all(self, hosts): return hosts',
+         'its filter_all(hosts) is called with (filter_obj_list, spec_obj); '
+         'give it these arguments'),
+        ('host_passes(self, host_state, spec_obj): host_state.host == "a"',
+         'its host_passes never returns a value; is a return statement '
+         'missing?')])
+    def test_refuses_a_filter_that_every_request_fails_with(
+            self, module, method, hint):
+        name = module(f"""
+            from nova_sched.scheduler import filters
+
+            class SiteFilter(filters.BaseHostFilter):
+                def {method}
+            """)
+
+        error = refused(plugins.load_filters,
+                        available_filters=[f'{name}.SiteFilter'],
+                        enabled_filters=['SiteFilter'])
+
+        assert error.hint == hint
+
+    @pytest.mark.parametrize('method', [
+        'host_passes(self, host_state, filter_properties, more=1): return 1',
+        'host_passes(*args): return True', 'host_passes(self, a, b): raise X',
+        'host_passes(self, a, b): return None or a',
+        'filter_all(self, hosts, spec_obj): yield from hosts'])
+    def test_takes_a_filter_in_any_other_form(self, module, method):
+        name = module(f"""
+            from nova_sched.scheduler import filters
+
+            class SiteFilter(filters.BaseHostFilter):
+                def {method}
+            """)
+
+        assert class_names(plugins.load_filters(a_conf(
+            available_filters=[f'{name}.SiteFilter'],
+            enabled_filters=['SiteFilter']))) == ['SiteFilter']
+
+
 class TestProblems:
     def test_are_none_by_default(self):
         assert plugins.problems(a_conf()) == []

@@ -62,6 +62,24 @@ class RefusingFilter(filters.BaseHostFilter):
         raise exception.InvalidInput(reason='a secret')
 
 
+class SilentWeigher(weights.BaseHostWeigher):
+    """Has nothing to say about one host."""
+
+    def __init__(self, value=None):
+        self.value = value
+
+    def _weigh_object(self, host_state, weight_properties):
+        return self.value if host_state.host == 'b' else 1.0
+
+
+class UncountedWeigher(SilentWeigher):
+    def weight_multiplier(self, host_state=None):
+        """Returns nothing."""
+
+    def _weigh_object(self, host_state, weight_properties):
+        return 1.0
+
+
 class OwnWeigher(weights.BaseHostWeigher):
     """Prefers the host that a hint of Kilo's form names."""
 
@@ -218,3 +236,35 @@ def test_what_each_rejected_is_on_record_under_its_name():
     assert [(step.name, step.before, step.after)
             for step in record.funnel.steps] == [
         ('AllHostsFilter', 2, 2), ('OwnFilter', 2, 1)]
+
+
+class TestWeightsThatAreNoNumbers:
+    """Without its weigher a request is decided wrong, as if it were not."""
+
+    CLOUD = hosts(a_host('a'), a_host('b'), a_host('c'))
+
+    @pytest.mark.parametrize('value', [None, float('nan')])
+    def test_are_an_error_that_names_the_weigher_and_a_host(self, value):
+        [weigher] = row_rules.adapted_weighers([SilentWeigher(value)])
+
+        with pytest.raises(ValueError, match=(
+                r'SilentWeigher gives 1 of 3 hosts None or NaN as their '
+                r'weight, which must be a number; the first one is \(b, b\)'
+                )):
+            weigher.raw(self.CLOUD, a_request())
+
+    def test_are_one_as_a_multiplier_too(self):
+        [weigher] = row_rules.adapted_weighers([UncountedWeigher()])
+
+        with pytest.raises(ValueError, match=(
+                'weight_multiplier of UncountedWeigher returns None for host '
+                r'\(a, a\)')):
+            weigher.multipliers(self.CLOUD)
+
+    def test_fail_the_request(self):
+        driver = MemoryScheduler(
+            a_host('a'), a_host('b'), weight_classes=[
+                f'{__name__}.SilentWeigher'])
+
+        with pytest.raises(ValueError, match='SilentWeigher'):
+            picks(driver, a_request())

@@ -56,6 +56,36 @@ class TestCode:
         assert record.refusal.code == 'ignored'
         assert record.refusal.codes == (('ignored', 1),)
 
+    @pytest.mark.parametrize('named', [
+        {'requested_destination': requests.a_destination(host='b')},
+        {'requested_destination': requests.a_destination(host='b', node='b')}])
+    @pytest.mark.parametrize('values, code, kind', [
+        (FULL, 'ram', codes.FILTERED_OUT),
+        ({'service_up': False}, 'service_down', codes.STATE_STALE),
+        ({'service_disabled': True}, 'service_disabled',
+         codes.FILTERED_OUT)])
+    def test_of_a_target_is_that_of_its_refusal(self, named, values, code,
+                                                kind):
+        record = refused(a_host('a'), a_host('b', **values), a_host('c'),
+                         memory_mb=1024, **named)
+
+        assert (record.refusal.code, record.refusal.kind) == (code, kind)
+        assert dict(record.refusal.codes) == {'other_destination': 2, code: 1}
+
+    def test_of_a_target_that_the_request_ignores(self):
+        record = refused(
+            a_host('a'), a_host('b'), a_host('c'), ignore_hosts=['b'],
+            requested_destination=requests.a_destination(host='b'))
+
+        assert record.refusal.code == 'ignored'
+
+    def test_of_an_evacuation_is_that_of_the_hosts_it_may_go_to(self):
+        record = refused(a_host('a'), a_host('b', **FULL), memory_mb=1024,
+                         ignore_hosts=['a'])
+
+        assert record.refusal.code == 'ram'
+        assert dict(record.refusal.codes) == {'ignored': 1, 'ram': 1}
+
     @pytest.mark.parametrize('names, code', [
         ({'force_hosts': ['x']}, 'unknown_host'),
         ({'requested_destination': requests.a_destination(host='x')},
@@ -104,6 +134,9 @@ class TestCode:
 
 class TestKind:
     @pytest.mark.parametrize('records, wanted, kind', [
+        ([a_host('a'), a_host('b')], {'memory_mb': 40000}, codes.TOO_LARGE),
+        ([a_host('a', vcpus_total=4), a_host('b', total_usable_ram_mb=512)],
+         {'memory_mb': 1000, 'vcpus': 8}, codes.TOO_LARGE),
         ([a_host('a', free_ram_mb=600), a_host('b', free_ram_mb=600)],
          {'memory_mb': 1000}, codes.FRAGMENTED),
         ([a_host('a', free_ram_mb=400), a_host('b', free_ram_mb=400)],

@@ -339,3 +339,39 @@ class TestCounts:
         assert cls.cast('9' * 30) == 2 ** 53
         assert cls.cast(f'-{"9" * 30}') == -2 ** 53
         assert cls.cast(str(2 ** 53 - 1)) == 2 ** 53 - 1
+
+
+class TestWhatPlacementDoesNotCount:
+    """Since Rocky it is not asked for, and these filters do not count it."""
+
+    @pytest.mark.parametrize('name', [
+        'DiskFilter', 'AggregateDiskFilter', 'ExactDiskFilter'])
+    @pytest.mark.parametrize(('is_bfv', 'passed'), [
+        (True, True), (False, False)])
+    def test_a_root_disk_on_a_volume(self, name, is_bfv, passed):
+        assert passes(name, disk(100, 5), disks(40, 4, 1024) | {
+            'is_bfv': is_bfv}) == passed
+
+    def test_two_instances_on_volumes_leave_the_disk_to_the_next(self):
+        snapshot = hosts(disk(100, 10)).snapshot
+        for _ in range(2):
+            snapshot.consume(0, a_request(**disks(40, 4), is_bfv=True),
+                             now=0.0)
+
+        assert snapshot.cell('free_disk_mb', 0) == 2 * 1024
+
+    @pytest.mark.parametrize(('names', 'host', 'key'), [
+        (('DiskFilter', 'ExactDiskFilter'), disk(10, -1), 'DISK_GB'),
+        (('RamFilter', 'ExactRamFilter'), ram(10, -1), 'MEMORY_MB'),
+        (('CoreFilter', 'ExactCoreFilter'), cpus(1, 9), 'VCPU'),
+        (('CoreFilter', 'ExactCoreFilter'), cpus(0, 0), 'VCPU')])
+    def test_what_the_flavor_has_count_as_nothing(self, names, host, key):
+        """Of bare metal a custom resource class counts alone."""
+        sizes = {'memory_mb': 512, 'vcpus': 4, 'root_gb': 40}
+        nothing = sizes | {'extra_specs': {
+            f'resources:{key}': '0', 'resources:CUSTOM_BAREMETAL': '1'}}
+        for name in names:
+            assert passes(name, host, nothing)
+            assert not rule(name).figures(hosts(host), a_request(**nothing))
+            if host['vcpus_total']:
+                assert not passes(name, host, sizes)

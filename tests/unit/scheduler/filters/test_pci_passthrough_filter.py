@@ -106,8 +106,14 @@ def test_a_host_without_a_candidate_that_will_do_is_rejected(offered):
      'need 2 of product_id=a, most free 2; '
      'need 1 of vendor_id=8086, most free 3; '
      'need 1 of vendor_id=8086, most free 3; '
-     'never all of them on one host, or not at the providers that '
-     'Placement names'),
+     'nearest host has 0 of 1 of vendor_id=8086 beside the others'),
+    ([a_pci_request(1, {'product_id': 'a'})],
+     'need 1 of product_id=a, most free 2; '
+     'not at the providers that Placement names'),
+    ([a_pci_request(0, {'product_id': 'a'})] * 6 + [a_pci_request(
+        9, {'product_id': 'a'})],
+     '; '.join(['need 0 of product_id=a, most free 2'] * 5)
+     + '; and 2 more requests; not with the others'),
 ])
 def test_says_what_is_needed_and_how_much_there_is(requests, words):
     block = hosts(with_pools(a_pool(product_id='a', count=2),
