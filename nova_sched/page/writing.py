@@ -20,6 +20,9 @@ from nova_sched.page import weights
 #: Only for the service's group: a page tells of hosts and of other projects.
 MODE = 0o640
 
+#: What a page is known by, and within how many bytes.
+_GENERATOR, _HEAD = b'<meta name="generator" content="nova_sched">', 200
+
 #: What is said of a decision, and of a plan, by their outcomes.
 _HEADLINES = {
     decision.PLACED: ('{} placed', '{} would be placed'),
@@ -36,11 +39,12 @@ _UNITS = {'mb': 'MB', 'gb': 'GB', 'vcpus': 'VCPUs'}
 def write(path, document):
     """Write the page of a document, a dict, to a file, all of it or nothing.
 
-    Raises OSError, also for what is there and no file.
+    The file is new, or such a page.
+    Raises OSError, also for what is there and is no page.
     """
     path, text = pathlib.Path(path).resolve(), html(document)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
+    if path.exists() and not path.is_dir():
+        _check_page(path)
     file, made = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with open(file, 'w', encoding='utf-8',
@@ -52,6 +56,17 @@ def write(path, document):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(made)
         raise
+
+
+def _check_page(path):
+    """Raise FileExistsError for what is no page that was written here."""
+    if not path.is_file():
+        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
+    with open(path, 'rb') as opened:
+        if _GENERATOR not in opened.read(_HEAD):
+            raise FileExistsError(
+                errno.EEXIST, 'what is there is no page of this command',
+                str(path))
 
 
 def html(document):

@@ -1,8 +1,6 @@
 """``request plan``: what would be decided of a request, without effect."""
 
 import contextlib
-import json
-import pathlib
 import tempfile
 
 from oslo_utils import uuidutils
@@ -15,6 +13,7 @@ from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
+from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.cmd.manage import plan_report
 from nova_sched.cmd.manage import request
@@ -151,6 +150,7 @@ def _load(conf, path, stack):
 
     It is in a database of its own, until the stack is closed.
     """
+    cloud = json_files.read(path)
     folder = stack.enter_context(
         tempfile.TemporaryDirectory(prefix='nova-sched-plan-'))
     for group, url in (('database', f'sqlite:///{folder}/cloud.sqlite'),
@@ -160,10 +160,9 @@ def _load(conf, path, stack):
     database = db_engine.database(conf)
     stack.callback(database.close)
     try:
-        cloud = json.loads(pathlib.Path(path).read_text())
         schema.sync_database(database)
         cloud_file.load(database.engine, cloud, shift=True)
-    except (OSError, ValueError, cloud_file.NotACloud) as exc:
+    except cloud_file.NotACloud as exc:
         raise exits.WrongFile(f'{path}: {exc}') from exc
 
 
@@ -192,16 +191,24 @@ class _Asked:
             setattr(args, name, defaults[name])
         if args.same_host and args.operation != moves.RESIZE:
             self._refuse('--same-host is about --for resize')
-        if args.instance:
-            self._check_stored()
-
-    def _check_stored(self):
-        args = self._args
-        if args.cloud:
+        if args.instance and args.cloud:
             self._refuse('--instance: the file of --cloud has no requests of '
                          'instances; give the request by --spec, with its '
                          'instance_uuid')
+        self._is_whole = bool(args.instance) or bool(
+            args.spec and args.operation != moves.BOOT)
+        if self._is_whole:
+            self._check_whole()
+
+    def _check_whole(self):
+        """Refuse options that a request has which is there already."""
+        args = self._args
+        where, whole = ((f'--instance {args.instance}', 'its stored request')
+                        if args.instance else
+                        (f'--spec {args.spec}', 'what that file has'))
         allowed = {*specs.ANYWHERE}
+        if not args.instance:
+            allowed.add('spec')
         if args.operation == moves.RESIZE:
             allowed |= {*specs.OF_FLAVOR}
         elif args.operation == moves.BOOT:
@@ -209,9 +216,8 @@ class _Asked:
         others = sorted(map(specs.flag, self._given.keys() - allowed))
         if others:
             self._refuse(
-                f'--for {args.operation} --instance {args.instance}: its '
-                f'stored request is the whole request; leave out '
-                f'{", ".join(others)}')
+                f'--for {args.operation} {where}: {whole} is the whole '
+                f'request; leave out {", ".join(others)}')
 
     @staticmethod
     def _refuse(reason):
@@ -229,10 +235,13 @@ class _Asked:
                 if not uuidutils.is_uuid_like(args.instance):
                     self._refuse(f'--instance {args.instance}: it is no uuid')
                 spec = stored.spec(args.instance)
-                arguments.from_wire(spec)
-                specs.edit_stored(spec, self._given)
+            elif self._is_whole:
+                spec = specs.read_spec(args.spec)
             else:
                 spec = specs.build_spec(args)
+            if self._is_whole:
+                arguments.from_wire(spec)
+                specs.edit_stored(spec, self._given)
             if args.operation == moves.BOOT:
                 if args.instance:
                     spec[_DATA]['num_instances'] = args.count

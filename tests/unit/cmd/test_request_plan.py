@@ -290,7 +290,7 @@ class TestCloudFile:
 
         assert 'Without Placement nothing judges what RamFilter' in ended.err
 
-    @pytest.mark.parametrize('text', ['{}', '[]', 'x', None])
+    @pytest.mark.parametrize('text', ['{}', '[]', 'x', '[' * 10 ** 6, None])
     def test_that_is_none_is_one_error(self, plan, tmp_path, text):
         file = tmp_path / 'wrong.json'
         if text is not None:
@@ -313,6 +313,28 @@ class TestCloudFile:
 
         assert hosts_of(ended) == ['e']
         assert document(ended)['placements'][0]['instance'] == uuid
+
+    @pytest.mark.parametrize(('options', 'code', 'words'), [
+        (('live-migration', '--to-host', 'f'), 0, '| f    | f '),
+        (('live-migration', '--to-host', 'd'), 1, 'placed=0'),
+        (('live-migration', '--ignore-host', 'e'), 0, '| f    | f '),
+        (('resize', '--ram', 10 ** 6), 1, 'need 1000000 MB'),
+        (('resize', '--count', 2), 2, 'leave out --count'),
+        (('evacuate', '--ram', 4096, '--hint', 'a=b'), 2,
+         'leave out --hint, --ram')])
+    def test_a_spec_is_moved_like_a_stored_request(
+            self, plan, tmp_path, options, code, words):
+        file, spec = tmp_path / 'cloud.json', tmp_path / 'spec.json'
+        uuid = a_uuid()
+        file.write_text(json.dumps(clouds.a_cloud(
+            ['d', 'e', 'f'],
+            instances=[clouds.an_instance('d', uuid=uuid)])))
+        spec.write_text(json.dumps({'instance_uuid': uuid}))
+
+        ended = plan('--cloud', file, '--spec', spec, '--for', *options)
+
+        assert ended.code == code, ended
+        assert words in (ended.err if code == 2 else ended.out)
 
 
 class TestPlacement:

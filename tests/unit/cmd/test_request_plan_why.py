@@ -154,6 +154,16 @@ class TestPage:
         assert ended.code == 2
         assert 'it cannot be written: Is a directory' in ended.err
 
+    def test_never_takes_the_place_of_the_configuration(self, plan, tmp_path):
+        file = tmp_path / 'plan.conf'
+        ended = plan('--html', file)
+
+        assert ended.code == 2
+        assert ended.err == (
+            f'--html {file}: it cannot be written: what is there is no page '
+            'of this command; name another file\n')
+        assert '[database]' in file.read_text()
+
 
 class TestBestHosts:
     def test_have_their_weights(self, document):

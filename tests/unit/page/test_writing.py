@@ -266,11 +266,24 @@ class TestFile:
 
     def test_takes_the_place_of_another(self, tmp_path):
         path = tmp_path / 'page.html'
-        path.write_text('old')
+        writing.write(path, documents.a_decision('refused'))
         writing.write(path, documents.a_decision())
 
         assert [*tmp_path.iterdir()] == [path]
-        assert path.read_text() != 'old'
+        assert path.read_text() == writing.html(documents.a_decision())
+
+    @pytest.mark.parametrize('text', [
+        '[DEFAULT]\n', '', '<!DOCTYPE html>\n<html>',
+        ' ' * 200 + '<meta name="generator" content="nova_sched">'])
+    def test_leaves_any_other_file_as_it_is(self, tmp_path, text):
+        """As the configuration, or somebody else's page."""
+        path = tmp_path / 'nova.conf'
+        path.write_text(text)
+        with pytest.raises(FileExistsError, match='no page of this command'):
+            writing.write(path, documents.a_decision())
+
+        assert [*tmp_path.iterdir()] == [path]
+        assert path.read_text() == text
 
     def test_that_cannot_be_made_leaves_nothing(self, tmp_path):
         (tmp_path / 'page.html').mkdir()
