@@ -112,6 +112,7 @@ def _of_decision(document, why):
 def _of_plan(document):
     state, changed = document['state'], document['configuration']['changed']
     notes = [f'Decided with {", ".join(changed)}.'] if changed else []
+    notes += document['notes']
     if state['moved'] is None:
         notes.append('Whether the state has moved since is not known.')
     if state['changes']:

@@ -82,7 +82,8 @@ class Plan(forms.Lister):
                 dry_run, changes, operation=parsed_args.operation,
                 conf=conf, changed=_changed(parsed_args, settings),
                 explanation=plan_reasons.explained(dry_run, parsed_args,
-                                                   conf))
+                                                   conf),
+                notes=plan_reasons.unread(dry_run))
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, self._report.document())
         return plan_report.COLUMNS, self._report.rows()

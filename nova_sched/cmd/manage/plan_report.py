@@ -9,7 +9,7 @@ from nova_sched.observe import decision_document
 from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
-VERSION = '1.2'
+VERSION = '1.3'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
@@ -25,14 +25,15 @@ class PlanReport:
     operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
     changed: what differs from the service's configuration, texts.
     explanation: explain.explanation.Explanation, or why there is none, text.
+    notes: what must be known beside, sentences.
     """
 
     def __init__(self, dry_run, changes, operation, conf, changed,
-                 explanation):
+                 explanation, notes):
         self._dry_run, self._changes = dry_run, changes
         self._record = dry_run.record
         self._operation, self._changed = operation, changed
-        self._explanation = explanation
+        self._explanation, self._notes = explanation, notes
         self._filters = (config.enabled_filters(conf)
                          if dry_run.ranker is not None else [])
         self._driver = config.driver_name(conf)
@@ -79,7 +80,8 @@ class PlanReport:
                 {'host': host, 'node': node} for host, node in hosts]}
                 for name, hosts in self._rejected()],
             'best': decision_document.best(self._record),
-            'seed': self._record.seed, **self._reasons(),
+            'seed': self._record.seed, 'notes': self._notes,
+            **self._reasons(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,
@@ -149,8 +151,8 @@ class PlanReport:
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (*self._told_reasons(), self._told_offer(),
-                     *self._told_state(), self.line()):
+        for line in (*self._told_reasons(), *self._notes,
+                     self._told_offer(), *self._told_state(), self.line()):
             out.write(f'{line}\n')
 
     def _funnel(self):

@@ -97,7 +97,7 @@ class TestAnswer:
     def test_is_one_object_for_programs(self, plan):
         found = document(plan('--count', 2, '--ram', 500, '-f', 'json'))
 
-        assert (found['version'], found['outcome']) == ('1.2', 'placed')
+        assert (found['version'], found['outcome']) == ('1.3', 'placed')
         assert found['request']['instances'] == 2
         first = found['placements'][0]
         assert (first['host'], first['node'], first['zone']) == (

@@ -73,6 +73,24 @@ class TestWhy:
                      'with 500 MB of RAM less on a the request is placed'):
             assert line in ended.out.splitlines()
 
+    def test_what_nothing_reads_is_told(self, plan, document):
+        hint = '--hint', f'same_host={a_uuid()}'
+        note = ('Nothing reads hint same_host: SameHostFilter does not run; '
+                '--enable SameHostFilter runs it in a plan')
+
+        assert note in plan(*hint).out.splitlines()
+        assert document(*hint)['notes'] == [note]
+        assert document()['notes'] == []
+
+    def test_a_host_of_an_aggregate_of_another_case_is_told(self, document,
+                                                            cloud):
+        cloud.execute("INSERT INTO aggregates (id, name) VALUES (1, 'fast')")
+        cloud.execute('INSERT INTO aggregate_hosts (id, host, aggregate_id) '
+                      "VALUES (1, 'A', 1)")
+
+        [note] = document()['notes']
+        assert note.startswith('Aggregate fast has a host A, which is not a')
+
     def test_is_told_to_programs(self, document):
         placed, refused = document('--ram', 7500), document('--ram', 9500,
                                                             code=1)
