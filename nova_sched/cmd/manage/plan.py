@@ -77,13 +77,16 @@ class Plan(forms.Lister):
             settings = list(map(overrides.Setting.parse,
                                 parsed_args.settings))
             conf = self._conf(parsed_args, settings, stack)
-            dry_run, changes = _decide(conf, *asked.request(conf), stack)
+            dry_run, changes = _decide(conf, *asked.request(conf), stack,
+                                       dict(parsed_args.host_ratios))
             self._report = plan_report.PlanReport(
                 dry_run, changes, operation=parsed_args.operation,
                 conf=conf, changed=_changed(parsed_args, settings),
                 explanation=plan_reasons.explained(dry_run, parsed_args,
                                                    conf),
-                notes=plan_reasons.unread(dry_run))
+                notes=[*overrides.without_effect(
+                    conf, settings, dry_run.table, dry_run.ranker),
+                    *plan_reasons.unread(dry_run)])
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, self._report.document())
         return plan_report.COLUMNS, self._report.rows()
@@ -137,13 +140,21 @@ def _add_what_if(parser):
         metavar='SECTION.OPTION=VALUE',
         help='An option with another value than in the files; may be '
              'repeated.')
+    parser.add_argument(
+        '--host-ratio', action='append', default=[], dest='host_ratios',
+        type=overrides.host_ratio, metavar=overrides.host_ratio.__name__,
+        help='Take the allocation ratio of cpu, ram or disk for that of all '
+             'hosts, whatever they report; may be repeated. Placement counts '
+             'by its own.')
 
 
 def _changed(parsed_args, settings):
     """Return what differs from the configuration of the service: texts."""
     return [*(f'--without {name}' for name in parsed_args.without),
             *(f'--enable {name}' for name in parsed_args.enable),
-            *(f'--set {setting}' for setting in settings)]
+            *(f'--set {setting}' for setting in settings),
+            *(f'--host-ratio {column.partition("_")[0]}={ratio:g}'
+              for column, ratio in parsed_args.host_ratios)]
 
 
 def _load(conf, path, stack):
@@ -263,14 +274,14 @@ class _Asked:
         return uuid
 
 
-def _decide(conf, spec, uuids, stack):
+def _decide(conf, spec, uuids, stack, reported):
     """Decide a request; return the DryRun, and what has changed since.
 
-    spec: envelope of a RequestSpec.
+    spec: envelope of a RequestSpec.  reported: as of decider.Decider.
     The changes are texts; None if they cannot be known.
     Raises what keeps the request from being decided.
     """
-    made = decider.Decider(conf)
+    made = decider.Decider(conf, reported=reported)
     stack.callback(made.stop)
     made.start()
     dry_run = made.decide(context.RequestContext(is_admin=True), {

@@ -49,3 +49,33 @@ def test_help_names_the_package_that_adds_one(capsys, words, is_shown):
     assert manage.main(['help', *words]) == 0
     assert ('provided by the racks plugin' in capsys.readouterr().out
             ) == is_shown
+
+
+@pytest.mark.parametrize(('words', 'said'), [
+    (['plan'], 'plan is no command; did you mean request plan?'),
+    (['plan', '--ram', '5'],
+     'plan is no command; did you mean request plan?'),
+    (['decision'], 'decision is no command; did you mean decision explain '
+                   'or decision list or decision show?'),
+    (['decision', 'lst'],
+     'decision lst is no command; did you mean decision list?'),
+    (['requst', 'plan'],
+     'requst plan is no command; did you mean request plan?'),
+    (['zzz'], 'zzz is no command; see "pytest --help"')])
+def test_a_command_that_there_is_not_has_those_alike(run, words, said):
+    ended = run(*words)
+
+    assert ended == (2, '', f'pytest: {said}\n')
+
+
+@pytest.mark.parametrize(('words', 'said'), [
+    (['request', 'plan', '--flavr', 'x'],
+     'pytest request plan: error: unrecognized arguments: --flavr x; did you '
+     'mean --flavor?; see "pytest request plan --help"'),
+    (['request', 'plan', '--count', 'x'],
+     "pytest request plan: error: argument --count: invalid int value: 'x'; "
+     'see "pytest request plan --help"'),
+    (['--config-file'], 'pytest: error: argument --config-file: expected one '
+                        'argument; see "pytest --help"')])
+def test_wrong_options_are_one_line_without_the_right_ones(run, words, said):
+    assert run(*words) == (2, '', f'{said}\n')

@@ -218,6 +218,35 @@ class TestWhatIf:
             assert hosts_of(plan('--set', f'{name}=-1', '-f', 'json')) == [
                 'c']
 
+    @pytest.mark.parametrize('name', [
+        'ram_allocation_ratio', 'initial_ram_allocation_ratio'])
+    def test_a_ratio_that_hosts_report_themselves_counts(self, plan, name):
+        found = document(plan('--ram', 9500, '--set', f'DEFAULT.{name}=3',
+                              '-f', 'json'), 1)
+
+        assert found['notes'] == [
+            f'--set DEFAULT.{name}=3: 3 of 3 hosts have another ratio all '
+            'the same, as they report their own; --host-ratio ram=3 decides '
+            'as if all had this one']
+
+    def test_all_hosts_had_another_ratio(self, plan):
+        ended = plan('--ram', 9500, '--host-ratio', 'ram=3')
+
+        assert ended.code == 0
+        assert 'Decided with --host-ratio ram=3.' in ended.out
+        assert plan('--ram', 9500, '--set', 'DEFAULT.ram_allocation_ratio=3',
+                    '--host-ratio', 'ram=3').out.count('--set') == 1
+
+    @pytest.mark.parametrize(('setting', 'why'), [
+        ('filter_scheduler.cpu_weight_multiplier=2',
+         'no weigher that runs has this multiplier'),
+        ('filter_scheduler.track_instance_changes=false',
+         'this release accepts that option and does not act on it')])
+    def test_an_option_without_effect_is_called_that(self, plan, setting,
+                                                     why):
+        assert document(plan('--set', setting, '-f', 'json'))['notes'] == [
+            f'--set {setting}: {why}']
+
     def test_a_secret_is_not_repeated(self, plan):
         url = 'kombu+memory://user:open-sesame@h/'
         ended = plan('--set', f'DEFAULT.transport_url={url}')
@@ -229,8 +258,11 @@ class TestWhatIf:
         (['--without', 'RamFiltr'], '--without RamFiltr: no such filter '
                                     'runs; did you mean RamFilter?'),
         (['--without', 'CoreFilter'], 'no such filter runs'),
+        (['--enable', 'NumaFilter'], 'did you mean NUMATopologyFilter?'),
         (['--enable', 'CorFilter'], '--enable CorFilter: no such filter; '
                                     'did you mean CoreFilter?'),
+        (['--host-ratio', 'ram=0'], "invalid RESOURCE=RATIO value: 'ram=0'"),
+        (['--host-ratio', 'gpu=2'], 'invalid RESOURCE=RATIO'),
         (['--set', 'ram'], '--set ram: write SECTION.OPTION=VALUE'),
         (['--set', 'filter_scheduler.ram_weight_multiplyer=1'],
          'did you mean filter_scheduler.ram_weight_multiplier?'),
