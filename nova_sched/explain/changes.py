@@ -15,7 +15,10 @@ it is.  So a change that needs more of it is not found.
 
 import collections
 import dataclasses
+import itertools
 import math
+import time
+import typing
 
 import numpy as np
 
@@ -28,8 +31,10 @@ from nova_sched.objects import base
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import figures
 
-#: Seconds of work that looking for changes may take.
-SECONDS = 1
+#: Seconds of work that looking for changes may take, at least and at most.
+#: Between them it is so many times what the request as it is takes, which
+#: grows with the hosts and the instances.
+LEAST, MOST, TIMES = 1, 30, 20
 
 #: How many proposals of a kind are tried until one works.
 MOST_TRIES = 20
@@ -81,6 +86,15 @@ class Change:
         return self.sentence
 
 
+class Changes(typing.NamedTuple):
+    """found: list of Change.  complete: whether all were tried that might
+    help.
+    """
+
+    found: list
+    complete: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class _Proposal:
     """A Change and how to apply it; what is not given stays as it is.
@@ -103,48 +117,59 @@ def _proposal(kind, what, how, **applied):
 
 def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
                      ask_others=False, budget=None):
-    """Return changes by which a refused request would be placed: list.
+    """Return changes by which a refused request would be placed: Changes.
 
     hosts: HostSnapshot; not changed.
     request: scheduler.attempt.SchedulingRequest.
     ranker: rules.ranking.Ranker.
-    flavors: list of Flavor to choose a smaller one from.
+    flavors: list of Flavor to choose a smaller one from, which is tried first.
     default_zone: availability zone of hosts that are in none.
     ask_others: whether filters are asked that ask other services; else they
         count as passing all hosts.
-    budget: hosts.budget.Budget; by default SECONDS of work.  What is found
-        when it is spent is returned.
-    Returns Change objects, one of a kind but of zones and filters; none for a
-    request that is placed as it is.
+    budget: hosts.budget.Budget; by default LEAST to MOST seconds of work.
+        What is found when it is spent is returned.
+    Finds one Change of a kind but of zones and filters; none for a request
+    that is placed as it is.
     """
     if not ask_others:
         ranker = trials.asking_nobody(ranker, request.spec_obj)
     search = _Search(hosts, request, ranker, flavors, default_zone)
+    began, is_over = time.thread_time(), False
     try:
-        with budgets.charged(budget or budgets.Budget(SECONDS)):
-            search.run()
+        with budgets.charged(budget or budgets.Budget(MOST)):
+            is_refused = search.is_refused()
+        seconds = TIMES * (time.thread_time() - began)
+        if is_refused:
+            with budgets.charged(budget or budgets.Budget(
+                    min(max(seconds, LEAST), MOST))):
+                search.run()
     except Exception as error:
         if not getattr(error, 'is_budget_spent', False):
             raise
-    return search.found
+        is_over = True
+    return Changes(search.found, not (is_over or search.left_out))
 
 
 class _Search:
     """Proposals, and those of them that work; arguments as above.
 
     found: list of Change.
+    left_out: whether more of a kind of which none helps might have been tried.
     """
 
     def __init__(self, hosts, request, ranker, flavors, default_zone):
         self.hosts, self.request, self.ranker = hosts, request, ranker
         self.flavors, self.default_zone = flavors, default_zone
-        self.found = []
+        self.found, self.left_out = [], False
+
+    def is_refused(self):
+        """Try the request as it is, and return whether it is refused."""
+        self._trial = trials.Trial(self.request, self.ranker, self.hosts)
+        return self._trial.error is not None
 
     def run(self):
-        """Try the request, and changes if it is refused."""
-        trial = trials.Trial(self.request, self.ranker, self.hosts)
-        if trial.error is None:
-            return
+        """Try changes of the request."""
+        trial = self._trial
         self.placed = trial.count
         #: How many instances have no host.
         self.missing = self.request.count - trial.count
@@ -158,16 +183,18 @@ class _Search:
 
     def _try(self, proposals, most):
         """Add the first ``most`` of some proposals that work."""
-        tries = 0
-        while most and tries < MOST_TRIES:
+        left = most
+        for tries in itertools.count():
             with budgets.Step('changes'):
-                proposal = next(proposals, None)
+                proposal = next(proposals, None) if left else None
             if proposal is None:
                 return
-            tries += 1
+            if tries == MOST_TRIES:
+                self.left_out |= left == most
+                return
             if self._works(proposal):
                 self.found.append(proposal.change)
-                most -= 1
+                left -= 1
 
     def _works(self, proposal):
         hosts = self.hosts
@@ -385,12 +412,12 @@ class _Search:
                 'node': self.matrix.hosts.cell('nodename', row)}
 
 
-#: Kinds of proposals, and how many Changes of each are enough; first those of
-#: which few are tried.
-_KINDS = ((_Search.unpinned, 1), (_Search.fewer_instances, 1),
-          (_Search.no_zone, 1), (_Search.other_zones, 1),
-          (_Search.filters_off, MOST_TRIES), (_Search.enabled_hosts, 1),
-          (_Search.freed, 1), (_Search.smaller_flavors, 1))
+#: Kinds of proposals, and how many Changes of each are enough; first what was
+#: asked for, and those of which few are tried.
+_KINDS = ((_Search.smaller_flavors, 1), (_Search.unpinned, 1),
+          (_Search.fewer_instances, 1), (_Search.no_zone, 1),
+          (_Search.other_zones, 1), (_Search.filters_off, MOST_TRIES),
+          (_Search.enabled_hosts, 1), (_Search.freed, 1))
 
 
 def _sizes(flavor):

@@ -11,6 +11,7 @@ import tempfile
 
 import jinja2
 
+from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.page import facts as facts_
 from nova_sched.page import funnel
@@ -105,7 +106,9 @@ def _context(facts):
         'weights': weights.weights(facts, facts_.name),
         'why_not': [_why_not(each) for each
                     in facts.why.get('why_not') or ()],
-        'changes': facts.why.get('changes') or ()}
+        'changes': facts.why.get('changes') or (),
+        'not_all': ('' if facts.why.get('changes_complete', True)
+                    else explanation.NOT_ALL)}
 
 
 def _funnels(facts):

@@ -107,7 +107,7 @@ def why(verdicts, pick=None):
                 {'rules': [*rules], 'hosts': len(found),
                  'examples': found[:3]}
                 for rules, found in combinations.items()]}},
-        'why_not': [], 'changes': [],
+        'why_not': [], 'changes': [], 'changes_complete': True,
         'schedule_info': schedule_info(verdicts)}
 
 

@@ -30,7 +30,7 @@ SHOWN = 10
 MOST = 1_000_000
 
 #: Of what ``explain`` writes as JSON: explain.schema.json.
-VERSION = '1.2'
+VERSION = '1.3'
 
 
 def _add_service_arguments(parser):

@@ -344,7 +344,8 @@ def test_a_schema_is_of_this_version(schema, command, version):
 def test_what_explain_shares_with_others_their_schemas_say_alike():
     """Each is a file by itself, for those who validate."""
     own, shown = EXPLAIN_SCHEMA['properties'], SCHEMA['properties']
-    shared = ('why', 'why_not', 'changes', 'schedule_info')
+    shared = ('why', 'why_not', 'changes', 'changes_complete',
+              'schedule_info')
 
     assert {name: own[name] for name in shared} == {
         name: PLAN_SCHEMA['properties'][name] for name in shared}

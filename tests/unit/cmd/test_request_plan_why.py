@@ -122,7 +122,7 @@ class TestWhy:
                 ) == (3, True)
 
     def test_smaller_flavors_are_tried(self, document, plan):
-        *_, change = document('--ram', 9500, '--or-flavor', 'mid=8000,1,1',
+        change, *_ = document('--ram', 9500, '--or-flavor', 'mid=8000,1,1',
                               '--or-flavor', 'tiny=64,1,1', code=1)['changes']
 
         assert change['change']['flavor'] == 'mid'

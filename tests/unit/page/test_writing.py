@@ -237,6 +237,13 @@ class TestContent:
         assert 'without RamFilter the request is placed' in page(
             DOCUMENTS['an explained refusal']).words('ol')
 
+    def test_says_that_not_all_was_tried_that_might_help(self):
+        document = documents.a_plan({'c': ('RamFilter',)}, 'refused',
+                                    changes_complete=False)
+
+        assert 'Not all that might help was tried' in page(document).words(
+            'section')
+
     def test_has_codes_where_the_document_has(self):
         found = page(with_codes(documents.a_plan(
             {'a': ('RamFilter',)}, 'refused')))
