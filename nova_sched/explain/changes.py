@@ -42,26 +42,26 @@ MOST_TRIES = 20
 #: Something of which less can be in use on a host.
 #: column: where it counts.  sign: what a unit less adds there.
 #: in_use: what the guests have now, function of a HostBlock: numbers (n,).
-#: key: in a Change.  unit: in its sentence.
+#: key: in a Change.  said: an amount in its sentence, function of a number.
 _Freeable = collections.namedtuple('_Freeable',
-                                   'column sign in_use key unit')
+                                   'column sign in_use key said')
 
 #: What can be freed, by the name of its figure.
 _FREEABLE = {
     'RAM': _Freeable('free_ram_mb', 1, lambda hosts: (
         hosts.total_usable_ram_mb - hosts.free_ram_mb),
-        'ram_mb', 'MB of RAM'),
+        'ram_mb', '{} MB of RAM'.format),
     'disk': _Freeable('free_disk_mb', 1, lambda hosts: (
         hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb),
-        'disk_mb', 'MB of disk'),
+        'disk_mb', lambda mb: f'{math.ceil(mb / 102.4) / 10:g} GB of disk'),
     'VCPUs': _Freeable('vcpus_used', -1, lambda hosts: hosts.vcpus_used,
-                       'vcpus', 'VCPUs'),
+                       'vcpus', lambda many: words.counted(many, 'VCPU')),
     'instances': _Freeable(
         'num_instances', -1, lambda hosts: hosts.num_instances,
-        'instances', 'instances'),
+        'instances', lambda many: words.counted(many, 'instance')),
     'I/O operations': _Freeable(
         'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
-        'io_operations', 'I/O operations')}
+        'io_operations', lambda many: words.counted(many, 'I/O operation'))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,7 +251,7 @@ class _Search:
                 'memory_mb': memory_mb, 'vcpus': vcpus, 'disk_gb': disk_gb,
                 'swap_mb': swap_mb},
                 f'with the flavor {flavor.name} ({memory_mb} MB RAM, '
-                f'{vcpus} VCPUs, {disk_gb} GB disk)',
+                f'{words.counted(vcpus, "VCPU")}, {disk_gb} GB disk)',
                 request=self._asking(flavor=flavor))
 
     def enabled_hosts(self):
@@ -308,7 +308,7 @@ class _Search:
                       in amounts.items() if column[at] > 0}
             if not amount:
                 continue
-            said = words.joined([f'{many} {_FREEABLE[what].unit}'
+            said = words.joined([_FREEABLE[what].said(many)
                                  for what, many in amount.items()])
             yield _proposal(
                 'freed', self._named(row) | {

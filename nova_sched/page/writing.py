@@ -7,11 +7,13 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import tempfile
 
 import jinja2
 
 from nova_sched.explain import explanation
+from nova_sched.explain import words
 from nova_sched.hosts import decision
 from nova_sched.page import facts as facts_
 from nova_sched.page import funnel
@@ -22,7 +24,8 @@ from nova_sched.page import weights
 MODE = 0o640
 
 #: What a page is known by, and within how many bytes.
-_GENERATOR, _HEAD = b'<meta name="generator" content="nova_sched">', 200
+_TITLE, _HEAD = re.compile(rb'<!DOCTYPE html>.* \| nova_sched</title>',
+                           re.DOTALL), 2000
 
 #: What is said of a decision, and of a plan, by their outcomes.
 _HEADLINES = {
@@ -64,7 +67,7 @@ def _check_page(path):
     if not path.is_file():
         raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
     with open(path, 'rb') as opened:
-        if _GENERATOR not in opened.read(_HEAD):
+        if not _TITLE.match(opened.read(_HEAD)):
             raise FileExistsError(
                 errno.EEXIST, 'what is there is no page of this command',
                 str(path))
@@ -113,7 +116,7 @@ def _context(facts):
 
 def _funnels(facts):
     """Return the funnels: dict of the first and the last that are open, those,
-    and the others; None without any.
+    and the others, as Alike; None without any.
     """
     found = funnel.funnels(facts, facts_.name)
     if not found:
@@ -121,13 +124,14 @@ def _funnels(facts):
     shown = [each for each in found
              if each is found[0] or each.instance == facts.instance]
     return {'first': shown[0], 'last': shown[-1], 'open': shown,
-            'others': [each for each in found if each not in shown]}
+            'others': funnel.alike([each for each in found
+                                    if each not in shown])}
 
 
 def _headline(facts):
     count = facts.instances
     return _HEADLINES[facts.document['outcome']][facts.is_plan].format(
-        f'{count:,} instance{"" if count == 1 else "s"}')
+        words.counted(count, 'instance'))
 
 
 def _pick_parts(why):
@@ -137,7 +141,7 @@ def _pick_parts(why):
     parts = sorted(
         (part for part in (why.get('pick') or {}).get('weighers') or ()
          if part['adds']), key=lambda part: -abs(part['adds']))
-    return [', '.join(f'{part["weigher"]} ({part["adds"]:+.2f})'
+    return [', '.join(f'{part["weigher"]} ({words.weight(part["adds"], "+")})'
                       for part in parts if part['adds'] * sign > 0
                       ).replace('-', MINUS) for sign in (1, -1)]
 

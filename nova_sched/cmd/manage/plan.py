@@ -97,9 +97,12 @@ class Plan(forms.Lister):
             self.formatter.emit_one(tuple(document), tuple(document.values()),
                                     self.app.stdout, parsed_args)
             return
-        if data or parsed_args.formatter != 'table':
-            super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == 'table':
+        is_table = parsed_args.formatter == 'table'
+        if data or not is_table:
+            super().produce_output(
+                parsed_args, column_names,
+                self._report.lines() if is_table else data)
+        if is_table:
             self._report.write(self.app.stdout, lambda names, rows: (
                 self.formatter.emit_list(names, rows, self.app.stdout,
                                          parsed_args)))

@@ -1,11 +1,14 @@
 """What ``request plan`` tells of a decision: to programs, and to people."""
 
+import collections
+
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
+from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
@@ -13,6 +16,8 @@ VERSION = '1.3'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
+#: Instances that have a line each.
+_EACH = 10
 #: Hosts, or changes, that people are told by name.
 _SHOWN = 3
 
@@ -54,6 +59,23 @@ class PlanReport:
                  selected.nodename, selected.availability_zone,
                  forms.number(pick.weight), request.Hosts(others))
                 for pick, (selected, *others) in self._placed()]
+
+    def lines(self):
+        """Return the rows as people read them: of many instances one for
+        those of the same zone and weight, or of the same zone.
+        """
+        rows = self.rows()
+        if len(rows) <= _EACH:
+            return rows
+        for alike in ((lambda row: (row[3], str(row[4]))),
+                      (lambda row: row[3])):
+            groups = {}
+            for row in rows:
+                groups.setdefault(alike(row), []).append(row)
+            if len(groups) <= _EACH:
+                break
+        return [each[0] if len(each) == 1 else _together(each)
+                for each in groups.values()]
 
     def _placed(self):
         return zip(self._record.picks, self._record.selections,
@@ -166,7 +188,8 @@ class PlanReport:
                 break
             hosts = rejected.pop(step.name, ())
             yield (step.name, step.before, step.after, len(hosts),
-                   _some([host for host, _node in hosts]))
+                   _some(sorted({host for host, _node in hosts},
+                                key=phrases.natural)))
 
     def _told_reasons(self):
         if isinstance(self._explanation, str):
@@ -218,6 +241,18 @@ class PlanReport:
         return next((step.name.replace(' ', '_')
                      for step in reversed(self._record.funnel.steps)
                      if not step.after), '-')
+
+
+def _together(rows):
+    """Return the row of several instances: hosts with how many each gets."""
+    hosts, nodes = (_some([
+        name if count == 1 else f'{name} x {count}' for name, count in sorted(
+            collections.Counter(row[place] for row in rows).items(),
+            key=lambda item: (-item[1], phrases.natural(item[0])))])
+        for place in (1, 2))
+    weights = dict.fromkeys(str(rows[at][4]) for at in (0, -1))
+    return (f'{len(rows):,} instances', hosts, nodes, rows[0][3],
+            ' to '.join(weights), '')
 
 
 def _some(texts, separator=', '):

@@ -87,6 +87,17 @@ class TestAnswer:
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=RamFilter code=ram kind=no_capacity')
 
+    def test_has_one_line_for_many_instances_that_are_alike(self, plan):
+        many = '--count', 40, '--ram', 100
+        lines = [line.replace(' ', '').split('|')[1:-1]
+                 for line in plan(*many).out.splitlines()
+                 if 'instances' in line]
+
+        assert lines == [['40instances', 'ax23,bx13,cx4', 'ax23,bx13,cx4',
+                          'nova', '1', '']]
+        assert len(plan(*many, '-f', 'value').out.splitlines()) == 40
+        assert plan('--count', 10, '--ram', 100).out.count('| b, c ') == 10
+
     def test_names_hosts_that_a_filter_rejects(self, plan):
         ended = plan('--ram', 8500)
 

@@ -84,7 +84,7 @@ class TestSmallerFlavor:
 
         assert what(found)['smaller_flavor']['flavor'] == 'small'
         assert str(found['smaller_flavor']) == (
-            'with the flavor small (128 MB RAM, 1 VCPUs, 1 GB disk) the '
+            'with the flavor small (128 MB RAM, 1 VCPU, 1 GB disk) the '
             'request is placed')
 
     def test_all_instances_are_of_it(self):

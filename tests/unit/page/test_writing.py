@@ -237,6 +237,18 @@ class TestContent:
         assert 'without RamFilter the request is placed' in page(
             DOCUMENTS['an explained refusal']).words('ol')
 
+    def test_many_instances_that_are_alike_have_one_line(self):
+        document = documents.a_plan(documents.of_many(50))
+        document['filters'] = [step for i in range(200) for step
+                               in documents.steps(('RamFilter', 50, 49 - i % 2
+                                                   ), instance=i)]
+        document['request']['instances'] = 200
+        found = page(document)
+
+        assert len(found.all('details')) <= 4
+        assert ('Instances 2 to 200, alike: from 50 to 48'
+                in found.words('details'))
+
     def test_says_that_not_all_was_tried_that_might_help(self):
         document = documents.a_plan({'c': ('RamFilter',)}, 'refused',
                                     changes_complete=False)
@@ -281,7 +293,8 @@ class TestFile:
 
     @pytest.mark.parametrize('text', [
         '[DEFAULT]\n', '', '<!DOCTYPE html>\n<html>',
-        ' ' * 200 + '<meta name="generator" content="nova_sched">'])
+        '# <!DOCTYPE html><title>A | nova_sched</title>',
+        '<!DOCTYPE html>' + ' ' * 2000 + ' | nova_sched</title>'])
     def test_leaves_any_other_file_as_it_is(self, tmp_path, text):
         """As the configuration, or somebody else's page."""
         path = tmp_path / 'nova.conf'
