@@ -51,6 +51,7 @@ class FailureReason(enum.Enum):
     DISCOVERY = 'Keystone is not where it should be'
     KEYSTONE = 'Keystone gives no token'
     KEYSTONE_TOO_LATE = 'Keystone gives no token in time'
+    TLS = 'there is no TLS connection'
     OPTIONS = 'the options of the section cannot be used'
     NO_ANSWER = 'the service does not answer'
     TOO_LATE = 'the service does not answer in time'
@@ -68,7 +69,9 @@ _REASONS = (
 )
 #: Reasons that a new address of the service can explain.
 _MOVE_SIGNS = frozenset({FailureReason.NO_ENDPOINT, FailureReason.NO_ANSWER,
-                         FailureReason.TOO_LATE})
+                         FailureReason.TOO_LATE, FailureReason.TLS})
+#: How keystoneauth1 begins to tell of TLS, also within other errors.
+_NO_TLS = 'SSL exception connecting to'
 #: What keystoneauth1 lets through; OSError for files that cannot be read.
 _ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 
@@ -416,8 +419,9 @@ def _is_header(request_id):
 
 def _unreachable(exc, default, timeout):
     """Return the ServiceUnreachable that says what an error means."""
-    reason = next((reason for kind, reason in _REASONS
-                   if isinstance(exc, kind)), default)
+    reason = FailureReason.TLS if _NO_TLS in str(exc) else next(
+        (reason for kind, reason in _REASONS if isinstance(exc, kind)),
+        default)
     if isinstance(exc, (ks_exceptions.ConnectTimeout, TimeoutError)):
         reason = _TOO_LATE.get(reason, reason)
         detail = f'{_masked(exc)} after {timeout:g} seconds'

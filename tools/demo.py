@@ -44,6 +44,7 @@ driver = filter_scheduler
 
 #: What the tour leaves.
 PAGE = pathlib.Path(tempfile.gettempdir(), 'nova-sched-demo.html')
+CLOUD = PAGE.with_suffix('.json')
 
 #: More than any host has, free or not.
 TOO_MUCH_RAM_MB = 2_000_000
@@ -183,8 +184,15 @@ def show(tour):
         tour.run(f'decision explain {tour.last} --host fake-0003 '
                  f'--or-flavor smaller=65536,1,20 --html {PAGE}')
         tour.expect(PAGE.exists(), f'no {PAGE}')
-    print(f'\nThat was the tour. {PAGE} is the last answer as a page: open it '
-          'in a browser.')
+        tour.say('The cloud as a file, to go on with')
+        tour.run(f'cloud export {CLOUD}')
+        plan = f'request plan --cloud {CLOUD} --ram 120000 --count 2'
+        tour.run(plan)
+    program = pathlib.Path(sys.executable).with_name('nova-sched-manage')
+    print(f'\nThat was the tour. {PAGE} is the last refusal as a page: open '
+          f'it in a browser. {CLOUD} is the cloud. Go on with it:\n\n'
+          f'  {program} {plan} --host fake-0005\n'
+          f'  {program} help request plan')
 
 
 def main():

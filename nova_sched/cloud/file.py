@@ -45,7 +45,7 @@ def load(engine, cloud, now=None, shift=False):
     Returns the number of compute nodes.  Raises NotACloud for an invalid
     cloud, and DatabaseUnavailable; both leave the database unchanged.
     """
-    _check(cloud)
+    check(cloud)
     now = now or utcnow()
     delta = datetime.timedelta(0)
     if shift:
@@ -90,7 +90,8 @@ def utcnow():
         tzinfo=None, microsecond=0)
 
 
-def _check(cloud):
+def check(cloud):
+    """Raise NotACloud for what has not the form of a cloud."""
     if not isinstance(cloud, dict):
         raise NotACloud(f'A cloud is a JSON object with compute_nodes and '
                         f'services; this is a {type(cloud).__name__}')

@@ -128,6 +128,15 @@ def transport_url(conf):
     return _rabbit_url(conf)
 
 
+def unread(conf):
+    """Return the options that transport_url counts in place of: set of
+    (section, name), empty where it is not set.
+    """
+    if not _is_set(conf, 'transport_url'):
+        return set()
+    return {('DEFAULT', 'rpc_backend'), *((GROUP, opt.dest) for opt in OPTS)}
+
+
 def notification_transport_url(conf):
     """Return the URL of the message broker for notifications: text.
 

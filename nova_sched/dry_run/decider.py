@@ -109,12 +109,16 @@ class Decider:
     is_shadow: whether it decides beside a live scheduler: what Placement does
         not answer is a refusal, as there, and no error; and a copy of
         Placement is compared with its listing, if the service uses one.
+    reported: what all hosts report instead of what they do, a dict as of
+        overrides.host_ratio.
+
+    Raises InvalidInput for that where the host manager takes none.
 
     driver: the scheduler.driver.Scheduler.
     placement: ReadOnlyPlacement; None where it is not configured.
     """
 
-    def __init__(self, conf, is_shadow=False):
+    def __init__(self, conf, is_shadow=False, reported=None):
         self._client = read_only_placement.ReadOnlyReportClient(
             conf, is_strict=not is_shadow)
         self.placement = (self._client.placement
@@ -127,6 +131,8 @@ class Decider:
         if self._hosts is not None:
             # A pick that has no effect is not in flight.
             self._hosts.remembers = False
+        if reported:
+            self._replace_reported(conf, reported)
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = self._client
         self._records = []
@@ -137,6 +143,15 @@ class Decider:
                 keeps_all_weights=True, generation=1,
                 add=self._records.append),
             text='full', limits=manager.Limits.of(conf))
+
+    def _replace_reported(self, conf, reported):
+        replace = getattr(self._hosts, 'replace_reported', None)
+        if replace is None:
+            raise exception.InvalidInput(
+                reason=f'--host-ratio: the host manager of '
+                       f'{config.driver_name(conf)} is not one that can be '
+                       'told what hosts report')
+        replace(reported)
 
     def start(self):
         """Start the driver, and a shadow's copy of Placement.

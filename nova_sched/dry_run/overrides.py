@@ -2,15 +2,21 @@
 
 import dataclasses
 import functools
+import math
 
+import numpy as np
 from oslo_config import cfg
 
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.options import checking
+from nova_sched.options import known_options
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.plugins import loading as plugins
+
+#: Of what hosts have a ratio, and how columns of ratios and options end.
+RESOURCES, _RATIO = ('cpu', 'ram', 'disk'), '_allocation_ratio'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +52,56 @@ class Setting:
         secret = found is not None and found[-1].secret
         return (f'{self.section}.{self.name}='
                 f'{"****" if secret else self.value}')
+
+
+def host_ratio(text):
+    """Return what hosts are to report by RESOURCE=RATIO: (column, ratio).
+
+    Raises ValueError.
+    """
+    resource, _equals, value = text.partition('=')
+    ratio = float(value)
+    if resource not in RESOURCES or not 0 < ratio < math.inf:
+        raise ValueError(text)
+    return f'{resource}{_RATIO}', ratio
+
+
+host_ratio.__name__ = 'RESOURCE=RATIO'
+
+
+def without_effect(conf, settings, table, ranker):
+    """Yield sentences on Settings that a decision may not have gone by.
+
+    table: HostTable that was decided on, or None.
+    ranker: rules.ranking.Ranker of the decision, or None.
+    """
+    for setting in settings:
+        section, dest, _opt = _option(conf, setting)
+        why = None
+        if (section, dest) in known_options.ignored():
+            why = 'this release accepts that option and does not act on it'
+        elif dest.endswith(_RATIO) and table is not None:
+            why = _without_ratio(conf, dest, table)
+        elif dest.endswith('_weight_multiplier') and ranker is not None and (
+                dest not in {
+                    getattr(getattr(weigher, 'rule', weigher),
+                            'multiplier_name', None)
+                    for weigher in ranker.weighers}):
+            why = 'no weigher that runs has this multiplier'
+        if why:
+            yield f'--set {setting}: {why}'
+
+
+def _without_ratio(conf, dest, table):
+    """Return on which hosts a ratio does not count; None if on all."""
+    column = table.columns[dest.removeprefix('initial_')]
+    others = np.count_nonzero(column != conf[dest])
+    if not (conf[dest] and others):
+        return None
+    resource = dest.removeprefix('initial_').removesuffix(_RATIO)
+    return (f'{others:,} of {table.size:,} hosts have another ratio all the '
+            'same, as they report their own; --host-ratio '
+            f'{resource}={conf[dest]:g} decides as if all had this one')
 
 
 def apply(conf, settings=(), without=(), enable=()):

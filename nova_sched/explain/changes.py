@@ -15,7 +15,10 @@ it is.  So a change that needs more of it is not found.
 
 import collections
 import dataclasses
+import itertools
 import math
+import time
+import typing
 
 import numpy as np
 
@@ -29,8 +32,10 @@ from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import codes
 from nova_sched.rules import figures
 
-#: Seconds of work that looking for changes may take.
-SECONDS = 1
+#: Seconds of work that looking for changes may take, at least and at most.
+#: Between them it is so many times what the request as it is takes, which
+#: grows with the hosts and the instances.
+LEAST, MOST, TIMES = 1, 30, 20
 
 #: How many proposals of a kind are tried until one works.
 MOST_TRIES = 20
@@ -38,26 +43,26 @@ MOST_TRIES = 20
 #: Something of which less can be in use on a host.
 #: column: where it counts.  sign: what a unit less adds there.
 #: in_use: what the guests have now, function of a HostBlock: numbers (n,).
-#: key: in a Change.  unit: in its sentence.
+#: key: in a Change.  said: an amount in its sentence, function of a number.
 _Freeable = collections.namedtuple('_Freeable',
-                                   'column sign in_use key unit')
+                                   'column sign in_use key said')
 
 #: What can be freed, by the name of its figure.
 _FREEABLE = {
     'RAM': _Freeable('free_ram_mb', 1, lambda hosts: (
         hosts.total_usable_ram_mb - hosts.free_ram_mb),
-        'ram_mb', 'MB of RAM'),
+        'ram_mb', '{} MB of RAM'.format),
     'disk': _Freeable('free_disk_mb', 1, lambda hosts: (
         hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb),
-        'disk_mb', 'MB of disk'),
+        'disk_mb', lambda mb: f'{math.ceil(mb / 102.4) / 10:g} GB of disk'),
     'VCPUs': _Freeable('vcpus_used', -1, lambda hosts: hosts.vcpus_used,
-                       'vcpus', 'VCPUs'),
+                       'vcpus', lambda many: words.counted(many, 'VCPU')),
     'instances': _Freeable(
         'num_instances', -1, lambda hosts: hosts.num_instances,
-        'instances', 'instances'),
+        'instances', lambda many: words.counted(many, 'instance')),
     'I/O operations': _Freeable(
         'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
-        'io_operations', 'I/O operations')}
+        'io_operations', lambda many: words.counted(many, 'I/O operation'))}
 
 #: What is asked for, by the name of its figure: unit in a sentence.
 _AMOUNTS = {'RAM': 'MB of RAM', 'VCPUs': 'VCPUs', 'disk': 'GB of disk'}
@@ -85,6 +90,15 @@ class Change:
         return self.sentence
 
 
+class Changes(typing.NamedTuple):
+    """found: list of Change.  complete: whether all were tried that might
+    help.
+    """
+
+    found: list
+    complete: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class _Proposal:
     """A Change and how to apply it; what is not given stays as it is.
@@ -107,48 +121,59 @@ def _proposal(kind, what, how, **applied):
 
 def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
                      ask_others=False, budget=None):
-    """Return changes by which a refused request would be placed: list.
+    """Return changes by which a refused request would be placed: Changes.
 
     hosts: HostSnapshot; not changed.
     request: scheduler.attempt.SchedulingRequest.
     ranker: rules.ranking.Ranker.
-    flavors: list of Flavor to choose a smaller one from.
+    flavors: list of Flavor to choose a smaller one from, which is tried first.
     default_zone: availability zone of hosts that are in none.
     ask_others: whether filters are asked that ask other services; else they
         count as passing all hosts.
-    budget: hosts.budget.Budget; by default SECONDS of work.  What is found
-        when it is spent is returned.
-    Returns Change objects, one of a kind but of zones and filters; none for a
-    request that is placed as it is.
+    budget: hosts.budget.Budget; by default LEAST to MOST seconds of work.
+        What is found when it is spent is returned.
+    Finds one Change of a kind but of zones and filters; none for a request
+    that is placed as it is.
     """
     if not ask_others:
         ranker = trials.asking_nobody(ranker, request.spec_obj)
     search = _Search(hosts, request, ranker, flavors, default_zone)
+    began, is_over = time.thread_time(), False
     try:
-        with budgets.charged(budget or budgets.Budget(SECONDS)):
-            search.run()
+        with budgets.charged(budget or budgets.Budget(MOST)):
+            is_refused = search.is_refused()
+        seconds = TIMES * (time.thread_time() - began)
+        if is_refused:
+            with budgets.charged(budget or budgets.Budget(
+                    min(max(seconds, LEAST), MOST))):
+                search.run()
     except Exception as error:
         if not getattr(error, 'is_budget_spent', False):
             raise
-    return search.found
+        is_over = True
+    return Changes(search.found, not (is_over or search.left_out))
 
 
 class _Search:
     """Proposals, and those of them that work; arguments as above.
 
     found: list of Change.
+    left_out: whether more of a kind of which none helps might have been tried.
     """
 
     def __init__(self, hosts, request, ranker, flavors, default_zone):
         self.hosts, self.request, self.ranker = hosts, request, ranker
         self.flavors, self.default_zone = flavors, default_zone
-        self.found = []
+        self.found, self.left_out = [], False
+
+    def is_refused(self):
+        """Try the request as it is, and return whether it is refused."""
+        self._trial = trials.Trial(self.request, self.ranker, self.hosts)
+        return self._trial.error is not None
 
     def run(self):
-        """Try the request, and changes if it is refused."""
-        trial = trials.Trial(self.request, self.ranker, self.hosts)
-        if trial.error is None:
-            return
+        """Try changes of the request."""
+        trial = self._trial
         self.placed = trial.count
         #: How many instances have no host.
         self.missing = self.request.count - trial.count
@@ -162,16 +187,18 @@ class _Search:
 
     def _try(self, proposals, most):
         """Add the first ``most`` of some proposals that work."""
-        tries = 0
-        while most and tries < MOST_TRIES:
+        left = most
+        for tries in itertools.count():
             with budgets.Step('changes'):
-                proposal = next(proposals, None)
+                proposal = next(proposals, None) if left else None
             if proposal is None:
                 return
-            tries += 1
+            if tries == MOST_TRIES:
+                self.left_out |= left == most
+                return
             if self._works(proposal):
                 self.found.append(proposal.change)
-                most -= 1
+                left -= 1
 
     def _works(self, proposal):
         hosts = self.hosts
@@ -233,7 +260,7 @@ class _Search:
                 'memory_mb': memory_mb, 'vcpus': vcpus, 'disk_gb': disk_gb,
                 'swap_mb': swap_mb},
                 f'with the flavor {flavor.name} ({memory_mb} MB RAM, '
-                f'{vcpus} VCPUs, {disk_gb} GB disk)',
+                f'{words.counted(vcpus, "VCPU")}, {disk_gb} GB disk)',
                 request=self._asking(flavor=flavor))
 
     def enabled_hosts(self):
@@ -290,7 +317,7 @@ class _Search:
                       in amounts.items() if column[at] > 0}
             if not amount:
                 continue
-            said = words.joined([f'{many} {_FREEABLE[what].unit}'
+            said = words.joined([_FREEABLE[what].said(many)
                                  for what, many in amount.items()])
             yield _proposal(
                 'freed', self._named(row) | {
@@ -464,13 +491,13 @@ class _Search:
                 'node': self.matrix.hosts.cell('nodename', row)}
 
 
-#: Kinds of proposals, and how many Changes of each are enough; first those of
-#: which few are tried.
-_KINDS = ((_Search.unpinned, 1), (_Search.fewer_instances, 1),
-          (_Search.no_zone, 1), (_Search.other_zones, 1),
-          (_Search.filters_off, MOST_TRIES), (_Search.enabled_hosts, 1),
-          (_Search.freed, 1), (_Search.smaller_amounts, 1),
-          (_Search.smaller_flavors, 1))
+#: Kinds of proposals, and how many Changes of each are enough; first what was
+#: asked for, and those of which few are tried.
+_KINDS = ((_Search.smaller_flavors, 1), (_Search.unpinned, 1),
+          (_Search.fewer_instances, 1), (_Search.no_zone, 1),
+          (_Search.other_zones, 1), (_Search.filters_off, MOST_TRIES),
+          (_Search.enabled_hosts, 1), (_Search.freed, 1),
+          (_Search.smaller_amounts, 1))
 
 
 def _sizes(flavor):

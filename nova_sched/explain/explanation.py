@@ -12,6 +12,7 @@ import logging
 
 from nova_sched import exception
 from nova_sched.dry_run import trial as trials
+from nova_sched.explain.changes import Changes
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not
@@ -20,7 +21,12 @@ from nova_sched.explain.pick import why_pick
 from nova_sched.options import nearest
 
 #: What stands in place of Explanation.to_dict where there is none.
-NONE = {'why': None, 'why_not': [], 'changes': [], 'schedule_info': None}
+NONE = {'why': None, 'why_not': [], 'changes': [], 'changes_complete': True,
+        'schedule_info': None}
+
+#: What is said where not all changes were tried.
+NOT_ALL = ('Not all that might help was tried: there was no time; flavors of '
+           '--or-flavor are tried first')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Explanation:
     matrix: Matrix of it, on what those before it left.
     pick: WhyPick; None without a host.
     why_not: list of WhyNot, of the hosts that were asked about.
-    changes: list of Change by which a refused request is placed.
+    changes: Changes by which a refused request is placed.
     error: why the pick cannot be explained, or ''.
     schedule_info: list of dicts, the verdict on every host; None unless it
         was asked for.
@@ -42,7 +48,7 @@ class Explanation:
     matrix: object
     pick: object
     why_not: list
-    changes: list
+    changes: Changes
     error: str = ''
     schedule_info: list | None = None
 
@@ -59,7 +65,8 @@ class Explanation:
                 'pick': None if self.pick is None else self.pick.to_dict(),
                 'error': self.error},
             'why_not': [each.to_dict() for each in self.why_not],
-            'changes': [each.to_dict() for each in self.changes],
+            'changes': [each.to_dict() for each in self.changes.found],
+            'changes_complete': self.changes.complete,
             'schedule_info': self.schedule_info}
 
     def sentences(self):
@@ -71,7 +78,8 @@ class Explanation:
             found += self.pick.sentences()
         found += (self.matrix.sentences() if self.pick is None
                   else [self.matrix.summary()])
-        found += map(str, self.changes)
+        found += map(str, self.changes.found)
+        found += [] if self.changes.complete else [NOT_ALL]
         for each in self.why_not:
             first, *others = each.sentences()
             found += [first, *(f'  {line}' for line in others)]
@@ -116,7 +124,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
             trial.count, matrix, pick,
             [why_not(matrix, each, row) for each
              in dict.fromkeys(itertools.chain(*named))],
-            [] if placed else smallest_changes(
+            Changes([], True) if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
             error, schedule_info(matrix) if every_host else None)
 

@@ -105,9 +105,9 @@ class WhyNot:
     def sentences(self):
         """Return it in a few lines: list."""
         found = [f'{self.host} fits' if self.fits else
-                 f'{self.host} does not fit: {len(self.verdicts)} rule'
-                 f'{"s" if len(self.verdicts) > 1 else ""}', *map(
-                     str, self.verdicts)]
+                 f'{self.host} does not fit: ' + (
+                     words.counted(len(self.verdicts), 'rule')),
+                 *map(str, self.verdicts)]
         if self.error:
             return [*found, f'the hosts cannot be weighed: {self.error}']
         if self.rank is not None:
@@ -120,7 +120,7 @@ class WhyNot:
         if self.picked in (None, self.host):
             return []
         losses, gains = ([
-            f'{gap.weigher} ({gap.gain:+.2f})' for gap
+            f'{gap.weigher} ({words.weight(gap.gain, "+")})' for gap
             in sorted(self.gaps, key=lambda gap: -abs(gap.gain))
             if gap.gain * sign > 0] for sign in (-1, 1))
         found = []

@@ -20,6 +20,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import heapq
 
 import numpy as np
 
@@ -159,7 +160,8 @@ class Matrix:
 
     def names(self, rows):
         """Return the names of some of the hosts, as examples: list."""
-        return [self.name(row) for row in rows[:words.EXAMPLES].tolist()]
+        return heapq.nsmallest(words.EXAMPLES, map(self.name, rows.tolist()),
+                               key=phrases.natural)
 
     def to_dict(self):
         """Return it as plain JSON, with examples of each combination."""

@@ -70,10 +70,10 @@ class WhyPick:
         named = self._sorted(1)[:phrases.GROUPS]
         if not named:
             return f'{self.host} is first'
-        of_gap = f' of a gap of {self.gap:.2f} to {self.next_host}'
+        of_gap = f' of a gap of {words.weight(self.gap)} to {self.next_host}'
         return f'{self.host} is first because of ' + words.joined([
-            f'{part.weigher} ({part.adds:+.2f}{of_gap if not i else ""})'
-            for i, part in enumerate(named)])
+            f'{part.weigher} ({words.weight(part.adds, "+")}'
+            f'{of_gap if not i else ""})' for i, part in enumerate(named)])
 
     def _others(self):
         opposed = [part.weigher for part in self._sorted(-1)]

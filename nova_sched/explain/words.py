@@ -31,6 +31,20 @@ def examples(names, count):
     return ', '.join(names) + (f' and {more} more' if more else '')
 
 
+def counted(count, noun):
+    """Return '1 host' or '1,200 hosts'."""
+    return f'{count:,} {noun}{"" if count == 1 else "s"}'
+
+
+def weight(value, sign=''):
+    """Return a weight of two digits after the point, or more if it is small.
+
+    sign: '+' to have that before numbers above 0.
+    """
+    small = value and abs(value) < 0.005
+    return format(value, f'{sign}.1g' if small else f'{sign}.2f')
+
+
 def number(value):
     """Return a number that JSON has: None for inf and nan."""
     return value if math.isfinite(value) else None

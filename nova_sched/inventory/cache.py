@@ -42,6 +42,8 @@ class HostCache:
             that the instance was on at the moment of its cell's read, or
             None.  What it returns is what ``refresh`` returns.
 
+    instead: columns of all compute nodes that count in place of what is
+        read: dict, empty but for a dry run.
     rows_parsed: how many records were made of rows.
     cells_written: how many values were written into columns.
     """
@@ -50,6 +52,7 @@ class HostCache:
                  watcher=None):
         self._reader, self._ratios = reader, ratios
         self._make_record, self._watcher = make_record, watcher
+        self.instead = {}
         self._flight = SingleFlight()
         # (uuid, disabled) -> CellInventory, and the uuids by number.
         self._cells, self._uuids = {}, []
@@ -242,7 +245,8 @@ class HostCache:
         """
         number, row = entry
         uuid = self._uuids[max(number, ~number)]
-        row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True))
+        row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True),
+                   **self.instead)
         self.rows_parsed += 1
         try:
             record = self._make_record(

@@ -47,6 +47,9 @@ _ADVICE = {
     FailureReason.DISCOVERY: 'Check auth_url in [neutron] and [service_user]',
     FailureReason.KEYSTONE: _KEYSTONE,
     FailureReason.KEYSTONE_TOO_LATE: _KEYSTONE,
+    FailureReason.TLS: (
+        'Where it speaks https and not http, set cafile of [neutron] and '
+        '[service_user] to the authority that signed its certificate'),
     FailureReason.OPTIONS: (
         'Correct the options of [neutron] and [service_user], and restart'),
     FailureReason.NO_ANSWER: _CHECK,

@@ -1,6 +1,10 @@
 """The right name that is nearest to a wrong one."""
 
 import difflib
+import re
+
+#: How names of filters and weighers end, and how long a beginning must be.
+_ENDING, _SHORTEST = re.compile('(?:filter|weigher)$'), 3
 
 
 def nearest(wrong, names, cutoff=0.6):
@@ -15,10 +19,20 @@ def several(wrong, names, most, cutoff=0.6):
         wrong.lower(), by_lower, most, cutoff)]
 
 
+def _of_same_beginning(wrong, names):
+    """Return the one name that begins as a wrong one does: text or None.
+
+    Without the ending that names of filters and weighers share.
+    """
+    stem = _ENDING.sub('', wrong.lower())
+    found = [name for name in names if name.lower().startswith(stem)]
+    return found[0] if len(stem) >= _SHORTEST and len(found) == 1 else None
+
+
 def did_you_mean(wrong, names):
     """Return a hint with the nearest right name, or with all names."""
     names = sorted(names)
-    near = nearest(wrong, names)
+    near = _of_same_beginning(wrong, names) or nearest(wrong, names)
     if near is not None:
         return f'did you mean {near}?'
     if not names:

@@ -12,6 +12,7 @@ import re
 from oslo_config import cfg
 
 from nova_sched import exception
+from nova_sched.conf import messaging
 from nova_sched.options import files
 from nova_sched.options import names
 from nova_sched.options import nearest
@@ -193,17 +194,45 @@ def _repeated(conf):
 
 
 def _older_names(conf):
-    """Return one sentence on all options with newer names, or that will go."""
-    raw, found = files.raw_sections(conf), []
+    """Yield sentences on options that stand there under two names, or beside
+    what counts in their place, and one on all others with newer names, or that
+    will go.
+    """
+    written, unread = Spelling(conf).as_written, messaging.unread(conf)
+    found, idle = [], []
     for (section, dest), opt in sections.known_opts().items():
-        for place, name in dict.fromkeys(sections.places(section, opt)):
-            if name not in raw.get(place, {}):
-                continue
+        given = _given(conf, section, opt)
+        if (section, dest) in unread:
+            idle += given
+            continue
+        counts = written(section, opt)
+        if (len(given) > 1 and counts is not None
+                and not isinstance(opt, cfg.MultiOpt)):
+            yield _one_counts(counts[:2], given)
+            given = [counts[:2]]
+        for place, name in given:
             if place != section or name not in (dest, opt.name):
                 found.append(f'[{place}] {name} (now [{section}] {dest})')
             elif opt.deprecated_for_removal:
                 found.append(f'[{place}] {name}')
+    if idle:
+        yield _one_counts(('DEFAULT', 'transport_url'), idle)
     if found:
         yield ('These options are deprecated, and count all the same: '
                + ', '.join(found)
                + '; write the newer names, and leave what has none')
+
+
+def _given(conf, section, opt):
+    """Return where the files give an option: list of (section, name)."""
+    raw = files.raw_sections(conf)
+    return [(place, name) for place, name
+            in dict.fromkeys(sections.places(section, opt))
+            if name in raw.get(place, {})]
+
+
+def _one_counts(one, given):
+    """Return the sentence on options that do nothing beside another one."""
+    others = ', '.join(f'[{section}] {name}' for section, name in given
+                       if (section, name) != one)
+    return f'[{one[0]}] {one[1]} counts, and not {others}; take that out'

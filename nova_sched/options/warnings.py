@@ -4,9 +4,12 @@
 a section of ours, which is in ``spelling``.
 """
 
+import re
+
 from oslo_utils import strutils
 
 from nova_sched import exception
+from nova_sched.conf import database
 from nova_sched.conf import placement
 from nova_sched.conf import types as option_types
 from nova_sched.options import entry_points
@@ -34,14 +37,25 @@ _TLS_FILES = {
     ('trusted_computing', 'attestation_server'): (
         'attestation_server_ca_file',)}
 
+#: What the installation guides of OpenStack have in place of a password, and
+#: the sections of which passwords are needed here.
+_PLACEHOLDER = re.compile(r'\b[A-Z]{3,}_(?:DB)?PASS\b')
+_WITH_PASSWORDS = {'DEFAULT', 'database', 'api_database', 'placement',
+                   'neutron', 'service_user', 'oslo_messaging_rabbit',
+                   'oslo_messaging_notifications'}
+
+#: Sections and options of nova-compute alone.
+_OF_COMPUTES = {'libvirt', 'vmware', 'ironic', 'zvm', 'compute_driver',
+                'instances_path', 'compute'}
+
 
 def warnings(conf):
     """Return what is odd but does not stop the service: list of sentences."""
     found = [sentence for kind in (
         _weights, _clamped, _odd_values, _unknown_notifiers, _ignored_options,
         _overfilled_hosts, _counted_twice, _without_effect,
-        _unreadable_authorities, _unknown_log_ins, log_files.warnings,
-        _lacking_journal)
+        _unreadable_authorities, _unknown_log_ins, _placeholders,
+        _without_database, log_files.warnings, _lacking_journal)
         for sentence in kind(conf)]
     return [*map(spelling.Spelling(conf).in_words, found),
             *spelling.warnings(conf)]
@@ -197,3 +211,35 @@ def _unreadable_authorities(conf):
                                          conf[section][name])
             except exception.ConfigurationError as error:
                 yield str(error)
+
+
+def _placeholders(conf):
+    """Yield sentences on what guides have in place of a password."""
+    for section, values in files.raw_sections(conf).items():
+        for name, texts in values.items():
+            for word in sorted(set(_PLACEHOLDER.findall(texts[-1]))):
+                if section in _WITH_PASSWORDS:
+                    yield (f'[{section}] {name} has {word}, which stands in '
+                           'the guides for a password; put the one there that '
+                           'was chosen in its place')
+
+
+def _without_database(conf):
+    """Yield a sentence if the hosts of a cloud are not where this looks."""
+    if conf.database.connection:
+        return
+    if conf.api_database.connection:
+        yield ('[database] connection is not set beside [api_database] '
+               'connection; have it lead to the database of cell0, as '
+               "nova-scheduler's does")
+        return
+    raw = files.raw_sections(conf)
+    if not (raw.keys() & _OF_COMPUTES
+            or raw.get('DEFAULT', {}).keys() & _OF_COMPUTES
+            or ('transport_url' in raw.get('DEFAULT', {})
+                and placement.placement_configured(conf))):
+        return
+    yield ('[database] connection is not set, so the hosts are those of the '
+           f'file {database.database_url(conf).removeprefix("sqlite:///")}: '
+           'this is probably the file of a compute node; take that of a '
+           'controller, where nova-scheduler or nova-conductor runs')

@@ -6,6 +6,7 @@ with ``-f json``.  What a document does not have is empty.
 
 import dataclasses
 
+from nova_sched.explain import words
 from nova_sched.hosts import decision
 
 #: What Placement was asked, in words.
@@ -112,6 +113,7 @@ def _of_decision(document, why):
 def _of_plan(document):
     state, changed = document['state'], document['configuration']['changed']
     notes = [f'Decided with {", ".join(changed)}.'] if changed else []
+    notes += document['notes']
     if state['moved'] is None:
         notes.append('Whether the state has moved since is not known.')
     if state['changes']:
@@ -141,7 +143,7 @@ def asked(facts):
     found = facts.document.get('asked')
     if not found:
         return []
-    texts = [_counted(found['vcpus'], 'VCPU'),
+    texts = [words.counted(found['vcpus'], 'VCPU'),
              f'{found["memory_mb"]:,} MB RAM', f'{found["disk_gb"]:,} GB disk']
     if found['swap_mb']:
         texts.append(f'{found["swap_mb"]:,} MB swap')
@@ -159,10 +161,10 @@ def asked(facts):
 def state(facts):
     """Return on which state it was decided: list of (term, texts)."""
     found = facts.document['state']
-    texts = [_counted(found['hosts'], 'host')]
+    texts = [words.counted(found['hosts'], 'host')]
     if found.get('in_flight'):
-        texts.append(f'{_counted(found["in_flight"], "placement")} in flight '
-                     'beside')
+        texts.append(words.counted(found['in_flight'], 'placement')
+                     + ' in flight beside')
     texts += [f'cell {cell.get("cell", cell.get("uuid"))} read at '
               f'{moment(cell.get("read", cell.get("read_at")))}'
               for cell in found['cells']]
@@ -185,11 +187,6 @@ def _offer(document):
             f'{_SOURCES[found["source"]]}'
             + (f', {age:.1f} s old' if age is not None else '')
             + (f': {why}' if why else ''))
-
-
-def _counted(count, what):
-    """Return '1 host' or '1,200 hosts'."""
-    return f'{count:,} {what}{"" if count == 1 else "s"}'
 
 
 def moment(text):

@@ -1,5 +1,6 @@
 """How the hosts became fewer, for one instance."""
 
+import itertools
 import typing
 
 
@@ -37,6 +38,15 @@ class Funnel(typing.NamedTuple):
     host: str | None
 
 
+class Alike(typing.NamedTuple):
+    """Instances in turn to which the same happened: the first and the last
+    Funnel of them, which may be one.
+    """
+
+    first: Funnel
+    last: Funnel
+
+
 #: What Placement says to a claim.
 _SAID = {True: 'granted', False: 'refused', None: 'not answered in time'}
 
@@ -69,3 +79,22 @@ def _funnel(facts, name, instance, steps):
         [(name(claim), _SAID[claim['taken']])
          for claim in facts.document.get('claims') or ()
          if claim['instance'] == uuid], pick.get('host'))
+
+
+def alike(funnels):
+    """Return those in turn that differ in numbers of hosts alone as one: list
+    of Alike.
+
+    funnels: list of Funnel, in order.
+    """
+    found = []
+    for _, several in itertools.groupby(funnels, _happened):
+        first, *others = several
+        found.append(Alike(first, others[-1] if others else first))
+    return found
+
+
+def _happened(funnel):
+    """Return what is the same of those that are alike."""
+    return ([(stage.names, stage.lost > 0) for stage in funnel.stages],
+            [said for _, said in funnel.claims], funnel.host is None)

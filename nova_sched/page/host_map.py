@@ -5,6 +5,7 @@ import typing
 
 from nova_sched.explain import words
 from nova_sched.page import facts as facts_
+from nova_sched.rules import phrases
 
 #: Groups with a colour of their own, beside that of hosts that fit; what is
 #: over them is one more.
@@ -80,8 +81,9 @@ def _by_all(facts, known):
     marks = _marks(facts)
     longest = min(LONGEST, MOST_TEXT // len(known))
     found = collections.defaultdict(list)
-    for host in known:
-        name = facts_.name(host)
+    for name, host in sorted(
+            ((facts_.name(host), host) for host in known),
+            key=lambda pair: phrases.natural(pair[0])):
         found[tuple((each['rule'], each['code'])
                     for each in host['filters'])].append(Cell(
             name, _cut(host['reason'] or '', longest), marks.get(name, '')))
@@ -99,7 +101,8 @@ def _by_first(facts):
     return {rules: Group(
         0, rules[0] if rules else together(rules),
         [code for rule in rules for code in codes.get(rule, ())], hosts,
-        [Cell(name, ', '.join(rules), marks.get(name, '')) for name in names])
+        [Cell(name, ', '.join(rules), marks.get(name, ''))
+         for name in sorted(names, key=phrases.natural)])
         for rules, hosts, names in (*passed, *rejected) if hosts}
 
 

@@ -7,10 +7,13 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import tempfile
 
 import jinja2
 
+from nova_sched.explain import explanation
+from nova_sched.explain import words
 from nova_sched.hosts import decision
 from nova_sched.page import facts as facts_
 from nova_sched.page import funnel
@@ -20,6 +23,10 @@ from nova_sched.printable import printable
 
 #: Only for the service's group: a page tells of hosts and of other projects.
 MODE = 0o640
+
+#: What a page is known by, and within how many bytes.
+_TITLE, _HEAD = re.compile(rb'<!DOCTYPE html>.* \| nova_sched</title>',
+                           re.DOTALL), 2000
 
 #: What is said of a decision, and of a plan, by their outcomes.
 _HEADLINES = {
@@ -37,11 +44,12 @@ _UNITS = {'mb': 'MB', 'gb': 'GB', 'vcpus': 'VCPUs'}
 def write(path, document):
     """Write the page of a document, a dict, to a file, all of it or nothing.
 
-    Raises OSError, also for what is there and no file.
+    The file is new, or such a page.
+    Raises OSError, also for what is there and is no page.
     """
     path, text = pathlib.Path(path).resolve(), html(document)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
+    if path.exists() and not path.is_dir():
+        _check_page(path)
     file, made = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with open(file, 'w', encoding='utf-8',
@@ -53,6 +61,17 @@ def write(path, document):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(made)
         raise
+
+
+def _check_page(path):
+    """Raise FileExistsError for what is no page that was written here."""
+    if not path.is_file():
+        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
+    with open(path, 'rb') as opened:
+        if not _TITLE.match(opened.read(_HEAD)):
+            raise FileExistsError(
+                errno.EEXIST, 'what is there is no page of this command',
+                str(path))
 
 
 def html(document):
@@ -100,12 +119,14 @@ def _context(facts):
         'weights': weights.weights(facts, facts_.name),
         'why_not': [_why_not(each) for each
                     in facts.why.get('why_not') or ()],
-        'changes': facts.why.get('changes') or ()}
+        'changes': facts.why.get('changes') or (),
+        'not_all': ('' if facts.why.get('changes_complete', True)
+                    else explanation.NOT_ALL)}
 
 
 def _funnels(facts):
     """Return the funnels: dict of the first and the last that are open, those,
-    and the others; None without any.
+    and the others, as Alike; None without any.
     """
     found = funnel.funnels(facts, facts_.name)
     if not found:
@@ -113,13 +134,14 @@ def _funnels(facts):
     shown = [each for each in found
              if each is found[0] or each.instance == facts.instance]
     return {'first': shown[0], 'last': shown[-1], 'open': shown,
-            'others': [each for each in found if each not in shown]}
+            'others': funnel.alike([each for each in found
+                                    if each not in shown])}
 
 
 def _headline(facts):
     count = facts.instances
     return _HEADLINES[facts.document['outcome']][facts.is_plan].format(
-        f'{count:,} instance{"" if count == 1 else "s"}')
+        words.counted(count, 'instance'))
 
 
 def _pick_parts(why):
@@ -129,7 +151,7 @@ def _pick_parts(why):
     parts = sorted(
         (part for part in (why.get('pick') or {}).get('weighers') or ()
          if part['adds']), key=lambda part: -abs(part['adds']))
-    return [', '.join(f'{part["weigher"]} ({part["adds"]:+.2f})'
+    return [', '.join(f'{part["weigher"]} ({words.weight(part["adds"], "+")})'
                       for part in parts if part['adds'] * sign > 0
                       ).replace('-', MINUS) for sign in (1, -1)]
 

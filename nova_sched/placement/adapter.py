@@ -65,6 +65,11 @@ _FAILURES = {
     FailureReason.KEYSTONE_TOO_LATE: (
         'Keystone gives no token for placement API in time.',
         'Look at what it is busy with, or raise [placement] timeout'),
+    FailureReason.TLS: (
+        'There is no TLS connection for placement API.',
+        'Where that is right, and it speaks https and not http, set '
+        '[placement] cafile to the authority that signed its certificate; '
+        'insecure = true has it not checked'),
     FailureReason.OPTIONS: (
         'The options of [placement] cannot be used.',
         'Correct them and restart'),
@@ -90,6 +95,8 @@ _ANY_ERROR = 'See the log of Placement at that time'
 _NOT_PLACEMENT = (
     "What answers there is not Placement: check its endpoint in Keystone's "
     'catalog, or [placement] endpoint_override')
+_NOT_HTTP = ('It speaks https, and was asked by http: correct its endpoint in '
+             "Keystone's catalog, or [placement] endpoint_override")
 
 
 class Response(service_adapter.Response):
@@ -125,6 +132,9 @@ class Response(service_adapter.Response):
         """What the operator can do about the answer, a sentence."""
         if self.status < 400:
             return _NOT_PLACEMENT
+        if self.status == 400 and not self.is_own_error and (
+                'HTTPS' in self.text):
+            return _NOT_HTTP
         return _ADVICE.get(self.status, _ANY_ERROR)
 
     def read(self, understand, failure):

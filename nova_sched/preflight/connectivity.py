@@ -19,8 +19,8 @@ from nova_sched.preflight.rows import Row
 
 _PLACEMENT, _CANDIDATES = 'Placement', 'Placement candidates'
 _PROVIDERS, _NEUTRON = 'Placement providers', 'Neutron'
-_REACH = ('Check that it runs, and the log-in and the endpoint that '
-          '[placement] leads to')
+_REACH = ('Check that it runs, and the log-in and the endpoint, http or '
+          'https, that [placement] leads to')
 _ALLOW = ('Give the user of [placement] a role with which Placement lets '
           'Nova in, such as admin or service')
 

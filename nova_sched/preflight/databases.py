@@ -28,10 +28,8 @@ from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
 
 _API, _OWN = 'API database', 'database'
-_API_ADVICE = 'Check that it runs, and [api_database] connection'
-_OWN_ADVICE = 'Check that it runs, and [database] connection'
-_CELL_ADVICE = ("Check that it runs, and the cell's URL: nova-manage cell_v2 "
-                'list_cells --verbose')
+_API_URL, _OWN_URL = '[api_database] connection', '[database] connection'
+_CELL_URL = "the cell's URL: nova-manage cell_v2 list_cells --verbose"
 _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
                'discover_hosts_in_cells_interval. Both leave out hosts whose '
                'compute_nodes.mapped is 1, though their mapping is gone: set '
@@ -224,7 +222,7 @@ class Databases:
             except exception.ConfigurationError as error:
                 yield Row(f'cell {row["name"] or row["uuid"]}', ERROR,
                           f'its URL cannot be used: {error.hint}',
-                          _CELL_ADVICE)
+                          f'Correct {_CELL_URL}')
 
     def rows(self):
         """Return the rows about all databases: list of Row."""
@@ -245,7 +243,8 @@ class Databases:
         if not self._has_api:
             return [Row(_API, OK, '[api_database] connection is not set: one '
                         'database holds all, as in Kilo and Mitaka')]
-        return rows.attempt(_API, _API_ADVICE, self._api_row)
+        return rows.attempt(_API, _advice(engine.connection_url(
+            self._conf, 'api_database'), _API_URL), self._api_row)
 
     def _api_row(self):
         found = self._api.result()
@@ -260,7 +259,8 @@ class Databases:
         return [Row(_API, OK, text)]
 
     def _own_rows(self):
-        return rows.attempt(_OWN, _OWN_ADVICE, self._service_rows)
+        return rows.attempt(_OWN, _advice(engine.connection_url(
+            self._conf), _OWN_URL), self._service_rows)
 
     def _service_rows(self):
         found = self._schedulers.result()
@@ -331,7 +331,8 @@ class Databases:
                 continue
             name = f'cell {cell}' if cell.name else 'hosts'
             found += rows.attempt(
-                name, _CELL_ADVICE if self._has_api else _OWN_ADVICE,
+                name, _advice(cell.connection, (
+                    _CELL_URL if self._has_api else _OWN_URL)),
                 self._one_cell_rows, name, cell, call)
         return found
 
@@ -382,6 +383,16 @@ class Databases:
                 elsewhere, 'hosts that are mapped to another cell'),
                 'Instances get lost there. Delete the mapping with '
                 'nova-manage cell_v2 delete_host, then map the host again')
+
+
+def _advice(url, named):
+    """Return what to do where a database does not answer.
+
+    url: of the database, as it is configured.  named: where that stands.
+    """
+    if engine.parse_url(url).get_backend_name() == 'sqlite':
+        return f'Check its path and who may read it, and {named}'
+    return f'Check that it runs, and {named}'
 
 
 def _place(url):

@@ -1,9 +1,13 @@
 """The few words of a filter's ``reason``, and what rejected hosts offer."""
 
 import collections
+import re
 
 #: Values named before the rest is only counted.
 SHOWN = 5
+
+#: A number within a text, less the zeros before it.
+_DIGITS = re.compile('0*([0-9]+)')
 
 #: Groups of rejected hosts that operators are told of in a sentence.
 GROUPS = 3
@@ -61,10 +65,16 @@ def unmet(hosts, name, first_unmet):
     return found
 
 
+def natural(text):
+    """Return a key to sort texts by as people do: 'a9' before 'a10'."""
+    return [(len(part), part) if i % 2 else part for i, part
+            in enumerate(_DIGITS.split(text))], text
+
+
 def listed(values):
     """Return sorted values as 'a, b, c', shortened: '... and 7 more'."""
-    return some(sorted({shortened(str(value)) for value in values})
-                ) or 'nothing'
+    return some(sorted({shortened(str(value)) for value in values},
+                       key=natural)) or 'nothing'
 
 
 def groups(texts, others):

@@ -98,6 +98,12 @@ class HostManager:
         """
         self.state.share(sharing)
 
+    def replace_reported(self, instead):
+        """Have hosts read from now on report this: dict of column -> value of
+        compute nodes.  For dry runs.
+        """
+        self._cache.instead = instead
+
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""
 

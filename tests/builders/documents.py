@@ -110,7 +110,7 @@ def why(verdicts, pick=None):
                 {'rules': [*rules], 'hosts': len(found),
                  'examples': found[:3]}
                 for rules, found in combinations.items()]}},
-        'why_not': [], 'changes': [],
+        'why_not': [], 'changes': [], 'changes_complete': True,
         'schedule_info': schedule_info(verdicts)}
 
 
@@ -151,7 +151,7 @@ def a_plan(verdicts, outcome='placed', pick=None, **fields):
              'weighers': parts}
             for name, parts in zip(fitting, scores, strict=False)]
     return {
-        'version': '1.2', 'outcome': outcome, 'operation': 'boot',
+        'version': '1.3', 'outcome': outcome, 'operation': 'boot',
         'reason': None if placed else 'no host has the room',
         **a_code(placed),
         'request': {'id': 'req-1', 'instances': 1}, 'asked': _ASKED,
@@ -167,7 +167,7 @@ def a_plan(verdicts, outcome='placed', pick=None, **fields):
         'filters': steps(
             (AZ, len(verdicts), len(verdicts) // 2),
             (RAM, len(verdicts) // 2, len(fitting))),
-        'rejected': [], 'best': best, 'seed': 42,
+        'rejected': [], 'best': best, 'seed': 42, 'notes': [],
         'placement': {'asked': False, 'offered': None},
         'state': {'hosts': len(verdicts), 'cells': [], 'lost_cells': [],
                   'decided_at': WHEN, 'moved': False, 'changes': []},

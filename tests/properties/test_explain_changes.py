@@ -179,7 +179,8 @@ def all_changed(case):
 def found(case):
     return smallest_changes(
         case.cloud.snapshot(case.cloud.offer().candidates), case.request,
-        case.ranker, FLAVORS, 'nova', ask_others=True, budget=Budget())
+        case.ranker, FLAVORS, 'nova', ask_others=True, budget=Budget()
+    ).found
 
 
 def check(case, changes):

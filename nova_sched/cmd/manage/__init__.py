@@ -15,6 +15,7 @@ from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
 from nova_sched.cmd.manage import exits
+from nova_sched.cmd.manage import wrong_words
 from nova_sched.observe import logs
 from nova_sched.options import entry_points
 from nova_sched.options import spelling
@@ -58,7 +59,8 @@ class ManageApp(app.App):
         self.conf = None
 
     def build_option_parser(self, description, version):
-        parser = super().build_option_parser(description, version)
+        parser = wrong_words.short(
+            super().build_option_parser(description, version))
         parser.add_argument(
             '--config-file', action='append', metavar='PATH',
             help='Configuration file; may be given more than once. Default: '
@@ -111,9 +113,21 @@ class ManageApp(app.App):
             conf.set_override('transport_url', self.options.transport_url)
         return conf
 
+    def run_subcommand(self, argv):
+        """Run a command; one that there is not is told with those alike."""
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            self.LOG.error('%s', wrong_words.no_command(
+                self.NAME, argv, self.command_manager.commands))
+            return exits.WRONG
+        return super().run_subcommand(argv)
+
     def prepare_to_run_command(self, cmd):
         """Have errors name options as the files do, and end as of ``exits``.
         """
+        get_parser = cmd.get_parser
+        cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)
         if type(cmd).__module__.startswith(f'{__name__}.'):
             # It names the package of a command that is not the program's

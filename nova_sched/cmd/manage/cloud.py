@@ -9,11 +9,11 @@ import threading
 
 from cliff import command
 
-from nova_sched import exception
 from nova_sched.cloud import export as cloud_export
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
+from nova_sched.cmd.manage import json_files
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
 
@@ -109,13 +109,13 @@ class Load(command.Command):
         return parser
 
     def take_action(self, parsed_args):
+        cloud = json_files.read(parsed_args.file)
         try:
-            cloud = json.loads(pathlib.Path(parsed_args.file).read_text())
             schema.sync(self.app.conf)
             database = db_engine.database(self.app.conf)
             hosts = cloud_file.load(database.engine, cloud,
                                     shift=not parsed_args.as_saved)
-        except (OSError, ValueError, cloud_file.NotACloud) as exc:
+        except cloud_file.NotACloud as exc:
             raise exits.WrongFile(f'{parsed_args.file}: {exc}') from exc
         self.app.stdout.write(
             f'{hosts} compute nodes loaded into {database.masked}\n')
@@ -131,13 +131,29 @@ class Export(command.Command):
         return parser
 
     def take_action(self, parsed_args):
+        path = pathlib.Path(parsed_args.file)
+        if parsed_args.file != '-':
+            _check_replaceable(path)
         text = json.dumps(cloud_export.export(self.app.conf), indent=1) + '\n'
         if parsed_args.file == '-':
             sys.stdout.write(text)
             return
         try:
-            pathlib.Path(parsed_args.file).write_text(text)
+            path.write_text(text)
         except OSError as exc:
-            raise exception.NovaSchedException(
-                f'{parsed_args.file} cannot be written: {exc.strerror}'
-            ) from exc
+            raise _unwritable(path, exc.strerror) from exc
+
+
+def _check_replaceable(path):
+    """Raise WrongFile for a file that is there and holds no cloud."""
+    if not path.is_file():
+        return    # a new one, or /dev/stdout
+    try:
+        cloud_file.check(json_files.read(path))
+    except (exits.WrongFile, cloud_file.NotACloud) as exc:
+        raise _unwritable(path, 'what is there is no cloud') from exc
+
+
+def _unwritable(path, why):
+    return exits.WrongFile(
+        f'{path} cannot be written: {why}; name another file')

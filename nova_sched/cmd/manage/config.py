@@ -143,11 +143,15 @@ def _meant(nearest):
 
 def _verdict(rows, refused):
     """Return the last row: what the others come to."""
-    count = sum(row.outcome in (ERROR, WARNING) for row in rows)
+    errors = sum(row.outcome == ERROR for row in rows)
+    count = errors + sum(row.outcome == WARNING for row in rows)
     value = {'would_start': not refused, 'to_look_at': count}
-    return Row('verdict', ERROR if refused else OK,
-               f'would start: {"no" if refused else "yes"}; '
-               f'{count or "nothing"} to look at', value=value)
+    starts = 'no' if refused else 'yes' if not errors else (
+        'yes, but would not work right, as '
+        + ('an error says' if errors == 1 else f'{errors} errors say'))
+    return Row('verdict', ERROR if errors else OK,
+               f'would start: {starts}; {count or "nothing"} to look at',
+               value=value)
 
 
 def _refused(error):

@@ -17,6 +17,7 @@ from nova_sched.observe import decision_document
 from nova_sched.observe import decision_endpoint
 from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
+from nova_sched.options import nearest
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
 from nova_sched.printable import printable
@@ -31,7 +32,7 @@ SHOWN = 10
 MOST = 1_000_000
 
 #: Of what ``explain`` writes as JSON: explain.schema.json.
-VERSION = '1.2'
+VERSION = '1.3'
 
 
 def _add_service_arguments(parser):
@@ -95,10 +96,12 @@ class List(forms.Lister):
             'code': parsed_args.code, 'kind': parsed_args.kind,
             'since': (None if parsed_args.minutes is None
                       else time.time() - 60 * parsed_args.minutes)}
+        rows = [_row(summary) for summary
+                in self._summaries(parsed_args, wanted)]
+        if not rows:
+            _check_code(parsed_args.code)
         return (('Number', 'Time', 'Request', 'Service', 'Outcome',
-                 'Instances', 'Hosts', 'Code', 'Kind', 'Reason'),
-                [_row(summary) for summary
-                 in self._summaries(parsed_args, wanted)])
+                 'Instances', 'Hosts', 'Code', 'Kind', 'Reason'), rows)
 
     def _summaries(self, parsed_args, wanted):
         conf, limit = self.app.conf, max(0, min(parsed_args.limit, MOST))
@@ -110,6 +113,19 @@ class List(forms.Lister):
                 conf, parsed_args, 'list_decisions', limit=limit, **given)]
         with decision_store.opened(conf) as store:
             return store.summaries(limit, **wanted)
+
+
+def _check_code(code):
+    """Raise InvalidInput for a code that is probably another one.
+
+    Plug-ins may have any.
+    """
+    near = code and code not in codes.CATALOGUE and nearest.nearest(
+        code, codes.CATALOGUE)
+    if near:
+        raise exception.InvalidInput(
+            reason=f'--code {code}: there is no such code; did you mean '
+                   f'{near}?')
 
 
 def _row(summary):

@@ -61,8 +61,10 @@ def _usage(state):
         'total_usable_ram_mb': forms.megabytes(state.total_usable_ram_mb),
         'free_ram_mb': forms.megabytes(state.free_ram_mb),
         'ram_allocation_ratio': forms.number(state.ram_allocation_ratio),
-        'total_usable_disk_gb': forms.number(state.total_usable_disk_gb),
-        'free_disk_mb': forms.megabytes(state.free_disk_mb),
+        'total_usable_disk_gb': forms.gigabytes(
+            state.total_usable_disk_gb, state.total_usable_disk_gb * 1024),
+        'free_disk_mb': forms.gigabytes(state.free_disk_mb,
+                                        state.free_disk_mb),
         'disk_allocation_ratio': forms.number(state.disk_allocation_ratio),
         **{name: forms.number(getattr(state, name)) for name in _NUMBERS}}
 

@@ -105,10 +105,13 @@ def number(value):
 
 
 def megabytes(value):
-    """Return a whole number of MB; for people in GB where that is shorter."""
-    if abs(value) < 10 * _GIBIBYTE:
-        return Shown(value, f'{value:,} MB')
-    text = f'{value / _GIBIBYTE:,.1f}'.removesuffix('.0')
+    """Return a number of MB of memory; for people with the unit."""
+    return Shown(value, f'{value:,} MB')
+
+
+def gigabytes(value, megabytes):
+    """Return a number; for people GB of disk.  megabytes: as such."""
+    text = f'{megabytes / _GIBIBYTE:,.1f}'.removesuffix('.0')
     return Shown(value, f'{text} GB')
 
 

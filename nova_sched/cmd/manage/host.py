@@ -4,6 +4,7 @@ from nova_sched import exception
 from nova_sched.cmd.manage import facts
 from nova_sched.cmd.manage import forms
 from nova_sched.options import nearest
+from nova_sched.rules import phrases
 from nova_sched.scheduler import host_manager
 
 _MEBIBYTES = 1024
@@ -47,7 +48,10 @@ class List(forms.Lister):
 
     def take_action(self, parsed_args):
         conf = self.app.conf
-        states = _chosen(list(_states(conf)), conf, parsed_args)
+        states = sorted(
+            _chosen(list(_states(conf)), conf, parsed_args),
+            key=lambda state: (phrases.natural(state.host),
+                               phrases.natural(state.nodename)))
         return (
             ('Host', 'Node', 'Service', 'Zone', 'VCPUs', 'Used VCPUs',
              'Free RAM (MB)', 'Free disk (GB)', 'Instances'),

@@ -1,8 +1,6 @@
 """``request plan``: what would be decided of a request, without effect."""
 
 import contextlib
-import json
-import pathlib
 import tempfile
 
 from oslo_utils import uuidutils
@@ -15,6 +13,7 @@ from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
+from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.cmd.manage import plan_report
 from nova_sched.cmd.manage import request
@@ -78,12 +77,16 @@ class Plan(forms.Lister):
             settings = list(map(overrides.Setting.parse,
                                 parsed_args.settings))
             conf = self._conf(parsed_args, settings, stack)
-            dry_run, changes = _decide(conf, *asked.request(conf), stack)
+            dry_run, changes = _decide(conf, *asked.request(conf), stack,
+                                       dict(parsed_args.host_ratios))
             self._report = plan_report.PlanReport(
                 dry_run, changes, operation=parsed_args.operation,
                 conf=conf, changed=_changed(parsed_args, settings),
                 explanation=plan_reasons.explained(dry_run, parsed_args,
-                                                   conf))
+                                                   conf),
+                notes=[*overrides.without_effect(
+                    conf, settings, dry_run.table, dry_run.ranker),
+                    *plan_reasons.unread(dry_run)])
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, self._report.document())
         return plan_report.COLUMNS, self._report.rows()
@@ -94,12 +97,15 @@ class Plan(forms.Lister):
             self.formatter.emit_one(tuple(document), tuple(document.values()),
                                     self.app.stdout, parsed_args)
             return
+        is_table = parsed_args.formatter == 'table'
         asked = self._report.asked()
-        if asked and parsed_args.formatter == 'table':
+        if asked and is_table:
             self.app.stdout.write(f'{asked}\n')
-        if data or parsed_args.formatter != 'table':
-            super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == 'table':
+        if data or not is_table:
+            super().produce_output(
+                parsed_args, column_names,
+                self._report.lines() if is_table else data)
+        if is_table:
             self._report.write(self.app.stdout, lambda names, rows: (
                 self.formatter.emit_list(names, rows, self.app.stdout,
                                          parsed_args)))
@@ -140,13 +146,21 @@ def _add_what_if(parser):
         metavar='SECTION.OPTION=VALUE',
         help='An option with another value than in the files; may be '
              'repeated.')
+    parser.add_argument(
+        '--host-ratio', action='append', default=[], dest='host_ratios',
+        type=overrides.host_ratio, metavar=overrides.host_ratio.__name__,
+        help='Take the allocation ratio of cpu, ram or disk for that of all '
+             'hosts, whatever they report; may be repeated. Placement counts '
+             'by its own.')
 
 
 def _changed(parsed_args, settings):
     """Return what differs from the configuration of the service: texts."""
     return [*(f'--without {name}' for name in parsed_args.without),
             *(f'--enable {name}' for name in parsed_args.enable),
-            *(f'--set {setting}' for setting in settings)]
+            *(f'--set {setting}' for setting in settings),
+            *(f'--host-ratio {column.partition("_")[0]}={ratio:g}'
+              for column, ratio in parsed_args.host_ratios)]
 
 
 def _load(conf, path, stack):
@@ -154,6 +168,7 @@ def _load(conf, path, stack):
 
     It is in a database of its own, until the stack is closed.
     """
+    cloud = json_files.read(path)
     folder = stack.enter_context(
         tempfile.TemporaryDirectory(prefix='nova-sched-plan-'))
     for group, url in (('database', f'sqlite:///{folder}/cloud.sqlite'),
@@ -163,10 +178,9 @@ def _load(conf, path, stack):
     database = db_engine.database(conf)
     stack.callback(database.close)
     try:
-        cloud = json.loads(pathlib.Path(path).read_text())
         schema.sync_database(database)
         cloud_file.load(database.engine, cloud, shift=True)
-    except (OSError, ValueError, cloud_file.NotACloud) as exc:
+    except cloud_file.NotACloud as exc:
         raise exits.WrongFile(f'{path}: {exc}') from exc
 
 
@@ -195,16 +209,24 @@ class _Asked:
             setattr(args, name, defaults[name])
         if args.same_host and args.operation != moves.RESIZE:
             self._refuse('--same-host is about --for resize')
-        if args.instance:
-            self._check_stored()
-
-    def _check_stored(self):
-        args = self._args
-        if args.cloud:
+        if args.instance and args.cloud:
             self._refuse('--instance: the file of --cloud has no requests of '
                          'instances; give the request by --spec, with its '
                          'instance_uuid')
+        self._is_whole = bool(args.instance) or bool(
+            args.spec and args.operation != moves.BOOT)
+        if self._is_whole:
+            self._check_whole()
+
+    def _check_whole(self):
+        """Refuse options that a request has which is there already."""
+        args = self._args
+        where, whole = ((f'--instance {args.instance}', 'its stored request')
+                        if args.instance else
+                        (f'--spec {args.spec}', 'what that file has'))
         allowed = {*specs.ANYWHERE}
+        if not args.instance:
+            allowed.add('spec')
         if args.operation == moves.RESIZE:
             allowed |= {*specs.OF_FLAVOR}
         elif args.operation == moves.BOOT:
@@ -212,9 +234,8 @@ class _Asked:
         others = sorted(map(specs.flag, self._given.keys() - allowed))
         if others:
             self._refuse(
-                f'--for {args.operation} --instance {args.instance}: its '
-                f'stored request is the whole request; leave out '
-                f'{", ".join(others)}')
+                f'--for {args.operation} {where}: {whole} is the whole '
+                f'request; leave out {", ".join(others)}')
 
     @staticmethod
     def _refuse(reason):
@@ -232,10 +253,13 @@ class _Asked:
                 if not uuidutils.is_uuid_like(args.instance):
                     self._refuse(f'--instance {args.instance}: it is no uuid')
                 spec = stored.spec(args.instance)
-                arguments.from_wire(spec)
-                specs.edit_stored(spec, self._given, conf)
+            elif self._is_whole:
+                spec = specs.read_spec(args.spec, conf)
             else:
                 spec = specs.build_spec(args, conf, args.cloud)
+            if self._is_whole:
+                arguments.from_wire(spec)
+                specs.edit_stored(spec, self._given, conf)
             if args.operation == moves.BOOT:
                 if args.instance:
                     spec[_DATA]['num_instances'] = args.count
@@ -256,14 +280,14 @@ class _Asked:
         return uuid
 
 
-def _decide(conf, spec, uuids, stack):
+def _decide(conf, spec, uuids, stack, reported):
     """Decide a request; return the DryRun, and what has changed since.
 
-    spec: envelope of a RequestSpec.
+    spec: envelope of a RequestSpec.  reported: as of decider.Decider.
     The changes are texts; None if they cannot be known.
     Raises what keeps the request from being decided.
     """
-    made = decider.Decider(conf)
+    made = decider.Decider(conf, reported=reported)
     stack.callback(made.stop)
     made.start()
     dry_run = made.decide(context.RequestContext(is_admin=True), {

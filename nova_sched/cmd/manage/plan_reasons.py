@@ -1,5 +1,7 @@
 """Why a plan is as it is: what the options of ``request plan`` ask for."""
 
+import contextlib
+
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
@@ -7,6 +9,7 @@ from nova_sched.cmd.manage import units
 from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
+from nova_sched.explain import unread as unread_
 from nova_sched.hosts import decision
 from nova_sched.rules import codes
 from nova_sched.scheduler import utils
@@ -84,6 +87,22 @@ def explained_on(hosts, request, ranker, placed, picked, args, conf,
         ask_others=args.ask_others,
         every_host=args.all_hosts or args.html is not None,
         placement=_placement_rules(conf, hosts, request.spec_obj))
+
+
+def unread(dry_run):
+    """Return what no rule reads of a request: list of sentences.
+
+    dry_run: dry_run.decider.DryRun.  Nothing of a driver without rules.
+    """
+    hosts, request = dry_run.snapshot(), dry_run.request
+    if hosts is None or request is None or dry_run.ranker is None:
+        return []
+    aggregates = []
+    with contextlib.suppress(AttributeError, exception.DatabaseUnavailable):
+        # A host manager of somebody else's may have none.
+        aggregates = dry_run.driver.host_manager.aggregates()
+    return unread_.unread(request.spec_obj, dry_run.ranker, hosts,
+                          dry_run.offer.asked, aggregates)
 
 
 def _placement_rules(conf, hosts, spec_obj):

@@ -1,5 +1,7 @@
 """What ``request plan`` tells of a decision: to programs, and to people."""
 
+import collections
+
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
@@ -8,13 +10,16 @@ from nova_sched.explain import explanation
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.printable import printable
+from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
-VERSION = '1.2'
+VERSION = '1.3'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
+#: Instances that have a line each.
+_EACH = 10
 #: Hosts, or changes, that people are told by name.
 _SHOWN = 3
 
@@ -27,14 +32,15 @@ class PlanReport:
     operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
     changed: what differs from the service's configuration, texts.
     explanation: explain.explanation.Explanation, or why there is none, text.
+    notes: what must be known beside, sentences.
     """
 
     def __init__(self, dry_run, changes, operation, conf, changed,
-                 explanation):
+                 explanation, notes):
         self._dry_run, self._changes = dry_run, changes
         self._record = dry_run.record
         self._operation, self._changed = operation, changed
-        self._explanation = explanation
+        self._explanation, self._notes = explanation, notes
         self._filters = (config.enabled_filters(conf)
                          if dry_run.ranker is not None else [])
         self._driver = config.driver_name(conf)
@@ -62,6 +68,23 @@ class PlanReport:
                  forms.number(pick.weight), request.Hosts(others))
                 for pick, (selected, *others) in self._placed()]
 
+    def lines(self):
+        """Return the rows as people read them: of many instances one for
+        those of the same zone and weight, or of the same zone.
+        """
+        rows = self.rows()
+        if len(rows) <= _EACH:
+            return rows
+        for alike in ((lambda row: (row[3], str(row[4]))),
+                      (lambda row: row[3])):
+            groups = {}
+            for row in rows:
+                groups.setdefault(alike(row), []).append(row)
+            if len(groups) <= _EACH:
+                break
+        return [each[0] if len(each) == 1 else _together(each)
+                for each in groups.values()]
+
     def _placed(self):
         return zip(self._record.picks, self._record.selections,
                    strict=True) if self.fits else ()
@@ -87,7 +110,8 @@ class PlanReport:
                 {'host': host, 'node': node} for host, node in hosts]}
                 for name, hosts in self._rejected()],
             'best': decision_document.best(self._record),
-            'seed': self._record.seed, **self._reasons(),
+            'seed': self._record.seed, 'notes': self._notes,
+            **self._reasons(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,
@@ -158,8 +182,8 @@ class PlanReport:
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (*self._told_reasons(), self._told_offer(),
-                     *self._told_state(), self.line()):
+        for line in (*self._told_reasons(), *self._notes,
+                     self._told_offer(), *self._told_state(), self.line()):
             out.write(f'{printable(line)}\n')
 
     def _funnel(self):
@@ -173,7 +197,8 @@ class PlanReport:
                 break
             hosts = rejected.pop(step.name, ())
             yield (step.name, step.before, step.after, len(hosts),
-                   _some([host for host, _node in hosts]))
+                   _some(sorted({host for host, _node in hosts},
+                                key=phrases.natural)))
 
     def _told_reasons(self):
         if isinstance(self._explanation, str):
@@ -248,6 +273,18 @@ def _worded(spec_obj):
 
 def _counted(number, what):
     return f'{number:,} {what}{"" if number == 1 else "s"}'
+
+
+def _together(rows):
+    """Return the row of several instances: hosts with how many each gets."""
+    hosts, nodes = (_some([
+        name if count == 1 else f'{name} x {count}' for name, count in sorted(
+            collections.Counter(row[place] for row in rows).items(),
+            key=lambda item: (-item[1], phrases.natural(item[0])))])
+        for place in (1, 2))
+    weights = dict.fromkeys(str(rows[at][4]) for at in (0, -1))
+    return (f'{len(rows):,} instances', hosts, nodes, rows[0][3],
+            ' to '.join(weights), '')
 
 
 def _some(texts, separator=', '):

@@ -1,15 +1,14 @@
 """From the options of a command to a RequestSpec, as Nova's API makes one."""
 
 import argparse
-import json
 import logging
-import pathlib
 
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.cmd.manage import devices
 from nova_sched.cmd.manage import flavors
 from nova_sched.cmd.manage import guests
+from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import units
 from nova_sched.objects import arguments
 from nova_sched.objects.fields import MalformedError
@@ -175,16 +174,24 @@ def _from_file(args, conf):
         raise exception.InvalidInput(
             reason=f'--spec {args.spec} is the whole request: leave out '
                    f'{", ".join(others)}, or write it into that file')
+    return read_spec(args.spec, conf)
+
+
+def read_spec(path, conf):
+    """Return the request in the file of --spec: an envelope.
+
+    Raises WrongFile for what is no JSON, and InvalidInput for what is no
+    request.
+    """
+    found = json_files.read(path, '--spec ')
     try:
-        found = json.loads(pathlib.Path(args.spec).read_text())
         if not isinstance(found, dict):
             raise ValueError('must be a JSON object')
         return _from_json(found, conf)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
-    except (OSError, ValueError) as exc:
-        raise exception.InvalidInput(
-            reason=f'--spec {args.spec}: {exc}') from exc
+    except (ValueError, RecursionError) as exc:
+        raise exception.InvalidInput(reason=f'--spec {path}: {exc}') from exc
 
 
 def _from_json(found, conf):

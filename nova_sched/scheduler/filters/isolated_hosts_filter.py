@@ -40,11 +40,16 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         image = getattr(spec_obj.image, 'id', None)
         image = f'image {image}' if image else 'no image'
         if self._is_isolated(spec_obj):
-            text = (f'isolated {image}, isolated hosts are '
-                    f'{phrases.listed(self.hosts)}')
+            text = f'isolated {image}, {_isolated("host", self.hosts)}'
         else:
-            text = ('isolated hosts are '
-                    f'{phrases.listed(hosts.objects("host"))}, isolated '
-                    f'images are {phrases.listed(self.images)}, '
+            text = (f'{_isolated("host", hosts.objects("host"))}, '
+                    f'{_isolated("image", self.images)}, '
                     f'requested is {image}')
         return phrases.Reason(image, text=text)
+
+
+def _isolated(what, names):
+    """Return which hosts, or images, are isolated: text."""
+    if not len(names):
+        return f'no {what} is isolated'
+    return f'isolated {what}s are {phrases.listed(names)}'

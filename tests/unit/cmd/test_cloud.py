@@ -235,9 +235,30 @@ class TestExportAndLoad:
         cloud.load(['a'])
         ended = run('--database', cloud.url, 'cloud', 'export', '/no/such/x')
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert ended.err == ('/no/such/x cannot be written: No such file or '
-                             'directory\n')
+                             'directory; name another file\n')
+
+    @pytest.mark.parametrize('text', ['[DEFAULT]\n', '{}', '[' * 2_000_000])
+    def test_never_takes_the_place_of_what_is_no_cloud(self, run, cloud,
+                                                       tmp_path, text):
+        cloud.load(['a'])
+        file = tmp_path / 'nova.conf'
+        file.write_text(text)
+        ended = run('--database', cloud.url, 'cloud', 'export', file)
+
+        assert (ended.code, ended.err) == (
+            2, f'{file} cannot be written: what is there is no cloud; name '
+            'another file\n')
+        assert file.read_text() == text
+
+    def test_may_take_the_place_of_another_cloud(self, run, cloud, saved):
+        cloud.load(['c'])
+        ended = run('--database', cloud.url, 'cloud', 'export', saved)
+
+        assert ended.code == 0
+        assert [node['host'] for node in json.loads(saved.read_text())[
+            'compute_nodes']] == ['c']
 
     def test_of_a_file_that_is_no_database_is_told_in_one_line(
             self, run, tmp_path, caplog):

@@ -353,7 +353,13 @@ class TestCheckConnect:
                       '[DEFAULT]\ntransport_url = fake://\n', '--connect')
 
         assert ended.code == 1
-        assert len(told(ended.out, 'error')) == 2
+        *_, verdict = errors = [row for row in ended.out
+                                if row['level'] == 'error']
+        assert [row['advice'] for row in errors] == 2 * [
+            'Check its path and who may read it, and [database] connection'
+        ] + ['']
+        assert verdict['text'].startswith(
+            'would start: yes, but would not work right, as 2 errors say; ')
         assert ended.err == ''
 
     def test_asks_nothing_unasked(self, check, url):

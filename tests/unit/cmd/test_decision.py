@@ -92,6 +92,15 @@ class TestList:
 
         assert [row['Number'] for row in rows] == numbers
 
+    @pytest.mark.parametrize(('code', 'ended'), [
+        ('rma', (2, '', 'Invalid input received: --code rma: there is no such '
+                        'code; did you mean ram?\n')),
+        ('numa', (0, 'No decision is kept, or none of these.\n', '')),
+        ('rack_is_full', (0, 'No decision is kept, or none of these.\n', ''))])
+    def test_a_code_that_is_none_is_told(self, decision, store, code, ended):
+        """But plug-ins have codes of their own."""
+        assert decision('list', '--code', code) == ended
+
     def test_says_that_there_are_none(self, decision, store):
         ended = decision('list', '--failed')
 
@@ -344,7 +353,8 @@ def test_a_schema_is_of_this_version(schema, command, version):
 def test_what_explain_shares_with_others_their_schemas_say_alike():
     """Each is a file by itself, for those who validate."""
     own, shown = EXPLAIN_SCHEMA['properties'], SCHEMA['properties']
-    shared = ('why', 'why_not', 'changes', 'schedule_info')
+    shared = ('why', 'why_not', 'changes', 'changes_complete',
+              'schedule_info')
 
     assert {name: own[name] for name in shared} == {
         name: PLAN_SCHEMA['properties'][name] for name in shared}

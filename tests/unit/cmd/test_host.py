@@ -60,6 +60,13 @@ class TestList:
         assert hosts[0]['Free RAM (MB)'] == 32256
         assert hosts[0]['Free disk (GB)'] == 475
 
+    def test_is_in_the_order_in_which_people_count(self, run, cloud):
+        cloud.load(['c10', 'c9', 'c100'])
+        ended = run('--database', cloud.url, 'host', 'list', '-f', 'value',
+                    '-c', 'Host')
+
+        assert ended.out.split() == ['c9', 'c10', 'c100']
+
     def test_is_a_table_unless_told_otherwise(self, run, database):
         ended = run(*database, 'host', 'list')
 

@@ -88,6 +88,17 @@ class TestAnswer:
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=RamFilter code=ram kind=too_large')
 
+    def test_has_one_line_for_many_instances_that_are_alike(self, plan):
+        many = '--count', 40, '--ram', 100
+        lines = [line.replace(' ', '').split('|')[1:-1]
+                 for line in plan(*many).out.splitlines()
+                 if 'instances' in line]
+
+        assert lines == [['40instances', 'ax23,bx13,cx4', 'ax23,bx13,cx4',
+                          'nova', '1', '']]
+        assert len(plan(*many, '-f', 'value').out.splitlines()) == 40
+        assert plan('--count', 10, '--ram', 100).out.count('| b, c ') == 10
+
     def test_names_hosts_that_a_filter_rejects(self, plan):
         ended = plan('--ram', 8500)
 
@@ -98,7 +109,7 @@ class TestAnswer:
     def test_is_one_object_for_programs(self, plan):
         found = document(plan('--count', 2, '--ram', 500, '-f', 'json'))
 
-        assert (found['version'], found['outcome']) == ('1.2', 'placed')
+        assert (found['version'], found['outcome']) == ('1.3', 'placed')
         assert found['request']['instances'] == 2
         first = found['placements'][0]
         assert (first['host'], first['node'], first['zone']) == (
@@ -274,6 +285,35 @@ class TestWhatIf:
             assert hosts_of(plan('--set', f'{name}=-1', '-f', 'json')) == [
                 'c']
 
+    @pytest.mark.parametrize('name', [
+        'ram_allocation_ratio', 'initial_ram_allocation_ratio'])
+    def test_a_ratio_that_hosts_report_themselves_counts(self, plan, name):
+        found = document(plan('--ram', 9500, '--set', f'DEFAULT.{name}=3',
+                              '-f', 'json'), 1)
+
+        assert found['notes'] == [
+            f'--set DEFAULT.{name}=3: 3 of 3 hosts have another ratio all '
+            'the same, as they report their own; --host-ratio ram=3 decides '
+            'as if all had this one']
+
+    def test_all_hosts_had_another_ratio(self, plan):
+        ended = plan('--ram', 9500, '--host-ratio', 'ram=3')
+
+        assert ended.code == 0
+        assert 'Decided with --host-ratio ram=3.' in ended.out
+        assert plan('--ram', 9500, '--set', 'DEFAULT.ram_allocation_ratio=3',
+                    '--host-ratio', 'ram=3').out.count('--set') == 1
+
+    @pytest.mark.parametrize(('setting', 'why'), [
+        ('filter_scheduler.cpu_weight_multiplier=2',
+         'no weigher that runs has this multiplier'),
+        ('filter_scheduler.track_instance_changes=false',
+         'this release accepts that option and does not act on it')])
+    def test_an_option_without_effect_is_called_that(self, plan, setting,
+                                                     why):
+        assert document(plan('--set', setting, '-f', 'json'))['notes'] == [
+            f'--set {setting}: {why}']
+
     def test_a_secret_is_not_repeated(self, plan):
         url = 'kombu+memory://user:open-sesame@h/'
         ended = plan('--set', f'DEFAULT.transport_url={url}')
@@ -285,8 +325,11 @@ class TestWhatIf:
         (['--without', 'RamFiltr'], '--without RamFiltr: no such filter '
                                     'runs; did you mean RamFilter?'),
         (['--without', 'CoreFilter'], 'no such filter runs'),
+        (['--enable', 'NumaFilter'], 'did you mean NUMATopologyFilter?'),
         (['--enable', 'CorFilter'], '--enable CorFilter: no such filter; '
                                     'did you mean CoreFilter?'),
+        (['--host-ratio', 'ram=0'], "invalid RESOURCE=RATIO value: 'ram=0'"),
+        (['--host-ratio', 'gpu=2'], 'invalid RESOURCE=RATIO'),
         (['--set', 'ram'], '--set ram: write SECTION.OPTION=VALUE'),
         (['--set', 'filter_scheduler.ram_weight_multiplyer=1'],
          'did you mean filter_scheduler.ram_weight_multiplier?'),
@@ -346,7 +389,7 @@ class TestCloudFile:
 
         assert 'Without Placement nothing judges what RamFilter' in ended.err
 
-    @pytest.mark.parametrize('text', ['{}', '[]', 'x', None])
+    @pytest.mark.parametrize('text', ['{}', '[]', 'x', '[' * 10 ** 6, None])
     def test_that_is_none_is_one_error(self, plan, tmp_path, text):
         file = tmp_path / 'wrong.json'
         if text is not None:
@@ -369,6 +412,28 @@ class TestCloudFile:
 
         assert hosts_of(ended) == ['e']
         assert document(ended)['placements'][0]['instance'] == uuid
+
+    @pytest.mark.parametrize(('options', 'code', 'words'), [
+        (('live-migration', '--to-host', 'f'), 0, '| f    | f '),
+        (('live-migration', '--to-host', 'd'), 1, 'placed=0'),
+        (('live-migration', '--ignore-host', 'e'), 0, '| f    | f '),
+        (('resize', '--ram', 10 ** 6), 1, 'need 1000000 MB'),
+        (('resize', '--count', 2), 2, 'leave out --count'),
+        (('evacuate', '--ram', 4096, '--hint', 'a=b'), 2,
+         'leave out --hint, --ram')])
+    def test_a_spec_is_moved_like_a_stored_request(
+            self, plan, tmp_path, options, code, words):
+        file, spec = tmp_path / 'cloud.json', tmp_path / 'spec.json'
+        uuid = a_uuid()
+        file.write_text(json.dumps(clouds.a_cloud(
+            ['d', 'e', 'f'],
+            instances=[clouds.an_instance('d', uuid=uuid)])))
+        spec.write_text(json.dumps({'instance_uuid': uuid}))
+
+        ended = plan('--cloud', file, '--spec', spec, '--for', *options)
+
+        assert ended.code == code, ended
+        assert words in (ended.err if code == 2 else ended.out)
 
 
 class TestPlacement:

@@ -73,6 +73,24 @@ class TestWhy:
                      'with up to 9,000 MB of RAM the request is placed'):
             assert line in ended.out.splitlines()
 
+    def test_what_nothing_reads_is_told(self, plan, document):
+        hint = '--hint', f'same_host={a_uuid()}'
+        note = ('Nothing reads hint same_host: SameHostFilter does not run; '
+                '--enable SameHostFilter runs it in a plan')
+
+        assert note in plan(*hint).out.splitlines()
+        assert document(*hint)['notes'] == [note]
+        assert document()['notes'] == []
+
+    def test_a_host_of_an_aggregate_of_another_case_is_told(self, document,
+                                                            cloud):
+        cloud.execute("INSERT INTO aggregates (id, name) VALUES (1, 'fast')")
+        cloud.execute('INSERT INTO aggregate_hosts (id, host, aggregate_id) '
+                      "VALUES (1, 'A', 1)")
+
+        [note] = document()['notes']
+        assert note.startswith('Aggregate fast has a host A, which is not a')
+
     def test_is_told_to_programs(self, document):
         placed, refused = document('--ram', 7500), document('--ram', 9500,
                                                             code=1)
@@ -104,7 +122,7 @@ class TestWhy:
                 ) == (3, True)
 
     def test_smaller_flavors_are_tried(self, document, plan):
-        *_, change = document('--ram', 9500, '--or-flavor', 'mid=8000,1,1',
+        change, *_ = document('--ram', 9500, '--or-flavor', 'mid=8000,1,1',
                               '--or-flavor', 'tiny=64,1,1', code=1)['changes']
 
         assert change['change']['flavor'] == 'mid'
@@ -153,6 +171,16 @@ class TestPage:
 
         assert ended.code == 2
         assert 'it cannot be written: Is a directory' in ended.err
+
+    def test_never_takes_the_place_of_the_configuration(self, plan, tmp_path):
+        file = tmp_path / 'plan.conf'
+        ended = plan('--html', file)
+
+        assert ended.code == 2
+        assert ended.err == (
+            f'--html {file}: it cannot be written: what is there is no page '
+            'of this command; name another file\n')
+        assert '[database]' in file.read_text()
 
 
 class TestBestHosts:

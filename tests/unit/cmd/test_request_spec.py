@@ -81,11 +81,14 @@ class TestRequest:
     def test_with_a_spec_that_cannot_be_read_is_not_sent(self, call,
                                                          tmp_path):
         (tmp_path / 'list.json').write_text('[]')
-        for name in ('none.json', 'list.json'):
+        (tmp_path / 'deep.json').write_text('[' * 1_000_000 + ']' * 1_000_000)
+        (tmp_path / 'binary.json').write_bytes(b'\xff')
+        for name in ('none.json', 'list.json', 'deep.json', 'binary.json'):
             ended = call('--spec', tmp_path / name)
 
             assert ended.code == 2
-            assert name in ended.err
+            assert f'--spec {tmp_path / name}: ' in ended.err
+            assert 'Traceback' not in ended.err
 
     def test_in_a_file_is_all_of_it(self, call, tmp_path):
         ended = call('--spec', tmp_path / 'spec.json', '--ram', 700,

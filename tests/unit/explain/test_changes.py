@@ -39,7 +39,7 @@ def changes(*records, count=1, ranker=None, offer=None, flavors=(),
         snapshot, SchedulingRequest(
             a_request(num_instances=count, **request),
             [clouds.a_uuid(number) for number in range(count)], count),
-        ranker or a_ranker(), flavors, 'nova', budget=budget or Budget())
+        ranker or a_ranker(), flavors, 'nova', budget=budget or Budget()).found
     for change in found:
         shown = change.to_dict()
         assert json.loads(json.dumps(shown)) == shown
@@ -133,7 +133,7 @@ class TestSmallerFlavor:
 
         assert what(found)['smaller_flavor']['flavor'] == 'small'
         assert str(found['smaller_flavor']) == (
-            'with the flavor small (128 MB RAM, 1 VCPUs, 1 GB disk) the '
+            'with the flavor small (128 MB RAM, 1 VCPU, 1 GB disk) the '
             'request is placed')
 
     def test_all_instances_are_of_it(self):
@@ -205,7 +205,7 @@ class TestWhere:
             hosts(full('z1', aggregates=[{'availability_zone': 'z1'}]),
                   self.ZONES[1], a_host('none')).snapshot, SchedulingRequest(
                 a_request(availability_zone='z1'), None, 1), a_ranker(),
-            default_zone='nova')
+            default_zone='nova').found
 
         assert [str(each) for each in found if each.kind == 'other_zone'] == [
             'without availability zone z1 the request is placed',
@@ -255,13 +255,45 @@ class TestBudget:
         assert changes(a_host(), ranker=a_ranker(SpentFilter()),
                        budget=Budget(0.01)) == {}
 
+    def test_flavors_are_tried_first_and_that_not_all_was_is_told(self):
+        """Behind the request itself, its matrix, and one more."""
+        left = iter(range(3))
+
+        class RareFilter(filters.BaseHostFilter):
+            def filter_all(self, filter_obj_list, spec_obj):
+                if next(left, None) is None:
+                    while True:
+                        Budget(1e-9).check('test')
+                return filter_obj_list if spec_obj.flavor.memory_mb == 1 else (
+                    [])
+
+        request = SchedulingRequest(a_request(availability_zone='z1'), None, 1)
+        found = smallest_changes(
+            hosts(a_host()).snapshot, request, a_ranker(RareFilter()),
+            [a_flavor(name='tiny', memory_mb=1)])
+
+        assert [change.kind for change in found.found] == ['smaller_flavor']
+        assert not found.complete
+
+    @pytest.mark.parametrize('count, complete', [(20, True), (21, False)])
+    def test_a_kind_of_which_too_many_were_tried_is_told(self, count,
+                                                         complete):
+        """No flavor helps, as the host is down."""
+        found = smallest_changes(
+            hosts(full('a', service_up=False)).snapshot,
+            SchedulingRequest(a_request(), None, 1), a_ranker(),
+            [a_flavor(name=f'f{size}', memory_mb=2 + size)
+             for size in range(count)])
+
+        assert (found.found, found.complete) == ([], complete)
+
     def test_nothing_is_changed_or_claimed(self):
         placement = Placement(['p'])
         snapshot = hosts(full('a', uuid='p')).snapshot
         snapshot.offer = placement.candidates()
         request = SchedulingRequest(a_request(), [clouds.a_uuid(1)], 1)
 
-        assert smallest_changes(snapshot, request, a_ranker())
+        assert smallest_changes(snapshot, request, a_ranker()).found
         assert snapshot.cell('free_ram_mb', 0) == 1
         assert not snapshot.writes
         assert placement.claimed == []

@@ -54,7 +54,8 @@ def explain(*records, count=1, ranker=None, moment=None, placed=True,
         **kwargs)
     shown = found.to_dict()
     assert json.loads(json.dumps(shown)) == shown
-    assert shown.keys() == {'why', 'why_not', 'changes', 'schedule_info'}
+    assert shown.keys() == {'why', 'why_not', 'changes', 'changes_complete',
+                            'schedule_info'}
     return found
 
 
@@ -110,7 +111,7 @@ class TestPlaced:
         assert found.to_dict()['why']['error'] == found.error
 
     def test_has_no_changes(self):
-        assert explain(LARGE, picked=['large']).changes == []
+        assert explain(LARGE, picked=['large']).changes.found == []
 
 
 class TestRefused:
@@ -134,7 +135,7 @@ class TestRefused:
         assert found.instance == 1
         assert found.to_dict()['why']['matrix']['instance'] == 1
         assert found.matrix.by_host(0) == ('RamFilter',)
-        assert [change.kind for change in found.changes] == [
+        assert [change.kind for change in found.changes.found] == [
             'fewer_instances', 'freed', 'smaller_amounts']
 
     def test_a_host_that_placement_refuses_does_not_fit(self):
@@ -152,7 +153,7 @@ class TestRefused:
         found = explain(full('a', free_ram_mb=300), placed=False,
                         flavors=[a_flavor(name='tiny', memory_mb=256)])
 
-        assert 'smaller_flavor' in [each.kind for each in found.changes]
+        assert 'smaller_flavor' in [each.kind for each in found.changes.found]
 
 
 class TestNamedHosts:

@@ -19,6 +19,11 @@ def told(*records, **kwargs):
     return line
 
 
+def test_a_small_gap_is_not_told_as_none():
+    assert '(+0.004 of a gap of 0.004 to b)' in told(
+        a_host('a'), a_host('b', vcpus_used=1), a_host('c', vcpus_used=1100))
+
+
 def test_what_adds_to_the_gap_is_named_and_what_opposes():
     """And which host would be first without each weigher that matters."""
     assert told(a_host('a'), a_host('b', free_ram_mb=8192, vcpus_used=8)) == (

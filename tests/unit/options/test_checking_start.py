@@ -278,7 +278,9 @@ class TestLog:
 @pytest.mark.parametrize(('wrong', 'names', 'hint'), [
     ('x', [], 'there is nothing to choose from'),
     ('qqq', ['b', 'a'], 'choose from a, b'),
-    ('RAMFILTE', ['RamFilter', 'other'], 'did you mean RamFilter?')])
+    ('RAMFILTE', ['RamFilter', 'other'], 'did you mean RamFilter?'),
+    ('NumaFilter', ['RamFilter', 'NUMATopologyFilter'],
+     'did you mean NUMATopologyFilter?')])
 def test_a_hint_names_the_nearest_name_or_all(wrong, names, hint):
     assert nearest.did_you_mean(wrong, names) == hint
 

@@ -33,7 +33,25 @@ def the_one(parsed, text):
      'cannot be read'),
     ('[scheduler]\ndriver = chance_scheduler\n'
      '[filter_scheduler]\nenabled_filters = RamFilter\n',
-     '[filter_scheduler] enabled_filters does nothing')])
+     '[filter_scheduler] enabled_filters does nothing'),
+    ('[DEFAULT]\ntransport_url = rabbit://openstack:RABBIT_PASS@h:5672/\n',
+     '[DEFAULT] transport_url has RABBIT_PASS, which stands in the guides for '
+     'a password'),
+    ('[service_user]\nauth_type = password\npassword = NOVA_PASS\n',
+     '[service_user] password has NOVA_PASS'),
+    ('[database]\nconnection = mysql+pymysql://nova:NOVA_DBPASS@h/nova\n',
+     '[database] connection has NOVA_DBPASS'),
+    ('[placement]\nauth_type = password\npassword = PLACEMENT_PASS\n',
+     '[placement] password has PLACEMENT_PASS'),
+    ('[api_database]\nconnection = sqlite:////a\n',
+     '[database] connection is not set beside [api_database] connection'),
+    *((text, '[database] connection is not set, so the hosts are those of the '
+       'file /var/lib/nova-sched/nova_sched.sqlite: this is probably the file '
+       'of a compute node')
+      for text in ('[libvirt]\nvirt_type = kvm\n',
+                   '[DEFAULT]\ncompute_driver = libvirt.LibvirtDriver\n',
+                   '[DEFAULT]\ntransport_url = rabbit://u:p@h/\n'
+                   '[placement]\nauth_type = password\n'))])
 def test_a_trap_is_named(parsed, text, sentence):
     assert the_one(parsed, text).startswith(sentence)
     assert conf.check(parsed(text)) == []
@@ -90,6 +108,40 @@ def test_older_names_are_told_in_one_line(parsed, caplog):
         '[DEFAULT] scheduler_max_attempts (now [scheduler] max_attempts)',
         '[database] idle_timeout (now [database] connection_recycle_time)']
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(('text', 'sentence'), [
+    ('[placement]\nregion_name = a\nos_region_name = b\n',
+     '[placement] region_name counts, and not [placement] os_region_name'),
+    ('[scheduler]\ndriver = filter_scheduler\n'
+     '[DEFAULT]\nscheduler_driver = chance_scheduler\n',
+     '[scheduler] driver counts, and not [DEFAULT] scheduler_driver'),
+    ('[database]\nconnection = sqlite://\n'
+     '[DEFAULT]\nsql_connection = sqlite:////a\n',
+     '[database] connection counts, and not [DEFAULT] sql_connection'),
+    ('[DEFAULT]\ntransport_url = fake://\nrabbit_host = h\n'
+     'rpc_backend = kombu\n[oslo_messaging_rabbit]\nrabbit_userid = u\n',
+     '[DEFAULT] transport_url counts, and not [DEFAULT] rpc_backend, '
+     '[DEFAULT] rabbit_host, [oslo_messaging_rabbit] rabbit_userid')])
+def test_of_an_older_and_a_newer_name_the_one_that_counts_is_told(
+        parsed, text, sentence):
+    assert the_one(parsed, text + ONE.replace('[scheduler]', '[api]')) == (
+        f'{sentence}; take that out')
+
+
+def test_of_several_files_the_last_one_counts(tmp_path):
+    older = tmp_path / 'older.conf'
+    older.write_text('[DEFAULT]\nscheduler_max_attempts = 5\n')
+    newer = tmp_path / 'newer.conf'
+    newer.write_text('[scheduler]\nmax_attempts = 3\n')
+    config = conf.new_conf([], [str(newer), str(older)])
+
+    first, second = conf.warnings(config)
+    assert config.scheduler.max_attempts == 5
+    assert first == ('[DEFAULT] scheduler_max_attempts counts, and not '
+                     '[scheduler] max_attempts; take that out')
+    assert second.startswith('These options are deprecated, and count all '
+                             'the same: [DEFAULT] scheduler_max_attempts')
 
 
 @pytest.mark.parametrize(('text', 'found'), [

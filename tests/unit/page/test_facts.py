@@ -100,7 +100,9 @@ def test_a_plan_says_what_differs_from_the_service_and_since():
     document = documents.a_plan(VERDICTS)
     document['state'] |= {'moved': True, 'changes': ['a: RAM']}
     document['configuration']['changed'] = ['--without RamFilter']
+    document['notes'] = ['Nothing reads extra spec a: b']
 
     assert facts.of(document).notes == [
         'Decided with --without RamFilter.',
+        'Nothing reads extra spec a: b',
         'The state has moved since: a: RAM.']

@@ -50,3 +50,15 @@ def test_claims_are_its_last_stages():
 
 def test_without_a_filter_there_is_none():
     assert funnels() == []
+
+
+def test_instances_in_turn_that_differ_in_numbers_alone_are_alike():
+    document = documents.a_decision('refused', instances=6, filters=[
+        step for i, (before, after) in enumerate(
+            [(9, 8), (8, 7), (7, 7), (7, 7), (7, 6), (6, 0)])
+        for step in documents.steps(('RamFilter', before, after),
+                                    instance=i)])
+    found = funnel.alike(funnel.funnels(facts.of(document), facts.name))
+
+    assert [(each.first.instance, each.last.instance) for each in found] == [
+        (0, 1), (2, 3), (4, 5)]

@@ -243,6 +243,25 @@ class TestContent:
         assert 'without RamFilter the request is placed' in page(
             DOCUMENTS['an explained refusal']).words('ol')
 
+    def test_many_instances_that_are_alike_have_one_line(self):
+        document = documents.a_plan(documents.of_many(50))
+        document['filters'] = [step for i in range(200) for step
+                               in documents.steps(('RamFilter', 50, 49 - i % 2
+                                                   ), instance=i)]
+        document['request']['instances'] = 200
+        found = page(document)
+
+        assert len(found.all('details')) <= 4
+        assert ('Instances 2 to 200, alike: from 50 to 48'
+                in found.words('details'))
+
+    def test_says_that_not_all_was_tried_that_might_help(self):
+        document = documents.a_plan({'c': ('RamFilter',)}, 'refused',
+                                    changes_complete=False)
+
+        assert 'Not all that might help was tried' in page(document).words(
+            'section')
+
     def test_has_codes_where_the_document_has(self):
         found = page(with_codes(documents.a_plan(
             {'a': ('RamFilter',)}, 'refused')))
@@ -272,11 +291,25 @@ class TestFile:
 
     def test_takes_the_place_of_another(self, tmp_path):
         path = tmp_path / 'page.html'
-        path.write_text('old')
+        writing.write(path, documents.a_decision('refused'))
         writing.write(path, documents.a_decision())
 
         assert [*tmp_path.iterdir()] == [path]
-        assert path.read_text() != 'old'
+        assert path.read_text() == writing.html(documents.a_decision())
+
+    @pytest.mark.parametrize('text', [
+        '[DEFAULT]\n', '', '<!DOCTYPE html>\n<html>',
+        '# <!DOCTYPE html><title>A | nova_sched</title>',
+        '<!DOCTYPE html>' + ' ' * 2000 + ' | nova_sched</title>'])
+    def test_leaves_any_other_file_as_it_is(self, tmp_path, text):
+        """As the configuration, or somebody else's page."""
+        path = tmp_path / 'nova.conf'
+        path.write_text(text)
+        with pytest.raises(FileExistsError, match='no page of this command'):
+            writing.write(path, documents.a_decision())
+
+        assert [*tmp_path.iterdir()] == [path]
+        assert path.read_text() == text
 
     def test_that_cannot_be_made_leaves_nothing(self, tmp_path):
         (tmp_path / 'page.html').mkdir()

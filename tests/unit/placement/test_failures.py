@@ -30,6 +30,8 @@ ANSWERS = [
     (http_placement.error(400, 'No such trait(s): CUSTOM_X.'),
      'Got 400: The request did not work. No such trait(s): CUSTOM_X. '
      'Correct what it complains of in the flavor, image or request'),
+    (Answer(400, 'The plain HTTP request was sent to HTTPS port'),
+     'It speaks https, and was asked by http: correct its endpoint'),
     (http_placement.error(403, 'Not allowed.'),
      'Got 403: The request did not work. Not allowed. Give the user of '
      '[placement] the role that the policy of Placement asks for'),

@@ -226,11 +226,29 @@ class TestTLS:
         assert secure.to('GET', '/allocation_candidates')
 
     def test_trusts_nobody_else(self, secure, client_of):
-        assert reason(client_of(
-            auth_type='none', endpoint=secure.url)).startswith(
-                'Placement API service is not responding. SSL exception '
-                f'connecting to {secure.url}/: [SSL: '
-                'CERTIFICATE_VERIFY_FAILED]')
+        said = reason(client_of(auth_type='none', endpoint=secure.url))
+
+        assert said.startswith(
+            'There is no TLS connection for placement API. SSL exception '
+            f'connecting to {secure.url}/: [SSL: CERTIFICATE_VERIFY_FAILED]')
+        assert said.endswith(
+            'Where that is right, and it speaks https and not http, set '
+            '[placement] cafile to the authority that signed its '
+            'certificate; insecure = true has it not checked')
+
+    def test_is_not_there_where_http_is_spoken(self, client_of):
+        with http_placement.placement() as server:
+            said = reason(client_of(
+                auth_type='none',
+                endpoint=server.url.replace('http:', 'https:')))
+
+        assert said.startswith('There is no TLS connection for placement API')
+        assert 'speaks https and not http' in said
+
+    def test_may_be_missing_for_keystone(self, by_password, secure):
+        """Which is tried first."""
+        assert reason(by_password(secure)).startswith(
+            'There is no TLS connection for placement API. ')
 
     def test_trusts_everybody_if_insecure(self, secure, client_of):
         ask(client_of(auth_type='none', endpoint=secure.url, insecure=True))

@@ -263,8 +263,8 @@ def test_what_to_do_names_options_as_the_file_does(setup_of):
     found = connectivity.check(setup_of('[DEFAULT]\ntransport_url = fake://\n'
                                         'sql_connection = sqlite:////no/such/file\n'))
 
-    assert 'Check that it runs, and [DEFAULT] sql_connection' in {
-        row.advice for row in found}
+    assert ('Check its path and who may read it, and [DEFAULT] sql_connection'
+            in {row.advice for row in found})
 
 
 def test_what_is_down_costs_its_own_rows_alone(cloud, setup_of):

@@ -64,7 +64,7 @@ def test_also_judges_rebuilds():
 
 @pytest.mark.parametrize(('isolated', 'image', 'words'), [
     (['a', 'c'], 'i', 'isolated image i, isolated hosts are a, c'),
-    ([], 'i', 'isolated image i, isolated hosts are nothing'),
+    ([], 'i', 'isolated image i, no host is isolated'),
     (['a', 'b', 'c'], 'x', 'isolated hosts are a, b, isolated images are i, '
                            'requested is image x'),
     (['a', 'b'], None, 'isolated hosts are a, b, isolated images are i, '

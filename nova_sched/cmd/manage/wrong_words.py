@@ -1,0 +1,39 @@
+"""What is said of words of a command line that nobody knows, in one line."""
+
+import itertools
+
+from nova_sched.cmd.manage import exits
+from nova_sched.options import nearest
+
+_UNKNOWN = 'unrecognized arguments: '
+
+
+def short(parser):
+    """Return a parser that says what is wrong without all that is right."""
+    def error(message):
+        unknown = message.removeprefix(_UNKNOWN)
+        if unknown != message:
+            near = nearest.nearest(unknown.split()[0].partition('=')[0],
+                                   parser._option_string_actions)
+            message += f'; did you mean {near}?' if near else ''
+        parser.exit(exits.WRONG, f'{parser.prog}: error: {message}; see '
+                                 f'"{parser.prog} --help"\n')
+    parser.error = error
+    return parser
+
+
+def no_command(program, argv, names):
+    """Return the sentence on a command line that begins with no command.
+
+    program: its name.  names: of all commands.
+    """
+    words = list(itertools.takewhile(
+        lambda word: not word.startswith('-'), argv)) or argv[:1]
+    wrong = ' '.join(words)
+    near = sorted(name for name in names if words[0] in name.split())
+    if len(words) > 1 or not near:
+        best = nearest.nearest(' '.join(words[:2]), near or names)
+        near = [best] if best else near
+    return (f'{program}: {wrong} is no command; ' + (
+        f'did you mean {" or ".join(near)}?' if near else
+        f'see "{program} --help"'))

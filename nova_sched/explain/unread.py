@@ -1,0 +1,206 @@
+"""What a request asks for, and no rule that runs reads.
+
+Each table has what one kind of part of a request is read by: names of filters
+and weighers, one of which is enough.
+"""
+
+import re
+
+from nova_sched.options import nearest
+from nova_sched.rules import attributes
+from nova_sched.rules.flavor_image import FlavorImageRequirements
+
+_NUMA = 'NUMATopologyFilter'
+_CAPABILITIES = 'ComputeCapabilitiesFilter'
+_AGGREGATES = 'AggregateInstanceExtraSpecsFilter'
+_QUERY = 'JsonFilter'
+_IMAGE = ('ImagePropertiesFilter', 'AggregateImagePropertiesIsolation')
+
+#: Hint -> the filter that reads it.
+_HINTS = {'same_host': 'SameHostFilter',
+          'different_host': 'DifferentHostFilter',
+          'build_near_host_ip': 'SimpleCIDRAffinityFilter',
+          'cidr': 'SimpleCIDRAffinityFilter', 'query': _QUERY}
+#: Hints that are read by no filter, and yet are not lost.
+_OTHER_HINTS = ('group', 'reservation', '_nova_check_type')
+
+#: Policy of a server group -> what reads it.
+_POLICIES = {'affinity': 'ServerGroupAffinityFilter',
+             'anti-affinity': 'ServerGroupAntiAffinityFilter',
+             'soft-affinity': 'ServerGroupSoftAffinityWeigher',
+             'soft-anti-affinity': 'ServerGroupSoftAntiAffinityWeigher'}
+
+#: Scope of extra specs -> the filter that reads them.
+_SCOPES = {'capabilities': _CAPABILITIES,
+           'aggregate_instance_extra_specs': _AGGREGATES,
+           'trust': 'TrustedFilter'}
+#: Scopes of extra specs that others read.
+_OTHER_SCOPES = ('accel', 'hw', 'hw_rng', 'hw_video', 'os', 'pci_passthrough',
+                 'powervm', 'quota', 'resources', 'trait', 'vmware')
+#: Extra specs without a scope that others read.
+_UNSCOPED = ('hide_hypervisor_id', 'group_policy')
+
+#: What only Placement reads; of the sizes, filters read what is asked.
+_OF_PLACEMENT = re.compile(
+    '(?:trait|resources)[a-zA-Z0-9_-]*:.*|group_policy')
+_SIZES = ('resources:VCPU', 'resources:MEMORY_MB', 'resources:DISK_GB')
+
+#: How extra specs begin that make NUMA cells; image properties have _ for :.
+_CELLS = ('hw:numa_', 'hw:mem_page_size', 'hw:cpu_policy',
+          'hw:cpu_thread_policy', 'hw:cpu_dedicated_mask', 'hw:cpu_realtime',
+          'hw:emulator_threads_policy')
+_CPUS = ('hw:cpu_', 'hw:emulator_')
+#: Image properties that filters judge hosts by.
+_OF_IMAGE = ('hw_architecture', 'img_hv_type', 'hw_vm_mode',
+             'img_hv_requested_version')
+
+
+def unread(spec_obj, ranker, hosts, asks_placement, aggregates=()):
+    """Return what no rule reads of a request, and why: list of sentences.
+
+    ranker: rules.ranking.Ranker.  hosts: HostSnapshot.
+    asks_placement: whether Placement is asked for candidates.
+    aggregates: all there are, objects.Aggregate.
+    """
+    request = _Request(spec_obj, ranker, hosts.block(), asks_placement)
+    return [*request.sentences(), *_misspelt(aggregates, hosts)]
+
+
+class _Request:
+    """A request, and what reads it."""
+
+    def __init__(self, spec_obj, ranker, hosts, asks_placement):
+        self._spec_obj, self._hosts = spec_obj, hosts
+        self._requirements = FlavorImageRequirements(spec_obj)
+        self._asks_placement = asks_placement
+        self._filters = {
+            base.__name__: filter_ for filter_ in ranker.filters
+            for base in type(getattr(filter_, 'rule', filter_)).__mro__}
+        self._rules = self._filters.keys() | {
+            base.__name__ for weigher in ranker.weighers
+            for base in type(getattr(weigher, 'rule', weigher)).__mro__}
+        self._plug_ins = ranker.has_plug_ins
+        self._reads = 'Nothing reads' if not self._plug_ins else (
+            "No rule of Nova's reads")
+
+    def sentences(self):
+        """Yield a sentence on each thing that is not read."""
+        for parts in (self._hints(), self._group(), self._extra_specs(),
+                      self._image(), self._others()):
+            for what, why in parts:
+                yield f'{self._reads} {what}: {why}'
+
+    def _off(self, *readers):
+        """Return why nothing reads what one of these rules would; None if
+        one runs.
+        """
+        if self._rules.isdisjoint(readers):
+            name = readers[0]
+            if name.endswith('Weigher'):
+                return (f'{name} does not run; name it in [filter_scheduler] '
+                        'weight_classes')
+            return f'{name} does not run; --enable {name} runs it in a plan'
+        return None
+
+    def _hints(self):
+        for hint in self._spec_obj.scheduler_hints or {}:
+            if hint in _HINTS:
+                why = self._off(_HINTS[hint])
+            elif hint in _OTHER_HINTS or self._plug_ins:
+                why = None
+            else:
+                why = _meant(hint, _HINTS) or 'no filter has such a hint'
+            if why:
+                yield f'hint {hint}', why
+        if _QUERY in self._filters:
+            yield from self._variables()
+
+    def _variables(self):
+        """Yield the variables of the hint query that no host has."""
+        for name in self._filters[_QUERY].inputs_for(self._spec_obj):
+            if (' ' not in name and name != 'hints'
+                    and attributes.column(self._hosts, name) is None):
+                yield f'${name} in hint query', (
+                    _meant(name, attributes.NAMES, '$')
+                    or 'hosts have no such attribute')
+
+    def _group(self):
+        group = self._spec_obj.instance_group
+        policy = group and group.policy
+        if policy in _POLICIES and (why := self._off(_POLICIES[policy])):
+            yield f'policy {policy} of the server group', why
+
+    def _extra_specs(self):
+        for key in self._requirements.extra_specs:
+            if why := self._unread_spec(key):
+                yield f'extra spec {key}', why
+
+    def _unread_spec(self, key):
+        """Return why nothing reads an extra spec; None if something may."""
+        scope, colon, _ = key.partition(':')
+        if _OF_PLACEMENT.fullmatch(key):
+            if self._asks_placement or key in _SIZES:
+                return None
+            return 'Placement is not asked'
+        if not colon:
+            return self._unread_unscoped(key)
+        if key.startswith(_CELLS):
+            # Placement counts dedicated CPUs.
+            return (None if self._asks_placement and key.startswith(_CPUS)
+                    else self._off(_NUMA))
+        if key == 'hw:maxphysaddr_bits':
+            return self._off(_CAPABILITIES)
+        if scope in _SCOPES:
+            return self._off(_SCOPES[scope])
+        if scope in _OTHER_SCOPES or self._plug_ins:
+            return None
+        return (_meant(scope, (*_SCOPES, *_OTHER_SCOPES))
+                or f'there is no scope {scope}')
+
+    def _unread_unscoped(self, key):
+        if key in _UNSCOPED or (
+                _CAPABILITIES in self._rules
+                and attributes.column(self._hosts, key) is not None):
+            return None
+        return self._off(_AGGREGATES)
+
+    def _image(self):
+        for name in self._requirements.image.flat():
+            why = None
+            if name in _OF_IMAGE:
+                why = self._off(*_IMAGE)
+            elif name == 'traits_required' and not self._asks_placement:
+                why = 'Placement is not asked'
+            elif (key := name.replace('_', ':', 1)).startswith(_CELLS):
+                why = self._unread_spec(key)
+            if why:
+                yield f'image property {name}', why
+
+    def _others(self):
+        spec_obj = self._spec_obj
+        devices = spec_obj.pci_requests
+        if (devices and devices.requests
+                and (why := self._off('PciPassthroughFilter'))):
+            yield 'which PCI devices are asked for', why
+        if (spec_obj.availability_zone and not self._asks_placement
+                and (why := self._off('AvailabilityZoneFilter'))):
+            yield f'availability zone {spec_obj.availability_zone}', why
+
+
+def _meant(wrong, names, prefix=''):
+    near = nearest.nearest(wrong, names)
+    return near and f'did you mean {prefix}{near}?'
+
+
+def _misspelt(aggregates, hosts):
+    """Yield the hosts of aggregates whose names differ by case from those of
+    hosts.
+    """
+    known = dict(hosts.table.keys()).keys()
+    by_lower = {name.lower(): name for name in known}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            if name not in known and name.lower() in by_lower:
+                yield (f'Aggregate {aggregate.name} has a host {name}, which '
+                       f'is not {by_lower[name.lower()]}: names of hosts '
+                       'differ by upper and lower case')

@@ -1,0 +1,19 @@
+"""Words about hosts."""
+
+import pytest
+
+from nova_sched.rules import phrases
+
+
+@pytest.mark.parametrize('texts', [
+    ['fake-0009', 'fake-9', 'fake-10', 'fake-9998', 'fake-10000'],
+    ['', '2', '10', 'a', 'a1b9', 'a1b10', 'a2'],
+    ['rack1-host2', 'rack1-host10', 'rack10-host1'],
+    ['1' * 5000, '2' * 5000]])
+def test_texts_are_sorted_as_people_count(texts):
+    assert sorted(set(texts), key=phrases.natural) == texts
+
+
+def test_few_of_many_are_the_first_ones():
+    assert phrases.listed(f'h{number}' for number in range(8, 15)) == (
+        'h8, h9, h10, h11, h12 and 2 more')
