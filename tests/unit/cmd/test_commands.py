@@ -1,7 +1,5 @@
 """The commands of nova-sched-manage, its own and those of other packages."""
 
-import sys
-
 from cliff import command
 import pytest
 
@@ -12,7 +10,7 @@ from nova_sched.cmd.manage import db
 @pytest.fixture(autouse=True)
 def called(monkeypatch):
     """The name of the program, whoever runs the tests."""
-    monkeypatch.setattr(sys, 'argv', ['/usr/bin/sched'])
+    monkeypatch.setattr(manage.ManageApp, 'NAME', 'sched')
 
 
 @pytest.fixture(autouse=True)
