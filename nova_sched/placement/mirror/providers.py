@@ -11,6 +11,7 @@ import os_traits
 
 from nova_sched import turns
 from nova_sched.hosts.labels import Labels
+from nova_sched.placement.documents import MOST_HELD
 
 #: What a trait begins with that stands for any of several.
 _ANY_OF = 'in:'
@@ -23,7 +24,7 @@ PATIENCE, LOOK = 2, 0.02
 
 
 class Amounts(typing.NamedTuple):
-    """What a provider has of one resource class.
+    """What a provider has of one resource class: integers of 64 bits.
 
     capacity: (total - reserved) * allocation_ratio, cut to a whole number.
     used: by all consumers.
@@ -33,7 +34,7 @@ class Amounts(typing.NamedTuple):
     capacity: int
     used: int
     min_unit: int = 1
-    max_unit: int = 2 ** 31 - 1
+    max_unit: int = MOST_HELD
     step_size: int = 1
 
 
@@ -87,6 +88,8 @@ class _Column:
 
     def fits(self, amount):
         """Return where an amount fits: bool (n,)."""
+        # Callers may ask for more than a column can hold.
+        amount = min(amount, MOST_HELD + 1)
         return ((self.used <= self.capacity - amount)
                 & (self._min_unit <= amount) & (amount <= self._max_unit)
                 & (amount % self._step_size == 0))
@@ -249,10 +252,13 @@ class Providers:
             while len(self._members) > MOST_AGGREGATES:
                 del self._members[next(iter(self._members))]
 
-    def forget_members(self):
-        """Forget who is in aggregates: somebody has changed them."""
+    def forget_members(self, aggregate=None):
+        """Forget who is in an aggregate, by default in any: others change it.
+        """
         with self._lock:
-            self._members = {}
+            if aggregate is None:
+                self._members = {}
+            self._members.pop(aggregate, None)
 
     def differing(self, generations):
         """Return uuids of providers that are unknown or have changed: list.
