@@ -2,6 +2,8 @@
 
 import collections
 import dataclasses
+import itertools
+import math
 import threading
 import time
 import typing
@@ -125,6 +127,8 @@ class Providers:
         # are under way.
         self._touched = np.zeros(0, np.float64)
         self._under_way = np.zeros(0, np.int64)
+        # When it was added.
+        self._added = np.zeros(0, np.float64)
 
     def __len__(self):
         return len(self.uuids)
@@ -200,12 +204,17 @@ class Providers:
         self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
         self._traits = self._traits.with_added(
             [size] * added, [frozenset()] * added)
+        self._added[size:] = self._clock()
 
-    def keep(self, uuids):
-        """Forget all providers but these, a set."""
+    def keep(self, uuids, since=math.inf):
+        """Forget all providers but these, a set, and those that are newer.
+
+        since: as of ``put``.
+        """
         with self._lock:
+            newer = (self._added > since).tolist()
             kept = [row for row, uuid in enumerate(self.uuids)
-                    if uuid in uuids]
+                    if uuid in uuids or newer[row]]
             if len(kept) == len(self.uuids):
                 return
             gone = sorted(set(range(len(self.uuids))).difference(kept))
@@ -217,7 +226,7 @@ class Providers:
     def _resize(self, rows, added):
         """Keep these rows, and add empty ones."""
         for name in ('_generations', '_is_root', '_doubted', '_limited',
-                     '_touched', '_under_way'):
+                     '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
             setattr(self, name, np.append(
                 before, np.zeros(added, before.dtype)))
@@ -275,6 +284,16 @@ class Providers:
         """Return those of uuids that no provider has: set."""
         with self._lock:
             return set(uuids) - self._rows.keys()
+
+    def lacking(self, uuids):
+        """Return those of uuids that no provider with an inventory has: list.
+        """
+        with self._lock:
+            has_any = np.zeros(len(self.uuids), np.bool_)
+            for column in self._columns.values():
+                has_any |= column.capacity != _NONE
+            having = set(itertools.compress(self.uuids, has_any.tolist()))
+        return [uuid for uuid in uuids if uuid not in having]
 
     def without_limits(self):
         """Return the uuids of which only amounts were read: list."""

@@ -73,8 +73,11 @@ class ProviderReader:
                 needs_one=False)
         return self._read(_SMALLEST, read)
 
-    def provider(self, uuid, parent):
+    def provider(self, uuid, parent, timeout=None):
         """Return all of one Provider, or None if it is gone.
+
+        timeout: seconds that each of its parts is waited for, by default as
+            long as anything.
 
         It may change while it is read: its generation is the oldest that was
         told.
@@ -82,7 +85,7 @@ class ProviderReader:
         """
         documents = {}
         for name in _PARTS:
-            documents[name] = self._of(uuid, name)
+            documents[name] = self._of(uuid, name, timeout)
             if documents[name] is None:
                 return None
         with _usable(uuid):
@@ -112,17 +115,18 @@ class ProviderReader:
             lambda document: usable(
                 document['resource_providers'], _uuid, _named))
 
-    def _of(self, uuid, name):
+    def _of(self, uuid, name, timeout=None):
         """Return the document of a part of a provider; None if it is gone."""
         return self._read(f'/resource_providers/{uuid}/{name}', dict,
-                          missing=404)
+                          missing=404, timeout=timeout)
 
-    def _read(self, path, understand, missing=None):
+    def _read(self, path, understand, missing=None, timeout=None):
         """Return what ``understand`` makes of the document at a path.
 
         missing: status for which None is returned.
         """
-        response = self._adapter.request('GET', path, VERSION)
+        response = self._adapter.request('GET', path, VERSION,
+                                         timeout=timeout)
         if response.status == missing:
             return None
         return response.read(understand, f'Placement does not tell {path}.')

@@ -57,6 +57,11 @@ PAUSE = 5
 AGAIN = 60
 #: How many such providers have a warning of their own, at most.
 MOST_TOLD = 20
+#: Seconds that a request waits for each part of the provider of a new node.
+NODE_TIMEOUT = 1
+#: Seconds from then on after which it is read again if Placement had none, as
+#: a compute service makes it after its node; how many are at a time, at most.
+EXPECTED, MOST_EXPECTED = (1, 2, 4, 8, 16), 20
 #: Seconds between two lines about how far it has come.
 PROGRESS = 10
 #: A copy that was not compared with Placement for so many seconds, or so many
@@ -122,6 +127,9 @@ class Upkeep:
         # values, but of those that have changed when they may be read.
         self._doubted, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
+        # uuid -> when it is read, ascending, of those that Placement may
+        # have by then.
+        self._expected = {}
         # Those that could not be read the last time.
         self._set_aside = set()
         self._changes, self._members, self._all = (
@@ -158,6 +166,28 @@ class Upkeep:
         """Have providers read soon: Placement has refused what seemed free."""
         with self._lock:
             self._doubted.update(dict.fromkeys(uuids))
+        self._woken.set()
+
+    def learn_node(self, uuid):
+        """Read the provider of a compute node that the copy does not have.
+
+        Returns whether Placement has one with an inventory.
+        Raises PlacementError.
+        """
+        since = self._providers.now()
+        # That of a compute node is the root of its tree.
+        found = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
+        if found is not None:
+            self._providers.put([found], since)
+        return bool(found and found.amounts)
+
+    def expect(self, uuids):
+        """Have providers read soon that Placement does not have yet: a list.
+        """
+        now = self._clock()
+        with self._lock:
+            for uuid in uuids[:MOST_EXPECTED - len(self._expected)]:
+                self._expected[uuid] = [now + pause for pause in EXPECTED]
         self._woken.set()
 
     def _run(self):
@@ -240,6 +270,7 @@ class Upkeep:
 
     def _keep_up(self):
         self._look_for_freed()
+        self._look_for_expected()
         # First: without it the copy is too old soon, whatever is in doubt.
         if self._changes.is_due:
             generations = self._look_for_changes()
@@ -257,7 +288,9 @@ class Upkeep:
         """Return when the next question is due."""
         if self._doubted:
             return self._clock() + PARTS / DOUBTED
-        due = [self._changes.at, self._next_look]
+        with self._lock:
+            due = [self._changes.at, self._next_look, *(
+                moments[0] for moments in self._expected.values())]
         if self._providers.oldest_aggregate:
             due.append(self._members.at)
         if self._singles():
@@ -274,7 +307,7 @@ class Upkeep:
         self._changes.note(found)
         self._parents = {uuid: parent
                          for uuid, (_, parent) in found.value.items()}
-        self._providers.keep(self._parents.keys())
+        self._providers.keep(self._parents.keys(), found.began)
         for uuid in self._differing(found.value):
             self._news += uuid not in self._changed
             self._changed.setdefault(uuid, 0)
@@ -343,6 +376,21 @@ class Upkeep:
             for uuid in self._find_freed():
                 if uuid in self._parents:
                     self._freed.setdefault(uuid)
+
+    def _look_for_expected(self):
+        """Have those read at once whose moment has come."""
+        if not self._expected:
+            return
+        now = self._clock()
+        with self._lock:
+            lacking = {uuid: self._expected[uuid] for uuid
+                       in self._providers.lacking([*self._expected])}
+            self._doubted.update(dict.fromkeys(
+                uuid for uuid, moments in lacking.items()
+                if moments[0] <= now))
+            self._expected = {
+                uuid: later for uuid, moments in lacking.items()
+                if (later := [moment for moment in moments if moment > now])}
 
     def _read_doubted(self):
         with self._lock:

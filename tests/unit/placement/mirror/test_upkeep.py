@@ -73,7 +73,7 @@ class World:
             limited=False) for each in self.there.values()
             if each.amounts['VCPU'].used < each.amounts['VCPU'].capacity]
 
-    def provider(self, uuid, parent):
+    def provider(self, uuid, parent, timeout=None):
         self._asked('provider', uuid)
         return self.there.get(uuid)
 
@@ -396,6 +396,69 @@ class TestKeepingUp:
         busy = listings * listing_took + (
             len(scene.world.asked) - listings) * took
         assert 0.015 < busy / 10000 <= 0.021
+
+
+class TestExpected:
+    """Providers of compute nodes, which come after these."""
+
+    def test_are_read_when_they_are_there(self):
+        scene = a_scene()
+        assert not scene.upkeep.learn_node('d')
+        scene.world.change('d', amounts={})
+        assert not scene.upkeep.learn_node('d')
+        scene.world.change('d', amounts=a_provider('d').amounts)
+
+        assert scene.upkeep.learn_node('d')
+        assert scene.fitting() == 'abcd'
+
+    def test_are_not_forgotten_by_a_listing_of_before(self):
+        """The answer to another worker is shared."""
+        one, other = scenes()
+        _take_turns(one, other, 10)
+        one.go_on(5)
+        one.world.change('d')
+        assert other.upkeep.learn_node('d')
+
+        other.upkeep.step()
+
+        assert other.fitting() == 'abcd'
+        del one.world.there['d']
+        _take_turns(one, other, 10)
+        assert other.fitting() == 'abc'
+
+    def test_are_read_again_soon(self):
+        scene = a_scene()
+        scene.upkeep.expect(['d'])
+        scene.go_on(2.5)
+        # As where listings are rare.
+        scene.world.change('d')
+        scene.upkeep._changes.at += 60
+
+        scene.go_on(2)
+
+        assert scene.fitting() == 'abcd'
+        assert scene.asked('provider') == ['d'] * 3
+        scene.go_on(60)
+        assert scene.asked('provider') == ['d'] * 3
+
+    def test_are_read_no_more_when_they_do_not_come(self):
+        scene = a_scene()
+        scene.upkeep.expect(['d'])
+
+        scene.go_on(300)
+
+        assert scene.asked('provider') == ['d'] * len(mirror_upkeep.EXPECTED)
+
+    def test_are_few(self):
+        scene = a_scene()
+        uuids = [f'{number:02}' for number in range(100)]
+        scene.upkeep.expect(uuids[:15])
+        scene.upkeep.expect(uuids[15:])
+
+        scene.go_on(300)
+
+        assert set(scene.asked('provider')) == set(
+            uuids[:mirror_upkeep.MOST_EXPECTED])
 
 
 class TestAge:
