@@ -36,8 +36,8 @@ class Labels:
         return cls(codes, values, index)
 
     def replaced(self, changes):
-        """Return a new column in which the rows of changes (row -> value)
-        differ.
+        """Return the column in which rows have the values of changes (row ->
+        value): this one if they have them already.
 
         Its list of values is a new one when most of the old is out of use.
         """
@@ -46,7 +46,7 @@ class Labels:
         codes = self.codes.copy()
         for row, value in changes.items():
             codes[row] = _code(value, self.values, self._index)
-        return self._with(codes)
+        return self if np.array_equal(codes, self.codes) else self._with(codes)
 
     def without(self, rows):
         """Return a new column without these rows, a list of ints."""

@@ -5,11 +5,15 @@ raises ValueError if it is something else.
 """
 
 import dataclasses
+import functools
 
 from keystoneauth1 import discover
+from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import FORMS
+
+LOG = logging.getLogger(__name__)
 
 #: The newest microversion of a claim. Callers claim the alternates of an
 #: answer in that of the candidates, and from 1.38 on Placement wants a word
@@ -20,6 +24,14 @@ AGGREGATES = '1.19'         # lists of a provider's aggregates
 GENERATIONS = '1.28'        # consumers have a generation
 STEIN = '1.29'              # what Nova asked when it stopped adding up
 MAPPINGS = '1.34'           # candidates say which group a provider serves
+
+#: The largest amount that a consumer can hold of a class.
+MOST_HELD = 2 ** 31 - 1
+#: What any larger amount of a provider counts as: more than all consumers can
+#: hold, in integers of 64 bits.
+MOST = 2 ** 62
+#: What is raised where a document is something else.
+ODD = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class PlacementTooOld(exception.PlacementError):
@@ -121,7 +133,7 @@ def amounts(allocations):
 
     allocations: as Placement writes them.
     Raises ValueError where they are something else; an amount is an integer
-    above 0.
+    from 1 to MOST_HELD.
     """
     try:
         found = {provider: dict(wanted['resources'].items())
@@ -130,9 +142,62 @@ def amounts(allocations):
         raise ValueError('it lists no allocations') from exc
     for resources in found.values():
         for name, amount in resources.items():
-            if type(amount) is not int or amount <= 0:
+            if type(amount) is not int or not 0 < amount <= MOST_HELD:
                 raise ValueError(f'{amount!r} is no amount of {name}')
     return found
+
+
+def number(value):
+    """Return a value that is a number; ValueError for any other."""
+    # No comparison with NaN is true.
+    if type(value) not in (int, float) or not value <= value:
+        raise ValueError(f'{value!r:.80} is no number')
+    return value
+
+
+def whole(value, least=-MOST):
+    """Return a number cut to a whole one; what is beyond MOST counts as that.
+
+    Raises ValueError for what is no number, or less than ``least``.
+    """
+    if number(value) < least > -MOST:
+        raise ValueError(f'{value!r:.80} is less than {least}')
+    return int(max(-MOST, min(value, MOST)))
+
+
+def usable(parts, understand, name, needs_one=True):
+    """Return what a function makes of each part of a document: list.
+
+    A part that is something else is left out, with one line in the log: what
+    Placement tells of one provider costs no other one.
+    parts: iterable.  understand: raises one of ODD for something else.
+    name: function of a part that returns which one it is, as text.
+    needs_one: whether the last of these errors is raised where no part can be
+        used.
+    """
+    found, errors = [], []
+    for part in parts:
+        try:
+            found.append(understand(part))
+        except ODD as exc:
+            errors.append((part, exc))
+    if errors and needs_one and not found:
+        raise errors[-1][1]
+    for part, error in errors:
+        _warn_left_out(f'{name(part):.200}', problem(error))
+    return found
+
+
+def problem(error):
+    """Return what is wrong with a document: one of ODD as text."""
+    return (str(error) if isinstance(error, ValueError)
+            else 'it tells something else')
+
+
+@functools.lru_cache(maxsize=4096)
+def _warn_left_out(name, problem):
+    LOG.warning('%(name)s is left out, as Placement tells of it what cannot '
+                'be: %(problem)s', {'name': name, 'problem': problem})
 
 
 def body(amounts):
@@ -160,13 +225,15 @@ class Candidates:
     def of(cls, document):
         """Read the answer to one query, a dict; ValueError if it is none."""
         try:
-            requests = document['allocation_requests']
-            named = [(request, _providers(request)) for request in requests]
+            named = usable(
+                document['allocation_requests'],
+                lambda request: (request, _providers(request)),
+                lambda request: f'The candidate {request!r}')
             summaries = document['provider_summaries']
-            found = cls(providers=set(summaries.keys()), requests=requests,
+            found = cls(providers=set(summaries.keys()),
+                        requests=[request for request, _ in named],
                         summaries=dict(summaries))
-        except (KeyError, TypeError, AttributeError,
-                ValueError) as exc:
+        except ODD as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:

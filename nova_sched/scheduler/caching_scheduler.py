@@ -20,5 +20,5 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
         """Read the hosts anew."""
         self.host_manager.refresh()
 
-    def _read_hosts(self, record):
+    def _read_hosts(self, record, offer):
         """Nothing: the last round of periodic work has read them."""

@@ -40,6 +40,8 @@ class CandidateSource:
 
     def __init__(self, conf, driver, client=None, answers=None):
         self.placement_client = self._mirror = None
+        # Of which compute nodes the copy has all that Placement has.
+        self._nodes = ()
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
             client = client or report.SchedulerReportClient(conf)
@@ -101,13 +103,26 @@ class CandidateSource:
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
+            # Before: what the copy learns meanwhile may be missing.
+            nodes = self._nodes
             found = self.placement_client.copied_candidates(queries)
-        offer = Offer(found, None, self, queries, context, spec_obj)
+        offer = Offer(found, None, self, queries, context, spec_obj, nodes)
         if found is None:
             offer.list_candidates(record)
         else:
             offer.claims = self.placement_client.claims(found, context)
         return spec_obj, offer
+
+    def including(self, nodes, offer):
+        """Return the candidates of a copy with those of new compute nodes.
+
+        Placement is asked about a few of them that the copy does not have.
+        nodes: uuids of all, as of HostManager.refresh.  offer: Offer.
+        """
+        if self._mirror.learn_nodes(nodes.items()):
+            self._nodes = nodes
+        return (self.placement_client.copied_candidates(offer.queries)
+                or offer.candidates)
 
     def edited(self, context, spec_obj):
         """Return a copy of a RequestSpec that request filters have edited.

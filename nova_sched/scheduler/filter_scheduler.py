@@ -61,7 +61,7 @@ class FilterScheduler(driver.HostScheduler):
             self._max_attempts - 1 if return_alternates else 0,
             context, self._get_configuration_options(), self.new_seed())
         record = self.opened(record, request, offer)
-        self._read_hosts(record)
+        self._read_hosts(record, offer)
         instances, silent = self._look_up(request, record), set()
         attempt = self._attempt(request, offer, record)
         try:
@@ -97,10 +97,13 @@ class FilterScheduler(driver.HostScheduler):
         """Return what filters and weighers get as ``config_options``: dict."""
         return self._options.get_configuration()
 
-    def _read_hosts(self, record):
-        """Bring the hosts up to date."""
+    def _read_hosts(self, record, offer):
+        """Bring the hosts up to date, and what a copy of Placement offers."""
         with record.timed('state'), budget.not_charged():
-            self.host_manager.refresh()
+            nodes = self.host_manager.refresh()
+        # A third party's host manager may not tell.
+        if offer.nodes is not None and nodes not in (None, offer.nodes):
+            offer.include(nodes, record)
 
     def _look_up(self, request, record):
         """Read where the instances run that a decision depends on: Instances.

@@ -119,13 +119,15 @@ class HostManager:
     def refresh(self):
         """Read the hosts; what was committed before the call is seen.
 
+        Returns the uuids of their compute nodes: Labels, the same object as
+        long as none comes or goes.
         Raises DatabaseUnavailable when they cannot be read.
         """
         if LOG.isEnabledFor(logging.DEBUG):
             for cell in self._reader.cells:
                 LOG.debug('Getting compute nodes and services for cell %s',
                           cell)
-        self._cache.refresh()
+        return self._cache.refresh().columns['uuid']
 
     def aggregates(self):
         """Return all aggregates as of this moment: list of objects.Aggregate.

@@ -19,6 +19,8 @@ class Offer:
         answer.
     context: RequestContext of the call.
     spec_obj: RequestSpec that request filters have edited.
+    nodes: uuids of the compute nodes that a copy, which the candidates are
+        from, was looked through for; None where they are from none.
 
     listed_at: before Placement was asked to list the candidates, in seconds
         of time.monotonic; None where it was not.
@@ -31,6 +33,7 @@ class Offer:
     queries: list = ()
     context: object = None
     spec_obj: object = None
+    nodes: object = None
     listed_at: float | None = None
     listings: int = 0
 
@@ -47,7 +50,18 @@ class Offer:
         """
         self.listed_at = time.monotonic()
         self.listings += 1
+        self.nodes = None
         self.candidates, self.claims = self.source.listed(self, record)
+
+    def include(self, nodes, record):
+        """Replace the candidates of a copy by those of these compute nodes.
+
+        nodes: their uuids, as of HostManager.refresh.
+        record: Decision that notes the time taken.
+        """
+        with record.timed('placement'):
+            self.candidates = self.source.including(nodes, self)
+        self.nodes, record.offer = nodes, self.candidates
 
     def held(self):
         """Return the instances for which Placement may hold a claim: list."""

@@ -79,7 +79,7 @@ class Providers:
         wanted = {name: int(amount) for name, amount in (
             each.split(':') for each in query['resources'].split(','))}
         fitting = {uuid: each for uuid, each in self.there.items()
-                   if _has_room(each, wanted)}
+                   if _is_listed(each, wanted)}
         return Answer(body={
             'allocation_requests': [
                 {'allocations': {uuid: {'resources': wanted}},
@@ -131,6 +131,14 @@ class Providers:
             each = self.there[uuid]
             for name, amount in held['resources'].items():
                 each['used'][name] += sign * amount
+
+
+def _is_listed(each, wanted):
+    """Whether there is room, or what is there cannot be compared."""
+    try:
+        return _has_room(each, wanted)
+    except TypeError:
+        return True
 
 
 def _has_room(each, wanted):

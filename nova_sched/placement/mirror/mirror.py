@@ -1,9 +1,13 @@
 """What requests ask of the copy."""
 
+import threading
+import time
+
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
@@ -16,6 +20,10 @@ LOG = logging.getLogger(__name__)
 #: Aggregates whose members one request reads, at most: a listing takes as long
 #: as some of them.
 MOST_LEARNED = 4
+#: Providers of new compute nodes that one request reads, at most, and the
+#: seconds after which it begins with no other one, or waits for no other
+#: request that reads some.
+MOST_NODES, NODES_PATIENCE = 4, 1
 
 
 def shared_answers(workers):
@@ -35,6 +43,10 @@ class PlacementMirror:
         self.providers = Providers()
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
                               answers)
+        self._learning = threading.Lock()
+        # Compute nodes as of the last look, and those of them without an
+        # inventory that were read.
+        self._seen, self._tried = frozenset(), set()
 
     def start(self):
         """Begin to fill it, in the background."""
@@ -83,6 +95,50 @@ class PlacementMirror:
     def _learn(self, aggregate):
         if uuidutils.is_uuid_like(aggregate):
             self._upkeep.learn(aggregate)
+
+    def learn_nodes(self, uuids):
+        """Read the providers of some compute nodes that the copy lacks.
+
+        Each is read once, whether or not Placement has it: a node comes
+        before its provider.  Afterwards it is up to Upkeep.
+        uuids: of all compute nodes: list.
+        Returns whether none is left to be read.
+        """
+        with turns.waiting():
+            is_alone = self._learning.acquire(timeout=NODES_PATIENCE)
+        if not is_alone:
+            return False
+        try:
+            return self._learn_nodes(uuids)
+        finally:
+            self._learning.release()
+
+    def _learn_nodes(self, uuids):
+        lacking = list(filter(uuidutils.is_uuid_like,
+                              self.providers.lacking(uuids)))
+        self._tried.intersection_update(lacking)
+        # Those that came last are hosts that have just started.
+        untried = sorted((uuid for uuid in lacking
+                          if uuid not in self._tried),
+                         key=self._seen.__contains__)
+        self._seen, missing = frozenset(uuids), []
+        end = time.monotonic() + NODES_PATIENCE
+        for uuid in untried[:MOST_NODES]:
+            if time.monotonic() > end:
+                break
+            self._tried.add(uuid)
+            if not self._learn_node(uuid):
+                missing.append(uuid)
+        self._upkeep.expect(missing)
+        return self._tried.issuperset(lacking)
+
+    def _learn_node(self, uuid):
+        try:
+            return self._upkeep.learn_node(uuid)
+        except exception.PlacementError as error:
+            LOG.debug('The provider of compute node %(uuid)s is not known: '
+                      '%(error)s', {'uuid': uuid, 'error': error})
+            return False
 
     def doubt(self, uuids):
         """Offer providers no more until they are read anew.

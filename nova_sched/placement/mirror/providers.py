@@ -2,6 +2,8 @@
 
 import collections
 import dataclasses
+import itertools
+import math
 import threading
 import time
 import typing
@@ -11,6 +13,7 @@ import os_traits
 
 from nova_sched import turns
 from nova_sched.hosts.labels import Labels
+from nova_sched.placement.documents import MOST_HELD
 
 #: What a trait begins with that stands for any of several.
 _ANY_OF = 'in:'
@@ -23,7 +26,7 @@ PATIENCE, LOOK = 2, 0.02
 
 
 class Amounts(typing.NamedTuple):
-    """What a provider has of one resource class.
+    """What a provider has of one resource class: integers of 64 bits.
 
     capacity: (total - reserved) * allocation_ratio, cut to a whole number.
     used: by all consumers.
@@ -33,7 +36,7 @@ class Amounts(typing.NamedTuple):
     capacity: int
     used: int
     min_unit: int = 1
-    max_unit: int = 2 ** 31 - 1
+    max_unit: int = MOST_HELD
     step_size: int = 1
 
 
@@ -87,6 +90,8 @@ class _Column:
 
     def fits(self, amount):
         """Return where an amount fits: bool (n,)."""
+        # Callers may ask for more than a column can hold.
+        amount = min(amount, MOST_HELD + 1)
         return ((self.used <= self.capacity - amount)
                 & (self._min_unit <= amount) & (amount <= self._max_unit)
                 & (amount % self._step_size == 0))
@@ -122,6 +127,8 @@ class Providers:
         # are under way.
         self._touched = np.zeros(0, np.float64)
         self._under_way = np.zeros(0, np.int64)
+        # When it was added.
+        self._added = np.zeros(0, np.float64)
 
     def __len__(self):
         return len(self.uuids)
@@ -197,12 +204,17 @@ class Providers:
         self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
         self._traits = self._traits.with_added(
             [size] * added, [frozenset()] * added)
+        self._added[size:] = self._clock()
 
-    def keep(self, uuids):
-        """Forget all providers but these, a set."""
+    def keep(self, uuids, since=math.inf):
+        """Forget all providers but these, a set, and those that are newer.
+
+        since: as of ``put``.
+        """
         with self._lock:
+            newer = (self._added > since).tolist()
             kept = [row for row, uuid in enumerate(self.uuids)
-                    if uuid in uuids]
+                    if uuid in uuids or newer[row]]
             if len(kept) == len(self.uuids):
                 return
             gone = sorted(set(range(len(self.uuids))).difference(kept))
@@ -214,7 +226,7 @@ class Providers:
     def _resize(self, rows, added):
         """Keep these rows, and add empty ones."""
         for name in ('_generations', '_is_root', '_doubted', '_limited',
-                     '_touched', '_under_way'):
+                     '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
             setattr(self, name, np.append(
                 before, np.zeros(added, before.dtype)))
@@ -249,10 +261,13 @@ class Providers:
             while len(self._members) > MOST_AGGREGATES:
                 del self._members[next(iter(self._members))]
 
-    def forget_members(self):
-        """Forget who is in aggregates: somebody has changed them."""
+    def forget_members(self, aggregate=None):
+        """Forget who is in an aggregate, by default in any: others change it.
+        """
         with self._lock:
-            self._members = {}
+            if aggregate is None:
+                self._members = {}
+            self._members.pop(aggregate, None)
 
     def differing(self, generations):
         """Return uuids of providers that are unknown or have changed: list.
@@ -269,6 +284,16 @@ class Providers:
         """Return those of uuids that no provider has: set."""
         with self._lock:
             return set(uuids) - self._rows.keys()
+
+    def lacking(self, uuids):
+        """Return those of uuids that no provider with an inventory has: list.
+        """
+        with self._lock:
+            has_any = np.zeros(len(self.uuids), np.bool_)
+            for column in self._columns.values():
+                has_any |= column.capacity != _NONE
+            having = set(itertools.compress(self.uuids, has_any.tolist()))
+        return [uuid for uuid in uuids if uuid not in having]
 
     def without_limits(self):
         """Return the uuids of which only amounts were read: list."""

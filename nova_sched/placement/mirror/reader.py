@@ -3,8 +3,18 @@
 Which microversion tells what: the specification of Placement's API.
 """
 
+import contextlib
 import sys
 
+from oslo_utils import uuidutils
+
+from nova_sched import exception
+from nova_sched.placement.documents import MOST
+from nova_sched.placement.documents import ODD
+from nova_sched.placement.documents import number
+from nova_sched.placement.documents import problem
+from nova_sched.placement.documents import usable
+from nova_sched.placement.documents import whole
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 
@@ -15,12 +25,17 @@ VERSION = '1.29'
 _SMALLEST = '/allocation_candidates?resources=VCPU:1'
 
 
+class UnusableProvider(exception.PlacementError):
+    """Placement tells of one provider what none can have."""
+
+
 class ProviderReader:
     """Reads resource providers from Placement.
 
     adapter: PlacementAdapter.
 
-    All methods raise PlacementError, of what cannot be read.
+    All methods raise PlacementError, of what cannot be read.  Of a list, what
+    cannot be used is left out.
     """
 
     def __init__(self, adapter):
@@ -37,8 +52,8 @@ class ProviderReader:
         Returns uuid -> (generation, parent uuid or None).
         """
         return self._read('/resource_providers', lambda document: {
-            found['uuid']: (found['generation'], found['parent_provider_uuid'])
-            for found in document['resource_providers']})
+            uuid: (generation, parent) for uuid, generation, parent in usable(
+                document['resource_providers'], _listed, _named)})
 
     def summaries(self, generations):
         """Return providers that have room, and those of their trees: list.
@@ -48,84 +63,137 @@ class ProviderReader:
         Their aggregates and units are not read.
         """
         def read(document):
-            return [_summarized(uuid, summary, *generations[uuid])
-                    for uuid, summary in document['provider_summaries'].items()
-                    if uuid in generations]
+            return usable(
+                ((uuid, summary) for uuid, summary
+                 in document['provider_summaries'].items()
+                 if uuid in generations),
+                lambda part: _summarized(*part, *generations[part[0]]),
+                lambda part: f'Resource provider {part[0]}',
+                # Others may have no room.
+                needs_one=False)
         return self._read(_SMALLEST, read)
 
-    def provider(self, uuid, parent):
+    def provider(self, uuid, parent, timeout=None):
         """Return all of one Provider, or None if it is gone.
+
+        timeout: seconds that each of its parts is waited for, by default as
+            long as anything.
 
         It may change while it is read: its generation is the oldest that was
         told.
+        Raises UnusableProvider, too.
         """
-        generations, parts = [], []
-        for name, understand in _PARTS.items():
-            def read(document, name=name, understand=understand):
-                generations.append(
-                    int(document['resource_provider_generation']))
-                return understand(document[name])
-            found = self._of(uuid, name, read)
-            if found is None:
+        documents = {}
+        for name in _PARTS:
+            documents[name] = self._of(uuid, name, timeout)
+            if documents[name] is None:
                 return None
-            parts.append(found)
-        inventories, used, traits, aggregates = parts
-        return Provider(
-            uuid, min(generations), parent,
-            {name: amounts._replace(used=used.get(name, 0))
-             for name, amounts in inventories.items()},
-            traits, aggregates)
+        with _usable(uuid):
+            inventories, used, traits, aggregates = (
+                understand(documents[name][name])
+                for name, understand in _PARTS.items())
+            return Provider(
+                uuid, min(_generation(document['resource_provider_generation'])
+                          for document in documents.values()), parent,
+                {name: amounts._replace(used=used.get(name, 0))
+                 for name, amounts in inventories.items()},
+                traits, aggregates)
 
     def used(self, uuid):
-        """Return what is used of a provider: class -> amount; None if gone."""
-        return self._of(uuid, 'usages',
-                        lambda document: _used(document['usages']))
+        """Return what is used of a provider: class -> amount; None if gone.
+
+        Raises UnusableProvider, too.
+        """
+        document = self._of(uuid, 'usages')
+        with _usable(uuid):
+            return document and _used(document['usages'])
 
     def members(self, aggregate):
         """Return the uuids of the providers in an aggregate: list."""
         return self._read(
             f'/resource_providers?member_of={aggregate}',
-            lambda document: [found['uuid'] for found
-                              in document['resource_providers']])
+            lambda document: usable(
+                document['resource_providers'], _uuid, _named))
 
-    def _of(self, uuid, name, understand):
-        """Return one part of a provider; None if it is gone."""
-        return self._read(f'/resource_providers/{uuid}/{name}', understand,
-                          missing=404)
+    def _of(self, uuid, name, timeout=None):
+        """Return the document of a part of a provider; None if it is gone."""
+        return self._read(f'/resource_providers/{uuid}/{name}', dict,
+                          missing=404, timeout=timeout)
 
-    def _read(self, path, understand, missing=None):
+    def _read(self, path, understand, missing=None, timeout=None):
         """Return what ``understand`` makes of the document at a path.
 
         missing: status for which None is returned.
         """
-        response = self._adapter.request('GET', path, VERSION)
+        response = self._adapter.request('GET', path, VERSION,
+                                         timeout=timeout)
         if response.status == missing:
             return None
         return response.read(understand, f'Placement does not tell {path}.')
 
 
+@contextlib.contextmanager
+def _usable(uuid):
+    """Raise UnusableProvider where the documents of one are something else."""
+    try:
+        yield
+    except ODD as exc:
+        raise UnusableProvider(
+            f'Placement tells of resource provider {uuid} what cannot be: '
+            f'{problem(exc)}') from exc
+
+
+def _named(found):
+    """Return which part of a list of providers it is."""
+    uuid = found.get('uuid') if isinstance(found, dict) else found
+    return f'Resource provider {uuid!r}'
+
+
+def _listed(found):
+    """Return uuid, generation and parent of a provider in a list."""
+    return (_uuid(found), _generation(found['generation']),
+            found['parent_provider_uuid'])
+
+
+def _uuid(found):
+    if not uuidutils.is_uuid_like(found['uuid']):
+        raise ValueError(f'{found["uuid"]!r:.80} is no uuid')
+    return found['uuid']
+
+
+def _generation(value):
+    """Return a generation that a column can hold, and count on."""
+    if type(value) is not int or abs(value) > MOST:
+        raise ValueError(f'{value!r:.80} is no generation')
+    return value
+
+
 def _summarized(uuid, summary, generation, parent):
     return Provider(
         uuid, generation, parent,
-        {name: Amounts(int(found['capacity']), int(found['used']))
+        {name: Amounts(whole(found['capacity']), whole(found['used'], 0))
          for name, found in summary['resources'].items()},
-        # Thousands of providers have the same.
-        frozenset(map(sys.intern, summary['traits'])), limited=False)
+        _texts(summary['traits']), limited=False)
 
 
 def _inventories(inventories):
     """Return resource class -> Amounts of which nothing is used."""
     return {name: Amounts(
-        int((found['total'] - found['reserved'])
-            * found['allocation_ratio']), 0,
-        *(int(found[unit]) for unit in ('min_unit', 'max_unit', 'step_size')))
-        for name, found in inventories.items()}
+        whole((whole(found['total']) - whole(found['reserved']))
+              * number(found['allocation_ratio'])), 0,
+        whole(found['min_unit']), whole(found['max_unit']),
+        whole(found['step_size'], 1)) for name, found in inventories.items()}
 
 
 def _used(usages):
-    return {name: int(amount) for name, amount in usages.items()}
+    return {name: whole(amount, 0) for name, amount in usages.items()}
+
+
+def _texts(items):
+    # Thousands of providers have the same.
+    return frozenset(map(sys.intern, items))
 
 
 #: What is told of one provider -> how it is understood.
 _PARTS = {'inventories': _inventories, 'usages': _used,
-          'traits': frozenset, 'aggregates': frozenset}
+          'traits': _texts, 'aggregates': _texts}

@@ -12,9 +12,13 @@ the provider's usages are read; and by a listing of candidates now and then.
 Each kind of question takes a small share of the time, so that a large or slow
 Placement is asked less often.  The workers of a service share the answers
 about all providers, and the pace of the other questions.
+
+A provider that cannot be read, or of which Placement tells what cannot be,
+costs no other one: it is set aside for a while.
 """
 
 import collections
+import contextlib
 import math
 import threading
 import time
@@ -23,6 +27,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.mirror.reader import UnusableProvider
 from nova_sched.placement.mirror.shared_answers import SharedAnswers
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +53,15 @@ LOOK = 1
 LEAST = 1
 #: Seconds that nothing is asked for after a failure.
 PAUSE = 5
+#: Seconds until a provider that could not be read is read again.
+AGAIN = 60
+#: How many such providers have a warning of their own, at most.
+MOST_TOLD = 20
+#: Seconds that a request waits for each part of the provider of a new node.
+NODE_TIMEOUT = 1
+#: Seconds from then on after which it is read again if Placement had none, as
+#: a compute service makes it after its node; how many are at a time, at most.
+EXPECTED, MOST_EXPECTED = (1, 2, 4, 8, 16), 20
 #: Seconds between two lines about how far it has come.
 PROGRESS = 10
 #: A copy that was not compared with Placement for so many seconds, or so many
@@ -110,9 +124,14 @@ class Upkeep:
         self._lock = threading.Lock()
         self._parents = {}
         # uuids by why they are to be read, oldest first: dicts without
-        # values.
+        # values, but of those that have changed when they may be read.
         self._doubted, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
+        # uuid -> when it is read, ascending, of those that Placement may
+        # have by then.
+        self._expected = {}
+        # Those that could not be read the last time.
+        self._set_aside = set()
         self._changes, self._members, self._all = (
             Pace(share, clock) for share in (
                 CHANGES, MEMBERS / self._answers.workers, ALL))
@@ -147,6 +166,28 @@ class Upkeep:
         """Have providers read soon: Placement has refused what seemed free."""
         with self._lock:
             self._doubted.update(dict.fromkeys(uuids))
+        self._woken.set()
+
+    def learn_node(self, uuid):
+        """Read the provider of a compute node that the copy does not have.
+
+        Returns whether Placement has one with an inventory.
+        Raises PlacementError.
+        """
+        since = self._providers.now()
+        # That of a compute node is the root of its tree.
+        found = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
+        if found is not None:
+            self._providers.put([found], since)
+        return bool(found and found.amounts)
+
+    def expect(self, uuids):
+        """Have providers read soon that Placement does not have yet: a list.
+        """
+        now = self._clock()
+        with self._lock:
+            for uuid in uuids[:MOST_EXPECTED - len(self._expected)]:
+                self._expected[uuid] = [now + pause for pause in EXPECTED]
         self._woken.set()
 
     def _run(self):
@@ -215,11 +256,9 @@ class Upkeep:
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
                 raise _Stopped
-            try:
+            with self._alone(uuid):
                 each = self._reader.provider(uuid, generations[uuid][1])
                 found += [each] if each is not None else []
-            except RequestFailed as exc:
-                self._fail(exc)
             if self._clock() - told >= PROGRESS:
                 told = self._clock()
                 LOG.info('%(left)d of %(all)d resource providers of Placement '
@@ -231,6 +270,7 @@ class Upkeep:
 
     def _keep_up(self):
         self._look_for_freed()
+        self._look_for_expected()
         # First: without it the copy is too old soon, whatever is in doubt.
         if self._changes.is_due:
             generations = self._look_for_changes()
@@ -240,7 +280,7 @@ class Upkeep:
         elif self._doubted:
             self._read_doubted()
         elif self._members.is_due and self._providers.oldest_aggregate:
-            self._members.note(self.learn(self._providers.oldest_aggregate))
+            self._read_members(self._providers.oldest_aggregate)
         elif self._clock() >= self._next_single:
             self._read_single()
 
@@ -248,7 +288,9 @@ class Upkeep:
         """Return when the next question is due."""
         if self._doubted:
             return self._clock() + PARTS / DOUBTED
-        due = [self._changes.at, self._next_look]
+        with self._lock:
+            due = [self._changes.at, self._next_look, *(
+                moments[0] for moments in self._expected.values())]
         if self._providers.oldest_aggregate:
             due.append(self._members.at)
         if self._singles():
@@ -265,10 +307,11 @@ class Upkeep:
         self._changes.note(found)
         self._parents = {uuid: parent
                          for uuid, (_, parent) in found.value.items()}
-        self._providers.keep(self._parents.keys())
+        self._providers.keep(self._parents.keys(), found.began)
         for uuid in self._differing(found.value):
             self._news += uuid not in self._changed
-            self._changed.setdefault(uuid)
+            self._changed.setdefault(uuid, 0)
+        self._set_aside &= self._parents.keys()
         return found
 
     def _differing(self, generations):
@@ -304,7 +347,7 @@ class Upkeep:
         for each in found.value:
             if each.uuid not in new and each.uuid not in differing:
                 self._changed.pop(each.uuid, None)
-        self._changed.update(dict.fromkeys(left))
+        self._changed.update(dict.fromkeys(left, 0))
 
     def learn(self, aggregate):
         """Read who is in an aggregate: Answer.  Raises PlacementError."""
@@ -312,6 +355,15 @@ class Upkeep:
             lambda: self._reader.members(aggregate))
         self._providers.put_members(aggregate, found.value)
         return found
+
+    def _read_members(self, aggregate):
+        try:
+            self._members.note(self.learn(aggregate))
+        except RequestFailed as exc:
+            # Requests that name it read it, or ask Placement.
+            LOG.debug('Who is in aggregate %(uuid)s is not known: %(error)s',
+                      {'uuid': aggregate, 'error': exc})
+            self._providers.forget_members(aggregate)
 
     @property
     def _single(self):
@@ -325,6 +377,21 @@ class Upkeep:
                 if uuid in self._parents:
                     self._freed.setdefault(uuid)
 
+    def _look_for_expected(self):
+        """Have those read at once whose moment has come."""
+        if not self._expected:
+            return
+        now = self._clock()
+        with self._lock:
+            lacking = {uuid: self._expected[uuid] for uuid
+                       in self._providers.lacking([*self._expected])}
+            self._doubted.update(dict.fromkeys(
+                uuid for uuid, moments in lacking.items()
+                if moments[0] <= now))
+            self._expected = {
+                uuid: later for uuid, moments in lacking.items()
+                if (later := [moment for moment in moments if moment > now])}
+
     def _read_doubted(self):
         with self._lock:
             uuid, _ = self._doubted.popitem(last=False)
@@ -336,26 +403,52 @@ class Upkeep:
 
     def _read_single(self):
         asked = PARTS
-        if self._changed:
-            self._read_provider(next(iter(self._changed)))
+        if changed := self._first_due(self._changed):
+            self._read_provider(changed)
         elif self._freed:
             uuid, asked = self._freed.popitem(last=False)[0], 1
             since = self._providers.now()
-            used = self._reader.used(uuid)
-            if used is not None and not self._providers.put_used(
-                    uuid, used, since):
-                self._freed[uuid] = None
-        else:
-            for uuid in self._providers.without_limits()[:1]:
-                self._read_provider(uuid)
+            with self._alone(uuid):
+                used = self._reader.used(uuid)
+                if used is not None and not self._providers.put_used(
+                        uuid, used, since):
+                    self._freed[uuid] = None
+        elif limitless := self._first_due(self._providers.without_limits()):
+            self._read_provider(limitless)
         self._next_single = self._clock() + asked / self._single
+
+    def _first_due(self, uuids):
+        """Return the first of uuids that was not set aside; None for none."""
+        return next((uuid for uuid in uuids if self._changed.get(uuid, 0)
+                     <= self._clock()), None)
 
     def _read_provider(self, uuid):
         """Read all of a provider; later, if a claim comes in between."""
         since = self._providers.now()
-        # Last in the order if it fails, so that others are read.
+        # Last in the order, so that others are read.
         self._changed.pop(uuid, None)
-        self._changed[uuid] = None
-        found = self._reader.provider(uuid, self._parents.get(uuid))
-        if found is None or not self._providers.put([found], since):
-            del self._changed[uuid]
+        self._changed[uuid] = 0
+        with self._alone(uuid):
+            found = self._reader.provider(uuid, self._parents.get(uuid))
+            if found is None or not self._providers.put([found], since):
+                del self._changed[uuid]
+
+    @contextlib.contextmanager
+    def _alone(self, uuid):
+        """Set a provider aside if the block cannot read it."""
+        try:
+            yield
+        except (RequestFailed, UnusableProvider) as exc:
+            if isinstance(exc, UnusableProvider):
+                self._providers.doubt([uuid])
+            self._changed[uuid] = self._clock() + AGAIN
+            is_told = (uuid in self._set_aside
+                       or len(self._set_aside) >= MOST_TOLD)
+            self._set_aside.add(uuid)
+            LOG.log(logging.DEBUG if is_told else logging.WARNING,
+                    'The copy of what Placement knows has not all of resource '
+                    'provider %(uuid)s, which is read again every %(pause)d '
+                    'seconds: %(error)s', {
+                        'uuid': uuid, 'pause': AGAIN, 'error': exc})
+        else:
+            self._set_aside.discard(uuid)

@@ -30,6 +30,13 @@ def test_a_replaced_column_differs_in_those_rows_only():
     assert items(column) == ['a', 'b', 'a']
 
 
+@pytest.mark.parametrize('changes', [{}, {0: 'a'}, {1: 'b', 2: 'a'}])
+def test_a_column_is_the_same_where_nothing_differs(changes):
+    column = Labels.of(['a', 'b', 'a'])
+
+    assert column.replaced(changes) is column
+
+
 def test_codes_of_an_older_column_stay_right():
     """The list of values is shared and only grows."""
     column = Labels.of(['a', 'b'])

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 
 import pytest
 
@@ -81,11 +82,29 @@ class TestCandidates:
         # Others may have been given them.
         assert first == before
 
-    def test_that_are_odd_are_none(self):
-        with pytest.raises(ValueError, match='lists no allocation cand'):
-            documents.Candidates.of({
-                **self.DOCUMENT, 'allocation_requests': [
-                    a_candidate('a'), {'allocations': {'b': {}}}]})
+    @pytest.mark.parametrize('odd', [
+        {'allocations': {'b': {}}}, a_candidate('b', VCPU=2 ** 31),
+        a_candidate('b', VCPU=10 ** 400), a_candidate('b', VCPU=math.inf),
+        a_candidate('b', VCPU=math.nan), a_candidate('b', VCPU=-1),
+        a_candidate('b', VCPU=1.5), a_candidate('b') | {'mappings': 7},
+        None, 'b', ['b']])
+    def test_that_are_odd_cost_no_others(self, odd, caplog):
+        found = documents.Candidates.of({
+            **self.DOCUMENT,
+            'allocation_requests': [odd, a_candidate('a')]})
+
+        assert found.requests == [a_candidate('a')]
+        assert {*found.by_provider} == {'a'}
+
+    def test_that_are_odd_are_named_once(self, caplog):
+        odd = a_candidate('odd', VCPU=math.nan)
+        for _ in range(2):
+            documents.Candidates.of({**self.DOCUMENT, 'allocation_requests': [
+                a_candidate('a'), odd]})
+
+        [line] = caplog.messages
+        assert "'odd'" in line
+        assert line.endswith('what cannot be: nan is no amount of VCPU')
 
 
 class TestConsumerAllocations:

@@ -1,5 +1,6 @@
 """Requests that are decided on candidates from the copy."""
 
+from concurrent import futures
 import logging
 import threading
 
@@ -8,8 +9,10 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.context import RequestContext
+from nova_sched.inventory import state
 from nova_sched.placement import releases
 from nova_sched.placement.mirror import providers as mirror_providers
+from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import requests
@@ -17,7 +20,9 @@ from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
 from tests.builders.http_providers import Providers
+from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
 from tests.builders.waiting import until
 
 HOSTS = {host: a_uuid(number) for number, host in enumerate('abcdef', 1)}
@@ -223,6 +228,150 @@ class TestRequests:
         getattr(manager, cast)(RequestContext(), [])
 
         assert providers.oldest_aggregate is None
+
+
+class TestNewHosts:
+    """Hosts that start when the copy is complete, which nobody keeps up."""
+
+    @pytest.fixture
+    def manager(self, manager, providers, server):
+        fill(manager, providers)
+        server.asked.clear()
+        return manager
+
+    @pytest.fixture
+    def start(self, cloud, providers):
+        """Function: have hosts start, with the most free RAM.
+
+        vcpus: of each host's provider; None for no provider.
+        """
+        started = dict(HOSTS)
+
+        def start(*hosts, vcpus=4):
+            for host in hosts:
+                started[host] = a_uuid()
+                if vcpus is not None:
+                    put(providers, started[host], vcpus=vcpus)
+            cloud.load_nodes(*(
+                a_compute_node(host, uuid=uuid, free_ram_mb=9000 - 100 * (
+                    number if host in HOSTS else -number))
+                for number, (host, uuid) in enumerate(started.items())))
+            return [started[host] for host in hosts]
+        return start
+
+    @staticmethod
+    def read(server):
+        """The uuids of the providers that were read at requests: list."""
+        found = [asked.path.split('/')[2] for asked
+                 in server.to('GET', '/resource_providers/')]
+        server.asked.clear()
+        return list(dict.fromkeys(found))
+
+    def test_are_read_before_the_decision(self, manager, server, start):
+        ask(manager)
+        new = start('g')
+
+        assert ask(manager) == 'g'
+        assert listings(server) == 0
+        record = last_record(manager)
+        assert set(new) < record.offer.providers
+        assert self.read(server) == new
+        assert ask(manager) == 'g'
+        assert self.read(server) == []
+
+    def test_are_those_that_a_request_may_go_to(self, manager, start):
+        start('g')
+        assert ask(manager, ignore_hosts=['g']) == 'a'
+        start('h', vcpus=0)
+        assert ask(manager) == 'g'
+
+    def test_are_read_once_if_placement_has_none(self, manager, server,
+                                                 start):
+        new = start('g', vcpus=None)
+
+        assert [ask(manager) for _ in range(3)] == ['a'] * 3
+        assert self.read(server) == new
+        start('h')
+        assert ask(manager) == 'h'
+        assert new[0] not in self.read(server)
+
+    def test_are_read_a_few_a_request_the_newest_first(self, manager, server,
+                                                       start):
+        old = start(*'ghijklmn', vcpus=None)
+        ask(manager)
+        first = self.read(server)
+        assert len(first) == 4
+        new = start('z')
+
+        assert ask(manager) == 'z'
+
+        second = self.read(server)
+        assert second[0] == new[0] and len(second) == 4
+        ask(manager)
+        assert {*first, *second, *self.read(server)} == {*old, *new}
+        ask(manager)
+        assert self.read(server) == []
+
+    @pytest.mark.parametrize('answer', [
+        HANG, DROP, http_placement.error(500), Answer(body='[]')])
+    def test_that_placement_does_not_tell_of_keep_nobody(
+            self, manager, server, start, monkeypatch, answer):
+        monkeypatch.setattr(mirror_upkeep, 'NODE_TIMEOUT', 0.1)
+        [new] = start('g')
+        server.on('GET', f'/resource_providers/{new}', answer)
+
+        assert ask(manager) == 'a'
+        assert self.read(server) == [new]
+        assert ask(manager) == 'a'
+        assert self.read(server) == []
+
+    @pytest.mark.parametrize('uuid', [None, 'a name', '../a', ''])
+    def test_without_a_uuid_are_not_read(self, manager, server, cloud, uuid):
+        ask(manager)
+        cloud.execute('UPDATE compute_nodes SET uuid = ? WHERE host = ?',
+                      uuid, 'f')
+
+        assert ask(manager) == 'a'
+        assert self.read(server) == []
+
+    def test_are_not_looked_for_when_others_report(self, manager, cloud,
+                                                   monkeypatch):
+        ask(manager)
+        monkeypatch.setattr(manager.offers, 'including', None)
+        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '
+                      'updated_at = ? WHERE host = ?',
+                      '2099-01-01 00:00:00', 'f')
+
+        assert ask(manager) == 'f'
+
+    def test_are_read_once_for_all_that_wait(self, manager, server, start):
+        new = start('g', 'h')
+        with futures.ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(ask, manager)
+
+        assert [set(new) < record.offer.providers for record
+                in manager.recorder.decisions] == [True] * 4
+        assert len(server.to('GET', '/resource_providers/')) == 4 * len(new)
+
+    def test_are_read_outside_of_the_decision_lock(
+            self, manager, server, start, monkeypatch):
+        monkeypatch.setattr(state, 'PATIENCE', 600)
+        [new] = start('g')
+        is_read, go_on = threading.Event(), threading.Event()
+        [read] = server.routes('GET', '/resource_providers')
+
+        def slowly(asked):
+            is_read.set()
+            assert go_on.wait(60)
+            return read(asked)
+        server.on('GET', f'/resource_providers/{new}', slowly)
+        with futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(ask, manager)
+            assert is_read.wait(60)
+            with manager.driver.host_manager.state.deciding():
+                go_on.set()
+            assert first.result() == 'g'
 
 
 def ask_none(manager, **request):

@@ -1,10 +1,13 @@
 """Candidates from the copy over HTTP, and what claims do to it."""
 
+import math
+
 import numpy as np
 import pytest
 
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.mirror import upkeep
 from nova_sched.placement.mirror.reader import ProviderReader
 from nova_sched.scheduler.utils import Group
 from nova_sched.scheduler.utils import ResourceRequest
@@ -140,6 +143,138 @@ class TestCandidates:
                      error(400, 'Invalid aggregate'))
 
         assert ask(copied, a_query(member_of=[[GROUP]])) is None
+
+
+class TestOddProviders:
+    """A has an inventory, or what else Placement tells, that none can have."""
+
+    @pytest.fixture
+    def fill(self, client, providers, monkeypatch, caplog):
+        """Function that fills a copy; returns it with the client."""
+        for name, value in (
+                ('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
+            monkeypatch.setattr(upkeep, name, value)
+        mirrors = []
+
+        def fill():
+            mirrors.append(client.mirrored(tuple))
+            mirrors[0].start()
+            until(lambda: mirrors[0].age is not None, 'a complete copy')
+            return client
+        yield fill
+        mirrors[0].stop()
+
+    def check(self, client, providers, others=frozenset()):
+        """The copy has all other providers, and is kept up."""
+        until(lambda: ask(client).providers == {B, *others},
+              'the right providers')
+        providers.add(B, vcpus=9, generation=2)
+        until(lambda: (found := ask(client, a_query(9)))
+              and B in found.providers, 'what has changed')
+
+    @pytest.mark.parametrize('field', [
+        {'total': 10 ** 400}, {'total': math.inf},
+        {'allocation_ratio': 1e38}, {'allocation_ratio': 10 ** 400},
+        {'allocation_ratio': math.inf}, {'max_unit': 10 ** 400}])
+    def test_without_a_bound_are_offered(self, fill, providers, caplog,
+                                         field):
+        providers.add(A, **field)
+
+        self.check(fill(), providers, {A})
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize('field', [
+        {'total': math.nan}, {'total': -1}, {'total': -10 ** 400},
+        {'total': -math.inf}, {'total': '9'}, {'total': None},
+        {'total': []}, {'reserved': math.nan}, {'reserved': 10 ** 400},
+        {'allocation_ratio': math.nan}, {'allocation_ratio': -1.0},
+        {'allocation_ratio': '1'}, {'allocation_ratio': None},
+        {'min_unit': None}, {'min_unit': 10 ** 400}, {'max_unit': math.nan},
+        {'step_size': 0}, {'step_size': -1}, {'step_size': 10 ** 400}])
+    def test_with_an_odd_inventory_cost_no_other(self, fill, providers,
+                                                 field):
+        providers.add(A, **field)
+
+        self.check(fill(), providers)
+
+    @pytest.mark.parametrize('used', [
+        10 ** 400, math.inf, math.nan, -1, -math.inf, '0', None, True])
+    def test_with_odd_usages_cost_no_other(self, fill, providers, used):
+        providers.there[A]['used'] = {'VCPU': used}
+
+        self.check(fill(), providers)
+
+    @pytest.mark.parametrize('told', [
+        {'generation': 10 ** 400}, {'generation': -2 ** 63},
+        {'generation': 1.5}, {'generation': math.nan}, {'generation': None},
+        {'generation': '1'}, {'traits': None}, {'traits': [7]},
+        {'traits': [['CUSTOM_GOLD']]}, {'aggregates': 7},
+        {'aggregates': [None]}])
+    def test_with_other_odd_parts_cost_no_other(self, fill, providers, told):
+        providers.there[A] |= told
+
+        self.check(fill(), providers)
+
+    @pytest.mark.parametrize('uuid', [
+        '', 'a name', '../a', 'a?b#c', '\u2603', '\ud800', 'a\r\nb: c',
+        '0' * 4000])
+    def test_with_an_odd_uuid_cost_no_other(self, fill, providers, uuid):
+        providers.there = {uuid: providers.there[A], B: providers.there[B]}
+
+        self.check(fill(), providers)
+
+    @pytest.mark.parametrize('part', [
+        {'uuid': None}, {'uuid': 7}, {'uuid': []}, {}, None, [], 'a'])
+    def test_of_another_form_cost_no_other(self, fill, placement, providers,
+                                           part):
+        [read] = placement.routes('GET', '/resource_providers')
+
+        def with_odd(asked):
+            answer = read(asked)
+            if 'resource_providers' in answer.body:
+                answer.body['resource_providers'].insert(0, part)
+            return answer
+        placement.on('GET', '/resource_providers', with_odd)
+
+        self.check(fill(), providers, {A})
+
+    @pytest.mark.parametrize('answer', [
+        error(500), error(403), Answer(body='[]'), Answer(body={}),
+        *(Answer(body={'resource_provider_generation': 1, **dict.fromkeys(
+            ('inventories', 'usages'), told)})
+            for told in (None, [], 7, {'VCPU': None}, {'VCPU': []}))])
+    @pytest.mark.parametrize('part', ['inventories', 'usages'])
+    def test_that_placement_cannot_tell_cost_no_other(
+            self, fill, placement, providers, part, answer):
+        providers.add(A, used=4)
+        placement.on('GET', f'/resource_providers/{A}/{part}', answer)
+
+        self.check(fill(), providers)
+
+    def test_are_named_once(self, fill, providers, caplog):
+        providers.add(A, allocation_ratio=math.nan)
+
+        self.check(fill(), providers)
+
+        [line] = caplog.messages
+        assert A in line
+        assert 'nan is no number' in line
+
+    def test_are_offered_again_once_they_can_be(self, fill, providers,
+                                                monkeypatch):
+        monkeypatch.setattr(upkeep, 'AGAIN', 0.1)
+        providers.add(A, step_size=0)
+        client = fill()
+        self.check(client, providers)
+
+        providers.add(A, generation=2)
+
+        until(lambda: ask(client).providers == {A, B}, 'it is offered')
+
+
+@pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
+def test_what_nobody_can_hold_fits_nowhere(copied, amount):
+    assert ask(copied, a_query(amount)) is None
 
 
 class TestClaims:

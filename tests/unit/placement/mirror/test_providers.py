@@ -279,6 +279,23 @@ class TestReadings:
         assert fitting(providers, a_query(member_of=[['one']])) == C
         assert fitting(providers, a_query(forbidden={GOLD})) == 'ac'
 
+    def test_forget_none_that_came_after_they_began(self):
+        providers = a_copy(a_provider(A))
+        since = providers.now()
+        put(providers, a_provider(B))
+
+        providers.keep(set(), since)
+
+        assert fitting(providers) == B
+        providers.keep(set(), providers.now())
+        assert len(providers) == 0
+
+    def test_tell_who_has_no_inventory(self):
+        providers = a_copy(a_provider(A, vcpus=0), dataclasses.replace(
+            a_provider(B), amounts={}))
+
+        assert providers.lacking([C, A, B]) == [C, B]
+
     def test_of_summaries_leave_units_and_aggregates(self):
         providers = a_copy(a_provider(A, max_unit=2, aggregates=['one']))
         providers.put_members('one', [A])

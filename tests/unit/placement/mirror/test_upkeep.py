@@ -10,6 +10,7 @@ from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.placement.mirror.providers import Providers
+from nova_sched.placement.mirror.reader import UnusableProvider
 from nova_sched.placement.mirror.shared_answers import SharedAnswers
 from nova_sched.placement.mirror.upkeep import Upkeep
 from tests.unit.placement.mirror.test_providers import GOLD
@@ -31,7 +32,8 @@ class World:
     identity = 'a placement'
 
     def __init__(self, *providers):
-        self.now, self.asked, self.down, self.broken = 0.0, [], False, set()
+        self.now, self.asked, self.down = 0.0, [], False
+        self.broken, self.odd = set(), set()
         self.there = {each.uuid: each for each in providers}
 
     def clock(self):
@@ -44,6 +46,8 @@ class World:
             raise exception.PlacementError('It is away.')
         if uuid in self.broken:
             raise RequestFailed('It does not tell.', Response(500, 'no'))
+        if uuid in self.odd:
+            raise UnusableProvider('It makes no sense.')
 
     def change(self, uuid, rises=1, **fields):
         before = self.there.get(uuid) or a_provider(uuid)
@@ -69,7 +73,7 @@ class World:
             limited=False) for each in self.there.values()
             if each.amounts['VCPU'].used < each.amounts['VCPU'].capacity]
 
-    def provider(self, uuid, parent):
+    def provider(self, uuid, parent, timeout=None):
         self._asked('provider', uuid)
         return self.there.get(uuid)
 
@@ -292,15 +296,90 @@ class TestKeepingUp:
         assert scene.fitting(3, required={GOLD}) == 'b'
         assert scene.fitting(4) == 'ac'
 
-    def test_goes_on_with_others_when_one_cannot_be_read(self):
+    def test_goes_on_with_others_when_one_cannot_be_read(self, caplog):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
         scene.world.broken = {'a'}
         for uuid in 'abc':
             scene.world.change(uuid)
 
+        scene.go_on(mirror_upkeep.AGAIN / 2)
+
+        assert scene.asked('provider') == ['a', 'b', 'c']
+        assert len(scene.asked('generations')) > mirror_upkeep.AGAIN / 4
+        [line] = caplog.messages
+        assert 'of resource provider a' in line
+        scene.go_on(mirror_upkeep.AGAIN)
+        assert scene.asked('provider') == ['a', 'b', 'c', 'a']
+        assert len(caplog.messages) == 1
+
+    def test_reads_again_what_could_not_be_read(self):
+        scene = a_scene()
+        scene.world.broken = {'a'}
+        scene.world.change('a', traits=frozenset([GOLD]))
+        scene.go_on(10)
+        assert scene.fitting() == 'abc'
+        assert scene.fitting(required={GOLD}) == ''
+
+        scene.world.broken = set()
+        scene.go_on(mirror_upkeep.AGAIN)
+
+        assert scene.fitting(required={GOLD}) == 'a'
+
+    def test_does_not_offer_what_makes_no_sense_until_it_does(self):
+        scene = a_scene()
+        scene.world.odd = {'a'}
+        scene.world.change('a')
+        scene.go_on(10)
+        assert scene.fitting() == 'bc'
+
+        scene.world.odd = set()
+        scene.go_on(mirror_upkeep.AGAIN)
+
+        assert scene.fitting() == 'abc'
+
+    def test_reads_units_of_others_when_one_cannot_be_read(self):
+        scene = Scene(*map(a_provider, 'abc'))
+        scene.world.broken = {'a'}
+        scene.upkeep.step()
+
         scene.go_on(10)
 
-        assert scene.asked('provider')[:3] == ['a', 'b', 'c']
+        assert scene.asked('provider') == ['a', 'b', 'c']
+        assert scene.copy.without_limits() == ['a']
+
+    def test_reads_usages_of_others_when_one_cannot_be_read(self):
+        scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
+        scene.world.broken, scene.freed = {'a'}, ['a', 'b']
+        scene.world.use('b', 0, rises=0)
+
+        scene.go_on(10)
+
+        assert scene.asked('used') == ['a', 'b']
+        assert scene.fitting() == 'b'
+
+    def test_names_some_of_many_that_cannot_be_read(self, caplog):
+        uuids = [f'{number:02}' for number in range(30)]
+        scene = a_scene(*(a_provider(uuid, used=4) for uuid in uuids))
+        scene.world.broken = set(uuids)
+        for uuid in uuids:
+            scene.world.change(uuid)
+
+        scene.go_on(40)
+
+        assert len(caplog.messages) == mirror_upkeep.MOST_TOLD
+
+    def test_forgets_an_aggregate_that_cannot_be_read(self, caplog):
+        """Requests that name it ask for it."""
+        scene = a_scene()
+        for aggregate in ('one', 'two'):
+            scene.upkeep.learn(aggregate)
+        scene.world.broken = {'one'}
+
+        scene.go_on(3 * TOOK / mirror_upkeep.MEMBERS)
+
+        assert scene.asked('members').count('one') == 2
+        assert scene.asked('members').count('two') >= 3
+        assert caplog.messages == []
 
     @pytest.mark.parametrize('took, listing_took', [(0.03, 0.3), (0.3, 3)])
     def test_takes_a_small_share_of_the_time(
@@ -317,6 +396,69 @@ class TestKeepingUp:
         busy = listings * listing_took + (
             len(scene.world.asked) - listings) * took
         assert 0.015 < busy / 10000 <= 0.021
+
+
+class TestExpected:
+    """Providers of compute nodes, which come after these."""
+
+    def test_are_read_when_they_are_there(self):
+        scene = a_scene()
+        assert not scene.upkeep.learn_node('d')
+        scene.world.change('d', amounts={})
+        assert not scene.upkeep.learn_node('d')
+        scene.world.change('d', amounts=a_provider('d').amounts)
+
+        assert scene.upkeep.learn_node('d')
+        assert scene.fitting() == 'abcd'
+
+    def test_are_not_forgotten_by_a_listing_of_before(self):
+        """The answer to another worker is shared."""
+        one, other = scenes()
+        _take_turns(one, other, 10)
+        one.go_on(5)
+        one.world.change('d')
+        assert other.upkeep.learn_node('d')
+
+        other.upkeep.step()
+
+        assert other.fitting() == 'abcd'
+        del one.world.there['d']
+        _take_turns(one, other, 10)
+        assert other.fitting() == 'abc'
+
+    def test_are_read_again_soon(self):
+        scene = a_scene()
+        scene.upkeep.expect(['d'])
+        scene.go_on(2.5)
+        # As where listings are rare.
+        scene.world.change('d')
+        scene.upkeep._changes.at += 60
+
+        scene.go_on(2)
+
+        assert scene.fitting() == 'abcd'
+        assert scene.asked('provider') == ['d'] * 3
+        scene.go_on(60)
+        assert scene.asked('provider') == ['d'] * 3
+
+    def test_are_read_no_more_when_they_do_not_come(self):
+        scene = a_scene()
+        scene.upkeep.expect(['d'])
+
+        scene.go_on(300)
+
+        assert scene.asked('provider') == ['d'] * len(mirror_upkeep.EXPECTED)
+
+    def test_are_few(self):
+        scene = a_scene()
+        uuids = [f'{number:02}' for number in range(100)]
+        scene.upkeep.expect(uuids[:15])
+        scene.upkeep.expect(uuids[15:])
+
+        scene.go_on(300)
+
+        assert set(scene.asked('provider')) == set(
+            uuids[:mirror_upkeep.MOST_EXPECTED])
 
 
 class TestAge:
