@@ -1,5 +1,7 @@
 """The commands of nova-sched-manage, its own and those of other packages."""
 
+import sys
+
 from cliff import command
 import pytest
 
@@ -11,6 +13,7 @@ from nova_sched.cmd.manage import db
 def called(monkeypatch):
     """The name of the program, whoever runs the tests."""
     monkeypatch.setattr(manage.ManageApp, 'NAME', 'sched')
+    monkeypatch.setattr(sys, 'argv', ['/usr/bin/sched'])
 
 
 @pytest.fixture(autouse=True)
