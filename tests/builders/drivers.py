@@ -34,7 +34,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         #: The record of the last request.
         self.decision = None
 
-    def _read_hosts(self, record):
+    def _read_hosts(self, record, offer):
         pass
 
     def hosts(self, instances, candidates, record):
