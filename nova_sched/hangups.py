@@ -27,11 +27,12 @@ class Hangups(SharedRegion):
 
     def __init__(self):
         super().__init__('hangups')
+        self._parent = os.getpid()
 
     def on_hangup(self, act):
         """Call ``act`` on each SIGHUP, from a thread of this process.
 
-        Not while the parent refuses what the files hold.
+        In others than the parent not while that refuses what the files hold.
         """
         def loop():
             while True:
@@ -47,7 +48,7 @@ class Hangups(SharedRegion):
         except Exception:
             LOG.exception('Log files that were moved away are written on')
         try:
-            if not self.words.refused:
+            if os.getpid() == self._parent or not self.words.refused:
                 act()
         except Exception:
             # Whatever it was, the next signal may bring what mends it.

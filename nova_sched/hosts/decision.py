@@ -491,6 +491,11 @@ class Decision:
         self.request = Packed({'instance_uuids': self.asked})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
+    def bound_request(self, most_bytes):
+        """Keep nothing of a call of more bytes, once it is packed."""
+        if getattr(self.request, 'nbytes', 0) > most_bytes:
+            self.request, self.spec_obj = Packed(None), None
+
     def forget_state(self):
         """Keep nothing of what was decided on, but whether hosts were offered.
         """

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hosts import decision
+from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
 from nova_sched.observe import logs
 from nova_sched.observe import store_file
@@ -89,9 +90,13 @@ class Recorder:
             self._metrics.note(record)
         if not self._keeps:
             return
+        size = record.size
+        if size > decision_document.MOST_REQUEST:
+            record.bound_request(decision_document.MOST_REQUEST)
+            size = record.size
         with self._lock:
             self._waiting.append(record)
-            self._size += record.size
+            self._size += size
             self._bound()
 
     def _bound(self):

@@ -56,6 +56,14 @@ def read(message, parts=None):
         number.
     Raises Unreadable, or what a decoder says of text that is none.
     """
+    return opened(body(message), parts)
+
+
+def body(message):
+    """Return the octets of JSON that a ``received`` message has.
+
+    Raises as ``read`` does.
+    """
     if message.errors:
         raise message.errors[0][1]
     if message.content_type == frames.UNDECODED:
@@ -64,10 +72,13 @@ def read(message, parts=None):
     if message.content_type != _JSON:
         raise Unreadable(f'its content type is {message.content_type!r:.80}, '
                          f'not {_JSON}')
-    body = message.body
-    if kind := message.headers.get(_COMPRESSION):
-        body = unpack(body, kind)
-    found = _loads(body, parts)
+    kind = message.headers.get(_COMPRESSION)
+    return unpack(message.body, kind) if kind else message.body
+
+
+def opened(octets, parts=None):
+    """Return what the envelope of a ``body`` holds, as of ``read``."""
+    found = _loads(octets, parts)
     if isinstance(found, dict) and {'oslo.version', 'oslo.message'} <= {
             *found}:
         if not str(found['oslo.version']).startswith('2.'):

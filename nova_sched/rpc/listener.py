@@ -28,8 +28,11 @@ IDLE = 0.5
 LOOK = 10
 #: How many messages are read at a time while no thread is free.
 AHEAD = 100
-#: How many messages more may be in hand when no thread has been free for long.
-FAR_AHEAD = 250
+#: How many messages more may be in hand when no thread has been free for long,
+#: and about their bytes.
+FAR_AHEAD, AHEAD_BYTES = 250, 16 << 20
+#: Bytes of a message that take the place of one more small one.
+PLACE_BYTES = 64 << 10
 
 
 class Request(amqpdriver.AMQPIncomingMessage):
@@ -54,6 +57,15 @@ class Request(amqpdriver.AMQPIncomingMessage):
         """
         self._taken = True
         return self.listener.take(self)
+
+    @property
+    def places(self):
+        """How many small messages it takes the place of."""
+        return 1 + self.message.size // PLACE_BYTES
+
+    def fetch(self):
+        """Have its arguments, in the thread that works on it."""
+        self.message.fetch()
 
     def acknowledge(self):
         """Have it acknowledged, by a server that does not ``take`` it."""
@@ -140,6 +152,7 @@ class Listener(amqpdriver.AMQPListener):
             message.acknowledge()
             return
         super().__call__(message)
+        message.put_by()
 
     def take(self, request):
         """Acknowledge a request, which is this worker's then.
@@ -208,8 +221,14 @@ class Listener(amqpdriver.AMQPListener):
                             if not taken(request)]
 
     def read_ahead(self, wanted):
-        """Read far ahead for pings, which wait behind calls, or do no more."""
-        self.conn.read_ahead(FAR_AHEAD if wanted else 0)
+        """Read far ahead for pings, which wait behind calls, or do no more.
+
+        Not as far where calls are large.
+        """
+        largest = max((request.message.size for request in self.incoming),
+                      default=1)
+        self.conn.read_ahead(min(FAR_AHEAD, AHEAD_BYTES // largest)
+                             if wanted else 0)
 
     def _read(self, seconds):
         """Return whether there was something to read within a time."""

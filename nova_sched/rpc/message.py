@@ -9,6 +9,9 @@ name its values like arguments of the library's own functions.
 from nova_sched.objects import bounds
 from nova_sched.rpc import decoding
 
+#: Bytes of a message as JSON that is read once more when it is worked on: as
+#: objects it would take ten times as many while it waits.
+LARGE = 64 << 10
 #: Bytes of an id, and of the name of a queue, which AMQP limits to this.
 NAME_BYTES = 255
 #: Lists, objects and members of a context, which is copied as it is heard,
@@ -28,13 +31,29 @@ class Message(dict):
     Raises what ``decoding.read`` does for one that cannot be read.
 
     refused: None, or what its sender is told instead of an answer.
+    size: bytes of JSON.
     """
 
     refused = None
+    _is_put_by = False
 
     def __init__(self, raw):
-        super().__init__(decoding.read(raw, bounds.MESSAGE_PARTS))
-        self._raw = raw
+        body = decoding.body(raw)
+        super().__init__(decoding.opened(body, bounds.MESSAGE_PARTS))
+        self._raw, self.size = raw, len(body)
+
+    def put_by(self):
+        """Keep the arguments of a large one as octets until ``fetch``."""
+        if self.size > LARGE and 'args' in self:
+            del self['args']
+            self._is_put_by = True
+
+    def fetch(self):
+        """Have the arguments as they came; it is worked on from now on."""
+        if self._is_put_by:
+            self['args'] = decoding.read(self._raw)['args']
+            self._is_put_by = False
+        self._raw = None
 
     @property
     def routing_key(self):

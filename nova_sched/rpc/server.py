@@ -3,9 +3,10 @@
 It is oslo.messaging's with these differences, most of which its ``driver``
 makes possible:
 
-- A request is taken only when a thread is free for it.  oslo.messaging
-  acknowledges as many as come, and all that wait are lost if the process
-  dies.  What waits beyond ``[oslo_messaging_rabbit]
+- A request is taken only when a thread is free for it, and a large one when
+  several are, as it takes the memory of many.  oslo.messaging acknowledges as
+  many as come, and all that wait are lost if the process dies.  What waits
+  beyond ``[oslo_messaging_rabbit]
   rabbit_qos_prefetch_count`` requests (0: any number) waits at the broker,
   where other workers find it.
 - A stop closes the connection at once, so that the broker gives what was not
@@ -46,6 +47,7 @@ and ``_connection_pool`` with its ``connection_cls``; of a connection
 """
 
 from concurrent import futures
+import functools
 import re
 import threading
 import time
@@ -167,7 +169,8 @@ class Server(server.RPCServer):
         super().__init__(transport, target, dispatcher)
         self._executor_cls = turns.TurnExecutor
         self._taken_calls = taken_calls
-        self._free = threading.Semaphore(self.conf.executor_thread_pool_size)
+        self._most_places = self.conf.executor_thread_pool_size
+        self._free = threading.Semaphore(self._most_places)
         self._reserve = futures.ThreadPoolExecutor(1, 'ping')
         self._reserve_free = threading.Semaphore(_PINGS)
         self._busy_since = None
@@ -206,11 +209,13 @@ class Server(server.RPCServer):
 
     def _on_incoming(self, incoming):
         [message] = incoming
-        if self._free.acquire(blocking=False):
+        places = min(getattr(message, 'places', 1), self._most_places)
+        taken = self._taken_at_once(places)
+        if taken == places:
             self._is_free()
-        elif self._spared(message):
+        elif not taken and self._spared(message):
             return
-        else:
+        for _ in range(places - taken):
             while not self._free.acquire(timeout=_TURN):
                 if self.listener.stopping:
                     return    # not acknowledged, so the broker has it
@@ -218,7 +223,13 @@ class Server(server.RPCServer):
                 self.listener.look(self._spared)
         executor = self._work_executor
         self._work(message, executor.submit_first if _is_ping(message)
-                   else executor.submit, self._free)
+                   else executor.submit,
+                   functools.partial(self._free.release, places))
+
+    def _taken_at_once(self, places):
+        """Take so many places, or those that are free; return how many."""
+        return next((taken for taken in range(places)
+                     if not self._free.acquire(blocking=False)), places)
 
     def _is_busy(self):
         """Note that no thread is free."""
@@ -238,13 +249,13 @@ class Server(server.RPCServer):
         if not (_is_ping(message)
                 and self._reserve_free.acquire(blocking=False)):
             return False
-        self._work(message, self._reserve.submit, self._reserve_free)
+        self._work(message, self._reserve.submit, self._reserve_free.release)
         return True
 
-    def _work(self, message, submit, free):
+    def _work(self, message, submit, release):
         """Have a thread work on a message, if it is ours.
 
-        submit: that of an executor.  free: released when it is done.
+        submit: that of an executor.  release: called when it is done.
         """
         work = None
         try:
@@ -253,13 +264,15 @@ class Server(server.RPCServer):
                 work = submit(self._process, [_TrackedMessage(message)])
         finally:
             if work is None:
-                free.release()
+                release()
         if work is not None:
-            work.add_done_callback(lambda _: free.release())
+            work.add_done_callback(lambda _: release())
 
     def _process(self, incoming):
         # The caller is not known yet.
         context.forget()
+        [message] = incoming
+        getattr(message, 'fetch', lambda: None)()
         try:
             with call_scope.entered():
                 self._process_incoming(incoming)

@@ -18,6 +18,7 @@ TOP = pathlib.Path(__file__).parents[2]
 @pytest.mark.parametrize('words', [
     ['soak', '--requests', '60', '--every', '20', '--hosts', '4'],
     ['raw_messages', '--messages', '40', '--every', '20'],
+    ['flood', '--messages', '5', '--kinds', 'text,parts'],
     ['beside', 'one=.', '--hosts', '4', '--turns', '1', '--seconds', '0.2',
      '--callers', '1,2']],
     ids=lambda words: words[0])

@@ -1,5 +1,6 @@
 """A daemon tells over HTTP how it is, and what it has counted."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -22,16 +23,16 @@ class Endpoint:
     """One that a daemon serves: on a port, or on a socket's path."""
 
     def __init__(self, where):
-        self._where = where
+        self.where = where
 
     def get(self, path, method='GET'):
         """(status, headers, text) of one request."""
         connection = http.client.HTTPConnection('127.0.0.1', timeout=30)
-        if isinstance(self._where, str):
+        if isinstance(self.where, str):
             connection.sock = socket.socket(socket.AF_UNIX)
-            connection.sock.connect(self._where)
+            connection.sock.connect(self.where)
         else:
-            connection.port = self._where
+            connection.port = self.where
         try:
             connection.request(method, path)
             answer = connection.getresponse()
@@ -117,6 +118,23 @@ def test_metrics_are_of_all_workers_and_outlive_them(stage, serve):
     assert endpoint.metrics()[PLACED] == 6
     ask()
     until(lambda: endpoint.metrics().get(PLACED) == 7, 'one more is counted')
+
+
+def test_slow_callers_that_come_back_cost_no_probe_its_answer(serve):
+    """A liveness probe would have a healthy service restarted."""
+    _, endpoint = serve(workers=1)
+    with contextlib.ExitStack() as end:
+        def come_back():
+            for _ in range(40):
+                slow = end.enter_context(socket.create_connection(
+                    ('127.0.0.1', endpoint.where)))
+                slow.send(b'GET /health HTTP/1.1\r\nHost:')
+
+        found = []
+        for _ in range(5):
+            come_back()
+            found += [endpoint.get('/health')[0] for _ in range(4)]
+    assert found == [200] * 20
 
 
 def test_the_endpoints_come_back_when_their_process_is_killed(stage, serve):

@@ -114,6 +114,11 @@ def test_all_processes_write_to_a_new_file(stage, logs, options):
     assert_rotated(logs, pids)
     assert stage.client().ask()
     assert 'Request for ' in (logs / 'nova-sched.log').read_text()
+
+    stage.config_file(scheduler__workers=2, scheduler__max_attempts=7,
+                      **options)
+    daemon.signal(signal.SIGHUP)
+    daemon.wait_until_said('max_attempts: 3 became 7', times=2)
     assert not daemon.said('Traceback')
 
 

@@ -71,11 +71,15 @@ def test_each_hangup_is_acted_on_whatever_became_of_the_last(
     assert line.exc_info[0] is ValueError
 
 
-@pytest.mark.parametrize(('refused', 'acts'), [(False, [1]), (True, [])])
+@pytest.mark.parametrize(('refused', 'is_parent', 'acts'), [
+    (False, True, [1]), (True, True, [1]), (False, False, [1]),
+    (True, False, [])])
 def test_logs_are_opened_anew_whatever_the_configuration_is(
-        hung_up, monkeypatch, refused, acts):
-    """What it is good for, its parent says."""
+        hung_up, monkeypatch, refused, is_parent, acts):
+    """What it is good for, the parent says, who looks at it each time."""
     done, opened = [], []
+    if not is_parent:
+        monkeypatch.setattr(hung_up, '_parent', os.getppid())
     monkeypatch.setattr(os, 'killpg', lambda *_: None)
     monkeypatch.setattr(signal, 'sigtimedwait', lambda *_: None)
     monkeypatch.setattr(hangups.logs, 'reopen', lambda: opened.append(1))

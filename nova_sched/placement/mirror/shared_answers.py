@@ -17,6 +17,8 @@ from nova_sched.shared_region import SharedRegion
 #: Seconds that a worker waits for the answer to another one, at most: what a
 #: query of its own may take, of thousands of providers one by one.
 PATIENCE = 300
+#: Seconds that it waits for one that holds the lock and has not begun to ask.
+SILENT = 1
 #: Seconds between two looks whether it is there.
 PAUSE = 0.01
 
@@ -65,11 +67,14 @@ class SharedAnswers:
             if not is_locked:
                 return self.asked(ask)
             kept.words.asker = os.getpid()
-            found = kept.read(source)
-            if found is None or found.began <= after:
-                found = self.asked(ask)
-                kept.write(source, found)
-            return found
+            try:
+                found = kept.read(source)
+                if found is None or found.began <= after:
+                    found = self.asked(ask)
+                    kept.write(source, found)
+                return found
+            finally:
+                kept.words.asker = 0
 
     def asked(self, ask):
         """Return an Answer to this worker alone."""
@@ -81,17 +86,21 @@ class SharedAnswers:
 class _KeptAnswer(SharedRegion):
     """An Answer, of any size.
 
-    size: of what is kept, bytes; 0 for none.  asker: the process that has, or
-    had last, the lock.
+    size: of what is kept, bytes; 0 for none.  asker: the process that asks; 0
+    for none.
     """
 
     WORDS = ('size', 'asker')
 
     def patience(self):
         """Return a function: whether to go on waiting for the lock."""
-        end = time.monotonic() + PATIENCE
-        return lambda: (time.monotonic() < end
-                        and not _is_stopped(self.words.asker))
+        began = time.monotonic()
+
+        def is_waited_for():
+            asker = self.words.asker
+            return (time.monotonic() - began < (PATIENCE if asker else SILENT)
+                    and not _is_stopped(asker))
+        return is_waited_for
 
     def read(self, source):
         """Return the Answer, or None."""

@@ -113,6 +113,20 @@ def test_none_is_kept_where_there_is_no_room_for_any(conf, started):
         assert kept(started) == there
 
 
+def test_a_call_that_is_too_large_to_be_kept_does_not_wait_to_be(state, made):
+    large = a_record(request_id='req-large')
+    large.request = {'instance_uuids': decisions.UUIDS[:1],
+                     'spec_obj': 'x' * 300_000}
+    large.pack()
+    made.add(large)
+
+    assert large.size < a_record().size + 1000
+    with made.reading() as store:
+        found = store.document(1)
+    assert found['request'] is None
+    assert found['instance_uuids'] == decisions.UUIDS[:1]
+
+
 def test_without_a_configuration_none_is_kept(caplog):
     with caplog.at_level(logging.INFO):
         made = Recorder()

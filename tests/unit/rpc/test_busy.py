@@ -21,8 +21,8 @@ class Message:
 
     every = []
 
-    def __init__(self, content, taken=True):
-        self.message, self._taken = content, taken
+    def __init__(self, content, taken=True, places=1):
+        self.message, self._taken, self.places = content, taken, places
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.every.append(self)
 
@@ -203,6 +203,38 @@ def test_a_request_begins_as_soon_as_a_thread_is_free(
     busy.go_on.set()
     thread.join(20)
     assert waiting.begun.wait(20)
+
+
+class TestLarge:
+    """A large request is worked on where several threads are free."""
+
+    @pytest.mark.parametrize('server', [3], indirect=True)
+    @pytest.mark.parametrize(('places', 'begins'), [
+        (1, True), (2, True), (3, False), (100, False)])
+    def test_it_takes_the_place_of_as_many(
+            self, server, busy, arrived, places, begins):
+        arrived.looks[:] = [[], []]
+        large = Message({'method': 'decide'}, places=places)
+        large.go_on.set()
+        server._on_incoming([large])
+        assert large.begun.wait(20 if begins else 0) is begins
+
+    @pytest.mark.parametrize('server', [3], indirect=True)
+    def test_it_leaves_them_when_it_is_done(self, server):
+        for _ in range(3):
+            large = Message({'method': 'decide'}, places=5)
+            large.go_on.set()
+            server._on_incoming([large])
+            assert large.begun.wait(20)
+
+    def test_it_has_its_arguments_once_it_is_worked_on(self, server):
+        fetched = []
+        large = Message({'method': 'decide'}, places=2)
+        large.fetch = lambda: fetched.append(large.begun.is_set())
+        large.go_on.set()
+        server._on_incoming([large])
+        assert large.begun.wait(20)
+        assert fetched == [False]
 
 
 class TestTurns:

@@ -176,3 +176,49 @@ class TestOddNames:
         assert refused.startswith(
             'message: cannot be taken in: ArithmeticError')
         assert len(refused) < 240
+
+
+class TestLarge:
+    """The arguments of a large call wait as the octets that they came in."""
+
+    @pytest.mark.parametrize('packed', [False, True])
+    def test_they_are_there_once_it_is_worked_on(self, listener, packed):
+        args = {'x': ['y' * 1000] * 100}
+        arrives(listener, json.dumps({
+            'method': 'a', 'namespace': 'baseapi', 'args': args}), packed)
+        [request] = listener.incoming
+        assert request.message == {'method': 'a', 'namespace': 'baseapi'}
+        assert request.places == 2
+
+        request.take()
+        request.fetch()
+        assert request.message['args'] == args
+        assert request.message._raw is None
+
+    def test_those_of_a_small_one_are_there_at_once(self, listener):
+        arrives(listener, '{"method": "a", "args": {"x": 1}}')
+        [request] = listener.incoming
+        assert request.message['args'] == {'x': 1}
+        assert request.places == 1
+        request.fetch()
+        assert request.message['args'] == {'x': 1}
+
+    def test_what_is_refused_has_none(self, listener):
+        arrives(listener, json.dumps({
+            'args': 'x' * 200_000, '_msg_id': 'i', '_reply_q': 'q',
+            '_context_roles': [['']] * 5_001}))
+        [request] = listener.incoming
+        request.fetch()
+        assert 'context' in request.message.refused
+        assert 'args' not in request.message
+
+    @pytest.mark.parametrize(('size', 'count'), [
+        (100, 250), (60_000, 250), (1_500_000, 11), (6_000_000, 2)])
+    def test_fewer_of_them_are_read_ahead(self, listener, size, count):
+        ahead = []
+        listener.conn.read_ahead = ahead.append
+        for length in (10, size):
+            arrives(listener, json.dumps({'args': 'x' * length}))
+        listener.read_ahead(True)
+        listener.read_ahead(False)
+        assert ahead == [count, 0]

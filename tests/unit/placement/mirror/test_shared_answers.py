@@ -9,6 +9,7 @@ import time
 import pytest
 
 from nova_sched import exception
+from nova_sched.placement.mirror import shared_answers
 from nova_sched.placement.mirror.shared_answers import SharedAnswers
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
@@ -105,6 +106,14 @@ def test_a_worker_that_is_stopped_while_it_asks_is_not_waited_for(answers):
     with stopped_in(asking):
         assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
             'mine')
+
+
+def test_nor_is_one_that_is_stopped_before_it_says_so(answers, monkeypatch):
+    monkeypatch.setattr(shared_answers, 'SILENT', 0.05)
+    with stopped_in(answers._kept[QUESTION].locked):
+        assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
+            'mine')
+    assert shared_answers.SILENT <= 1
 
 
 def test_an_answer_may_be_large(answers):
