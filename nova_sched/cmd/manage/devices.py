@@ -60,10 +60,11 @@ def _of_flavor(needs, conf, policy):
             raise invalid_extra_spec('must be NAME:NUMBER,...', text, KEY)
         name, count = match.groups()
         if name not in aliases:
+            hint = (f'has no {name}; {nearest.did_you_mean(name, aliases)}'
+                    if aliases else 'is not set')
             raise invalid_extra_spec(
-                f'[pci] alias has no {name}; '
-                + nearest.did_you_mean(name, aliases) + '. Give the file '
-                'that nova-api reads, or --set pci.alias=JSON', text, KEY)
+                f'[pci] alias {hint}. Give the file that nova-api reads by '
+                '--config-file, or --set pci.alias=JSON', text, KEY)
         specs = [_spec(alias) for alias in aliases[name]]
         yield (name, int(count), policy or (
             aliases[name][0].get('numa_policy') or 'legacy'), specs)

@@ -56,7 +56,7 @@ def test_a_flavor_asks_by_alias(flavor, aliases, asked):
     ('gpu:1,', [GPU], 'must be NAME:NUMBER'),
     ('gqu:1', [GPU], r'alias has no gqu; did you mean gpu\?'),
     ('GPU:1', [GPU], r'alias has no GPU; did you mean gpu\?'),
-    ('gpu:1', [], 'Give the file that nova-api reads'),
+    ('gpu:1', [], r'alias is not set\. Give the file that nova-api reads'),
     ('gpu:1', ['gpu'], 'must be JSON'), ('gpu:1', [[GPU]], 'must be an obj'),
     ('gpu:1', [GPU | {'vendor': 'x'}], r'did you mean vendor_id\?'),
     ('gpu:1', [{'name': 'gpu'}], 'must have vendor_id and product_id'),
