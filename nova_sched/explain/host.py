@@ -153,7 +153,7 @@ def verdicts(matrix, row):
 
 def _verdict(matrix, i, row):
     name, filter_ = matrix.rules[i], matrix.judges[i]
-    code, = matrix.codes(i, np.array([row]))
+    code = next(iter(matrix.codes(i, np.array([row]))))
     if filter_ is None:
         return Verdict(name, _REASONS.get(name) or narrowing.reason(
             name, matrix.spec_obj), [], code)

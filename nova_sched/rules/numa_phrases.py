@@ -23,8 +23,7 @@ _LACKING = {
         numa_pinning.THREADS: 'threads a core',
         numa_pinning.WHOLE_CORES: 'whole cores',
         numa_pinning.CORES: 'cores, one of them for the emulator',
-        numa_pinning.SIBLINGS: 'CPUs on cores with as many free threads, 2 '
-                               'at least',
+        numa_pinning.SIBLINGS: 'free CPUs as thread siblings',
         numa_pinning.KNOWN_CPUS: 'free CPUs whose core is known'}.items()} | {
     test: f'nearest host has {what}' for test, what in {
         shortfalls.CELLS: '{have} of {need} NUMA cells',

@@ -190,8 +190,7 @@ SHORTFALLS = [
      'nearest NUMA cell has 1 of 2 threads a core'),
     ([a_cell(siblings=FOUR_CORES, pinned_cpus={0, 1, 2})], [guest_cell(
         pinned=3, cpu_thread_policy='require')],
-     'nearest NUMA cell has 2 of 3 CPUs on cores with as many free threads, '
-     '2 at least'),
+     'nearest NUMA cell has 2 of 3 free CPUs as thread siblings'),
     ([a_cell(siblings=FOUR_CORES, cpuset=())], [guest_cell(
         pinned=2, cpu_thread_policy='isolate')],
      'cores are isolated where they have 1 thread, nearest NUMA cell has '
