@@ -167,7 +167,8 @@ def read(path):
                     yield entry
     except OSError as error:
         raise exception.NovaSchedException(
-            f'{path} cannot be read: {error.strerror}') from error
+            f'{path} cannot be read: {error.strerror}; name the file of '
+            '[nova_sched] shadow_report') from error
     if bad and not good:
         raise exception.NovaSchedException(
             f'{path}: there is no line of a shadow in it; name the file of '
@@ -182,7 +183,7 @@ def _parse(line):
     try:
         entry = json.loads(line)
         entry['verdict'], entry['rule'], entry['here'], entry['live']
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return entry
 

@@ -113,13 +113,29 @@ class ManageApp(app.App):
             conf.set_override('transport_url', self.options.transport_url)
         return conf
 
+    def configure_logging(self):
+        """Make the handlers of the log, also of --log-file."""
+        try:
+            super().configure_logging()
+        except OSError as error:
+            # There is no log yet.
+            self.stderr.write(
+                f'--log-file {self.options.log_file} cannot be written: '
+                f'{error.strerror}; name another file\n')
+            sys.exit(exits.WRONG)
+
     def run_subcommand(self, argv):
         """Run a command; one that there is not is told with those alike."""
+        known = self.command_manager.commands
+        # The first word of several is enough for help.
+        words = argv[1:] if argv[0] == 'help' else argv
         try:
-            self.command_manager.find_command(argv)
+            if argv[0] != 'help' or not any(
+                    name.startswith(' '.join(words)) for name in known):
+                self.command_manager.find_command(words)
         except ValueError:
             self.LOG.error('%s', wrong_words.no_command(
-                self.NAME, argv, self.command_manager.commands))
+                self.NAME, words, known))
             return exits.WRONG
         return super().run_subcommand(argv)
 

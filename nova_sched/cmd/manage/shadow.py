@@ -1,5 +1,7 @@
 """``shadow``: what a scheduler that only watches has found."""
 
+from nova_sched import exception
+from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
@@ -29,6 +31,13 @@ class Report(forms.Lister):
         return parser
 
     def take_action(self, parsed_args):
+        try:
+            return self._table(parsed_args)
+        except exception.NovaSchedException as error:
+            raise exits.WrongFile(str(error)) from error
+
+    @staticmethod
+    def _table(parsed_args):
         entries = report.read(parsed_args.file)
         if parsed_args.each:
             return (('At', 'Request', 'Instances', 'Verdict', 'Why', 'Here',

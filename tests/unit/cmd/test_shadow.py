@@ -76,5 +76,5 @@ def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(report):
 def test_a_file_that_is_not_there_is_told(run, tmp_path):
     ended = run('shadow', 'report', tmp_path / 'none.jsonl')
 
-    assert ended.code != 0
+    assert ended.code == 2
     assert 'none.jsonl cannot be read' in ended.err
