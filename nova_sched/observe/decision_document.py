@@ -322,7 +322,9 @@ def rests_on(record):
     running, in_flight = ({}, {}) if state.instances is None else (
         state.instances.known())
     found = {'clock': state.clock, 'reads': cells.reads, 'lost': cells.lost,
-             'disabled_cells': sorted(cells.disabled), 'running': running,
+             'disabled_cells': sorted(cells.disabled),
+             'unmapped': sorted((cells.unmapped or frozenset()).intersection(
+                 pick.host for pick in record.picks)), 'running': running,
              'in_flight': in_flight, 'siblings': dict(record.siblings)}
     if record.spec_obj is not None:
         found |= {'spec_obj': record.spec_obj.obj_to_primitive(),

@@ -126,7 +126,7 @@ def a_pick(host, **fields):
                 {'weigher': 'RAMWeigher', 'adds': 2.0,
                  'first_without': 'b'},
                 {'weigher': 'IoOpsWeigher', 'adds': -1.0,
-                 'first_without': None}]} | fields
+                 'first_without': None}], 'mapped': True} | fields
 
 
 def an_explanation(decision, verdicts, pick=None, **fields):
