@@ -13,6 +13,15 @@ from nova_sched.rules import figures
 _MOST_READ = 20
 
 
+def cut(limit):
+    """Return what it means that Placement listed as many candidates as it may:
+    text.
+    """
+    return (f'Placement listed as many candidates as [scheduler] '
+            f'max_placement_results = {limit} allows, and may have left out '
+            'hosts that fit, or fit better')
+
+
 class PlacementRule:
     """One condition that Placement judges hosts by.
 

@@ -23,7 +23,7 @@ from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.rules import codes
 
-VERSION = '1.1'
+VERSION = '1.2'
 
 #: Instances of a request of which all is told; of the others where they are.
 MOST_INSTANCES = decision.MOST_WEIGHED
@@ -256,8 +256,10 @@ def _candidates(record):
     if isinstance(offer, NoCandidates):
         return {'source': 'placement', 'providers': 0, 'age_seconds': None,
                 'why_none': offer.reason}
-    return {'source': 'placement' if age is None else 'copy',
-            'providers': len(offer.providers), 'age_seconds': age}
+    found = {'source': 'placement' if age is None else 'copy',
+             'providers': len(offer.providers), 'age_seconds': age}
+    cut_at = getattr(offer, 'cut_at', None)
+    return found if cut_at is None else found | {'cut_at': cut_at}
 
 
 def _picks(record):

@@ -45,7 +45,7 @@ def a_decision(outcome='placed', **fields):
     """A document of "decision show", of 6 hosts, two of which fit."""
     placed = outcome == 'placed'
     return {
-        'number': 7, 'version': '1.1', 'request_id': 'req-1',
+        'number': 7, 'version': '1.2', 'request_id': 'req-1',
         'instance_uuids': UUIDS[:1], 'arrived': WHEN, 'outcome': outcome,
         'reason': None if placed else '0 of 6 hosts: 4 RamFilter',
         **a_code(placed),
@@ -148,7 +148,7 @@ def a_plan(verdicts, outcome='placed', pick=None, **fields):
              'weighers': parts}
             for name, parts in zip(fitting, scores, strict=False)]
     return {
-        'version': '1.2', 'outcome': outcome, 'operation': 'boot',
+        'version': '1.3', 'outcome': outcome, 'operation': 'boot',
         'reason': None if placed else 'no host has the room',
         **a_code(placed),
         'request': {'id': 'req-1', 'instances': 1}, 'asked': _ASKED,

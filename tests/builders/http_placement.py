@@ -160,12 +160,13 @@ class Query:
 
     text: str = 'resources=VCPU%3A1'
     least: str = '1.17'
+    limit: int = 1000
 
     def minimum_version(self):
         return self.least
 
     def query(self, version):
-        return f'{self.text}&limit=1000'
+        return f'{self.text}&limit={self.limit}'
 
 
 def versions(most, least='1.0'):

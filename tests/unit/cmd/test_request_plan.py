@@ -97,7 +97,7 @@ class TestAnswer:
     def test_is_one_object_for_programs(self, plan):
         found = document(plan('--count', 2, '--ram', 500, '-f', 'json'))
 
-        assert (found['version'], found['outcome']) == ('1.2', 'placed')
+        assert (found['version'], found['outcome']) == ('1.3', 'placed')
         assert found['request']['instances'] == 2
         first = found['placements'][0]
         assert (first['host'], first['node'], first['zone']) == (
@@ -335,6 +335,16 @@ class TestPlacement:
         assert found['placements'][0]['host'] == 'b'
         assert found['placement'] == {'asked': True, 'offered': 2}
         assert {asked.method for asked in server.asked} == {'GET'}
+
+    @pytest.mark.parametrize('most', [2, 3])
+    def test_says_that_it_may_have_left_out_hosts(self, plan, server, most):
+        self.offer(server, 'b', 'c')
+        limit = '--set', f'scheduler.max_placement_results={most}'
+
+        assert ('as many candidates as [scheduler] max_placement_results = 2 '
+                'allows' in plan(*limit).out) == (most == 2)
+        assert document(plan(*limit, '-f', 'json'))['placement'].get(
+            'cut_at') == (2 if most == 2 else None)
 
     def test_that_offers_nothing_refuses(self, plan, server):
         ended = plan()
