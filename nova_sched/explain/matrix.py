@@ -92,6 +92,14 @@ class Matrix:
             self.rules, self.rejected.sum(axis=1).tolist(), alone,
             map(self._code, range(len(self.rules))), strict=True)]
 
+    def _counted(self, i):
+        """Return what a rule of Placement counts on hosts that it rejects:
+        text, or '' of another rule.
+        """
+        counted = getattr(self.judges[i], 'counted', None)
+        return counted and counted(self.hosts.block(
+            np.flatnonzero(self.rejected[i])))
+
     def _code(self, i):
         name, filter_ = self.rules[i], self.judges[i]
         rows = np.flatnonzero(self.rejected[i])
@@ -189,6 +197,7 @@ class Matrix:
             f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
             for names, rows in reasons[:phrases.GROUPS]]
+        found += filter(None, map(self._counted, range(len(self.rules))))
         helping = [f'{each.alone} without {each.name}'
                    for each in self.by_rule() if each.alone]
         if helping:

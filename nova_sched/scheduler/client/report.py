@@ -130,6 +130,22 @@ class SchedulerReportClient(NovaMethods):
         LOG.error('%s', error)
         return self.without_answer(error)
 
+    def counts_room(self, queries, context):
+        """Return whether any provider has room for the amounts of queries,
+        whatever else they ask for: bool; None where Placement does not tell.
+
+        queries, context: as of ``candidates``.
+        """
+        try:
+            found, _ = self._fetch_candidates(
+                [query.amounts_alone() for query in queries], context,
+                private=False)
+        except (exception.PlacementError,
+                exception.PlacementUnavailable) as error:
+            LOG.debug('Placement does not tell what it counts: %s', error)
+            return None
+        return bool(found.by_provider)
+
     def _check_in_time(self, error):
         """Raise PlacementUnavailable for an answer that is late."""
         if getattr(error, 'reason', None) in _TOO_LATE:

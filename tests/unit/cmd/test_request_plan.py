@@ -351,11 +351,13 @@ class TestPlacement:
 
         assert ended.code == 1
         assert ended.out.startswith(
-            'No valid host: Placement offers no host\n')
+            'No valid host: Placement offers no host, and counts no room for '
+            'its amounts on any, though hosts report it: it may hold '
+            'allocations of instances that are gone')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=allocation_candidates code=placement_offers_none '
-            'kind=filtered_out')
+            'kind=no_capacity')
 
     def test_that_does_not_know_a_trait_refuses(self, plan, server):
         server.on('GET', '/allocation_candidates', http_placement.error(
