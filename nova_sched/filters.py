@@ -175,7 +175,7 @@ class FilterHandler:
                 refusal.is_behind_hints = is_behind_hints
                 raise
             is_behind_hints |= may_look_at_hints(filter_, request)
-            _note_judge(hosts.snapshot, filter_, request)
+            note_judge(hosts.snapshot, filter_, request)
             decision.funnel.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -289,7 +289,7 @@ def limits_of(snapshot, row):
     return found | snapshot.own_limits(row)
 
 
-def _note_judge(snapshot, filter_, spec_obj):
+def note_judge(snapshot, filter_, spec_obj):
     """Note on a HostSnapshot that a filter has judged hosts of it, if it
     leaves limits.
 

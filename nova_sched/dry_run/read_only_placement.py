@@ -163,6 +163,14 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
             copied, found, self._conf.scheduler.max_placement_results)
         return found
 
+    def counts_room(self, queries, context):
+        """As of SchedulerReportClient."""
+        listing, self.listing = self.listing, Listing()
+        try:
+            return super().counts_room(queries, context)
+        finally:
+            self.listing = listing
+
     def without_answer(self, error):
         """As of SchedulerReportClient.
 

@@ -98,6 +98,14 @@ class Matrix:
                 by_code, key=by_code.get), by_code))
         return found
 
+    def _counted(self, i):
+        """Return what a rule of Placement counts on hosts that it rejects:
+        text, or '' of another rule.
+        """
+        counted = getattr(self.judges[i], 'counted', None)
+        return counted and counted(self.hosts.block(
+            np.flatnonzero(self.rejected[i])))
+
     def codes(self, i, rows):
         """Return by which code a rule rejects how many of some hosts:
         {code: number}.
@@ -201,6 +209,7 @@ class Matrix:
             f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
             for names, rows in reasons[:phrases.GROUPS]]
+        found += filter(None, map(self._counted, range(len(self.rules))))
         # Without a filter of amounts hosts have no more of them.
         helping = [f'{each.alone} without {each.name}'
                    for each in self.by_rule()

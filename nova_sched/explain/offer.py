@@ -5,12 +5,29 @@ A rule of a matrix like the others, of which Placement is the judge.
 
 import numpy as np
 
+from nova_sched import exception
 from nova_sched.placement import conditions
 from nova_sched.rules import figures
 
 #: Providers of whose amounts figures are told; each takes questions of its
 #: own.
 _MOST_READ = 20
+
+#: Resource class -> what hosts of a HostBlock report free, as "host list"
+#: shows it.
+_FREE = {
+    'VCPU': lambda hosts: hosts.vcpus_total - hosts.vcpus_used,
+    'MEMORY_MB': lambda hosts: hosts.free_ram_mb,
+    'DISK_GB': lambda hosts: hosts.free_disk_mb // 1024}
+
+
+def cut(limit):
+    """Return what it means that Placement listed as many candidates as it may:
+    text.
+    """
+    return (f'Placement listed as many candidates as [scheduler] '
+            f'max_placement_results = {limit} allows, and may have left out '
+            'hosts that fit, or fit better')
 
 
 class PlacementRule:
@@ -22,7 +39,7 @@ class PlacementRule:
     def __init__(self, condition, reader):
         self.code, self.name = condition.code, f'Placement: {condition.name}'
         self._condition, self._reader = condition, reader
-        self._left = {}
+        self._amounts = {}
 
     def rejected(self, hosts):
         """Return which hosts of a HostBlock fail it: bool (n,).
@@ -43,15 +60,46 @@ class PlacementRule:
     def figures(self, hosts, spec_obj):
         """As of BaseFilter, of one host; of the first ones that are asked."""
         condition, [uuid] = self._condition, hosts.objects('uuid')
-        if not condition.resource or (
-                uuid not in self._left and len(self._left) >= _MOST_READ):
-            return []
-        if uuid not in self._left:
-            self._left[uuid] = self._reader.left(condition, uuid)
-        left = self._left[uuid]
-        return [] if left is None else [figures.Figure(
+        found = self._read(uuid)
+        return [] if found is None else [figures.Figure(
             condition.resource, condition.resource, condition.amount,
-            np.array([left], np.float64))]
+            np.array([found.capacity - found.used], np.float64))]
+
+    def _read(self, uuid):
+        """Return what a provider has of the resource, an Amounts; None if that
+        is not known.
+        """
+        condition, known = self._condition, self._amounts
+        if condition.resource and uuid not in known and (
+                len(known) < _MOST_READ):
+            known[uuid] = self._reader.amounts(condition, uuid)
+        return known.get(uuid)
+
+    def counted(self, hosts):
+        """Return what Placement counts on hosts of a HostBlock, beside what
+        these report: text; '' if it is not known.
+
+        Of the first ones that are asked about.
+        """
+        resource, amount = self._condition.resource, self._condition.amount
+        hosts = hosts.snapshot.block(hosts.rows[:_MOST_READ])
+        try:
+            read = [self._read(uuid) for uuid in hosts.objects('uuid')]
+        except exception.PlacementError:
+            return ''
+        if resource not in _FREE or not any(read):
+            return ''
+        found = [(each, free) for each, free in zip(
+            read, _FREE[resource](hosts).tolist(), strict=True) if each]
+        text = (f'Placement counts {sum(each.used for each, _ in found)} of '
+                f'{sum(each.capacity for each, _ in found)} {resource} as '
+                f'used on {len(found)} of these hosts, which report '
+                f'{sum(free for _, free in found)} free')
+        return text if not any(
+            each.capacity - each.used < amount <= free
+            for each, free in found) else (
+                f'{text}: it may hold allocations of instances that are gone, '
+                'see nova-manage placement audit')
 
 
 def rules(adapter, queries):

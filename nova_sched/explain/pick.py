@@ -41,6 +41,7 @@ class WhyPick:
     next_host: name of the best host that weighs less; None if there is none.
     gap: how much less that one weighs.
     parts: list of Part, in the order of weighers; none without a next host.
+    is_mapped: whether a cell mapping leads nova-conductor to the host.
     """
 
     host: str
@@ -50,17 +51,24 @@ class WhyPick:
     next_host: str | None
     gap: float
     parts: list
+    is_mapped: bool = True
 
     def to_dict(self):
         """Return it as plain JSON."""
         return {'host': self.host, 'fitting': self.fitting,
                 'tied': self.tied, 'drawn': self.is_drawn,
                 'next': self.next_host, 'gap': words.number(self.gap),
-                'weighers': [part.to_dict() for part in self.parts]}
+                'weighers': [part.to_dict() for part in self.parts],
+                'mapped': self.is_mapped}
 
     def sentences(self):
-        """Return it in one line: list."""
-        return ['; '.join([self._because(), *self._others()])]
+        """Return it in one line, and one of what is wrong with the host: list.
+        """
+        return ['; '.join([self._because(), *self._others()]),
+                *([] if self.is_mapped else [
+                    f'no cell mapping leads to {self.host}: nova-conductor '
+                    'does not build there; run nova-manage cell_v2 '
+                    'discover_hosts'])]
 
     def _because(self):
         if self.fitting == 1:
@@ -117,8 +125,11 @@ def why_pick(matrix, picked=None, selector=None):
         following = matrix.name(rows[behind[0]])
         gap = (values[at] - values[behind[0]]).item()
         parts = _parts(matrix, weighed, at, behind[0])
-    return WhyPick(matrix.name(rows[at]), len(rows), count,
-                   drawn and count > 1, following, gap, parts)
+    unmapped = matrix.hosts.cells.unmapped or ()
+    return WhyPick(
+        matrix.name(rows[at]), len(rows), count, drawn and count > 1,
+        following, gap, parts,
+        matrix.hosts.cell('host', rows[at]) not in unmapped)
 
 
 def _tied(weighed, at, selector):

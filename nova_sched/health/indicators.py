@@ -151,6 +151,21 @@ def of_clock(overview):
         'the clock of this machine is slow, or theirs are fast'))
 
 
+def of_mappings(overview):
+    """Return the Check of whether nova-conductor finds the hosts; None in a
+    cloud without mappings.
+
+    overview: scheduler.host_manager.Overview.
+    """
+    unmapped = overview.unmapped
+    if not unmapped:
+        return None if unmapped is None else Check(PASS, time.time())
+    return Check(WARN, time.time(), (
+        f'no cell mapping leads to {len(unmapped)} compute host(s), such as '
+        f'{", ".join(unmapped[:NAMED])}: instances that are placed there are '
+        'not built; run nova-manage cell_v2 discover_hosts'))
+
+
 def of_hosts(overview):
     """Return the Check of whether there is a host to send instances to."""
     if overview.up:

@@ -120,7 +120,9 @@ class Reporter:
                 found[name] = indicators.of_lost_cell(
                     seen.lost[str(cell)], time.monotonic() - since)
         ages = {names.get(uuid, uuid): age for uuid, age in seen.ages.items()}
-        figures |= {'state_age': ages, 'up': seen.up, 'down': seen.down}
+        figures |= {'state_age': ages, 'up': seen.up, 'down': seen.down,
+                    'unmapped': None if seen.unmapped is None
+                    else len(seen.unmapped)}
         if not ages:
             return
         stale = indicators.STALE
@@ -129,6 +131,7 @@ class Reporter:
         found['state_age'] = indicators.of_state_age(ages, stale)
         found['clock'] = indicators.of_clock(seen)
         found['hosts'] = indicators.of_hosts(seen)
+        found['host_mappings'] = indicators.of_mappings(seen)
 
     def _read_if_idle(self):
         """Read the hosts in a thread, if nobody has for long."""

@@ -33,6 +33,8 @@ class AllocationCandidates:
         WANTS_SUMMARIES.
     age: seconds since the copy of what Placement knows, which these are from,
         was compared with it; None of what Placement itself has listed.
+    cut_at: how many candidates a query asked for at most, if Placement listed
+        as many and may have left out others; else None.
     """
 
     by_provider: dict
@@ -40,6 +42,7 @@ class AllocationCandidates:
     version: str
     summaries: dict | None = None
     age: float | None = None
+    cut_at: int | None = None
 
     asked = True
 

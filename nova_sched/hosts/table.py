@@ -26,11 +26,14 @@ class Cells:
     lost: tuple of (cell, why), texts, of those that could not be read.
     disabled: uuids of the cells whose hosts only requests that name the cell
         may have.
+    unmapped: names of hosts that no mapping leads to, so that nova-conductor
+        cannot build on them; None in a cloud without mappings.
     """
 
     reads: tuple = ()
     lost: tuple = ()
     disabled: frozenset = frozenset()
+    unmapped: frozenset | None = None
 
     def first_read(self, default):
         """Return when the first of the reads began: seconds since the epoch.

@@ -24,6 +24,8 @@ class Mapped:
     aggregates: host -> tuple of its Aggregate objects.
     cells: the cells there are: tuple of db.cells.Cell; None before any read.
     cell_of: host -> uuid of its cell, where one database holds all cells.
+    host_cells: host -> uuid of the cell that its mapping leads to; None in a
+        cloud without mappings. The same dict until one changes.
     disabled: uuids of the cells that take no new servers.
     other_aggregates, other_cells: the hosts of which that has changed.
     known: Aggregate and row by id; stamp, at: see ApiInventory.
@@ -32,6 +34,7 @@ class Mapped:
     aggregates: dict
     cells: tuple | None = None
     cell_of: dict = dataclasses.field(default_factory=dict)
+    host_cells: dict | None = None
     disabled: frozenset = frozenset()
     other_aggregates: set = frozenset()
     other_cells: set = frozenset()
@@ -89,11 +92,14 @@ class ApiInventory:
                 'count': len(cells), 'cells': ', '.join(map(str, cells))})
         # Elsewhere a host is in the cell whose database it is read from.
         cell_of, disabled = {}, {cell.uuid for cell in cells if cell.disabled}
+        host_cells = self._reader.host_cells()
         if [cell.uuid for cell in cells] == [SINGLE_CELL_UUID]:
-            cell_of = self._reader.host_cells()
+            cell_of, host_cells = host_cells, host_cells or None
             disabled = self._reader.disabled_cells()
+        if host_cells == last.host_cells:
+            host_cells = last.host_cells
         return Mapped(
-            aggregates, cells, cell_of, frozenset(disabled),
+            aggregates, cells, cell_of, host_cells, frozenset(disabled),
             _different(last.aggregates, aggregates),
             _different(last.cell_of, cell_of), known, stamp, now)
 

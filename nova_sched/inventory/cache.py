@@ -60,6 +60,8 @@ class HostCache:
         self._nodes, self._services = _Rows(_node_key), _Rows(
             operator.itemgetter(_SERVICE_HOST))
         self._table = host_table.HostTable.from_records([])
+        # Hosts that no mapping leads to, and the mappings of then.
+        self._host_cells = self._unmapped = None
         self.rows_parsed = self.cells_written = 0
 
     def refresh(self):
@@ -84,6 +86,10 @@ class HostCache:
         services, served = self._services.patched({
             cell.number: changes.services for cell, changes in found.items()})
         table = self._patched(nodes, changed, services, served, mapped)
+        hosts = table.columns['host']
+        if (mapped.host_cells is not self._host_cells
+                or hosts is not self._table.columns['host']):
+            self._find_unmapped(hosts, mapped.host_cells)
         table = table.of_cells(self._as_read(found, mapped))
         answer = table
         if self._watcher is not None:
@@ -161,7 +167,16 @@ class HostCache:
         return host_table.Cells(
             reads, tuple((str(cell), lost.get(cell) or 'it cannot be read')
                          for cell in mapped.cells if cell.uuid not in read),
-            mapped.disabled)
+            mapped.disabled, self._unmapped)
+
+    def _find_unmapped(self, hosts, host_cells):
+        """Find the hosts, a column, that no mapping leads to.
+
+        host_cells: as of api.Mapped.
+        """
+        self._host_cells = host_cells
+        self._unmapped = None if host_cells is None else frozenset(
+            hosts.items()).difference(host_cells)
 
     def _patched(self, nodes, changed, services, served, mapped):
         """Return the table with what is in other rows than before.

@@ -82,7 +82,20 @@ class Registry(ovo_base.VersionedObjectRegistry):
         for name, field in cls.fields.items():
             setattr(cls, name, _property(name, field))
             # What is read of an object without the field, see _getter.
-            setattr(cls, f'_obj_{name}', field.unset)
+            setattr(cls, f'_obj_{name}',
+                    _Unread(name) if field.lazy else field.unset)
+
+
+class _Unread:
+    """In place of a field that is read when it is asked for, where plug-ins
+    look below its name.
+    """
+
+    def __init__(self, name):
+        self._name = name
+
+    def __get__(self, made, owner=None):
+        return self if made is None else getattr(made, self._name)
 
 
 def _property(name, field):

@@ -24,7 +24,7 @@ from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.objects.legacy import dicts
 from nova_sched.rules import codes
 
-VERSION = '1.1'
+VERSION = '1.2'
 
 #: Instances of a request of which all is told; of the others where they are.
 MOST_INSTANCES = decision.MOST_WEIGHED
@@ -258,8 +258,10 @@ def _candidates(record):
     if isinstance(offer, NoCandidates):
         return {'source': 'placement', 'providers': 0, 'age_seconds': None,
                 'why_none': offer.reason}
-    return {'source': 'placement' if age is None else 'copy',
-            'providers': len(offer.providers), 'age_seconds': age}
+    found = {'source': 'placement' if age is None else 'copy',
+             'providers': len(offer.providers), 'age_seconds': age}
+    cut_at = getattr(offer, 'cut_at', None)
+    return found if cut_at is None else found | {'cut_at': cut_at}
 
 
 def _picks(record):
@@ -324,7 +326,9 @@ def rests_on(record):
     running, in_flight = ({}, {}) if state.instances is None else (
         state.instances.known())
     found = {'clock': state.clock, 'reads': cells.reads, 'lost': cells.lost,
-             'disabled_cells': sorted(cells.disabled), 'running': running,
+             'disabled_cells': sorted(cells.disabled),
+             'unmapped': sorted((cells.unmapped or frozenset()).intersection(
+                 pick.host for pick in record.picks)), 'running': running,
              'in_flight': in_flight, 'siblings': dict(record.siblings)}
     if record.spec_obj is not None:
         found |= {'spec_obj': record.spec_obj.obj_to_primitive(),

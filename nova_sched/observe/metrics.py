@@ -196,6 +196,9 @@ class _Reported:
                      'when they were last read.',
                      {state: newest[state] for state in ('up', 'down')
                       if state in newest}, 'state')
+        yield _gauge('hosts_unmapped', 'Compute hosts that no cell mapping '
+                     'leads to, when they were last read.',
+                     newest.get('unmapped'))
 
 
 def _gauge(name, text, value, label=None):

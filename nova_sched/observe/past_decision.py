@@ -73,7 +73,8 @@ class PastDecision:
         cells = Cells(
             tuple(map(tuple, self.rests_on['reads'])),
             tuple(map(tuple, self.rests_on['lost'])),
-            frozenset(self.rests_on['disabled_cells']))
+            frozenset(self.rests_on['disabled_cells']),
+            frozenset(self.rests_on.get('unmapped', ())))
         return host_manager.snapshot(
             self.table.of_cells(cells), self._instances(),
             self.rests_on['clock'], self._offer())

@@ -23,6 +23,8 @@ from nova_sched.observe import store_file
 LOG = logging.getLogger(__name__)
 #: Of the line about a request: operators know this name.
 REQUEST_LOG = logging.getLogger('nova_sched.observe.log_line')
+#: Of a host that is selected; Nova's name for it is known to operators, too.
+HOST_LOG = logging.getLogger('nova_sched.scheduler.host_manager')
 
 #: Instances that the line about a request names; the others are counted.
 MOST_NAMED = 100
@@ -257,6 +259,19 @@ def log(record):
             'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
                              in record.milliseconds.items()),
             'seed': record.seed})
+    table = record.state.table
+    if table is not None and table.cells.unmapped:
+        _warn_unmapped(record, table.cells.unmapped)
+
+
+def _warn_unmapped(record, unmapped):
+    """Log the picked hosts of a Decision that are among the unmapped ones."""
+    for host in dict.fromkeys(pick.host for pick in record.picks):
+        if host in unmapped:
+            HOST_LOG.warning(
+                'No host-to-cell mapping found for selected host %(host)s. '
+                'nova-conductor does not build there; run nova-manage cell_v2 '
+                'discover_hosts', {'host': _shown(host)})
 
 
 def _what(record):

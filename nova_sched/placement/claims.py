@@ -139,16 +139,19 @@ class AllocationClaims:
         #: Providers whose generation the last claim has raised: uuids.
         self.writes = frozenset()
 
-    def claim(self, instance_uuid, request, spec_obj):
+    def claim(self, instance_uuid, request, spec_obj, adds=False):
         """Claim an allocation request for an instance: whether it succeeds.
 
         None if Placement did not answer in time.  The instance keeps what it
         holds already. A refusal is logged.
+        adds: whether it also keeps an earlier claim of these.
         Raises AllocationUpdateFailed when something else claims for it, and
         PlacementUnavailable when Placement refuses all that is sent.
         """
         _log_attempt(instance_uuid)
-        if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
+        if self._claim_budget.exhausted or not (
+                (adds and self._is_accepted(instance_uuid))
+                or self._try_undo(instance_uuid)):
             return False
         self._too_late = False
         accepted = self._repeated(
@@ -195,6 +198,15 @@ class AllocationClaims:
     def held(self):
         """Return the instances for which Placement may hold a claim: list."""
         return list(self._claims)
+
+    def forget(self, instance_uuid):
+        """Leave an instance alone, whose allocations somebody has deleted."""
+        self._claims.pop(instance_uuid, None)
+        self._known.pop(instance_uuid, None)
+
+    def _is_accepted(self, instance_uuid):
+        claims = self._claims.get(instance_uuid)
+        return claims is not None and claims.accepted
 
     def release(self, instance_uuid):
         """Restore what an instance held before its claim.
@@ -380,6 +392,8 @@ class AllocationClaims:
 
     def _in_doubt(self, instance_uuid):
         """Undo, if possible, a claim that may be accepted; return False."""
+        if instance_uuid in self._claims:
+            self._claims[instance_uuid].accepted = False
         with contextlib.suppress(exception.AllocationUpdateFailed):
             self._try_undo(instance_uuid)
         return False

@@ -137,14 +137,14 @@ class ConditionReader:
                 'required', os_traits.MISC_SHARES_VIA_AGGREGATE)}
         return self._sharing
 
-    def left(self, condition, uuid):
-        """Return how much of its resource a provider has left: int, or None.
+    def amounts(self, condition, uuid):
+        """Return what a provider has of its resource, an Amounts of
+        mirror.providers, or None.
 
         Raises PlacementError.
         """
         provider = self._providers.provider(uuid, None)
-        amounts = provider and provider.amounts.get(condition.resource)
-        return amounts and amounts.capacity - amounts.used
+        return provider and provider.amounts.get(condition.resource)
 
     def _listed(self, parameter, value):
         version = (_ANY_OF_TRAITS if parameter == 'required'

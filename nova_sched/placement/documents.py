@@ -214,12 +214,14 @@ class Candidates:
         it, in order.  providers: uuids of all providers that were named.
     requests, summaries: all that Placement wrote: a list of the allocation
         requests, and provider uuid -> dict.
+    longest: how many requests the longest answer to a query has.
     """
 
     by_provider: dict = dataclasses.field(default_factory=dict)
     providers: set = dataclasses.field(default_factory=set)
     requests: list = dataclasses.field(default_factory=list)
     summaries: dict = dataclasses.field(default_factory=dict)
+    longest: int = 0
 
     @classmethod
     def of(cls, document):
@@ -232,7 +234,8 @@ class Candidates:
             summaries = document['provider_summaries']
             found = cls(providers=set(summaries.keys()),
                         requests=[request for request, _ in named],
-                        summaries=dict(summaries))
+                        summaries=dict(summaries),
+                        longest=len(document['allocation_requests']))
         except ODD as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
@@ -249,7 +252,8 @@ class Candidates:
             by_provider.setdefault(uuid, []).extend(requests)
         return Candidates(
             by_provider, self.providers | other.providers,
-            self.requests + other.requests, self.summaries | other.summaries)
+            self.requests + other.requests, self.summaries | other.summaries,
+            max(self.longest, other.longest))
 
 
 def _providers(request):

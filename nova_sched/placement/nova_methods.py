@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import nova_exception
 from nova_sched.placement import documents
+from nova_sched.placement import driver_claims
 from nova_sched.placement import provider_tree
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
@@ -139,12 +140,13 @@ class NovaMethods:
         except exception.PlacementError as exc:
             error = exc
         else:
-            claims = AllocationClaims(self._adapter, version,
-                                      RequestIdentity.of(context))
+            claims = driver_claims.current().of(
+                (self, version), lambda: AllocationClaims(
+                    self._adapter, version, RequestIdentity.of(context)))
             # The claim itself logs that all are refused.
             with contextlib.suppress(exception.PlacementUnavailable):
                 return claims.claim(consumer_uuid, alloc_request,
-                                    _Owner(project_id, user_id))
+                                    _Owner(project_id, user_id), adds=True)
             return False
         _log(error)
         return False
@@ -157,6 +159,7 @@ class NovaMethods:
         if response is None or response.status == _NOT_FOUND:
             return False
         if response.status == _NO_CONTENT:
+            driver_claims.current().forget(uuid)
             LOG.info('Deleted allocation for instance %s', uuid)
             return True
         LOG.warning('Unable to delete allocation for instance %(uuid)s: '

@@ -16,14 +16,21 @@ import dataclasses
 import functools
 import inspect
 
+from oslo_log import log as logging
+
 from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import dicts
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.placement import driver_claims
+from nova_sched.placement import releases
 from nova_sched.plugins import nova_methods
+from nova_sched.rpc import call_scope
 from nova_sched.scheduler.offer import NO_OFFER
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -353,11 +360,12 @@ class _OwnSignature:
                             return_alternates=False,
                             offer=NO_OFFER, record=None):
         extras = {'offer': offer, 'record': record}
-        found = [*map(list, super().select_destinations(
-            context, spec_obj, instance_uuids,
-            return_alternates=return_alternates,
-            **{name: extras[name] for name in self.TAKEN}))]
-        note_picks(record, found)
+        with _claims_given_back(self):
+            found = [*map(list, super().select_destinations(
+                context, spec_obj, instance_uuids,
+                return_alternates=return_alternates,
+                **{name: extras[name] for name in self.TAKEN}))]
+            note_picks(record, found)
         return found
 
 
@@ -380,7 +388,6 @@ class _NoArgConstructor:
     """In front of a driver whose class is made without arguments."""
 
     def __init__(self, conf):
-        self.conf = conf
         super().__init__()
 
 
@@ -395,7 +402,7 @@ class _NovaSignature:
                             offer=NO_OFFER, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                           return_alternates, is_told=self.NOTIFIES)
-        try:
+        with _claims_given_back(self, call):
             with answering(call), self._making_hosts():
                 found = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
@@ -403,14 +410,8 @@ class _NovaSignature:
                     found = self.as_selections(context, found)
                     found = call.with_claims(found, type(self).__name__)
                     call.put_on_record(found)
-        except BaseException:
-            placed = [each for attempt in call.attempts
-                      for each in attempt.placed]
-            if placed:
-                self.host_manager.state.forget(placed)
-            raise
-        found = [*map(list, found)]
-        note_picks(record, found)
+            found = [*map(list, found)]
+            note_picks(record, found)
         return found
 
     def _making_hosts(self):
@@ -418,6 +419,37 @@ class _NovaSignature:
         if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
             return contextlib.nullcontext()
         return current_hosts.made_by(self.host_manager._hosts)
+
+
+@contextlib.contextmanager
+def _claims_given_back(driver, call=NO_CALL):
+    """Have what a driver has done for a call undone if it fails: a context.
+
+    What it has claimed by Nova's methods is given back then, and if its
+    answer does not reach the caller.
+    """
+    with driver_claims.noted() as claims:
+        try:
+            yield
+        except BaseException:
+            for attempt in call.attempts:
+                driver.host_manager.state.forget(attempt.placed)
+            releases.give_back(claims, [
+                uuid for uuid in claims.held()
+                if not releases.is_under_way(uuid)])
+            raise
+    claimed = claims.held()
+
+    def give_back():
+        LOG.warning('The answer of driver %(driver)s about instance(s) '
+                    '%(uuids)s does not reach its caller; what the driver '
+                    'has claimed for them is given back', {
+                        'driver': type(driver).__name__,
+                        'uuids': ', '.join(claimed)})
+        releases.give_back(claims, claimed)
+
+    if claimed:
+        call_scope.if_reply_is_lost(give_back)
 
 
 @contextlib.contextmanager

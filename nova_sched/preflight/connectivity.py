@@ -24,6 +24,12 @@ _REACH = ('Check that it runs, and the log-in and the endpoint, http or '
 _ALLOW = ('Give the user of [placement] a role with which Placement lets '
           'Nova in, such as admin or service')
 
+_STALE = ('Such a provider is of a compute node that was deleted and made '
+          'anew, and keeps nova-compute from making one. If "openstack '
+          'resource provider show --allocations UUID" has no instance that is '
+          'there, delete what it has (nova-manage placement audit --delete) '
+          'and then the provider (openstack resource provider delete UUID)')
+
 
 class Placement:
     """Placement, queried like a scheduler does; nothing is claimed.
@@ -38,17 +44,17 @@ class Placement:
                                    name='preflight')
 
     def _ask(self):
-        """Return rows, and the uuids of all providers or None."""
+        """Return rows, and all providers, uuid -> name, or None."""
         found = rows.attempt(_PLACEMENT, _REACH, self._microversions)
         if found[0].outcome == ERROR:
             return found, None
         version = self._adapter.microversions().for_query(
             documents.FORMS[0])
         found += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
-        providers = []
+        providers = {}
         failed = rows.attempt(_PROVIDERS, _ALLOW, self._list_providers,
                               version, providers)
-        return found + failed, None if failed else set(providers)
+        return found + failed, None if failed else providers
 
     def _microversions(self):
         supported = self._adapter.microversions()
@@ -73,10 +79,11 @@ class Placement:
                     'resource provider inventory list')]
 
     def _list_providers(self, version, providers):
-        """Add the uuids of the providers to a list; return no row."""
-        providers += self._read(
-            '/resource_providers', version, lambda document: [
-                each['uuid'] for each in document['resource_providers']],
+        """Add the providers to a dict, uuid -> name; return no row."""
+        providers |= self._read(
+            '/resource_providers', version, lambda document: {
+                each['uuid']: each.get('name')
+                for each in document['resource_providers']},
             'It does not list its providers.')
         return []
 
@@ -102,13 +109,19 @@ def _compare(providers, computes):
     """Return the row that compares compute nodes with providers."""
     nodes = [node for found in computes for node in found.nodes]
     without = [name for name, uuid in nodes if uuid not in providers]
-    if without:
-        return Row(_PROVIDERS, WARNING, rows.counted(
-            without, f'of {len(nodes)} compute nodes have no resource '
-            'provider'), 'They get no instances. See the log of nova-compute '
-            'there; it makes the provider')
-    return Row(_PROVIDERS, OK, f'{len(providers)} providers; all '
-               f'{len(nodes)} compute nodes that were read have one')
+    if not without:
+        return Row(_PROVIDERS, OK, f'{len(providers)} providers; all '
+                   f'{len(nodes)} compute nodes that were read have one')
+    text = rows.counted(
+        without, f'of {len(nodes)} compute nodes have no resource provider')
+    uuids = {name: uuid for uuid, name in providers.items()}
+    stale = [f'{name} ({uuids[name]})' for name in without if name in uuids]
+    if stale:
+        text += '; ' + rows.counted(
+            stale, 'of them have the name of a provider with another uuid')
+    return Row(_PROVIDERS, WARNING, text, 'They get no instances. ' + (
+        _STALE if stale else 'See the log of nova-compute there; it makes '
+        'the provider'))
 
 
 class Neutron:

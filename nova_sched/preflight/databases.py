@@ -35,6 +35,10 @@ _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
                'compute_nodes.mapped is 1, though their mapping is gone: set '
                "it to 0 in the cell's database first")
 
+#: With it, MariaDB refuses to overwrite what another transaction has changed
+#: since this one read it.
+_ISOLATION = 'innodb_snapshot_isolation'
+
 #: Of compute nodes; reports and inventories are not needed here.
 _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
 _SCHEDULER_COLUMNS = ('host', 'forced_down', 'last_seen_up', 'created_at',
@@ -175,6 +179,27 @@ def _is_up(forced_down, seen, down_time):
         seen, timeutils.utcnow(), down_time)
 
 
+def lax_isolation(conf):
+    """Return which MariaDB lets two transactions overwrite each other: text.
+
+    Of [api_database], in whose server Placement's database is in most clouds,
+    or of [database].  '' for one that does not, and for another server.
+    Raises DatabaseUnavailable.
+    """
+    group = ('api_database' if conf.api_database.connection else 'database')
+    with contextlib.closing(engine.database(conf, group)) as db, (
+            db.reading()) as connection:
+        if not getattr(connection.dialect, 'is_mariadb', False):
+            return ''
+        version, = connection.exec_driver_sql('SELECT VERSION()').one()
+        found = connection.exec_driver_sql(
+            f"SHOW GLOBAL VARIABLES LIKE '{_ISOLATION}'").all()
+    if found == [(_ISOLATION, 'ON')]:
+        return ''
+    return f'{db.masked} is on MariaDB {version}, which has ' + (
+        f'{_ISOLATION} = OFF' if found else f'no {_ISOLATION}')
+
+
 class Databases:
     """All databases of a configuration, queried at the same time.
 
@@ -191,6 +216,8 @@ class Databases:
         if self._has_api:
             self._api = self._ask(read_api, conf)
             self._swapped = self._ask(are_swapped, conf)
+        self._lax = config.placement_configured(conf) and self._ask(
+            lax_isolation, conf)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
                                     name='preflight')
 
@@ -231,7 +258,8 @@ class Databases:
                         '[api_database] connection are swapped: the former '
                         'leads to the tables of the API database, the latter '
                         'to those of a cell', 'Exchange the two URLs')]
-        return [*self._api_rows(), *self._own_rows(), *self._cell_rows()]
+        return [*self._api_rows(), *self._own_rows(),
+                *self._isolation_rows(), *self._cell_rows()]
 
     def _are_swapped(self):
         try:
@@ -257,6 +285,19 @@ class Databases:
                         'are those of [database]. If that is not meant, see '
                         'nova-manage cell_v2 list_cells')]
         return [Row(_API, OK, text)]
+
+    def _isolation_rows(self):
+        with contextlib.suppress(Exception):    # the database's row says so
+            found = self._lax and self._lax.result()
+            if found:
+                return [Row('MariaDB', WARNING, f'{found}: if the database of '
+                            'Placement is there too, two claims at the same '
+                            'moment may both be granted where there is room '
+                            'for one', f'Set {_ISOLATION} = ON in the server '
+                            'of Placement; MariaDB has it from 10.6.18, '
+                            '10.11.8 and 11.4.2 on, and ON by default from '
+                            '11.6 on')]
+        return []
 
     def _own_rows(self):
         return rows.attempt(_OWN, _advice(engine.connection_url(

@@ -41,6 +41,12 @@ _WISHES = frozenset((
     'ignored', 'zone', 'group_affinity', 'group_anti_affinity', 'same_host',
     'different_host', 'cidr', 'json_query', 'other_cell'))
 
+#: What stands behind the reason where Placement counts what hosts do not.
+_CONTRADICTED = (
+    ', and counts no room for its amounts on any, though hosts report it: it '
+    'may hold allocations of instances that are gone, see "nova-manage '
+    'placement audit"')
+
 #: Filters of what Placement counts, in place of those that are not enabled.
 _COUNTED_ELSEWHERE = (ram_filter.RamFilter(), core_filter.CoreFilter(),
                       disk_filter.DiskFilter())
@@ -75,10 +81,13 @@ def _asked_elsewhere(found):
             if codes.stage(each[0]) != codes.REQUEST] or found
 
 
-def note_nothing_offered(record, hosts, spec_obj):
+def note_nothing_offered(record, hosts, spec_obj, counts_room=lambda: None):
     """Put on record that Placement offers a request no host.
 
     hosts: HostSnapshot of all there are; None if that is not known.
+    counts_room: function that returns whether Placement counts room for the
+        amounts alone; None if that is not known.  Called where hosts report
+        it.
     """
     kind, counts = None, ()
     if hosts is not None:
@@ -90,6 +99,9 @@ def note_nothing_offered(record, hosts, spec_obj):
                 else room_kind(record, (), every, spec_obj))
         if kind == codes.FILTERED_OUT and _asks_for_more(spec_obj):
             kind = None
+        elif kind == codes.FILTERED_OUT and counts_room() is False:
+            kind = codes.NO_CAPACITY
+            record.reason += _CONTRADICTED
     record.refuse('placement_offers_none', kind, counts)
 
 

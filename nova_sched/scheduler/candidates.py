@@ -148,8 +148,10 @@ class CandidateSource:
             record.offer, record.reason = found, found.reason
             record.spec_obj = offer.spec_obj
             if found is NO_CANDIDATES:
-                refusals.note_nothing_offered(record, self._hosts(record),
-                                              offer.spec_obj)
+                refusals.note_nothing_offered(
+                    record, self._hosts(record), offer.spec_obj,
+                    lambda: self.placement_client.counts_room(
+                        offer.queries, offer.context))
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')

@@ -43,6 +43,8 @@ class Overview:
     lost: cell -> why its hosts are left out, texts.
     ahead: names of hosts whose heartbeats are of the future: list; by how
         many seconds at most, by_seconds.
+    unmapped: names of hosts that no mapping leads to: list; None in a cloud
+        without mappings.
     """
 
     up: int
@@ -51,6 +53,7 @@ class Overview:
     lost: dict
     ahead: list
     by_seconds: float
+    unmapped: list | None = None
 
 
 class HostManager:
@@ -169,7 +172,9 @@ class HostManager:
             dict(table.cells.lost),
             sorted({hosts.values[code]
                     for code in hosts.codes[ahead].tolist()}),
-            float(seen[ahead].max() - read_at) if len(ahead) else 0.0)
+            float(seen[ahead].max() - read_at) if len(ahead) else 0.0,
+            None if table.cells.unmapped is None
+            else sorted(table.cells.unmapped))
 
     def freed_nodes(self):
         """Return the uuids of compute nodes that instances have left: list.

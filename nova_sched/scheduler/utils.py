@@ -164,6 +164,14 @@ class ResourceRequest:
         return [f'{what} ({since})' for what, since in SINCE.items()
                 if what in needs and version_tuple(since) > known]
 
+    def amounts_alone(self):
+        """Return a query for the amounts of the unnumbered group, of which one
+        answer is enough.
+        """
+        group = self.groups['']
+        return ResourceRequest({'': Group(
+            resources=group.resources, in_tree=group.in_tree)}, limit=1)
+
     def minimum_version(self):
         """Return the oldest of FORMS that can say all that is asked for: text.
         """

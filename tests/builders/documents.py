@@ -45,7 +45,7 @@ def a_decision(outcome='placed', **fields):
     """A document of "decision show", of 6 hosts, two of which fit."""
     placed = outcome == 'placed'
     return {
-        'number': 7, 'version': '1.1', 'request_id': 'req-1',
+        'number': 7, 'version': '1.2', 'request_id': 'req-1',
         'instance_uuids': UUIDS[:1], 'arrived': WHEN, 'outcome': outcome,
         'reason': None if placed else '0 of 6 hosts: 4 RamFilter',
         **a_code(placed),
@@ -129,7 +129,7 @@ def a_pick(host, **fields):
                 {'weigher': 'RAMWeigher', 'adds': 2.0,
                  'first_without': 'b'},
                 {'weigher': 'IoOpsWeigher', 'adds': -1.0,
-                 'first_without': None}]} | fields
+                 'first_without': None}], 'mapped': True} | fields
 
 
 def an_explanation(decision, verdicts, pick=None, **fields):

@@ -6,6 +6,7 @@ Its sentences are those of a real one, of release 16.0.0.
 import contextlib
 import dataclasses
 import functools
+import math
 import pathlib
 
 from nova_sched import conf as config
@@ -87,9 +88,10 @@ def take(server, asked):
     return CONSUMER if known is None and holds else TAKEN
 
 
-def remembering(server):
+def remembering(server, most=math.inf):
     """Have a Server keep what its consumers hold, each with a generation.
 
+    most: how many it has room for.
     As a Placement from microversion 1.28 on.  Returns uuid -> allocations.
     """
     holding, generations = {}, {}
@@ -102,9 +104,9 @@ def remembering(server):
         return generations.get(uuid, 1) if uuid in holding else None
 
     def post(asked):
-        if any(body['consumer_generation'] != generation(uuid)
-               for uuid, body in asked.body.items()):
-            return CONSUMER
+        refusal = _refusal(asked.body, generation, holding, most)
+        if refusal:
+            return refusal
         for uuid, body in asked.body.items():
             generations[uuid] = (generation(uuid) or 0) + 1
             holding[uuid] = body['allocations']
@@ -125,6 +127,14 @@ def remembering(server):
         server.on(method, '/allocations/', answer)
     server.on('POST', '/allocations', post)
     return holding
+
+
+def _refusal(bodies, generation, holding, most):
+    if any(body['consumer_generation'] != generation(uuid)
+           for uuid, body in bodies.items()):
+        return CONSUMER
+    claimed = {uuid for uuid, body in bodies.items() if body['allocations']}
+    return FULL if len(holding.keys() | claimed) > most else None
 
 
 def _consumer(asked):
@@ -150,12 +160,13 @@ class Query:
 
     text: str = 'resources=VCPU%3A1'
     least: str = '1.17'
+    limit: int = 1000
 
     def minimum_version(self):
         return self.least
 
     def query(self, version):
-        return f'{self.text}&limit=1000'
+        return f'{self.text}&limit={self.limit}'
 
 
 def versions(most, least='1.0'):

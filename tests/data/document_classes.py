@@ -9,6 +9,7 @@ import random
 
 from nova import exception
 from nova import rpc
+from nova import servicegroup
 from nova.scheduler import caching_scheduler
 from nova.scheduler import chance
 from nova.scheduler import client
@@ -23,6 +24,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_utils import importutils
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
@@ -79,7 +81,6 @@ class KiloHostManager(host_manager.HostManager):
     """Chooses and runs filters as Kilo does."""
 
     def __init__(self):
-        super().__init__()
         self.host_state_map = {}
         self.filter_handler = filters.HostFilterHandler()
         self.filter_cls_map = {
@@ -95,6 +96,11 @@ class KiloHostManager(host_manager.HostManager):
                              CONF.scheduler_weight_classes)]
         self.aggs_by_id = {}
         self.host_aggregates_map = collections.defaultdict(set)
+        self._init_aggregates()
+        self.tracks_instance_changes = CONF.scheduler_tracks_instance_changes
+        self._instance_info = {}
+        if self.tracks_instance_changes:
+            self._init_instance_info()
 
     def _load_filters(self):
         return CONF.scheduler_default_filters
@@ -111,6 +117,33 @@ class KiloHostManager(host_manager.HostManager):
     def get_weighed_hosts(self, hosts, weight_properties, context=None):
         return self.weight_handler.get_weighed_objects(
             self.weighers, hosts, weight_properties)
+
+
+class MappingHostManager(KiloHostManager):
+    """Hands out the states that it has in its map, as Kilo does."""
+
+    def get_all_host_states(self, context):
+        seen = {('a', 'a')}
+        for state in super().get_all_host_states(context):
+            assert self.host_state_map.get((state.host, state.nodename)) in (
+                state, None)
+            if state.host == 'b':
+                self.host_state_map['b', 'b'] = state
+                seen.add(('b', 'b'))
+        for key in set(self.host_state_map) - seen:
+            del self.host_state_map[key]
+        return self.host_state_map.values()
+
+
+class MakingScheduler(KiloScheduler):
+    """Makes its host manager itself, as Kilo's base class does."""
+
+    def __init__(self, *args, **kwargs):
+        self.host_manager = importutils.import_object(
+            CONF.scheduler_host_manager)
+        self.servicegroup_api = servicegroup.API()
+        self.options = scheduler_options.SchedulerOptions()
+        self.notifier = rpc.get_notifier('scheduler')
 
 
 class QueensScheduler(filter_scheduler.FilterScheduler):

@@ -16,7 +16,7 @@ class LateFilter(filters.BaseHostFilter):
     """Asks for a function that there was until Juno."""
 
     def host_passes(self, host_state, filter_properties):
-        return utils.aggregate_values_from_db(
+        return utils.aggregate_values_of_all(
             filter_properties['context'], host_state.host, 'k')
 
 

@@ -134,3 +134,42 @@ class CountingScheduler(filter_scheduler.FilterScheduler):
     """The filter scheduler, which counts hosts by itself."""
 
     _ensure_sufficient_hosts = SufficingScheduler._ensure_sufficient_hosts
+
+
+class MisspeltScheduler(WordyScheduler):
+    """The same, with a mistake behind the claims."""
+
+    def _get_alternate_hosts(self, *args):
+        return self._get_alternative_hosts(*args)
+
+
+class MisspeltStepsScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, with a mistake behind its _schedule."""
+
+    def _schedule(self, *args):
+        super()._schedule(*args)
+        return found  # noqa: F821
+
+
+class MisspeltEmptiestScheduler(EmptiestScheduler):
+    """A driver of its own, with a mistake behind its claims."""
+
+    def select_destinations(self, *args):
+        return super().select_destinations(*args).sorted()
+
+
+class LicensedScheduler(EmptiestScheduler):
+    """Claims of a provider of licences first, and then makes a mistake."""
+
+    def select_destinations(self, context, spec_obj, uuids, requests,
+                            summaries, *args):
+        client = self.placement_client
+        for uuid in uuids:
+            client.claim_resources(
+                context, uuid, {'allocations': {
+                    'b0000000-0000-4000-8000-00000000000b': {
+                        'resources': {'CUSTOM_LICENCE': 1}}}},
+                spec_obj.project_id, context.user_id)
+        super().select_destinations(context, spec_obj, uuids, requests,
+                                    summaries, *args)
+        raise KeyError('licence')

@@ -12,6 +12,7 @@ from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.explain import explanation
+from nova_sched.explain import offer
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_endpoint
@@ -282,6 +283,8 @@ def _notes(conf, document):
             config.placement_configured(conf)):
         notes.append('What Placement says of single resources, traits and '
                      'aggregates is as of now')
+    if 'cut_at' in document['candidates']:
+        notes.append(offer.cut(document['candidates']['cut_at']))
     return notes
 
 

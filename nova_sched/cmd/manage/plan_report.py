@@ -7,6 +7,7 @@ from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
 from nova_sched.explain import explanation
+from nova_sched.explain import offer as offers
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.printable import printable
@@ -149,8 +150,10 @@ class PlanReport:
 
     def _offer(self):
         offer = self._dry_run.offer
-        return {'asked': offer.asked,
-                'offered': len(offer.providers) if offer.asked else None}
+        found = {'asked': offer.asked,
+                 'offered': len(offer.providers) if offer.asked else None}
+        cut_at = getattr(offer, 'cut_at', None)
+        return found if cut_at is None else found | {'cut_at': cut_at}
 
     def _state(self):
         record, table = self._record, self._dry_run.table
@@ -209,7 +212,9 @@ class PlanReport:
         offer = self._offer()
         if not offer['asked']:
             return 'Placement plays no part.'
-        return f'Placement offers {offer["offered"]} resource provider(s).'
+        told = f'Placement offers {offer["offered"]} resource provider(s).'
+        return f'{told} {offers.cut(offer["cut_at"])}.' if (
+            'cut_at' in offer) else told
 
     def _told_state(self):
         state = self._state()

@@ -1,19 +1,76 @@
 """As ``nova.conf``: the process's global configuration, with our options.
 
-Plug-ins register options of their own on it and read both kinds. It is
-``oslo_config.cfg.CONF`` itself, because some plug-ins import that one. The
-service reads nothing from it.
+Plug-ins register options of their own on it and read both kinds, by today's
+names and by those of before Ocata. It is ``oslo_config.cfg.CONF`` itself,
+because some plug-ins import that one. The service reads nothing from it.
 """
+
+import functools
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import conf as config
+from nova_sched.options import entry_points
 from nova_sched.options import files
+from nova_sched.options import names
+from nova_sched.options import sections
 
 LOG = logging.getLogger(__name__)
 
 CONF = cfg.CONF
+
+#: Options whose values were class paths before Ocata: (section, name) ->
+#: class path below nova.scheduler -> name.
+_CLASSES = {('scheduler', 'driver'): names.DRIVERS,
+            ('scheduler', 'host_manager'): names.HOST_MANAGERS}
+
+
+class _WithOldNames(cfg.ConfigOpts):
+    """Has what [DEFAULT] held before Ocata under the names of then.
+
+    oslo.config finds an option by its old name, but reads only values that
+    the files give by that name.
+    """
+
+    def __getattr__(self, name):
+        today = _today().get(name)
+        if today is None or (name in self and self._is_own(name, *today)):
+            return super().__getattr__(name)
+        section, name = today
+        return _class_path(today, self[section][name])
+
+    def _is_own(self, name, section, today):
+        """Return whether an option that a plug-in has registered by an old
+        name has a value of its own.
+        """
+        return (self.get_location(name).location.is_user_controlled
+                or self.get_location(today, section).location
+                is cfg.Locations.opt_default)
+
+
+@functools.cache
+def _today():
+    """Return where options of [DEFAULT] are now: name -> (section, name)."""
+    return {(old.name or opt.name).replace('-', '_'): (section, dest)
+            for (section, dest), opt in sections.known_opts().items()
+            for old in opt.deprecated_opts or ()
+            if section != 'DEFAULT' and (old.group or section) == 'DEFAULT'}
+
+
+def _class_path(option, value):
+    """Return the value of an option as before Ocata, when it named classes.
+
+    option: (section, name).
+    """
+    if option not in _CLASSES:
+        return value
+    paths = {name: f'nova.scheduler.{path}'
+             for path, name in _CLASSES[option].items()}
+    for project in ('nova', 'nova_sched'):
+        for point in entry_points.named(f'{project}.{".".join(option)}'):
+            paths.setdefault(point.name, point.value.replace(':', '.'))
+    return paths.get(value, value)
 
 
 def follow(conf):
@@ -32,7 +89,7 @@ def follow(conf):
         if program is None:
             logging.register_options(CONF)
             config.register_opts(CONF)
-        if program is None:
+            CONF.__class__ = _WithOldNames
             CONF([], project=conf.project, prog=conf.prog,
                  default_config_files=paths, default_config_dirs=[])
         else:
@@ -46,3 +103,9 @@ def follow(conf):
     except (cfg.Error, OSError, UnicodeDecodeError) as error:
         LOG.warning('Plug-ins do not see what the configuration files hold: '
                     '%s', error)
+
+
+def given(args):
+    """Return the configuration among arguments, or CONF without one."""
+    return next((arg for arg in args if isinstance(arg, cfg.ConfigOpts)),
+                CONF)

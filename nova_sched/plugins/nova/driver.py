@@ -5,6 +5,7 @@ import functools
 from nova_sched import exception
 from nova_sched.plugins import driver_results
 from nova_sched.plugins import driver_signatures
+from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.plugins.nova import host_manager
 from nova_sched.plugins.nova import servicegroup
 from nova_sched.scheduler import driver
@@ -22,23 +23,26 @@ class OfNova:
     #: Whether it claims even if it is not told what Placement offers.
     CLAIMS = False
 
+    def __new__(cls, *args, **kwargs):
+        made, conf = super().__new__(cls), nova_conf.given(args)
+        # Before its __init__, which may be as printed and call no other.
+        super().__init__(made, conf)
+        made.host_manager = host_manager.of_nova(conf, made.host_manager)
+        made.servicegroup_api = servicegroup.ServiceGroup(
+            conf, made.host_manager.now)
+        return made
+
     def __init__(self, *args, **kwargs):
-        super().__init__(self.conf)
-        self.host_manager = host_manager.of_nova(
-            self.conf, self.host_manager)
-        self.servicegroup_api = servicegroup.ServiceGroup(
-            self.conf, self.host_manager.now)
+        pass
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         driver_signatures.note_periodic_work(cls)
 
     def check_set_up(self):
-        """As of the class that it is in front of, if it has been made."""
-        if not hasattr(self, 'host_manager'):
-            raise TypeError('its __init__ does not call super().__init__(), '
-                            'which makes its host_manager')
         super().check_set_up()
+        # It may have made another one than the service has checked.
+        self.host_manager.check_set_up()
 
     def hosts_up(self, context, topic):
         """Return names of the hosts whose service is up and enabled: list.

@@ -12,6 +12,7 @@ import functools
 from nova_sched.hosts import state as host_state
 from nova_sched.objects import monitor_metric
 from nova_sched.plugins import nova_methods
+from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.plugins.row_api.nova_host_manager import NovaHostManagerMixin
 from nova_sched.scheduler import host_manager
 
@@ -47,23 +48,26 @@ def set_update_time_on_success(function):
 
 
 class HostManager(NovaHostManagerMixin, host_manager.HostManager):
-    """This service's, made without arguments; ``conf`` is there by then."""
+    """This service's, made without arguments, by the service or a plug-in.
+
+    Its configuration is that of the service, or CONF.
+    """
 
     #: See plugins.driver_signatures.
     NO_ARG_CONSTRUCTOR = True
 
+    def __new__(cls, *args, **kwargs):
+        made = super().__new__(cls)
+        made.conf = nova_conf.given(args)
+        # Before its __init__, which may be as printed and call no other.
+        super().__init__(made, made.conf)
+        return made
+
     def __init__(self):
-        super().__init__(self.conf)
+        pass
 
     def check_set_up(self):
-        """Raise TypeError if it was not made by its base classes.
-
-        Raises as well what is wrong with filters and weighers of its own.
-        """
-        if not hasattr(self, '_reader'):
-            raise TypeError(
-                'its __init__ does not call super().__init__(), which reads '
-                'what there is to manage')
+        """Raise what is wrong with filters and weighers of its own."""
         if nova_methods.overridden(self, nova_methods.RULES):
             # Whatever is wrong with them shows at the start.
             self.rules  # noqa: B018

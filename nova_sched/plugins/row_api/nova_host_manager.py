@@ -25,6 +25,9 @@ from nova_sched.scheduler import weights
 _MAKING = ('host_state_cls', '_get_computes_for_cells', '_get_host_states',
            '_get_aggregates_info')
 
+#: Where a snapshot has its ``host_state_map``.
+_STATE_MAP = '_host_state_map'
+
 
 class FilterHandler(filters.HostFilterHandler):
     """Runs filters on host states: by columns where these are of a table."""
@@ -112,6 +115,26 @@ class NovaHostManagerMixin:
     #: The cells of the hosts, once ``_load_cells`` was called: list of
     #: CellMapping.
     cells = None
+
+    @property
+    def host_state_map(self):
+        """The hosts of the request by name: (host, node) -> HostState.
+
+        A dict that its methods may change, the same until they are handed
+        hosts anew.
+        Raises NoCurrentHosts outside of a request.
+        """
+        snapshot = current_hosts.get('HostManager.host_state_map')
+        found = vars(snapshot).get(_STATE_MAP)
+        if found is None:
+            hosts = narrowing.in_cells(snapshot.block(), None)
+            found = vars(snapshot)[_STATE_MAP] = {
+                host_states.names_of(state): state for state in hosts.states()}
+        return found
+
+    @host_state_map.setter
+    def host_state_map(self, value):
+        """Keep nothing: Nova's __init__ sets it empty."""
 
     @functools.cached_property
     def rules(self):
@@ -310,6 +333,19 @@ class NovaHostManagerMixin:
     def _get_instances_by_host(self, context, host_name):
         """Return the same, by the host's name."""
         return self._hosts().instances.on_host(host_name)
+
+    @nova_methods.to_call_alone
+    def _add_instance_info(self, context, compute, host_state):
+        """Set the instances of a host state; compute: its node."""
+        host_state.instances = self._hosts().instances.on_host(compute.host)
+
+    @nova_methods.to_call_alone
+    def _init_instance_info(self, *args):
+        """Do nothing: instances are read when a request asks."""
+
+    @nova_methods.to_call_alone
+    def _init_aggregates(self):
+        """Do nothing: aggregates are read with the hosts."""
 
     def _get_aggregates_info(self, host):
         """Return the aggregates of a host by its name: list of Aggregate."""

@@ -7,6 +7,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import filters
+from nova_sched.placement import driver_claims
 from nova_sched.placement import releases
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.row_api import host_states as rows
@@ -137,9 +138,15 @@ class NovaSchedulerMixin:
         uuids = args[-1]
         if uuids and request.current().refuse is None:
             LOG.debug('Cleaning up allocations for %s', uuids)
+            own = driver_claims.current()
+            claimed = {*own.held()}
+            releases.give_back(own, [uuid for uuid in uuids
+                                     if uuid in claimed])
+            # Whatever was claimed in other ways.
             releases.give_back(types.SimpleNamespace(
                 release=self.placement_client.forget,
-                release_all=lambda uuids: ()), uuids)
+                release_all=lambda uuids: ()), [
+                    uuid for uuid in uuids if uuid not in claimed])
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, index,
                              num_alts, alloc_reqs_by_rp_uuid=None,

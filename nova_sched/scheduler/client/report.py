@@ -108,8 +108,9 @@ class SchedulerReportClient(NovaMethods):
         """Return what Placement offers: AllocationCandidates, NoCandidates.
 
         queries: one or two objects with ``minimum_version()``, one of
-            documents.FORMS, and ``query(version)``, a query string. What
-            the second finds comes behind what the first finds.
+            documents.FORMS, ``query(version)``, a query string, and the
+            ``limit`` that it has. What the second finds comes behind what the
+            first finds.
         context: of the request; its ids and its user are used, but the token
             is that of the service.
         Raises PlacementUnavailable if there is no answer in time, of
@@ -124,10 +125,26 @@ class SchedulerReportClient(NovaMethods):
         except exception.PlacementError as exc:
             error = exc
         else:
-            return (self._listed(found, version)
+            return (self._listed(found, version, queries[0].limit)
                     if found.by_provider else NO_CANDIDATES)
         LOG.error('%s', error)
         return self.without_answer(error)
+
+    def counts_room(self, queries, context):
+        """Return whether any provider has room for the amounts of queries,
+        whatever else they ask for: bool; None where Placement does not tell.
+
+        queries, context: as of ``candidates``.
+        """
+        try:
+            found, _ = self._fetch_candidates(
+                [query.amounts_alone() for query in queries], context,
+                private=False)
+        except (exception.PlacementError,
+                exception.PlacementUnavailable) as error:
+            LOG.debug('Placement does not tell what it counts: %s', error)
+            return None
+        return bool(found.by_provider)
 
     def _check_in_time(self, error):
         """Raise PlacementUnavailable for an answer that is late."""
@@ -143,14 +160,16 @@ class SchedulerReportClient(NovaMethods):
         """
         return NoCandidates(str(error))
 
-    def _listed(self, found, version):
+    def _listed(self, found, version, limit):
         """Return AllocationCandidates of a list of Placement.
 
         found: placement.documents.Candidates.
+        limit: most candidates that an answer may have; None for any number.
         """
         return AllocationCandidates(
             found.by_provider, frozenset(found.providers), version,
-            summaries=found.summaries if self.keeps_summaries else None)
+            summaries=found.summaries if self.keeps_summaries else None,
+            cut_at=limit if limit and found.longest >= limit else None)
 
     def _version(self, queries):
         """Return the microversion for all of the queries.

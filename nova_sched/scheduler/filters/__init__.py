@@ -14,6 +14,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import filters
+from nova_sched.hosts.state import HostState
 from nova_sched.objects.legacy import given
 from nova_sched.rules import loadables
 from nova_sched.rules import offered
@@ -137,6 +138,29 @@ class HostFilterHandler(filters.BaseFilterHandler):
 
     def __init__(self):
         super().__init__(BaseHostFilter)
+
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0,
+                             context=None):
+        chosen = [*map(loadables.made, filters)]
+        left = super().get_filtered_objects(chosen, objs, spec_obj, index)
+        if left:
+            _write_limits(left, chosen, given.request_of(spec_obj), index)
+        return left
+
+
+def _write_limits(states, chosen, spec_obj, index):
+    """Write what filters leave into the ``limits`` of host states, in which
+    plug-ins look for it; what is there already stays.
+    """
+    ran = [each for each in chosen if each.run_filter_for_index(index)]
+    for state in states:
+        if not isinstance(state, HostState):
+            continue    # of an author's test, say
+        hosts = state.block()
+        for each in ran:
+            filters.note_judge(hosts.snapshot, each, spec_obj)
+        [row] = hosts.rows.tolist()
+        state.limits.update(filters.limits_of(hosts.snapshot, row))
 
 
 def all_filters():

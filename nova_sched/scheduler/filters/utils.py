@@ -6,12 +6,22 @@ filters here use ``rules.aggregates``.
 
 import collections
 
+from nova_sched import objects
 from nova_sched.rules import aggregates as aggregate_values
 
 
 def aggregate_values_from_key(host_state, key_name):
     """Return the set of raw values of one key over a host's aggregates."""
     return set(aggregate_values.values(host_state.aggregates, key_name))
+
+
+def aggregate_values_from_db(context, host, key_name):
+    """Return the same, by the name of a host of the request; as of Juno.
+
+    context: is not needed.  Raises current_hosts.NoCurrentHosts.
+    """
+    return set(aggregate_values.values(
+        objects.AggregateList.get_by_host(context, host), key_name))
 
 
 def aggregate_metadata_get_by_host(host_state, key=None):

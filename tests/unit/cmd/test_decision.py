@@ -15,6 +15,7 @@ from nova_sched.page import writing
 from nova_sched.scheduler import manager
 from tests.builders import clouds
 from tests.builders import decisions
+from tests.builders import documents
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
@@ -332,6 +333,17 @@ class TestExplain:
         ended = asked(memory_mb, *options, '-f', 'json', **conf)
 
         schemas.check(json.loads(ended.out), EXPLAIN_SCHEMA)
+
+    def test_says_where_placement_may_have_left_out_hosts(self):
+        conf = rules.a_conf()
+        found = {'source': 'placement', 'providers': 7, 'age_seconds': None}
+        whole, cut = (documents.a_decision(candidates=each)
+                      for each in (found, found | {'cut_at': 7}))
+
+        assert decision_command._notes(conf, whole) == []
+        [note] = decision_command._notes(conf, cut)
+        assert ('as many candidates as [scheduler] max_placement_results = 7 '
+                'allows, and may have left out hosts') in note
 
     def test_as_json_says_why_there_is_no_explanation(self, asked):
         found = json.loads(asked(100, '-f', 'json',

@@ -457,16 +457,28 @@ class TestPlacement:
         assert found['placement'] == {'asked': True, 'offered': 2}
         assert {asked.method for asked in server.asked} == {'GET'}
 
+    @pytest.mark.parametrize('most', [2, 3])
+    def test_says_that_it_may_have_left_out_hosts(self, plan, server, most):
+        self.offer(server, 'b', 'c')
+        limit = '--set', f'scheduler.max_placement_results={most}'
+
+        assert ('as many candidates as [scheduler] max_placement_results = 2 '
+                'allows' in plan(*limit).out) == (most == 2)
+        assert document(plan(*limit, '-f', 'json'))['placement'].get(
+            'cut_at') == (2 if most == 2 else None)
+
     def test_that_offers_nothing_refuses(self, plan, server):
         ended = plan()
 
         assert ended.code == 1
-        assert ended.out.splitlines()[1] == (
-            'No valid host: Placement offers no host')
+        assert ended.out.splitlines()[1].startswith(
+            'No valid host: Placement offers no host, and counts no room for '
+            'its amounts on any, though hosts report it: it may hold '
+            'allocations of instances that are gone')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=allocation_candidates code=placement_offers_none '
-            'kind=filtered_out')
+            'kind=no_capacity')
 
     def test_that_does_not_know_a_trait_refuses(self, plan, server):
         server.on('GET', '/allocation_candidates', http_placement.error(

@@ -8,6 +8,7 @@ from nova_sched.explain import host
 from nova_sched.explain import offer
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.placement.conditions import Condition
+from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.rules import codes
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -24,7 +25,7 @@ UUIDS = hosts(*RECORDS).objects('uuid')
 
 
 class Reader:
-    """Says of providers by number which fail, and has 3 of all left."""
+    """Says of providers by number which fail, and has 3 of 8 left of all."""
 
     def __init__(self, **failing):
         self.failing_rows, self.asked = failing, []
@@ -35,9 +36,9 @@ class Reader:
             raise exception.PlacementError('it is away')
         return [row in rows for row in range(len(uuids))]
 
-    def left(self, condition, uuid):
+    def amounts(self, condition, uuid):
         self.asked.append(uuid)
-        return 3
+        return Amounts(8, 5)
 
 
 def judged(offered=NO_CANDIDATES, **failing):
@@ -96,10 +97,34 @@ def test_figures_are_of_the_provider_and_asked_for_once():
     assert reader.asked == [UUIDS[0]]
 
 
+@pytest.mark.parametrize(('used', 'end'), [
+    (8, '0 free'), (5, '6 free'),
+    (4, '8 free: it may hold allocations of instances that are gone, see '
+     'nova-manage placement audit')])
+def test_what_placement_counts_is_told_beside_what_hosts_report(used, end):
+    """A host that has room for all 4, by its own report, is odd."""
+    rule = offer.PlacementRule(VCPU, Reader())
+    block = a_matrix(*(a_host(name, vcpus_total=8, vcpus_used=used)
+                       for name in 'ab')).hosts.block()
+
+    assert rule.counted(block) == (
+        'Placement counts 10 of 16 VCPU as used on 2 of these hosts, which '
+        f'report {end}')
+
+
+def test_what_placement_counts_is_told_of_the_first_hosts_alone():
+    found, reader = judged(VCPU={0, 1, 2, 3}, GOLD=set())
+
+    assert [line for line in found.sentences() if 'counts' in line]
+    assert reader.asked == list(UUIDS)
+    assert offer.PlacementRule(GOLD, reader).counted(
+        found.hosts.block()) == ''
+
+
 def test_of_more_hosts_than_can_be_asked_about_words_are_told():
     block = a_matrix(*RECORDS).hosts.block
     rule = offer.PlacementRule(VCPU, Reader())
-    rule._left = dict.fromkeys(map(str, range(100)), 1)
+    rule._amounts = dict.fromkeys(map(str, range(100)), Amounts(1, 0))
 
     assert rule.figures(block(np.array([0])), None) == []
     assert rule.why_not(None, None) == '4 VCPU cannot be had of it'

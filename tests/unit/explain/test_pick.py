@@ -3,6 +3,7 @@
 import json
 
 from nova_sched.explain.pick import why_pick
+from nova_sched.hosts.table import Cells
 from nova_sched.scheduler.attempt import HostSelector
 from tests.builders.hosts import a_host
 from tests.unit.explain.builders import a_matrix
@@ -62,6 +63,17 @@ def test_the_gap_is_to_the_best_host_that_weighs_less():
 
     assert (found.tied, found.next_host) == (2, 'small')
     assert found.gap == sum(part.adds for part in found.parts) == 1.75
+
+
+def test_a_host_that_no_cell_mapping_leads_to_is_told_of():
+    matrix = a_matrix(a_host('a'), full('b'))
+    matrix.hosts.cells = Cells(unmapped=frozenset('a'))
+    found = why_pick(matrix)
+
+    assert found.to_dict()['mapped'] is False
+    assert found.sentences()[1:] == [
+        'no cell mapping leads to a: nova-conductor does not build there; '
+        'run nova-manage cell_v2 discover_hosts']
 
 
 def test_where_no_host_fits_none_is_picked():

@@ -18,7 +18,8 @@ ALERTS = {rule['alert']: rule for group in RULE_FILE['groups']
           for rule in group['rules']}
 PAGE = doc_pages.PAGES['health-and-metrics.rst']
 CHECKS = {'message_bus', 'consuming', 'workers', 'cell:a', 'database',
-          'api_db', 'placement', 'state_age', 'clock', 'hosts'}
+          'api_db', 'placement', 'state_age', 'clock', 'hosts',
+          'host_mappings'}
 
 
 @pytest.fixture(scope='module')

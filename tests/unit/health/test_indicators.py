@@ -136,8 +136,19 @@ def test_old_state_is_a_warning_that_names_the_cell(ages, status):
         found.output)
 
 
-def an_overview(up=1, down=0, ahead=(), by_seconds=0):
-    return Overview(up, down, {}, {}, list(ahead), by_seconds)
+def an_overview(up=1, down=0, ahead=(), by_seconds=0, unmapped=None):
+    return Overview(up, down, {}, {}, list(ahead), by_seconds, unmapped)
+
+
+def test_hosts_that_no_mapping_leads_to_are_a_warning():
+    found = indicators.of_mappings(an_overview(unmapped=[*'abcd']))
+
+    assert (found.status, found.output) == (
+        'warn', 'no cell mapping leads to 4 compute host(s), such as a, b, c: '
+        'instances that are placed there are not built; run nova-manage '
+        'cell_v2 discover_hosts')
+    assert indicators.of_mappings(an_overview(unmapped=[])).status == 'pass'
+    assert indicators.of_mappings(an_overview()) is None
 
 
 def test_heartbeats_of_the_future_are_a_warning_that_names_hosts():

@@ -87,7 +87,8 @@ def test_all_that_is_known_is_reported():
                                 'placement'], 'pass')
     assert (report['worker'], report['service_id']) == (3, 'some-uuid')
     assert report['figures'] == {'state_age': {'cell:a': 1.0}, 'up': 2,
-                                 'down': 0, 'mirror_age': 4.0}
+                                 'down': 0, 'unmapped': None,
+                                 'mirror_age': 4.0}
 
 
 @pytest.mark.parametrize('cells, names', [

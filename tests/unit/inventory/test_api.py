@@ -23,6 +23,9 @@ class Reader:
     def find_cells(self):
         return ()
 
+    def host_cells(self):
+        return {}
+
 
 @pytest.mark.parametrize('apart', [True, False])
 @pytest.mark.parametrize('was_read', [True, False])

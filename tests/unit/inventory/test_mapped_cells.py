@@ -12,6 +12,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import api
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
+from nova_sched.observe import recorder
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
 from tests.builders.drivers import free_ram_mb
@@ -49,6 +50,51 @@ def lose(database):
 
 def bring_back(database):
     database.execute('ALTER TABLE moved RENAME TO compute_nodes')
+
+
+def map_host(cloud, host, uuid):
+    cloud.api.execute(
+        'INSERT INTO host_mappings (cell_id, host, created_at) SELECT id, ?, '
+        'created_at FROM cell_mappings WHERE uuid = ?', host, uuid)
+
+
+class TestHostsWithoutAMapping:
+    """nova-conductor does not build on them; they are chosen, as by Nova."""
+
+    @pytest.fixture(autouse=True)
+    def a_is_mapped(self, cloud):
+        map_host(cloud, 'a', CELL1)
+
+    def unmapped(self, driver):
+        driver.host_manager.refresh()
+        return driver.host_manager.overview().unmapped
+
+    def test_are_known(self, cloud):
+        driver = cloud.driver()
+        assert self.unmapped(driver) == ['b', 'c']
+
+        map_host(cloud, 'c', CELL2)
+        assert self.unmapped(driver) == ['b']
+        cloud.one.execute("DELETE FROM compute_nodes WHERE host = 'b'")
+        assert self.unmapped(driver) == []
+
+    def test_are_told_of_when_they_are_selected(self, cloud, caplog):
+        driver, record = cloud.driver(), Decision()
+        select(driver, a_request(num_instances=3), record=record)
+        recorder.log(record)
+
+        assert sorted(pick.host for pick in record.picks) == ['a', 'b', 'c']
+        assert sorted(line.split('. ')[0] for line in caplog.messages
+                      if 'mapping' in line) == [
+            'No host-to-cell mapping found for selected host b',
+            'No host-to-cell mapping found for selected host c']
+
+    def test_are_not_told_of_in_a_cloud_without_mappings(self, cloud):
+        for table in ('host_mappings', 'cell_mappings'):
+            cloud.api.execute(f'DELETE FROM {table}')
+        driver = cloud.driver(database__connection=cloud.one.url)
+
+        assert self.unmapped(driver) is None
 
 
 def test_debug_tells_which_cells_there_are_once(cloud, caplog):

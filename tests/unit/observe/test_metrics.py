@@ -120,7 +120,8 @@ def test_what_workers_report_is_told(board, told):
         board.note({'worker': number, 'at': 0.0, 'service_id': None,
                     'checks': {'api_db': ['fail', 1e12, 'gone']},
                     'figures': {'state_age': {'cell:a': age}, 'up': number,
-                                'down': 7, 'mirror_age': age}})
+                                'down': 7, 'unmapped': 2 * number,
+                                'mirror_age': age}})
     found = told()
     assert found['workers',] == found['workers_wanted',] == 2
     assert found['check_status', 'api_db'] == 2
@@ -129,13 +130,15 @@ def test_what_workers_report_is_told(board, told):
     assert found['mirror_age_seconds',] == 5
     # Of the worker that read them last.
     assert (found['hosts', 'up'], found['hosts', 'down']) == (1, 7)
+    assert found['hosts_unmapped',] == 2
 
 
 def test_what_nobody_knows_is_not_told(board, told):
     board.note({'worker': 0, 'at': 0.0, 'service_id': None, 'checks': {},
                 'figures': {'mirror_age': None}})
     assert not [key for key in told() if key[0] in (
-        'mirror_age_seconds', 'hosts', 'state_age_seconds')]
+        'mirror_age_seconds', 'hosts', 'hosts_unmapped',
+        'state_age_seconds')]
 
 
 def test_a_process_that_does_not_count_counts_nothing(board):

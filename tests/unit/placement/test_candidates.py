@@ -47,6 +47,20 @@ class TestOffer:
         assert found.of('a') == [pinned, shared]
         assert found.providers == {'a', 'b'}
 
+    @pytest.mark.parametrize(('limit', 'cut_at'), [
+        (1, 1), (2, 2), (3, None), (None, None)])
+    def test_may_lack_others_where_a_query_is_answered_with_its_limit(
+            self, client, placement, limit, cut_at):
+        placement.on('GET', '/allocation_candidates?resources=PCPU',
+                     candidates(a_candidate('a', PCPU=1)))
+        placement.on('GET', '/allocation_candidates?resources=VCPU',
+                     candidates(a_candidate('a'), a_candidate('b')))
+
+        found = ask(client, Query('resources=PCPU%3A1', limit=limit),
+                    Query('resources=VCPU%3A1', limit=limit))
+
+        assert found.cut_at == cut_at
+
     def test_has_the_summaries_of_all_queries_where_they_are_kept(
             self, client, placement):
         for name, provider in (('PCPU', 'a'), ('VCPU', 'b')):

@@ -11,6 +11,7 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.context import RequestContext
+from nova_sched.objects import current_hosts
 from nova_sched.observe import notifications as observe
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
@@ -97,8 +98,11 @@ class TestNotifications:
 
 
 class TestKilo:
-    def test_a_loop_of_ones_own_answers_with_limits(self, manager):
-        endpoint = manager('KiloScheduler', asks=False,
+    @pytest.mark.parametrize('driver', ['KiloScheduler', 'MakingScheduler'])
+    @pytest.mark.parametrize('host_manager', [None, 'KiloHostManager'])
+    def test_a_loop_of_ones_own_answers_with_limits(self, manager, driver,
+                                                    host_manager):
+        endpoint = manager(driver, host_manager, asks=False,
                            scheduler_default_filters='RamFilter')
 
         [found] = endpoint.select_destinations(
@@ -108,11 +112,29 @@ class TestKilo:
         assert (found['host'], found['limits']) == (
             'a', {'memory_mb': 90000.0})
 
-    @pytest.mark.parametrize('driver', ['filter_scheduler', 'KiloScheduler'])
-    def test_a_host_manager_runs_filters_and_weighers(self, manager, driver):
-        endpoint = manager(driver, 'KiloHostManager', asks=False)
+    @pytest.mark.parametrize('driver', [
+        'filter_scheduler', 'KiloScheduler', 'MakingScheduler'])
+    @pytest.mark.parametrize('host_manager', [
+        'KiloHostManager', 'MappingHostManager'])
+    def test_a_host_manager_runs_filters_and_weighers(self, manager, driver,
+                                                      host_manager):
+        endpoint = manager(driver, host_manager, asks=False)
 
         assert ask(endpoint)[0][0] == 'a'
+
+    def test_a_host_manager_has_the_hosts_of_a_request_by_name(
+            self, manager):
+        endpoint = manager('KiloScheduler', 'MappingHostManager', asks=False)
+
+        assert [ask(endpoint) for _ in range(2)] == [[['a']], [['a']]]
+        with pytest.raises(current_hosts.NoCurrentHosts):
+            endpoint.driver.host_manager.host_state_map  # noqa: B018
+
+    def test_a_driver_makes_the_host_manager_that_is_configured(
+            self, manager):
+        made = manager('MakingScheduler', 'KiloHostManager', asks=False)
+
+        assert type(made.driver.host_manager).__name__ == 'KiloHostManager'
 
     def test_unset_options_have_their_defaults(self, manager):
         manager()

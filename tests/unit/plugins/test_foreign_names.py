@@ -115,7 +115,7 @@ def test_overrides_of_old_methods_are_refused_at_the_start(
 
 def test_an_old_name_is_refused_when_it_is_imported(tmp_path, monkeypatch):
     (tmp_path / 'foreign_import.py').write_text(
-        'from nova.scheduler.filters.utils import aggregate_values_from_db')
+        'from nova.scheduler.filters.utils import aggregate_values_of_all')
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(exception.ConfigurationError) as caught:
@@ -124,7 +124,7 @@ def test_an_old_name_is_refused_when_it_is_imported(tmp_path, monkeypatch):
             enabled_filters=['Filter']))
 
     assert str(caught.value).endswith(
-        '; nova.scheduler.filters.utils.aggregate_values_from_db '
+        '; nova.scheduler.filters.utils.aggregate_values_of_all '
         + nova_names.NOT_OFFERED)
 
 
@@ -133,7 +133,7 @@ class TestWhileDeciding:
 
     @pytest.mark.parametrize(('name', 'weigher', 'missing'), [
         ('LateFilter', False,
-         'nova.scheduler.filters.utils.aggregate_values_from_db'),
+         'nova.scheduler.filters.utils.aggregate_values_of_all'),
         ('LateWeigher', True, 'nova.objects.NoSuch')])
     def test_of_a_rule(self, cloud, caplog, name, weigher, missing):
         cloud.load(['a', 'b'])

@@ -51,6 +51,18 @@ def servers(cloud):
     return cloud
 
 
+def test_a_field_is_read_below_its_name_too(servers):
+    """As plug-ins of Nova find it in an object that is read whole."""
+    servers.execute('ALTER TABLE instances ADD display_name TEXT')
+    servers.execute("UPDATE instances SET display_name = 'web-1'")
+    driver = servers.driver()
+    instances = driver.host_manager.instances()
+
+    assert {instance._obj_display_name
+            for instance in instances.on_host('a').values()} == {'web-1'}
+    assert objects.Instance()._obj_display_name is None
+
+
 @pytest.fixture
 def statements():
     """The SELECTs of instances and what belongs to them, as they come."""

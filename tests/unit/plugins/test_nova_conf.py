@@ -92,6 +92,65 @@ class TestConf:
         assert cfg.CONF.of_plug_in.where == 'here'
         assert config.placement_configured(cfg.CONF)
 
+    @pytest.mark.parametrize(('name', 'today', 'text', 'value'), [
+        ('ram_weight_multiplier', 'filter_scheduler', '3', 3.0),
+        ('soft_affinity_weight_multiplier', 'filter_scheduler', '4', 4.0),
+        ('max_io_ops_per_host', 'filter_scheduler', '5', 5),
+        ('isolated_hosts', 'filter_scheduler', 'a,b', ['a', 'b']),
+        ('scheduler_host_subset_size', 'filter_scheduler.host_subset_size',
+         '7', 7),
+        ('scheduler_weight_classes', 'filter_scheduler.weight_classes',
+         'mine.Weigher', ['mine.Weigher']),
+        ('scheduler_available_filters', 'filter_scheduler.available_filters',
+         'mine.Filter', ['mine.Filter']),
+        ('scheduler_default_filters', 'filter_scheduler.enabled_filters',
+         'RamFilter', ['RamFilter']),
+        ('scheduler_max_attempts', 'scheduler.max_attempts', '9', 9),
+        ('scheduler_driver_task_period', 'scheduler.periodic_task_interval',
+         '11', 11),
+        ('scheduler_host_manager', 'scheduler.host_manager', 'host_manager',
+         'nova.scheduler.host_manager.HostManager'),
+        ('scheduler_host_manager', 'scheduler.host_manager', 'mine.Manager',
+         'mine.Manager'),
+        ('scheduler_driver', 'scheduler.driver', 'chance_scheduler',
+         'nova.scheduler.chance.ChanceScheduler'),
+        ('sql_connection', 'database.connection', 'sqlite:///one',
+         'sqlite:///one'),
+    ])
+    @pytest.mark.parametrize('is_old', [False, True])
+    def test_has_what_either_name_is_given_by_the_name_before_ocata(
+            self, path, name, today, text, value, is_old):
+        section, _, now = today.partition('.')
+        section, now = ('DEFAULT', name) if is_old else (section, now or name)
+        self.read(path, f'[{section}]\n{now} = {text}\n')
+
+        assert cfg.CONF[name] == getattr(cfg.CONF, name) == value
+
+    def test_has_all_names_before_ocata(self, path):
+        self.read(path, '')
+        wrong = {
+            name: (section, today) for name, (section, today)
+            in nova_conf._today().items()
+            if cfg.CONF[name] != cfg.CONF[section][today]}
+
+        # Their values were class paths.
+        assert wrong == {'scheduler_driver': ('scheduler', 'driver'),
+                         'scheduler_host_manager': ('scheduler',
+                                                    'host_manager')}
+
+    @pytest.mark.parametrize(('text', 'value'), [
+        ('', 'theirs'),
+        ('[scheduler]\nhost_manager = todays\n', 'todays'),
+        ('[DEFAULT]\nscheduler_host_manager = old\n', 'old')])
+    def test_of_a_name_that_a_plug_in_registers_has_the_default_of_it_last(
+            self, path, text, value, monkeypatch):
+        monkeypatch.setattr(nova_conf, 'CONF', made := cfg.ConfigOpts())
+        made.register_opts([
+            cfg.StrOpt('scheduler_host_manager', default='theirs')])
+        self.read(path, text)
+
+        assert made.scheduler_host_manager == value
+
     def test_of_another_program_is_left_alone(self, path, monkeypatch):
         """One that runs a scheduler inside, and has options of its own."""
         monkeypatch.setattr(cfg.CONF, 'prog', 'all-in-one')

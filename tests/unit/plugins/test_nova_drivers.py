@@ -18,6 +18,7 @@ from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import drivers as plugins
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
+from nova_sched.rpc import call_scope
 from nova_sched.scheduler import driver as drivers
 from tests.builders import http_placement
 from tests.builders import notifications
@@ -162,23 +163,66 @@ class TestAFilterScheduler:
         'WordyScheduler', 'SufficingScheduler', 'CountingScheduler'])
     def test_of_too_few_hosts_has_each_claim_given_back_once(
             self, manager, server, name):
-        server.on('POST', '/allocations', http_placement.FULL,
-                  http_placement.TAKEN)
-        server.on('PUT', '/allocations/', http_placement.TAKEN,
-                  http_placement.TAKEN, http_placement.FULL,
-                  http_placement.FULL, http_placement.TAKEN)
+        holding = http_placement.remembering(server, most=2)
 
         with pytest.raises(exception.NoValidHost):
             ask(manager(name), 3)
 
-        taken = [call.path for call in server.to('PUT')][:2]
-        assert sorted(given_back(server)) == sorted(taken)
+        assert holding == {}
+        assert len(given_back(server)) == 2
+
+    @pytest.mark.parametrize(('name', 'error'), [
+        ('MisspeltScheduler', AttributeError),
+        ('MisspeltStepsScheduler', NameError),
+        ('MisspeltEmptiestScheduler', AttributeError),
+        ('LicensedScheduler', KeyError)])
+    def test_that_fails_has_all_of_its_claims_given_back(
+            self, manager, server, name, error):
+        holding = http_placement.remembering(server)
+
+        with pytest.raises(error):
+            ask(manager(name), 2)
+
+        assert http_placement.written(server, claims=True)
+        assert holding == {}
+
+    def test_whose_answer_is_lost_has_its_claims_given_back(
+            self, manager, server):
+        holding = http_placement.remembering(server)
+
+        with call_scope.entered():
+            ask(manager('WordyScheduler'))
+            assert holding
+            call_scope.reply_is_lost()
+
+        assert holding == {}
+
+    def test_leaves_alone_what_somebody_else_holds_since(
+            self, manager, server, monkeypatch):
+        """A claim is undone by the generation that it has left behind."""
+        holding = http_placement.remembering(server)
+        endpoint = manager('MisspeltScheduler')
+        theirs = {C: {'resources': {'VCPU': 1}}}
+
+        def fail(driver, *args):
+            [uuid] = holding
+            assert driver.placement_client.put(
+                f'/allocations/{uuid}', {
+                    'allocations': theirs, 'consumer_generation': 1,
+                    'project_id': 'p', 'user_id': 'u'}, '1.28')
+            raise KeyError('found')
+
+        monkeypatch.setattr(type(endpoint.driver), '_get_alternate_hosts',
+                            fail)
+        with pytest.raises(KeyError):
+            ask(endpoint)
+
+        assert [*holding.values()] == [theirs]
 
     def test_tries_again_to_give_back_a_claim(self, manager, server):
         server.on('PUT', '/allocations/', http_placement.TAKEN,
-                  http_placement.FULL)
-        server.on('DELETE', '/allocations/', http_placement.error(409),
-                  http_placement.TAKEN)
+                  http_placement.FULL, http_placement.FULL,
+                  http_placement.error(409), http_placement.TAKEN)
 
         with pytest.raises(exception.NoValidHost):
             ask(manager('WordyScheduler'), 2)

@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 
+from nova_sched.objects import current_hosts
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 
@@ -25,6 +26,12 @@ class TestFilterUtils:
     def test_values_of_a_key_are_as_written(self, utils, state):
         assert utils.aggregate_values_from_key(state, 'zone') == {
             'a, b', 'c'}
+
+    def test_values_are_found_by_the_name_of_a_host_too(self, utils, state):
+        with current_hosts.being(state._snapshot):
+            assert utils.aggregate_values_from_db(None, 'h', 'zone') == {
+                'a, b', 'c'}
+            assert utils.aggregate_values_from_db(None, 'z', 'zone') == set()
 
     def test_metadata_are_split_and_put_together(self, utils, state):
         assert utils.aggregate_metadata_get_by_host(state) == {

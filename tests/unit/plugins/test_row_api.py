@@ -127,10 +127,11 @@ class TestOfAHostManager:
         assert [step.name for step in record.funnel.steps] == [
             'RamFilter', 'ComputeFilter']
 
-    def test_it_has_to_make_what_it_derives_from(self, a_driver):
-        with pytest.raises(exception.ConfigurationError,
-                           match=r'its __init__ does not call super\(\)'):
-            a_driver(manager='UnmadeManager')
+    def test_it_need_not_make_what_it_derives_from(self, a_driver):
+        driver = a_driver(manager='UnmadeManager')
+
+        assert driver.host_manager.racks == 3
+        assert ask(driver) == [['b']]
 
     def test_its_handlers_are_asked(self, a_driver, plug_ins):
         driver = a_driver(manager='HandlingManager')

@@ -77,6 +77,17 @@ def test_nodes_without_a_provider_are_named(tmp_path, placement):
                          'n3, n4')
 
 
+def test_a_stale_provider_of_a_node_s_name_is_named(tmp_path, placement):
+    """Of a node that was made anew, which cannot have one of its own."""
+    row = asked(tmp_path, placement, [
+        ('u1', 'u1'), ('u2', 'new'), ('n4', 'u4')])['Placement providers']
+
+    assert (row.outcome, row.found) == (
+        WARNING, '2 of 3 compute nodes have no resource provider: n4, u2; '
+        '1 of them have the name of a provider with another uuid: u2 (u2)')
+    assert 'openstack resource provider delete UUID' in row.advice
+
+
 def test_a_placement_without_providers_has_none_for_any_node(
         tmp_path, placement):
     placement.on('GET', '/resource_providers', providers())

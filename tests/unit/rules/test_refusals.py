@@ -210,6 +210,22 @@ class TestKind:
         assert record.refusal.code == 'placement_offers_none'
         assert record.refusal.kind == kind
 
+    @pytest.mark.parametrize(('counts_room', 'kind'), [
+        (True, codes.FILTERED_OUT), (None, codes.FILTERED_OUT),
+        (False, codes.NO_CAPACITY)])
+    def test_is_by_what_placement_counts_where_hosts_report_more(
+            self, counts_room, kind):
+        """As "decision explain" says, which asks it, too."""
+        record = Decision(reason='Placement offers no host')
+
+        refusals.note_nothing_offered(
+            record, hosts(a_host('a')).snapshot, requests.a_request(),
+            lambda: counts_room)
+
+        assert record.refusal.kind == kind
+        assert ('allocations of instances that are gone' in record.reason) == (
+            kind == codes.NO_CAPACITY)
+
     def test_of_a_pinned_host_without_room_is_no_contradiction(self):
         record = refused(
             a_host('a', ram_allocation_ratio=1.0, free_ram_mb=0),
