@@ -13,8 +13,8 @@ from oslo_log import log as logging
 from oslo_service import backend
 import setproctitle
 
-from nova_sched import hangups
 from nova_sched import rpc
+from nova_sched import sighup
 from nova_sched.db import cells
 from nova_sched.inventory import peers
 from nova_sched.inventory.signed_news import Signer
@@ -34,20 +34,20 @@ class Messenger(backend.get_component('ServiceBase')):
 
     conf: ConfigOpts, checked.
     picks: inventory.shared_picks.SharedPicks, made before the fork.
-    hung_up: hangups.Hangups.
+    sighup_handler: sighup.SighupHandler.
 
     What it goes by is read at the start, but for the key.
     """
 
-    def __init__(self, conf, picks, hung_up):
-        self._conf, self._picks, self._hung_up = conf, picks, hung_up
+    def __init__(self, conf, picks, sighup_handler):
+        self._conf, self._picks, self._sighup = conf, picks, sighup_handler
         self._stopping, self._stopped = threading.Event(), threading.Event()
         self._hearing = False
 
     def start(self):
         """Tell and hear, in a thread."""
         setproctitle.setproctitle(f'{self._conf.prog}: messenger')
-        self._hung_up.on_hangup(self.reset)
+        self._sighup.call_on_sighup(self.reset)
         threading.Thread(target=self._run, name='peers', daemon=True).start()
 
     def stop(self, graceful=True):
@@ -64,7 +64,7 @@ class Messenger(backend.get_component('ServiceBase')):
 
     def reset(self):
         """Read the files again, which may have another key."""
-        hangups.reread(self._conf)
+        sighup.reread(self._conf)
 
     def _run(self):
         while not self._stopping.is_set():

@@ -7,7 +7,7 @@ leaves open is done here:
 - Readiness. The launcher would report it before a worker can answer;
   instead each worker reports it when it consumes requests.
 - Reload. The launcher answers SIGHUP by ending every worker. Here a thread of
-  each process waits for it (``hangups.py``): the parent first checks the new
+  each process waits for it (``sighup.py``): the parent first checks the new
   configuration and, when it is good, takes it over for workers to come; it
   passes the signal on, and a worker rebuilds what depends on options and
   never stops serving.
@@ -31,9 +31,9 @@ from oslo_log import log as logging
 from oslo_service import backend
 
 from nova_sched import exception
-from nova_sched import hangups
 from nova_sched import messenger
 from nova_sched import service
+from nova_sched import sighup
 from nova_sched import watchdog
 from nova_sched.health import endpoints
 from nova_sched.observe import guru
@@ -53,14 +53,14 @@ _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
 
-    notifier: systemd.Notifier.  hung_up: hangups.Hangups.
+    notifier: systemd.Notifier.  sighup_handler: sighup.SighupHandler.
     workers, tells, health: as of SchedulerService.
     """
 
-    def __init__(self, conf, notifier, hung_up, workers=1, tells=False,
+    def __init__(self, conf, notifier, sighup_handler, workers=1, tells=False,
                  health=None):
         super().__init__(conf, workers, tells, health)
-        self._notifier, self._hung_up = notifier, hung_up
+        self._notifier, self._sighup = notifier, sighup_handler
         self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
@@ -85,8 +85,8 @@ class Worker(service.SchedulerService):
     def start(self):
         guru.watch_file(self.conf)
         # What it starts with is not to change meanwhile; its log is.
-        reset = hangups.Deferred(self.reset)
-        self._hung_up.on_hangup(reset)
+        reset = sighup.Deferred(self.reset)
+        self._sighup.call_on_sighup(reset)
         self.watchdog.beat_while(self.alive, self._stopped)
         if _refusal(self.conf, super().start):
             self._refused.set()
@@ -142,28 +142,28 @@ class Supervisor:
         self._conf = conf
         self._reread = reread
         self._notifier = notifier
-        self._hung_up = hangups.Hangups()
+        self._sighup = sighup.SighupHandler()
 
     def run(self):
         """Serve until a signal ends it, and return the exit status."""
-        hangups.block()
+        sighup.block()
         workers = startup.worker_count(self._conf)
         tells = self._conf.nova_sched.tell_picks
         health = endpoints.Health.of(self._conf, workers)
-        worker = Worker(self._conf, self._notifier, self._hung_up, workers,
+        worker = Worker(self._conf, self._notifier, self._sighup, workers,
                         tells, health)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
         if tells:
             launcher.launch_service(messenger.Messenger(
-                self._conf, worker.picks, self._hung_up))
+                self._conf, worker.picks, self._sighup))
         if health is not None:
             launcher.launch_service(endpoints.Endpoints(
-                health, self._hung_up))
+                health, self._sighup))
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
-        self._hung_up.on_hangup(self._reload)
+        self._sighup.call_on_sighup(self._reload)
         worker.watchdog.watch()
         try:
             status = launcher.wait()
@@ -182,7 +182,7 @@ class Supervisor:
             is_good = self._is_good()
         finally:
             # Their log files may have moved in any case.
-            self._hung_up.hand_on(refused=not is_good)
+            self._sighup.hand_on(refused=not is_good)
             if not is_good:
                 self._notifier.ready()
 
@@ -192,7 +192,7 @@ class Supervisor:
         for problem in found:
             LOG.error('Not reloading: %s', problem)
         if not found:
-            hangups.reread(self._conf)
+            sighup.reread(self._conf)
         return not found
 
     def _problems(self):
@@ -215,19 +215,19 @@ class Foreground(service.SchedulerService):
     def __init__(self, conf, notifier):
         self._health = endpoints.Health.of(conf, workers=1)
         super().__init__(conf, health=self._health)
-        self._notifier, self._hung_up = notifier, hangups.Hangups()
+        self._notifier, self._sighup = notifier, sighup.SighupHandler()
 
     def run(self):
         """Serve until SIGTERM or SIGINT, and return the exit status.
 
         A second one ends it at once, whoever waits for input.
         """
-        hangups.block()
+        sighup.block()
         for number in _ENDS:
             signal.signal(number, self._end)
         if self._health is None:
             return self._serve()
-        told = endpoints.Endpoints(self._health, self._hung_up)
+        told = endpoints.Endpoints(self._health, self._sighup)
         told.begin()
         try:
             return self._serve()
@@ -235,8 +235,8 @@ class Foreground(service.SchedulerService):
             told.stop()
 
     def _serve(self):
-        reset = hangups.Deferred(self.reset)
-        self._hung_up.on_hangup(reset)
+        reset = sighup.Deferred(self.reset)
+        self._sighup.call_on_sighup(reset)
         if _refusal(self.conf, self.start):
             return startup.EXIT_CONFIGURATION
         if self.serving:

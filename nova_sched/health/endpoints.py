@@ -11,7 +11,7 @@ import threading
 from oslo_service import backend
 import setproctitle
 
-from nova_sched import hangups
+from nova_sched import sighup
 from nova_sched.health import checks
 from nova_sched.health import shared
 from nova_sched.health.board import Board
@@ -54,19 +54,19 @@ class Health:
 class Endpoints(backend.get_component('ServiceBase')):
     """A service of oslo.service, of one worker.
 
-    health: Health.  hung_up: hangups.Hangups.
+    health: Health.  sighup_handler: sighup.SighupHandler.
 
     What it goes by is read at the start, but for the log.
     """
 
-    def __init__(self, health, hung_up):
-        self._health, self._hung_up = health, hung_up
+    def __init__(self, health, sighup_handler):
+        self._health, self._sighup = health, sighup_handler
         self._stopping, self._servers = threading.Event(), None
 
     def start(self):
         """Hear and tell, in threads."""
         setproctitle.setproctitle(f'{self._health.conf.prog}: endpoints')
-        self._hung_up.on_hangup(self.reset)
+        self._sighup.call_on_sighup(self.reset)
         self.begin()
 
     def begin(self):
@@ -90,7 +90,7 @@ class Endpoints(backend.get_component('ServiceBase')):
 
     def reset(self):
         """Go on, with the log as the files have it by now."""
-        hangups.reread(self._health.conf)
+        sighup.reread(self._health.conf)
 
 
 def _pages(health, board):

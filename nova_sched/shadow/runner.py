@@ -15,8 +15,8 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import hangups
 from nova_sched import service
+from nova_sched import sighup
 from nova_sched import version
 from nova_sched.dry_run import decider
 from nova_sched.options import spelling
@@ -187,8 +187,8 @@ def run(conf, notifier):
     shadow = Shadow(conf, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: shadow.stop())
-    hangups.block()
-    hangups.Hangups().on_hangup(lambda: LOG.warning(
+    sighup.block()
+    sighup.SighupHandler().call_on_sighup(lambda: LOG.warning(
         'A shadow keeps its configuration: restart it'))
     try:
         shadow.run()

@@ -161,7 +161,7 @@ def test_a_hangup_ends_no_service_that_has_just_begun(
             'nova-sched', [*words, '--config-file', stage.config_file()],
             stage.directory / 'output') as daemon:
         masks = pathlib.Path(f'/proc/{daemon.pid}/status')
-        until(lambda: _blocks_hangups(masks.read_text()) or not daemon.running,
+        until(lambda: _blocks_sighup(masks.read_text()) or not daemon.running,
               'the first of its own code runs')
         while not daemon.text:
             daemon.signal(signal.SIGHUP)
@@ -170,7 +170,7 @@ def test_a_hangup_ends_no_service_that_has_just_begun(
         daemon.wait_until_said(said)
 
 
-def _blocks_hangups(status):
+def _blocks_sighup(status):
     """Whether a process blocks SIGHUP, by its /proc/PID/status."""
     blocked, = [line.split()[1] for line in status.splitlines()
                 if line.startswith('SigBlk:')]

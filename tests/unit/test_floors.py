@@ -28,7 +28,7 @@ FLOORS = {
     'nova_sched.exception': GROUND,
     'nova_sched.explain': DECISION,
     'nova_sched.filters': RULES,
-    'nova_sched.hangups': PROCESS,
+    'nova_sched.sighup': PROCESS,
     'nova_sched.hardware': TABLE,
     'nova_sched.health': PROCESS,
     'nova_sched.hosts': TABLE,

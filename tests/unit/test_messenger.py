@@ -163,12 +163,12 @@ def test_a_hangup_has_it_sign_with_another_key(broker, picks, tmp_path):
     """The one of the file by then."""
     path = tmp_path / 'nova.conf'
     path.write_text('[nova_sched]\npicks_key = one\n')
-    hung_up = Hangup()
+    sighup_handler = Hangup()
     made = messenger.Messenger(config.new_conf([], [str(path)]), picks,
-                               hung_up)
+                               sighup_handler)
     made.start()
     before = made._find_key()
     path.write_text('[nova_sched]\npicks_key = another\n')
-    hung_up()
+    sighup_handler()
     assert made._find_key() != before
     made.stop(graceful=False)

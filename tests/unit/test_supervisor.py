@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import hangups
+from nova_sched import sighup
 from nova_sched import supervisor
 from tests.builders import rules
 
@@ -28,10 +28,10 @@ class Notes:
         return [name for name, *_ in self.told]
 
 
-class Hangup(hangups.Hangups):
+class Hangup(sighup.SighupHandler):
     """SIGHUP, which comes when it is called."""
 
-    def on_hangup(self, act):
+    def call_on_sighup(self, act):
         self._act = act
 
     def __call__(self):
@@ -71,20 +71,20 @@ class TestWorker:
             self, worker, monkeypatch):
         """Those before come to one then; the log is not for the start alone.
         """
-        acts, hung_up = [], worker._hung_up
+        acts, sighup_handler = [], worker._sighup
         monkeypatch.setattr(supervisor.service.SchedulerService, 'reset',
                             lambda self: acts.append(self.serving))
 
         def start(self):
-            hung_up()
-            hung_up()
+            sighup_handler()
+            sighup_handler()
             assert acts == []
             self._serving.set()
         monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
                             start)
         worker.start()
         assert acts == [True]
-        hung_up()
+        sighup_handler()
         assert acts == [True, True]
 
     def test_what_is_there_to_stay_the_collector_looks_through_no_more(
@@ -184,7 +184,7 @@ class TestReload:
         parent._reload()
         assert conf.reloads == 1
         assert signals == [(0, signal.SIGHUP)]
-        assert not parent._hung_up.words.refused
+        assert not parent._sighup.words.refused
         assert notes.names == ['reloading']
 
     def test_a_surprise_leaves_the_service_ready(self, conf, signals):
@@ -194,7 +194,7 @@ class TestReload:
         parent = supervisor.Supervisor(conf, surprise, notes)
         with pytest.raises(ZeroDivisionError):
             parent._reload()
-        assert parent._hung_up.words.refused
+        assert parent._sighup.words.refused
         assert notes.names == ['reloading', 'ready']
 
     @pytest.mark.parametrize('text', [
@@ -209,7 +209,7 @@ class TestReload:
             conf, lambda: config.new_conf(['--config-file', str(path)]), notes)
         parent._reload()
         assert conf.reloads == 0
-        assert parent._hung_up.words.refused
+        assert parent._sighup.words.refused
         assert notes.names == ['reloading', 'ready']
         assert caplog.text.count('Not reloading: ') == 1
 
@@ -226,5 +226,5 @@ class TestReload:
         parent._reload()
         assert conf.reloads == 0
         assert signals == [(0, signal.SIGHUP)]
-        assert parent._hung_up.words.refused
+        assert parent._sighup.words.refused
         assert notes.names == ['reloading', 'ready']

@@ -8,7 +8,7 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import hangups
+from nova_sched import sighup
 from nova_sched import supervisor
 from nova_sched.messenger import Messenger
 from tests.builders import rules
@@ -43,7 +43,8 @@ class TestRun:
             deeds.append(('mask', (how, signals)))))
         monkeypatch.setattr(signal, 'signal', lambda number, act: (
             deeds.append(('handle', number)), act(number, None)))
-        monkeypatch.setattr(hangups.Hangups, 'on_hangup', lambda _, act: (
+        monkeypatch.setattr(
+            sighup.SighupHandler, 'call_on_sighup', lambda _, act: (
             deeds.append(('on hangup', act))))
         monkeypatch.setattr(supervisor.watchdog.Watchdog, 'watch', lambda _: (
             deeds.append(('watch', None))))
@@ -82,7 +83,8 @@ class TestForeground:
         found = {}
         monkeypatch.setattr(signal, 'signal', found.__setitem__)
         monkeypatch.setattr(signal, 'pthread_sigmask', lambda *_: None)
-        monkeypatch.setattr(hangups.Hangups, 'on_hangup', lambda _, act: (
+        monkeypatch.setattr(
+            sighup.SighupHandler, 'call_on_sighup', lambda _, act: (
             found.update({signal.SIGHUP: act})))
         return found
 

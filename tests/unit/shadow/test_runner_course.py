@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from nova_sched import exception
-from nova_sched import hangups
+from nova_sched import sighup
 from nova_sched.preflight import startup
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.shadow import runner
@@ -92,8 +92,9 @@ def signals(monkeypatch):
     What is done at SIGHUP, which is not sent.
     """
     found = {}
-    monkeypatch.setattr(hangups, 'block', lambda: None)
-    monkeypatch.setattr(hangups.Hangups, 'on_hangup', lambda _, act: (
+    monkeypatch.setattr(sighup, 'block', lambda: None)
+    monkeypatch.setattr(
+        sighup.SighupHandler, 'call_on_sighup', lambda _, act: (
         found.update({signal.SIGHUP: act})))
 
     def unheard(number, _frame):

@@ -17,7 +17,7 @@ from nova_sched.shared_region import SharedRegion
 LOG = logging.getLogger(__name__)
 
 
-class Hangups(SharedRegion):
+class SighupHandler(SharedRegion):
     """What a parent and the processes forked from it do at SIGHUP.
 
     The parent alone looks whether the configuration is a good one.
@@ -26,10 +26,10 @@ class Hangups(SharedRegion):
     WORDS = ('refused',)
 
     def __init__(self):
-        super().__init__('hangups')
+        super().__init__('sighup')
         self._parent = os.getpid()
 
-    def on_hangup(self, act):
+    def call_on_sighup(self, act):
         """Call ``act`` on each SIGHUP, from a thread of this process.
 
         In others than the parent not while that refuses what the files hold.

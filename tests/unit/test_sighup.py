@@ -9,17 +9,17 @@ import types
 
 import pytest
 
-from nova_sched import hangups
+from nova_sched import sighup
 
 
 @pytest.fixture
-def hung_up(monkeypatch):
-    made = hangups.Hangups()
-    monkeypatch.setattr(hangups.logs, 'reopen', lambda: None)
+def sighup_handler(monkeypatch):
+    made = sighup.SighupHandler()
+    monkeypatch.setattr(sighup.logs, 'reopen', lambda: None)
     return made
 
 
-def test_hangups_call_the_thread_that_waits_for_them():
+def test_sighup_calls_the_thread_that_waits_for_them():
     """In a process of its own, all threads of which block the signal.
 
     A call that fails is not the last one.
@@ -28,12 +28,12 @@ def test_hangups_call_the_thread_that_waits_for_them():
         import os, signal, threading
         # Before numpy is imported, which starts a thread.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        from nova_sched import hangups
+        from nova_sched import sighup
         called = threading.Semaphore(0)
         def act():
             called.release()
             raise ValueError('a surprise')
-        hangups.Hangups().on_hangup(act)
+        sighup.SighupHandler().call_on_sighup(act)
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGHUP)
             print(called.acquire(timeout=30))
@@ -45,7 +45,7 @@ def test_hangups_call_the_thread_that_waits_for_them():
 
 
 def test_each_hangup_is_acted_on_whatever_became_of_the_last(
-        hung_up, monkeypatch, caplog):
+        sighup_handler, monkeypatch, caplog):
     """In a thread that keeps no process from ending."""
     waited, acts, flags = [], [], []
 
@@ -62,7 +62,7 @@ def test_each_hangup_is_acted_on_whatever_became_of_the_last(
     monkeypatch.setattr(threading, 'Thread', lambda target, name, daemon: (
         flags.append(daemon), types.SimpleNamespace(start=target))[1])
     with pytest.raises(SystemExit):
-        hung_up.on_hangup(act)
+        sighup_handler.call_on_sighup(act)
 
     assert waited == [{signal.SIGHUP}] * 3
     assert acts == [1, 2]
@@ -75,36 +75,36 @@ def test_each_hangup_is_acted_on_whatever_became_of_the_last(
     (False, True, [1]), (True, True, [1]), (False, False, [1]),
     (True, False, [])])
 def test_logs_are_opened_anew_whatever_the_configuration_is(
-        hung_up, monkeypatch, refused, is_parent, acts):
+        sighup_handler, monkeypatch, refused, is_parent, acts):
     """What it is good for, the parent says, who looks at it each time."""
     done, opened = [], []
     if not is_parent:
-        monkeypatch.setattr(hung_up, '_parent', os.getppid())
+        monkeypatch.setattr(sighup_handler, '_parent', os.getppid())
     monkeypatch.setattr(os, 'killpg', lambda *_: None)
     monkeypatch.setattr(signal, 'sigtimedwait', lambda *_: None)
-    monkeypatch.setattr(hangups.logs, 'reopen', lambda: opened.append(1))
+    monkeypatch.setattr(sighup.logs, 'reopen', lambda: opened.append(1))
 
-    hung_up.hand_on(refused)
-    hung_up._take(lambda: done.append(1))
+    sighup_handler.hand_on(refused)
+    sighup_handler._take(lambda: done.append(1))
 
     assert opened == [1]
     assert done == acts
 
 
 def test_a_log_that_cannot_be_opened_keeps_nothing_from_being_done(
-        hung_up, monkeypatch, caplog):
+        sighup_handler, monkeypatch, caplog):
     def fail():
         raise PermissionError('not yours')
-    monkeypatch.setattr(hangups.logs, 'reopen', fail)
+    monkeypatch.setattr(sighup.logs, 'reopen', fail)
     done = []
-    hung_up._take(lambda: done.append(1))
+    sighup_handler._take(lambda: done.append(1))
     assert done == [1]
     assert 'not yours' in caplog.text
 
 
 def test_what_is_deferred_is_done_once_for_all_that_came_before():
     done = []
-    deferred = hangups.Deferred(lambda: done.append(1))
+    deferred = sighup.Deferred(lambda: done.append(1))
     deferred()
     deferred()
     assert not done
