@@ -7,7 +7,8 @@
 # --everything: also those of other releases of oslo.messaging, of what is
 # installed, of a container made by the Containerfile's steps, of pages in a
 # browser and of alerts by a real Prometheus, seven times as many questions to a
-# real nova-scheduler, properties on four times as many examples, each program
+# real nova-scheduler, properties on four times as many examples, the nodes of
+# a RabbitMQ cluster killed in each order instead of one, each program
 # started for itself instead of forked by one that has imported it, and in the
 # end what takes hours: the search for NUMA cells on far more examples, a soak,
 # and mutation.

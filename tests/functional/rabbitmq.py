@@ -1,10 +1,12 @@
-"""A RabbitMQ of a test's own, which can be stopped, hung and restarted."""
+"""RabbitMQs of a test's own, which can be stopped, hung and restarted."""
 
+from concurrent import futures
 import os
 import signal
 import uuid
 
 from pifpaf.drivers import rabbitmq as pifpaf
+import sqlalchemy as sa
 
 from tests.functional import ports
 
@@ -50,3 +52,45 @@ class RabbitMQ:
         """Leave nothing of it behind."""
         if self._made:
             self._driver.cleanUp()
+
+
+class Cluster(RabbitMQ):
+    """Three servers that ``rabbitmqctl join_cluster`` makes one.
+
+    Each has a port and a directory of its own; not running yet.
+    url: of all, as operators write it.  urls: of each node.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._nodes = [self._node, *(
+            self._node.replace('@', f'-{number}@') for number in (2, 3))]
+        alone, self.urls = sa.make_url(self.url), [self.url]
+        for node in self._nodes[1:]:
+            self._driver._ports[node] = ports.free_port()
+            self.urls.append(alone.set(port=self._driver.get_port(
+                node)).render_as_string(hide_password=False))
+        hosts = (url.removeprefix('rabbit://').rstrip('/')
+                 for url in self.urls)
+        self.url = f'rabbit://{",".join(hosts)}/'
+
+    def start(self):
+        """Run all; returns once they answer."""
+        super().start()
+        first, *others = self._nodes
+        with futures.ThreadPoolExecutor() as pool:
+            list(pool.map(self._driver.start_node, others))
+        for node in others:
+            self._driver.join_cluster(node, first)
+
+    def kill(self, number):
+        """End a node, 0 to 2, as a loss of power does."""
+        self._driver.kill_node(self._nodes[number], signal.SIGKILL)
+
+    def start_again(self, number):
+        """Start a node that was killed; returns once it answers.
+
+        Where all were killed, the one that was killed last goes first: the
+        others wait for it.
+        """
+        self._driver.start_node(self._nodes[number])

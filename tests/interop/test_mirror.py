@@ -24,6 +24,8 @@ TRAITS = ('HW_CPU_X86_AVX2', 'HW_CPU_X86_SGX', 'COMPUTE_NODE',
           'COMPUTE_STATUS_DISABLED', 'CUSTOM_GOLD', 'CUSTOM_SILVER')
 #: ... of which none has one.
 ASKED_TRAITS = (*TRAITS, 'HW_CPU_X86_AVX512F')
+#: An allocation ratio of more than columns of integers hold.
+UNBOUNDED = 1e38
 AGGREGATES = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 
 
@@ -41,7 +43,8 @@ def make_host(placement, number, chance):
     total = chance.choice((2, 8, 16))
     inventories = {
         'VCPU': {'total': total, 'allocation_ratio': chance.choice(
-            (1.0, 1.5, 4.0)), 'max_unit': chance.choice((1, 4, total))},
+            (1.0, 1.5, 4.0, UNBOUNDED)),
+            'max_unit': chance.choice((1, 4, total))},
         'MEMORY_MB': {
             'total': 4096, 'reserved': chance.choice((0, 512, 96)),
             'step_size': chance.choice((1, 1, 512)),

@@ -70,10 +70,13 @@ class Scene:
         self.placed, self.refused = {}, []
         self._lock = threading.Lock()
 
-    def load(self, hosts):
+    def load(self, hosts, **values):
+        """Have these hosts, host -> uuid; values: of the last one's node."""
+        *nodes, last = hosts
         self._stage.load(clouds.a_cloud([*hosts], compute_nodes=[
-            clouds.a_compute_node(host, uuid=uuid)
-            for host, uuid in hosts.items()]))
+            *(clouds.a_compute_node(host, uuid=hosts[host])
+              for host in nodes),
+            clouds.a_compute_node(last, uuid=hosts[last], **values)]))
 
     def ask(self, uuid=None, **request):
         """Ask for an instance; its host, or None if it is refused."""
@@ -133,6 +136,18 @@ def test_a_request_costs_a_claim(scene):
     scene.check()
     scene.fill()
     assert scene.listings() == 1
+
+
+def test_a_host_that_has_just_started_is_used_at_once(scene):
+    """Another cell may have no other one."""
+    assert scene.ask()
+    new = {'cn9': clouds.a_uuid(9)}
+    add(scene.placement, *next(iter(new.items())))
+
+    scene.load(HOSTS | new, free_ram_mb=10 ** 6)
+
+    assert scene.ask() == 'cn9'
+    assert scene.listings() == 0
 
 
 def test_somebody_else_fills_and_empties_hosts(scene):
