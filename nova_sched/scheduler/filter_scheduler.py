@@ -2,7 +2,8 @@
 
 ``FilterScheduler.select_destinations`` is the story of a request:
 
-1. Read the hosts, after the request arrived (``_read_hosts``).
+1. Read the hosts, after the request arrived (``_read_hosts``), and what
+   Placement has of new ones that its copy lacks.
 2. Look up the instances that the request names (``_look_up``).
 3. In the request's turn (``_decide``): view the hosts, a private snapshot as
    of this moment, place instances on them (``attempt.SchedulingAttempt``), and
