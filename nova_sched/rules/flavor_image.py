@@ -291,7 +291,7 @@ def _amounts(requirements, policy):
 
 
 def mixed_cpus(requirements):
-    """Return which CPUs of a guest of both kinds are pinned: set of numbers.
+    """Return which CPUs of a guest of both kinds are pinned: set or range.
 
     Raises InvalidInput for a mask that is of no use.
     """
@@ -315,9 +315,10 @@ def dedicated_cpus(requirements, text):
 
 
 def realtime_cpus(requirements):
-    """Return which CPUs are realtime CPUs, all of which are pinned: set.
+    """Return which CPUs are realtime CPUs, all of which are pinned.
 
-    All CPUs may be if the emulator has CPUs elsewhere.
+    A set of numbers, or the range of all, which may be if the emulator has
+    CPUs elsewhere.
     Raises InvalidInput for a mask that is of no use.
     """
     invalid, where = invalid_image_property, 'hw_cpu_realtime_mask'
@@ -325,7 +326,7 @@ def realtime_cpus(requirements):
     if not text:
         invalid, where = invalid_extra_spec, _REALTIME
         text = requirements.flavor(where)
-    found = (set(range(requirements.vcpus)) if text is None
+    found = (range(requirements.vcpus) if text is None
              else _cpus(requirements, text, invalid, where))
     if not found or (len(found) == requirements.vcpus
                      and not requirements.flavor(_EMULATOR)):

@@ -72,7 +72,8 @@ def _pinned(needs, policy):
     realtime = flavor_image.realtime_cpus(needs) if is_realtime else set()
     if policy == 'dedicated':
         return set(range(needs.vcpus))
-    return flavor_image.mixed_cpus(needs) if policy == 'mixed' else realtime
+    return set(flavor_image.mixed_cpus(needs)
+               if policy == 'mixed' else realtime)
 
 
 def _cells(needs, count, memory_mb):
