@@ -5,18 +5,55 @@ What stands here must come before any other import of the package.
 
 import sys
 
-from oslo_service import backend
 
-# Importing oslo.messaging makes oslo.service choose between its two kinds of
-# services, and its default is the one that needs eventlet. A process that
-# has chosen already keeps its choice.
-backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
+def _without_eventlet(execute, module):
+    """Load a module that imports eventlet wherever it is installed.
 
-# oslo.messaging, and futurist for it, import eventlet wherever it is
-# installed, which takes a quarter of a second; nothing here runs on it.
-if 'eventlet' not in sys.modules:
+    That takes a quarter of a second; nothing here runs on it.
+    """
+    if 'eventlet' in sys.modules:
+        execute(module)
+        return
     sys.modules['eventlet'] = None
     try:
-        import oslo_messaging  # noqa: F401
+        execute(module)
     finally:
         del sys.modules['eventlet']
+
+
+def _with_threads(execute, module):
+    """Load oslo.service, which by default has services that need eventlet.
+
+    Importing oslo.messaging makes it choose.  A process that has chosen
+    already keeps its choice.
+    """
+    execute(module)
+    from oslo_service import backend
+    backend.register_backend_default_hook(
+        lambda: backend.BackendType.THREADING)
+
+
+class _Finder:
+    """Finds some modules as the others do, to be loaded in another way.
+
+    When they are imported, as a command may need none of them.
+    """
+
+    LOADERS = {'oslo_messaging': _without_eventlet,
+               'futurist': _without_eventlet, 'oslo_service': _with_threads}
+
+    def find_spec(self, name, path=None, target=None):
+        """Return the spec of one of these modules; None of any other."""
+        load = self.LOADERS.get(name)
+        if load is None:
+            return None
+        specs = (finder.find_spec(name, path, target)
+                 for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, specs), None)
+        if spec is not None:
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: load(execute, module)
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _AFTER_THE_SERVICE = """
 import sys
 import nova_sched.cmd.manage
@@ -20,6 +22,25 @@ print(_utils.eventlet is eventlet)
 """
 
 
+_AFTER_THE_VERSION = """
+import sys
+from nova_sched.cmd import manage
+try:
+    manage.main(['--version'])
+except SystemExit:
+    pass
+print(sorted({'oslo_config', 'oslo_messaging', 'sqlalchemy', 'numpy',
+              'keystoneauth1'} & sys.modules.keys()))
+"""
+
+_THREADS = """
+{first}
+import nova_sched.service
+from oslo_service import backend
+print(backend.get_backend_type().name, 'eventlet' in sys.modules)
+"""
+
+
 def printed(code):
     return subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', code], check=True,
@@ -32,3 +53,15 @@ def test_the_service_starts_without_eventlet_and_plug_ins_may_import_it():
 
 def test_the_libraries_of_a_process_that_has_eventlet_find_it():
     assert printed(_AFTER_EVENTLET) == ['True']
+
+
+def test_what_needs_no_configuration_imports_none_of_its_libraries():
+    """Which are nine tenths of the time."""
+    assert printed(_AFTER_THE_VERSION)[-1] == '[]'
+
+
+@pytest.mark.parametrize('first', ['oslo_messaging', 'futurist',
+                                   'oslo_service.service'])
+def test_services_run_on_threads_whichever_library_comes_first(first):
+    assert printed('import nova_sched, sys\n' + _THREADS.format(
+        first=f'import {first}')) == ['THREADING False']

@@ -2,6 +2,8 @@
 
 One module per noun; each command is a class, found by its entry point in the
 namespace ``nova_sched.manage``.
+
+What only some of the command lines need is imported when they do.
 """
 
 import logging as py_logging
@@ -10,15 +12,12 @@ import sys
 from cliff import app
 from cliff import commandmanager
 
-from nova_sched import conf as configuration
 from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import wrong_words
-from nova_sched.observe import logs
 from nova_sched.options import entry_points
-from nova_sched.options import spelling
 from nova_sched.printable import Stream
 
 #: Loggers -> from which level on they say what a command does not say itself.
@@ -90,6 +89,7 @@ class ManageApp(app.App):
                 else level)
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
+            from nova_sched.observe import logs
             # oslo.log's own choice is the standard output, which has what
             # was asked for.
             self.conf.set_override('use_stderr', True)
@@ -100,6 +100,7 @@ class ManageApp(app.App):
 
         Raises ConfigurationError as of ``new_conf``.
         """
+        from nova_sched import conf as configuration
         files, dirs = self.options.config_file, self.options.config_dir
         if dirs:
             conf = configuration.new_conf(
@@ -142,6 +143,7 @@ class ManageApp(app.App):
     def prepare_to_run_command(self, cmd):
         """Have errors name options as the files do, and end as of ``exits``.
         """
+        from nova_sched.options import spelling
         get_parser = cmd.get_parser
         cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)

@@ -8,6 +8,7 @@ import pytest
 
 from nova_sched.cmd import manage
 from nova_sched.cmd.manage import config
+from nova_sched.observe import logs
 from tests.builders import logging_files
 
 
@@ -384,7 +385,7 @@ class TestAppOptions:
     def setups(self, monkeypatch):
         """Whether each log that was set up is at DEBUG, and whose it is."""
         seen = []
-        monkeypatch.setattr(manage.logs, 'setup', lambda conf, name: (
+        monkeypatch.setattr(logs, 'setup', lambda conf, name: (
             seen.append((conf.debug, name))))
         return seen
 
