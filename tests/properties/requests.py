@@ -60,7 +60,7 @@ _IMAGES = st.tuples(
         pairs('hw_vm_mode', 'hvm', 'xen', missing=4),
         [*pairs('img_hv_requested_version', '>=6', '<6', '>=5,<7', missing=3),
          *pairs('hw_maxphysaddr_bits', 0, 40, 41)],
-        [*pairs('os_type', 'linux', 'linux', 'windows', '', missing=2),
+        [*pairs('os_type', 'linux', 'linux', 'windows', missing=2),
          *pairs('traits_required', ['A'], [])],
         [{}] * 4 + [{'hw_cpu_policy': 'dedicated',
                      'hw_cpu_thread_policy': 'require'}]),
