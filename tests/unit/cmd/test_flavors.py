@@ -254,4 +254,4 @@ class TestResize:
         assert resize('--extra-spec', 'pci_passthrough:alias=nic:2', '--set',
                       'pci.alias={"name": "nic", "vendor_id": "8086", '
                       '"product_id": "1520"}').endswith('3 PCI devices')
-        assert '[pci] alias has no gpu' in resize('--pci', 'vendor_id=8086')
+        assert '[pci] alias is not set' in resize('--pci', 'vendor_id=8086')
