@@ -8,6 +8,7 @@ import re
 from oslo_utils import strutils
 
 from nova_sched import objects
+from nova_sched.objects import bounds
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
 from nova_sched.rules import flavor_image
@@ -69,11 +70,22 @@ def _pinned(needs, policy):
         raise invalid_extra_spec(
             'needs either hw:cpu_dedicated_mask or hw:cpu_realtime with '
             'hw:cpu_realtime_mask', policy, 'hw:cpu_policy')
-    realtime = flavor_image.realtime_cpus(needs) if is_realtime else set()
-    if policy == 'dedicated':
-        return set(range(needs.vcpus))
-    return set(flavor_image.mixed_cpus(needs)
-               if policy == 'mixed' else realtime)
+    if policy not in ('dedicated', 'mixed'):
+        return set()
+    every = _every(needs)
+    if is_realtime:
+        flavor_image.realtime_cpus(needs)
+    return set(flavor_image.mixed_cpus(needs) if policy == 'mixed' else every)
+
+
+def _every(needs):
+    """Return the numbers of all of the guest's CPUs: range."""
+    most = bounds.CPU_NUMBER + 1
+    if needs.vcpus > most:
+        raise MalformedError(
+            needs.vcpus, f'must be at most {most} for a guest whose CPUs are '
+            'numbered', 'flavor', 'vcpus').as_invalid_input()
+    return range(needs.vcpus)
 
 
 def _cells(needs, count, memory_mb):
@@ -81,10 +93,14 @@ def _cells(needs, count, memory_mb):
 
     List of (set of CPUs, MiB).
     """
+    every = list(_every(needs))
+    if count > bounds.NUMA_CELLS:
+        raise invalid_extra_spec(
+            f'must be at most {bounds.NUMA_CELLS}', count, 'hw:numa_nodes')
     cells = list(zip(_cpus(needs, count), _memory(needs, count, memory_mb),
                      strict=True))
     cpus = sorted(cpu for some, _ in cells for cpu in some)
-    if cpus != list(range(needs.vcpus)) or not all(
+    if cpus != every or not all(
             some for some, _ in cells):
         raise invalid_extra_spec(
             f'cells must hold each of {needs.vcpus} CPUs once, '

@@ -80,6 +80,21 @@ class TestGuest:
                 f'--extra-spec={key}={value}'
                 for key, value in specs.items()))
 
+    @pytest.mark.parametrize('vcpus, specs, name', [
+        (2 ** 31 - 1, ['hw:cpu_policy=dedicated'], 'flavor.vcpus'),
+        (2 ** 31 - 1, ['hw:numa_nodes=1'], 'flavor.vcpus'),
+        (2 ** 31 - 1, ['hw:cpu_policy=dedicated', 'hw:cpu_realtime=yes',
+                       'hw:emulator_threads_policy=share'], 'flavor.vcpus'),
+        (2 ** 31 - 1, ['hw:cpu_policy=mixed', 'hw:cpu_realtime=yes',
+                       'hw:emulator_threads_policy=share'], 'flavor.vcpus'),
+        (0, ['hw:numa_nodes=2000000000'], 'hw:numa_nodes')])
+    def test_of_absurd_size_is_refused_at_once(self, vcpus, specs, name):
+        """Before as many numbers are made."""
+        with pytest.raises(exception.InvalidInput, match=(
+                f'{name} = .*: must be at most')):
+            spec_of('--vcpus', vcpus, *(
+                f'--extra-spec={spec}' for spec in specs))
+
     def test_has_the_policy_of_the_flavor_before_that_of_the_image(self):
         found = spec_of('--extra-spec=hw:cpu_policy=dedicated',
                         '--image-property=hw_cpu_policy=shared')
