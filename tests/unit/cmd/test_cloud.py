@@ -239,7 +239,8 @@ class TestExportAndLoad:
         assert ended.err == ('/no/such/x cannot be written: No such file or '
                              'directory; name another file\n')
 
-    @pytest.mark.parametrize('text', ['[DEFAULT]\n', '{}', '[' * 2_000_000])
+    @pytest.mark.parametrize('text', ['[DEFAULT]\n', '{}', '[' * 2_000_000],
+                             ids=['options', 'empty', 'deep'])
     def test_never_takes_the_place_of_what_is_no_cloud(self, run, cloud,
                                                        tmp_path, text):
         cloud.load(['a'])

@@ -389,7 +389,9 @@ class TestCloudFile:
 
         assert 'Without Placement nothing judges what RamFilter' in ended.err
 
-    @pytest.mark.parametrize('text', ['{}', '[]', 'x', '[' * 10 ** 6, None])
+    @pytest.mark.parametrize(
+        'text', ['{}', '[]', 'x', '[' * 10 ** 6, None],
+        ids=['empty', 'list', 'word', 'deep', 'none'])
     def test_that_is_none_is_one_error(self, plan, tmp_path, text):
         file = tmp_path / 'wrong.json'
         if text is not None:

@@ -9,7 +9,7 @@ from nova_sched.rules import phrases
     ['fake-0009', 'fake-9', 'fake-10', 'fake-9998', 'fake-10000'],
     ['', '2', '10', 'a', 'a1b9', 'a1b10', 'a2'],
     ['rack1-host2', 'rack1-host10', 'rack10-host1'],
-    ['1' * 5000, '2' * 5000]])
+    ['1' * 5000, '2' * 5000]], ids=['hosts', 'parts', 'racks', 'long'])
 def test_texts_are_sorted_as_people_count(texts):
     assert sorted(set(texts), key=phrases.natural) == texts
 
