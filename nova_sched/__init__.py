@@ -48,7 +48,8 @@ class _Finder:
         if load is None:
             return None
         specs = (finder.find_spec(name, path, target)
-                 for finder in sys.meta_path if finder is not self)
+                 for finder in sys.meta_path
+                 if type(finder).__module__ != __name__)
         spec = next(filter(None, specs), None)
         if spec is not None:
             execute = spec.loader.exec_module
