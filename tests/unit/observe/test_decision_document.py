@@ -37,7 +37,7 @@ def test_tells_the_request_and_how_it_ended():
 
     assert (found['version'], found['request_id'], found['outcome'],
             found['reason'], found['instances']) == (
-        '1.1', 'req-1', 'placed', None, 1)
+        '1.2', 'req-1', 'placed', None, 1)
     assert found['instance_uuids'] == UUIDS[:1]
     assert found['arrived'] == '1970-01-01T00:16:40.500+00:00'
     assert (found['seed'], found['tries'], found['configuration']) == (7, 2, 3)

@@ -9,6 +9,7 @@ from nova_sched.scheduler.client.report import SchedulerReportClient
 from tests.builders import http_keystone
 from tests.builders import http_placement
 from tests.builders import http_providers
+from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
 from tests.builders.http_keystone import TOKENS
 from tests.builders.http_keystone import an_endpoint
@@ -22,6 +23,8 @@ HTML = '<html>Something else</html>'
 LEFTOVERS = (DROP, Answer(404, HTML), Answer(503, HTML))
 PATHS = ('/', '/allocation_candidates', '/allocations', '/allocations/',
          '/resource_providers')
+
+FIRST, SECOND = a_uuid(1), a_uuid(2)
 
 
 @pytest.fixture
@@ -102,14 +105,14 @@ def test_a_claim_is_released_at_the_new_endpoint(conf, move, new):
 
 
 def test_a_copy_is_read_at_the_new_endpoint(conf, move, old, new):
-    for server, uuid in ((old, 'a'), (new, 'b')):
+    for server, uuid in ((old, FIRST), (new, SECOND)):
         http_providers.Providers(server).add(uuid)
     reader = ProviderReader(PlacementAdapter(conf))
-    assert reader.generations() == {'a': (1, None)}
+    assert reader.generations() == {FIRST: (1, None)}
 
     move()
 
-    assert reader.generations() == {'b': (1, None)}
+    assert reader.generations() == {SECOND: (1, None)}
 
 
 def test_a_provider_that_is_gone_causes_no_log_in(conf, keystone, old):
