@@ -130,17 +130,22 @@ _here = threading.local()
 def ended_by(end, seconds):
     """Have a function called when what a block does is given up.
 
-    That is when its Call is, if it is in one, and after so many seconds; None
-    for no such time.
-    end: called in another thread, twice at most; has this one go on.
+    In a Call that is when the Call is, else after so many seconds; None for
+    never.
+    end: called in another thread; has this one go on.
     """
-    ends, nothing = getattr(_here, 'ends', None), contextlib.nullcontext()
-    with (nothing if ends is None else ends.with_one(end),
-          nothing if seconds is None else _timers.after(seconds, end)):
+    ends = getattr(_here, 'ends', None)
+    if ends is not None:
+        waiting = ends.with_one(end)
+    elif seconds is not None:
+        waiting = timers.after(seconds, end)
+    else:
+        waiting = contextlib.nullcontext()
+    with waiting:
         yield
 
 
-class _Timers:
+class Timers:
     """Functions that are called after some time, in one thread.
 
     To start a thread for each costs more than most queries.
@@ -198,7 +203,8 @@ class _Timers:
                                     threading.TIMEOUT_MAX))
 
 
-_timers = _Timers()
+#: Of this process.
+timers = Timers()
 
 
 class _Threads:

@@ -36,7 +36,8 @@ class TimeLimit:
         """
         _here.limit = self
         try:
-            with remote.ended_by(self._end, self._seconds):
+            with (remote.ended_by(self._end, None),
+                  remote.timers.after(self._seconds, self._end)):
                 yield
         finally:
             _here.limit = None

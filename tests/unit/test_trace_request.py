@@ -10,7 +10,7 @@ from tools import trace_request
 #: The most that a plain request may take, by whether Placement offers hosts.
 MOST = {
     True: {'files': 68, 'rules': 20, 'functions': 539, 'calls': 1413,
-           'hops': 767},
+           'hops': 768},
     False: {'files': 50, 'rules': 20, 'functions': 377, 'calls': 1133,
             'hops': 642},
 }
