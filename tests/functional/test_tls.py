@@ -219,6 +219,6 @@ class TestPlacement:
         with pytest.raises(exception.NoValidHost):
             stage.client().ask()
         assert any(STRANGER in line for line in daemon.said(
-            'Placement API service is not responding'))
+            'There is no TLS connection for placement API'))
         assert not placement.asked
         goes_on(daemon)

@@ -125,4 +125,4 @@ def test_a_token_that_placement_does_not_take_is_told(check):
 
     assert status == 1
     assert [row['option'] for row in rows if row['level'] == 'error'] == [
-        'Placement']
+        'Placement', 'verdict']

@@ -135,7 +135,8 @@ def test_a_request_costs_a_claim(scene):
     assert scene.listings() == 0
     scene.check()
     scene.fill()
-    assert scene.listings() == 1
+    # One of candidates, and one that is for the amounts alone.
+    assert scene.listings() == 2
 
 
 def test_a_host_that_has_just_started_is_used_at_once(scene):
