@@ -185,5 +185,4 @@ def test_a_damaged_file_is_replaced_with_one_line(stage, start):
 
     assert len(daemon.said('is damaged and begins anew')) == 1
     assert not daemon.said('Traceback')
-    assert not daemon.said('Decisions are not kept until')
     assert pathlib.Path(f'{path}.damaged').exists()
