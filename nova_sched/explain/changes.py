@@ -64,8 +64,10 @@ _FREEABLE = {
         'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
         'io_operations', lambda many: words.counted(many, 'I/O operation'))}
 
-#: What is asked for, by the name of its figure: unit in a sentence.
-_AMOUNTS = {'RAM': 'MB of RAM', 'VCPUs': 'VCPUs', 'disk': 'GB of disk'}
+#: What is asked for, by the name of its figure: an amount in a sentence.
+_AMOUNTS = {'RAM': '{:,} MB of RAM'.format,
+            'VCPUs': lambda many: words.counted(many, 'VCPU'),
+            'disk': '{:,} GB of disk'.format}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -418,8 +420,7 @@ class _Search:
             ('memory_mb', 'RAM', memory_mb, now[0]),
             ('vcpus', 'VCPUs', vcpus, now[2]),
             ('disk_gb', 'disk', disk_gb, now[1])) if size < most]
-        said = words.joined([f'{size:,} {_AMOUNTS[what]}'
-                             for _, what, size in less])
+        said = words.joined([_AMOUNTS[what](size) for _, what, size in less])
         return _proposal(
             'smaller_amounts', {key: size for key, _, size in less},
             f'with {"up to " * (self.request.count == 1)}{said}',

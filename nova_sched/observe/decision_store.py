@@ -18,11 +18,11 @@ import zlib
 
 from oslo_log import log as logging
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.observe import decision_document
+from nova_sched.observe import decision_tables as tables
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
 from nova_sched.observe import store_file
@@ -40,10 +40,6 @@ IN_MEMORY = 32 << 20
 _REASON, _LONGEST = 1000, 255
 #: Decisions of a batch, and their bytes, at most: who reads one unpacks all.
 MOST_OF_BATCH, BATCH_BYTES = 100, 1 << 20
-#: Decisions that are kept whatever they take: the newest ones.
-NEWEST = 20
-#: Values of one statement: of any SQLite.
-MOST_PARAMETERS = 900
 #: Seconds that one waits for another worker that writes.
 _PATIENCE = '5'
 #: Bytes of SQLite's log beside the file, at most, while somebody reads.
@@ -51,51 +47,6 @@ MOST_LOG = 16 << 20
 #: What takes that log in, and waits for nobody.
 _TAKE_IN = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
             f'busy_timeout = {_PATIENCE}000')
-
-_metadata = state_store.metadata
-
-_host_names = sa.Table(
-    'host_names', _metadata,
-    # Made of the names, so that it is never that of others.
-    sa.Column('id', sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column('names', sa.LargeBinary, nullable=False))
-
-_decisions = sa.Table(
-    'decisions', _metadata,
-    sa.Column('id', sa.Integer, primary_key=True),
-    sa.Column('request_id', sa.Text, index=True),
-    sa.Column('arrived', sa.Float, nullable=False, index=True),
-    sa.Column('outcome', sa.Text),
-    sa.Column('instances', sa.Integer, nullable=False),
-    sa.Column('reason', sa.Text),
-    sa.Column('code', sa.Text),
-    sa.Column('kind', sa.Text),
-    sa.Column('service', sa.Text),
-    # Of the base of its batch.
-    sa.Column('state', sa.Integer),
-    # Of the first octet of it in the batch.
-    sa.Column('start', sa.Integer, nullable=False),
-    # Numbers of decisions that are gone are nobody else's.
-    sqlite_autoincrement=True)
-
-# Consecutive decisions in one piece: they have nearly all in common.
-_batches = sa.Table(
-    'batches', _metadata,
-    # Ids of decisions, as are all between.
-    sa.Column('first', sa.Integer, primary_key=True),
-    sa.Column('last', sa.Integer, nullable=False),
-    sa.Column('host_names_id', sa.BigInteger, index=True),
-    sa.Column('base_id', sa.BigInteger, index=True),
-    sa.Column('pieces', sa.LargeBinary, nullable=False))
-
-_instances = sa.Table(
-    'instances', _metadata,
-    sa.Column('decision_id', sa.Integer, primary_key=True),
-    sa.Column('place', sa.Integer, primary_key=True),
-    sa.Column('uuid', sa.Text, index=True),
-    sa.Column('host', sa.Text, index=True),
-    sqlite_with_rowid=False)
-
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
@@ -214,11 +165,11 @@ class DecisionStore:
     def _create(self):
         with self._database.reading() as connection:
             present = sa.inspect(connection).get_table_names()
-        if set(_metadata.tables) <= set(present):
+        if set(tables.metadata.tables) <= set(present):
             return    # and waits for nobody who writes
         self._pragmas('auto_vacuum = INCREMENTAL', 'journal_mode = WAL')
         with self._database.writing() as connection:
-            _metadata.create_all(connection)
+            tables.metadata.create_all(connection)
 
     def add(self, records):
         """Keep closed Decisions, a list.  Raises DatabaseUnavailable."""
@@ -259,7 +210,7 @@ class DecisionStore:
             if not self._is_kept(connection, batches, names):
                 return False
             if names:
-                connection.execute(_INSERT_NAMES, [
+                connection.execute(tables.INSERT_NAMES, [
                     {'id': number, 'names': text}
                     for number, text in names.items()])
             self._states.write(connection)
@@ -296,8 +247,8 @@ class DecisionStore:
         """
         used = {row['host_names_id'] for row, _ in batches
                 } - names.keys() - {None}
-        found = connection.execute(sa.select(_host_names.c.id).where(
-            _host_names.c.id.in_(used))).scalars().all() if used else ()
+        found = connection.execute(sa.select(tables.host_names.c.id).where(
+            tables.host_names.c.id.in_(used))).scalars().all() if used else ()
         return used <= {*found} and self._states.are_kept(
             connection, {row['base_id'] for row, _ in batches} - {None})
 
@@ -306,7 +257,7 @@ class DecisionStore:
         """Insert pairs of a batch's row and its entries."""
         number = connection.exec_driver_sql(
             'SELECT seq FROM sqlite_sequence WHERE name = ?',
-            (_decisions.name,)).scalar() or 0
+            (tables.decisions.name,)).scalar() or 0
         of_decisions, of_instances = [], []
         for batch, entries in batches:
             batch['first'] = number + 1
@@ -318,9 +269,10 @@ class DecisionStore:
                      'host': host}
                     for place, (uuid, host) in enumerate(instances)]
             batch['last'] = number
-        _insert_all(connection, _batches, [row for row, _ in batches])
-        _insert_all(connection, _decisions, of_decisions)
-        _insert_all(connection, _instances, of_instances)
+        tables.insert_all(connection, tables.batches,
+                          [row for row, _ in batches])
+        tables.insert_all(connection, tables.decisions, of_decisions)
+        tables.insert_all(connection, tables.instances, of_instances)
 
     def _entry(self, record):
         """Return what is kept of a Decision: (State, row, instances, piece).
@@ -372,13 +324,14 @@ class DecisionStore:
         """
         most_bytes = min(most_bytes, self._most_bytes)
         with self._database.writing() as connection:
-            gone = _remove(connection, _decisions.c.arrived < earliest)
+            gone = tables.remove(
+                connection, tables.decisions.c.arrived < earliest)
             if gone:
-                _remove_unused(connection)
+                tables.remove_unused(connection)
             while self._used(connection) > most_bytes:
                 # Who has a decision misses its figures less than it.
-                if not (state_store.forget_oldest(connection, _batches)
-                        or _remove_oldest(connection)):
+                if not (state_store.forget_oldest(connection, tables.batches)
+                        or tables.remove_oldest(connection)):
                     break
                 gone = True
         if gone:
@@ -430,7 +383,7 @@ class DecisionStore:
         code, kind: of which all are then.
         Raises DatabaseUnavailable.
         """
-        columns = _decisions.c
+        columns = tables.decisions.c
         statement = sa.select(
             columns.id, columns.request_id, columns.arrived, columns.outcome,
             columns.instances, columns.service, columns.reason, columns.code,
@@ -444,13 +397,13 @@ class DecisionStore:
             statement = statement.where(columns.arrived >= since)
         if host is not None:
             statement = statement.where(columns.id.in_(
-                sa.select(_instances.c.decision_id).where(
-                    _instances.c.host == _text(host))))
+                sa.select(tables.instances.c.decision_id).where(
+                    tables.instances.c.host == _text(host))))
         with self._database.reading() as connection:
             rows = connection.execute(statement).all()
             return [Summary(row.id, row.request_id, row.arrived, row.outcome,
                             row.instances, row.service,
-                            _first_hosts(connection, row.id), row.reason,
+                            tables.first_hosts(connection, row.id), row.reason,
                             row.code, row.kind)
                     for row in rows]
 
@@ -460,10 +413,10 @@ class DecisionStore:
         key: a number of one, the id of a request, or the uuid of an instance.
         Raises InvalidInput if there is none, and DatabaseUnavailable.
         """
-        columns, key = _decisions.c, _text(key)
+        columns, key = tables.decisions.c, _text(key)
         found = sa.or_(columns.request_id == key, columns.id.in_(
-            sa.select(_instances.c.decision_id).where(
-                _instances.c.uuid == key)))
+            sa.select(tables.instances.c.decision_id).where(
+                tables.instances.c.uuid == key)))
         if key.isascii() and key.isdecimal() and len(key) < 19:
             found = sa.or_(found, columns.id == int(key))
         with self._database.reading() as connection:
@@ -483,7 +436,7 @@ class DecisionStore:
         Raises InvalidInput and DatabaseUnavailable.
         """
         with self._database.reading() as connection:
-            row = _row(connection, number)
+            row = tables.row_of(connection, number)
         if row is None:
             raise exception.InvalidInput(
                 reason=f'decision {number} is not kept any more')
@@ -498,7 +451,7 @@ class DecisionStore:
         Raises InvalidInput if that is not kept, and DatabaseUnavailable.
         """
         with self._database.reading() as connection:
-            row = _row(connection, number)
+            row = tables.row_of(connection, number)
             table = row and row.state is not None and state_store.read(
                 connection, row.base_id, row.state)
         if not table:
@@ -511,75 +464,10 @@ class DecisionStore:
         return past_decision.PastDecision(kept, request, table, rests_on)
 
 
-_IS_OF_BATCH = _decisions.c.id.between(_batches.c.first, _batches.c.last)
-#: How one row of each is inserted.
-_INSERTS = {table: str(table.insert().compile(dialect=sqlite.dialect()))
-            for table in (_batches, _decisions, _instances)}
-# Another worker may have written the same ones.
-_INSERT_NAMES = _host_names.insert().prefix_with('OR IGNORE')
-
-
-def _insert_all(connection, table, rows):
-    """Insert rows, dicts with a value for each column, in few steps.
-
-    In each step, other threads go on; executemany makes one a row.
-    """
-    names, of_one = table.columns.keys(), _INSERTS[table]
-    values = of_one[of_one.rindex('('):]
-    at_once = MOST_PARAMETERS // len(names)
-    for start in range(0, len(rows), at_once):
-        some = rows[start:start + at_once]
-        connection.exec_driver_sql(
-            of_one + f', {values}' * (len(some) - 1),
-            tuple(row[name] for row in some for name in names))
-
-
 def _database(where):
     url = sa.URL.create('sqlite', database=str(where),
                         query={'timeout': _PATIENCE})
     return db_engine.Database(url)
-
-
-def _remove(connection, condition):
-    """Remove the decisions for which a condition holds: how many."""
-    connection.execute(_instances.delete().where(
-        _instances.c.decision_id.in_(
-            sa.select(_decisions.c.id).where(condition))))
-    return connection.execute(_decisions.delete().where(condition)).rowcount
-
-
-def _remove_oldest(connection):
-    """Remove some of the oldest decisions; whether there were any.
-
-    The newest ones stay, whatever they take.
-    """
-    least, count = connection.execute(sa.select(
-        sa.func.min(_decisions.c.id), sa.func.count())).one()
-    if count <= NEWEST:
-        return False
-    _remove(connection, _decisions.c.id < least + max(1, min(
-        count - NEWEST, count // 20)))
-    _remove_unused(connection)
-    return True
-
-
-def _remove_unused(connection):
-    """Remove the batches, names and states that no decision needs."""
-    connection.execute(_batches.delete().where(
-        ~sa.exists().where(_IS_OF_BATCH)))
-    names, bases = _batches.c.host_names_id, _batches.c.base_id
-    connection.execute(_host_names.delete().where(_host_names.c.id.not_in(
-        sa.select(names).where(names.is_not(None)))))
-    state_store.remove_unused(connection, sa.select(bases).where(
-        bases.is_not(None)))
-
-
-def _first_hosts(connection, number):
-    return tuple(connection.execute(
-        sa.select(_instances.c.host).where(
-            _instances.c.decision_id == number,
-            _instances.c.host.is_not(None))
-        .limit(decision_document.NAMED)).scalars())
 
 
 def _text(value, longest=_LONGEST):
@@ -597,18 +485,11 @@ def _parsed(data):
     return json.loads(data, parse_constant=str)
 
 
-def _row(connection, number):
-    """Return the row of a decision with its batch; None if there is none."""
-    return connection.execute(sa.select(
-        _decisions.c.state, _decisions.c.start, _batches, _host_names.c.names)
-        .join(_batches, _IS_OF_BATCH).outerjoin(
-            _host_names, _host_names.c.id == _batches.c.host_names_id)
-        .where(_decisions.c.id == number)
-        .order_by(_batches.c.first.desc()).limit(1)).first()
-
-
 def _kept(row):
-    """Return the Kept of a ``_row``, what it rests on, and its call."""
+    """Return the Kept of a row, what it rests on, and its call.
+
+    row: of ``decision_tables.row_of``.
+    """
     line, arrays = zlib.decompress(row.pieces)[row.start:].split(b'\n', 1)
     (fields, rests_on), request = _parsed(line)
     return decision_document.Kept.unpacked(fields, arrays), rests_on, request

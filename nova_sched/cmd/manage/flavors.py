@@ -1,9 +1,7 @@
 """Flavors by their names: of a cloud's databases, or of its file."""
 
-import json
-import pathlib
-
 from nova_sched import exception
+from nova_sched.cmd.manage import json_files
 from nova_sched.db import stored_flavors
 from nova_sched.options import nearest
 
@@ -14,8 +12,8 @@ _NAMED = 3
 class Flavors:
     """The flavors of a cloud, read when the first is asked for.
 
-    conf: ConfigOpts.  file: path of a cloud's file in place of databases, or
-    None.
+    conf: ConfigOpts.  file: path of a cloud's file in place of databases,
+        which ``cloud.file.load`` has taken; or None.
     """
 
     def __init__(self, conf, file=None):
@@ -46,9 +44,5 @@ class Flavors:
     def _read(self):
         if self._file is None:
             return stored_flavors.read(self._conf)
-        try:
-            cloud = json.loads(pathlib.Path(self._file).read_text())
-            return cloud.get('flavors') or [], f'the file {self._file}'
-        except (OSError, ValueError, AttributeError) as error:
-            raise exception.InvalidInput(
-                reason=f'--cloud {self._file}: {error}') from error
+        cloud = json_files.read(self._file, '--cloud ')
+        return cloud.get('flavors') or [], f'the file {self._file}'

@@ -8,6 +8,7 @@ from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
 from nova_sched.explain import explanation
 from nova_sched.explain import offer as offers
+from nova_sched.explain import words
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.printable import printable
@@ -263,21 +264,17 @@ def _worded(spec_obj):
     cells, devices = (len(spec_obj.numa_topology or ()), sum(
         request.count for request in (
             spec_obj.pci_requests.requests if spec_obj.pci_requests else ())))
-    amounts = [_counted(asked['vcpus'], 'VCPU'), f'{asked["memory_mb"]:,} MB',
-               f'{asked["disk_gb"]:,} GB']
+    amounts = [words.counted(asked['vcpus'], 'VCPU'),
+               f'{asked["memory_mb"]:,} MB', f'{asked["disk_gb"]:,} GB']
     if asked['swap_mb']:
         amounts.append(f'{asked["swap_mb"]:,} MB of swap')
     if cells:
-        amounts.append(_counted(cells, 'NUMA cell'))
+        amounts.append(words.counted(cells, 'NUMA cell'))
     if devices:
-        amounts.append(_counted(devices, 'PCI device'))
+        amounts.append(words.counted(devices, 'PCI device'))
     text = ', '.join(amounts)
     return text if asked['flavor'] in (None, specs.UNNAMED) else (
         f'{asked["flavor"]}: {text}')
-
-
-def _counted(number, what):
-    return f'{number:,} {what}{"" if number == 1 else "s"}'
 
 
 def _together(rows):

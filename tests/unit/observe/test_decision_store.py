@@ -9,6 +9,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.labels import Labels
 from nova_sched.observe import decision_store
+from nova_sched.observe import decision_tables
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
 from tests.builders import rules
@@ -302,7 +303,7 @@ class TestRoom:
                              arrived=float(at)) for at in range(1, 60)])
         store.make_room(0.0, 0)
 
-        assert len(store.summaries(100)) == decision_store.NEWEST
+        assert len(store.summaries(100)) == decision_tables.NEWEST
 
     def test_is_never_made_by_numbers_that_return(self, store):
         """Who has noted one does not find another decision by it."""

@@ -1,0 +1,184 @@
+"""nova-sched-manage request plan: moves of instances that there are."""
+
+import json
+import pathlib
+
+import pytest
+
+from tests.builders import requests
+from tests.builders.clouds import a_uuid
+from tests.builders.plans import FILE
+from tests.builders.plans import document
+from tests.builders.plans import hosts_of
+from tests.builders.plans import last_line
+from tests.builders.plans import nodes
+
+
+class TestMoves:
+    """Of instances that Nova's API database knows a request of."""
+
+    @pytest.fixture
+    def nova(self, mapped_cloud):
+        """A MappedCloud of a and b, and of c, with stored requests."""
+        mapped_cloud.one.load_nodes(*nodes()[:2], host_mappings=[])
+        mapped_cloud.two.load_nodes(*nodes()[2:], host_mappings=[])
+        mapped_cloud.api.execute(
+            'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
+            'instance_uuid VARCHAR(36), spec TEXT)')
+        return mapped_cloud
+
+    @pytest.fixture
+    def store(self, nova):
+        """Function: an instance on a host, with a request; its uuid."""
+        def store(host='a', group=None, **fields):
+            uuid = a_uuid()
+            spec = requests.a_request(
+                instance_uuid=uuid, group=group,
+                **fields).obj_to_primitive()
+            nova.api.execute('INSERT INTO request_specs (instance_uuid, spec)'
+                             ' VALUES (?, ?)', uuid, json.dumps(spec))
+            nova.one.execute(
+                'INSERT INTO instances (uuid, host, vm_state, deleted) '
+                "VALUES (?, ?, 'active', 0)", uuid, host)
+            return uuid
+        return store
+
+    @pytest.fixture
+    def plan(self, run, plans, nova, tmp_path):
+        """Function: "request plan" in that cloud."""
+        def plan(*options):
+            file = tmp_path / 'plan.conf'
+            file.write_text(FILE.format(url=nova.cell0.url) + (
+                f'[api_database]\nconnection = {nova.api.url}\n'))
+            return run('--config-file', file, 'request', 'plan', *options)
+        return plan
+
+    @pytest.mark.parametrize('operation', [
+        'live-migration', 'evacuate', 'resize'])
+    def test_leave_the_host_and_stay_in_the_cell(self, plan, store,
+                                                 operation):
+        uuid = store('a', force_hosts=['a'])
+
+        found = document(plan('--instance', uuid, '--for', operation, '-f',
+                              'json'))
+
+        [placed] = found['placements']
+        assert (placed['instance'], placed['host']) == (uuid, 'b')
+        # The host c is of another cell.
+        assert placed['alternates'] == []
+        assert found['operation'] == operation
+
+    def test_of_an_offloaded_instance_go_anywhere(self, plan, store):
+        uuid = store(None, force_hosts=['b'])
+
+        assert hosts_of(plan('--instance', uuid, '--for', 'unshelve', '-f',
+                             'json')) == ['a']
+
+    def test_to_another_flavor_need_what_it_needs(self, plan, store):
+        uuid = store('b', vcpus=2)
+
+        ended = plan('--instance', uuid, '--for', 'resize', '--ram', 8500)
+
+        assert '| a    | a    |' in ended.out
+        assert plan('--instance', uuid, '--for', 'resize', '--ram',
+                    9500).code == 1
+
+    def test_to_another_flavor_may_stay_on_the_host(self, plan, store):
+        assert hosts_of(plan('--instance', store('a'), '--for', 'resize',
+                             '--same-host', '-f', 'json')) == ['a']
+
+    def test_to_a_host_that_is_named(self, plan, store):
+        assert plan('--instance', store('a'), '--for', 'live-migration',
+                    '--to-host', 'b').code == 0
+        ended = plan('--instance', store('a'), '--for', 'live-migration',
+                     '--to-host', 'a')
+        assert ended.code == 1
+
+    def test_go_by_the_group_as_it_is_now(self, plan, store, nova):
+        other, group = store('b'), a_uuid()
+        uuid = store('a', group={'uuid': group, 'members': []})
+        nova.api.execute('INSERT INTO instance_groups (id, uuid) '
+                         'VALUES (7, ?)', group)
+        nova.api.execute('INSERT INTO instance_group_policy (group_id, '
+                         "policy) VALUES (7, 'anti-affinity')")
+        for member in (other, uuid):
+            nova.api.execute('INSERT INTO instance_group_member (group_id, '
+                             'instance_uuid) VALUES (7, ?)', member)
+
+        ended = plan('--instance', uuid, '--for', 'live-migration')
+
+        assert ended.code == 1
+        assert 'filter=ServerGroupAntiAffinityFilter' in last_line(ended)
+
+    def test_forget_a_group_that_is_gone(self, plan, store):
+        uuid = store('a', group={'members': []}, hints={'group': 'g'})
+
+        assert plan('--instance', uuid, '--for', 'evacuate').code == 0
+
+    def test_another_like_it_may_be_booted(self, plan, store):
+        uuid = store('a')
+
+        found = document(plan('--instance', uuid, '--count', 2, '-f', 'json'))
+
+        assert len(found['placements']) == 2
+        assert uuid not in {placed['instance']
+                            for placed in found['placements']}
+
+    def test_a_lost_cell_is_told(self, plan, store, nova):
+        uuid = store('a')
+        pathlib.Path(nova.two.path).unlink()
+
+        found = document(plan('--instance', uuid, '-f', 'json'))
+
+        assert [lost['cell'] for lost in found['state']['lost_cells']] == [
+            '00000000-0000-0000-0000-0000000000c2(two)']
+
+    @pytest.mark.parametrize(('host', 'options', 'words'), [
+        ('a', ['--for', 'unshelve'], 'is on host a'),
+        (None, ['--for', 'live-migration'], 'is on no host'),
+        (None, ['--for', 'evacuate'], 'is on no host'),
+        (None, ['--for', 'resize'], 'is on no host'),
+        ('a', ['--for', 'evacuate', '--same-host'],
+         '--same-host is about --for resize'),
+        ('a', ['--for', 'evacuate', '--ram', 9], 'leave out --ram'),
+        ('a', ['--for', 'resize', '--hint', 'x=y', '--count', 2],
+         'leave out --count, --hint'),
+        ('a', ['--cloud', 'x'], 'has no requests'),
+        ('a', ['--for', 'resize', '--extra-spec', 'hw:numa_nodes=x'],
+         'hw:numa_nodes'),
+    ])
+    def test_that_cannot_be_are_one_error(self, plan, store, host, options,
+                                          words):
+        ended = plan('--instance', store(host), *options)
+
+        assert ended.code == 2
+        assert words in ended.err
+        assert len(ended.err.splitlines()) == 1
+
+    @pytest.mark.parametrize(('options', 'words'), [
+        (['--for', 'resize'], '--for resize: which instance is it?'),
+        (['--instance', 'x'], '--instance x: it is no uuid'),
+        (['--instance', a_uuid(5)], 'has no request of it')])
+    def test_of_no_instance_are_one_error(self, plan, options, words):
+        ended = plan(*options)
+
+        assert ended.code == 2
+        assert words in ended.err
+
+    def test_of_an_instance_in_no_cell_are_one_error(self, plan, store, nova):
+        uuid = store('a')
+        nova.one.execute('UPDATE instances SET deleted = id')
+
+        ended = plan('--instance', uuid, '--for', 'evacuate')
+
+        assert ended.code == 2
+        assert f'there is no instance {uuid} in any cell' in ended.err
+
+    def test_need_an_api_database_of_nova(self, plan, store, nova):
+        uuid = store('a')
+        nova.api.execute('DROP TABLE request_specs')
+
+        ended = plan('--instance', uuid)
+
+        assert ended.code == 2
+        assert 'has no table request_specs' in ended.err
