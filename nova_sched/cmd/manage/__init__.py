@@ -21,11 +21,12 @@ from nova_sched.options import entry_points
 from nova_sched.printable import Stream
 
 #: Loggers -> from which level on they say what a command does not say itself.
-#: Alembic tells at INFO which kind of database it found, oslo.db adds a
-#: traceback to what a database refuses. Why a request has no host is told by
-#: the command that decides it.
+#: Alembic reports the kind of database at INFO, oslo.service its backend.
+#: oslo.db adds a traceback to each refused statement. The command that decides
+#: a request prints itself why there is no host.
 _TALKATIVE = {'alembic': py_logging.WARNING,
               'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
+              'oslo_service': py_logging.WARNING,
               **dict.fromkeys(('nova_sched.scheduler.manager',
                                'nova_sched.scheduler.client.report',
                                'nova_sched.scheduler.filters'),
@@ -78,15 +79,15 @@ class ManageApp(app.App):
         return parser
 
     def initialize_app(self, argv):
+        for name, level in _TALKATIVE.items():
+            py_logging.getLogger(name).setLevel(
+                py_logging.NOTSET if self.options.verbose_level > 1
+                else level)
         try:
             self.conf = self.configuration()
         except exception.ConfigurationError as error:
             self.LOG.error('%s', error)
             sys.exit(exits.WRONG)
-        for name, level in _TALKATIVE.items():
-            py_logging.getLogger(name).setLevel(
-                py_logging.NOTSET if self.options.verbose_level > 1
-                else level)
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
             from nova_sched.observe import logs

@@ -1,5 +1,6 @@
 """The commands of nova-sched-manage, its own and those of other packages."""
 
+import subprocess
 import sys
 
 from cliff import command
@@ -50,6 +51,17 @@ def test_one_that_cannot_be_imported_keeps_no_other_from_running():
 def test_another_package_adds_one(capsys):
     assert manage.main(['rack', 'count']) == 0
     assert capsys.readouterr().out == '7 racks\n'
+
+
+def test_libraries_that_it_loads_print_nothing(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, '-c',
+         'import sys; from nova_sched.cmd import manage; '
+         'sys.exit(manage.main(sys.argv[1:]))', '--database',
+         f'sqlite:///{tmp_path}/made.sqlite', 'db', 'sync'],
+        capture_output=True, text=True, timeout=60, check=True)
+
+    assert ended.stderr == ''
 
 
 @pytest.mark.parametrize(('words', 'is_shown'), [
