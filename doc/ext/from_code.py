@@ -24,10 +24,10 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util import logging
 
 from nova_sched import conf as config
+from nova_sched.compat import nova_methods
 from nova_sched.objects import bounds
 from nova_sched.options import releases
 from nova_sched.plugins import loading
-from nova_sched.plugins import nova_methods
 from nova_sched.preflight import differences
 from nova_sched.rules import nova_classes
 
@@ -133,7 +133,7 @@ class Weighers(Rules):
 
 
 class NovaMethods(FromCode):
-    """One table of ``plugins/nova_methods.py``."""
+    """One table of ``compat/nova_methods.py``."""
 
     required_arguments = 1
 

@@ -15,11 +15,11 @@ from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.compat.nova import reach
 from nova_sched.dry_run import read_only_placement
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.objects import arguments
-from nova_sched.plugins.nova import reach
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.attempt import SchedulingRequest

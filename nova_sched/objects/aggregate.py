@@ -1,7 +1,7 @@
 """Host aggregates, as the API announces their changes."""
 
+from nova_sched.compat import current_hosts
 from nova_sched.objects import base
-from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError

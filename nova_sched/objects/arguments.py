@@ -6,11 +6,11 @@ all its sizes, and every value has its type and a sensible range.
 
 import re
 
+from nova_sched.compat.legacy import dicts as legacy_dicts
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import request_spec
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import dicts as legacy_dicts
 
 _SPEC = fields.nested(request_spec.RequestSpec)
 #: NUL, and halves of characters.

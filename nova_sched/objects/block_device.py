@@ -1,7 +1,7 @@
 """The block devices of instances, as plug-ins look them up."""
 
+from nova_sched.compat import current_hosts
 from nova_sched.objects import base
-from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 

@@ -17,7 +17,7 @@ import math
 from oslo_versionedobjects import fields as ovo_fields
 
 from nova_sched import exception
-from nova_sched import nova_exception
+from nova_sched.compat import nova_exception
 
 MAX_INT = 2 ** 31 - 1
 MAX_LONG = 2 ** 63 - 1

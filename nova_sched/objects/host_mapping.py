@@ -1,9 +1,9 @@
 """In which cell a host is."""
 
 from nova_sched import exception
+from nova_sched.compat import current_hosts
 from nova_sched.objects import base
 from nova_sched.objects import cell_mapping
-from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 

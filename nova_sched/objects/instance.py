@@ -1,9 +1,9 @@
 """Instances, as compute services announce them, and as plug-ins look them up.
 """
 
-from nova_sched import nova_exception
+from nova_sched.compat import current_hosts
+from nova_sched.compat import nova_exception
 from nova_sched.objects import base
-from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import numa

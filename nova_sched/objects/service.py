@@ -1,8 +1,8 @@
 """Compute services, as plug-ins look them up."""
 
-from nova_sched import nova_exception
+from nova_sched.compat import current_hosts
+from nova_sched.compat import nova_exception
 from nova_sched.objects import base
-from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 

@@ -3,10 +3,10 @@
 Nova copies the properties of its image to an instance, as they are in Glance.
 """
 
+from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import image as image_legacy
 
 #: Property -> further names to look under; * stands for any end of a name.
 _ALSO = {

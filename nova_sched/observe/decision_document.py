@@ -18,10 +18,10 @@ import math
 
 import numpy as np
 
+from nova_sched.compat.legacy import dicts
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
-from nova_sched.objects.legacy import dicts
 from nova_sched.rules import codes
 
 VERSION = '1.2'

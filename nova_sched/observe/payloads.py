@@ -12,7 +12,7 @@ server group with those that were picked.
 import dataclasses
 import datetime
 
-from nova_sched.objects.legacy import dicts as legacy_dicts
+from nova_sched.compat.legacy import dicts as legacy_dicts
 
 
 def unversioned(spec_obj, picks=()):

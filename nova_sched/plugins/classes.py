@@ -27,11 +27,11 @@ import inspect
 from stevedore import driver
 
 from nova_sched import exception
+from nova_sched.compat import driver_signatures
+from nova_sched.compat import nova_methods
+from nova_sched.compat import nova_names
 from nova_sched.options import entry_points
 from nova_sched.options import nearest
-from nova_sched.plugins import driver_signatures
-from nova_sched.plugins import nova_methods
-from nova_sched.plugins import nova_names
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 

@@ -10,11 +10,11 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
+from nova_sched.compat import nova_names
+from nova_sched.compat import row_rules
+from nova_sched.compat import rule_methods
 from nova_sched.options import nearest
 from nova_sched.plugins import classes
-from nova_sched.plugins import nova_names
-from nova_sched.plugins import row_rules
-from nova_sched.plugins import rule_methods
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 

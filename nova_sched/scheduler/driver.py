@@ -191,5 +191,5 @@ def load_driver(conf):
     driver that cannot be set up.
     """
     # Drivers derive from the classes here.
-    from nova_sched.plugins import drivers
+    from nova_sched.compat import drivers
     return drivers.load(conf)

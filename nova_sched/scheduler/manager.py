@@ -15,6 +15,7 @@ from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
 from nova_sched import turns
+from nova_sched.compat import nova_names
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
@@ -22,7 +23,6 @@ from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import selection
 from nova_sched.placement import releases
-from nova_sched.plugins import nova_names
 from nova_sched.rpc import call_scope
 from nova_sched.rules import codes
 from nova_sched.scheduler import driver

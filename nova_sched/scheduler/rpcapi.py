@@ -5,7 +5,7 @@ import oslo_messaging as messaging
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched import rpc
-from nova_sched.objects.legacy import dicts as legacy_dicts
+from nova_sched.compat.legacy import dicts as legacy_dicts
 
 #: Release names that ``[upgrade_levels] scheduler`` accepts.
 VERSION_ALIASES = {

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from nova_sched.compat import row_rules
 from nova_sched.hosts import columns as host_columns
 from nova_sched.plugins import loading as plugins
-from nova_sched.plugins import row_rules
 from nova_sched.testing import fuzz
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders

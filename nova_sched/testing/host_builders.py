@@ -8,6 +8,7 @@ import uuid
 import numpy as np
 
 from nova_sched import objects
+from nova_sched.compat import current_hosts
 from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
@@ -15,7 +16,6 @@ from nova_sched.hosts import instances
 from nova_sched.hosts import rows
 from nova_sched.hosts import table as host_table
 from nova_sched.hosts.metrics import HostMetrics
-from nova_sched.objects import current_hosts
 from nova_sched.testing import request_builders
 
 NOW = 1_700_000_000.0

@@ -2,7 +2,7 @@
 
 from nova_sched import conf as config
 from nova_sched import weights as base_weights
-from nova_sched.plugins import row_rules
+from nova_sched.compat import row_rules
 from nova_sched.testing import request_builders
 
 

@@ -5,7 +5,7 @@ import json
 import logging
 
 from nova_sched.cmd import manage
-from nova_sched.plugins.nova import reach
+from nova_sched.compat.nova import reach
 
 
 @contextlib.contextmanager

@@ -1,12 +1,12 @@
 """Drivers on hosts in memory: no database behind them."""
 
 from nova_sched import context
+from nova_sched.compat import drivers as plugins
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weighing
 from nova_sched.inventory.state import View
 from nova_sched.observe import recorder
-from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource

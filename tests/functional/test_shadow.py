@@ -14,7 +14,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import systemd
-from nova_sched.plugins.nova import reach
+from nova_sched.compat.nova import reach
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
 from nova_sched.shadow import runner

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from nova_sched import exception
+from nova_sched.compat.legacy import image as legacy_image
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import image as legacy_image
 from tests.builders.examples import so_many
 from tests.interop.conftest import Nova
 from tests.unit.cmd.test_request_spec import spec_of

@@ -10,8 +10,8 @@ import pathlib
 
 import pytest
 
+from nova_sched.compat import nova_names
 from nova_sched.plugins import loading
-from nova_sched.plugins import nova_names
 from tests.builders import clouds
 from tests.builders import hosts
 from tests.builders import placement

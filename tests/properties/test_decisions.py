@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_sched import exception
+from nova_sched.compat.nova.host_manager import Lent
+from nova_sched.compat.row_api import attempt as row_api
+from nova_sched.compat.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
-from nova_sched.plugins.nova.host_manager import Lent
-from nova_sched.plugins.row_api import attempt as row_api
-from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.rules import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select

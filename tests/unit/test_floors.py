@@ -20,6 +20,15 @@ FLOORS = {
     'nova_sched.background_tasks': PROCESS,
     'nova_sched.cloud': PROCESS,
     'nova_sched.cmd': PROCESS,
+    'nova_sched.compat': DECISION,
+    'nova_sched.compat.current_hosts': GROUND,
+    'nova_sched.compat.legacy': GROUND,
+    'nova_sched.compat.nova.client': DOOR,
+    'nova_sched.compat.nova.manager': PROCESS,
+    'nova_sched.compat.nova.rpcapi': DOOR,
+    'nova_sched.compat.nova_exception': GROUND,
+    'nova_sched.compat.provider_tree': PORTS,
+    'nova_sched.compat.report_methods': PORTS,
     'nova_sched.conf': GROUND,
     'nova_sched.context': GROUND,
     'nova_sched.db': PORTS,
@@ -35,16 +44,12 @@ FLOORS = {
     'nova_sched.inventory': DECISION,
     'nova_sched.messenger': PROCESS,
     'nova_sched.network': PORTS,
-    'nova_sched.nova_exception': GROUND,
     'nova_sched.objects': GROUND,
     'nova_sched.observe': PROCESS,
     'nova_sched.options': GROUND,
     'nova_sched.page': PROCESS,
     'nova_sched.placement': PORTS,
     'nova_sched.plugins': DECISION,
-    'nova_sched.plugins.nova.client': DOOR,
-    'nova_sched.plugins.nova.manager': PROCESS,
-    'nova_sched.plugins.nova.rpcapi': DOOR,
     'nova_sched.preflight': PROCESS,
     'nova_sched.printable': GROUND,
     'nova_sched.remote': GROUND,
@@ -83,7 +88,7 @@ MERE_TEXT = {'urllib.parse'}
 #: TrustedFilter's questions to its attestation server.
 MAY_TALK = {'nova_sched.rules.attestation'}
 #: Nova's global configuration, which plug-ins know and nothing else reads.
-FOR_PLUG_INS = 'nova_sched.plugins.nova.conf'
+FOR_PLUG_INS = 'nova_sched.compat.nova.conf'
 CLOCKS = {'now', 'utcnow', 'today'}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.objects.legacy import dicts as legacy_dicts
+from nova_sched.compat.legacy import dicts as legacy_dicts
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler

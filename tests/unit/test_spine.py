@@ -9,8 +9,8 @@ import re
 import pytest
 
 from nova_sched import context
+from nova_sched.compat.nova import filter_scheduler as nova_filter_scheduler
 from nova_sched.objects import Destination
-from nova_sched.plugins.nova import filter_scheduler as nova_filter_scheduler
 from nova_sched.scheduler import filters
 from tests.builders import http_placement
 from tests.builders import http_providers

@@ -11,6 +11,7 @@ from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
+from nova_sched.compat import drivers
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.hosts import decision
@@ -19,7 +20,6 @@ from nova_sched.observe import decision_endpoint
 from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
 from nova_sched.options import nearest
-from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
 from nova_sched.printable import printable
 from nova_sched.rules import codes

@@ -10,9 +10,9 @@ from nova_sched.cmd.manage import flavors
 from nova_sched.cmd.manage import guests
 from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import units
+from nova_sched.compat.legacy import image as legacy_image
 from nova_sched.objects import arguments
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import image as legacy_image
 from nova_sched.options import nearest
 from nova_sched.rules import flavor_image
 from nova_sched.scheduler import utils

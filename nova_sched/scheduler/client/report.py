@@ -6,6 +6,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import remote
+from nova_sched.compat.report_methods import NovaMethods
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
@@ -18,7 +19,6 @@ from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
 from nova_sched.placement.documents import Candidates
 from nova_sched.placement.mirror.mirror import PlacementMirror
-from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
 from nova_sched.single_flight import SingleFlight
 from nova_sched.single_flight import WaitedTooLong

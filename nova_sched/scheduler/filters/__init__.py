@@ -14,8 +14,8 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import filters
+from nova_sched.compat.legacy import given
 from nova_sched.hosts.state import HostState
-from nova_sched.objects.legacy import given
 from nova_sched.rules import loadables
 from nova_sched.rules import offered
 from nova_sched.rules import phrases

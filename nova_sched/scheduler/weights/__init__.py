@@ -16,7 +16,7 @@ import numpy as np
 from oslo_config import cfg
 
 from nova_sched import weights
-from nova_sched.objects.legacy import given
+from nova_sched.compat.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes

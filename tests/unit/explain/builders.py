@@ -1,8 +1,8 @@
 """What the tests of explanations have in common."""
 
+from nova_sched.compat import row_rules
 from nova_sched.explain import matrix
 from nova_sched.plugins import loading as plugins
-from nova_sched.plugins import row_rules
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request

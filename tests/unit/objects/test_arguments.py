@@ -11,7 +11,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.compat.legacy import kilo_mapping
 from tests.builders.examples import examples
 from tests.unit.objects import captures
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from nova_sched import objects
+from nova_sched.compat.legacy import dicts as legacy
 from nova_sched.objects import base
-from nova_sched.objects.legacy import dicts as legacy
 from tests.unit.objects import captures
 
 SPECS = captures.with_argument('spec_obj')

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from nova_sched import objects
+from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.objects import numa
 from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import image as image_legacy
 from tests.builders import requests
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.objects import stored_image
-from nova_sched.objects.legacy import image as image_legacy
 
 
 @pytest.mark.parametrize(('wanted', 'names'), [

@@ -7,8 +7,8 @@ import types
 import pytest
 
 from nova_sched import exception
+from nova_sched.compat import nova_names
 from nova_sched.plugins import classes
-from nova_sched.plugins import nova_names
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 from tests.builders.rules import a_conf

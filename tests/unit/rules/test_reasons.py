@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from nova_sched.compat import row_rules
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
-from nova_sched.plugins import row_rules
 from nova_sched.rules import phrases
 from nova_sched.rules import reasons
 from nova_sched.scheduler import filters

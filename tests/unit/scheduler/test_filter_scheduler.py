@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from nova_sched import exception
-from nova_sched.plugins.row_api import driver as row_api
+from nova_sched.compat.row_api import driver as row_api
 from nova_sched.scheduler import filters
 from tests.builders import clouds
 from tests.builders import requests

@@ -9,7 +9,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.objects.legacy import dicts as legacy_dicts
+from nova_sched.compat.legacy import dicts as legacy_dicts
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from tests.builders import clouds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.plugins.nova import reach
+from nova_sched.compat.nova import reach
 from nova_sched.rpc import brokers
 from tests.builders import http_placement
 from tests.builders.clouds import a_compute_node

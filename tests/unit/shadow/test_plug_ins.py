@@ -2,9 +2,9 @@
 
 import pytest
 
-from nova_sched.plugins.nova import client
-from nova_sched.plugins.nova import conf as nova_conf
-from nova_sched.plugins.nova import rpc
+from nova_sched.compat.nova import client
+from nova_sched.compat.nova import conf as nova_conf
+from nova_sched.compat.nova import rpc
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.unit.shadow.stage import Stage
 

@@ -1,0 +1,464 @@
+"""Adapters for drivers whose select_destinations has another signature.
+
+Drivers that were written against Nova take what its release knew, all by
+position (``DriverSignature``): Kilo's the request as two dicts, Mitaka's as
+one object, and from Pike on what Placement offers as well, in three arguments:
+the allocation requests by provider, the summaries of the providers, and a
+microversion.  This service passes one, ``offer``, and the record of the
+request.  ``adapt`` makes a class that takes these and calls the driver with
+its own; what the driver is not given is kept for the thread (``current``).
+"""
+
+import contextlib
+import contextvars
+import copy
+import dataclasses
+import functools
+import inspect
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.compat import current_hosts
+from nova_sched.compat import nova_methods
+from nova_sched.compat.legacy import dicts
+from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.hosts import decision
+from nova_sched.objects import arguments
+from nova_sched.placement import driver_claims
+from nova_sched.placement import releases
+from nova_sched.rpc import call_scope
+from nova_sched.scheduler.offer import NO_OFFER
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class DriverCall:
+    """One call of select_destinations.
+
+    offer: scheduler.offer.Offer.  record: Decision, or None.
+    spec_obj: RequestSpec.  instance_uuids: list, or None.
+    alternates: whether these are wanted.
+    claimed: instance uuid -> the list of Selection, of which the first was
+        claimed, that was chosen for it so far.
+    attempts: list of the SchedulingAttempts made for it; what they placed
+        is taken back if the driver fails after all.
+    is_told: whether the service sends the notifications of it.
+    """
+
+    offer: object = NO_OFFER
+    record: object = None
+    spec_obj: object = None
+    instance_uuids: list | None = None
+    alternates: bool = False
+    claimed: dict = dataclasses.field(default_factory=dict)
+    attempts: list = dataclasses.field(default_factory=list)
+    is_told: bool = False
+
+    @property
+    def mapping(self):
+        """The request as plug-ins get it."""
+        return kilo_mapping.with_mapping(self.spec_obj)
+
+    def of_kilo(self):
+        """Return the request as two dicts."""
+        return (copy.deepcopy(self.mapping['request_spec']),
+                dicts.to_filter_properties_dict(self.spec_obj))
+
+    def by_dicts(self, request_spec, filter_properties):
+        """Return the same call about a request as these two dicts say."""
+        if (request_spec, filter_properties) == self.of_kilo():
+            return self
+        spec_obj = arguments.from_legacy_dicts(
+            request_spec, filter_properties)
+        spec_obj.is_bfv = self.spec_obj.is_bfv
+        spec_obj._context = self.spec_obj._context
+        return dataclasses.replace(self, spec_obj=spec_obj)
+
+    def of_mitaka(self):
+        """Return the request as an object."""
+        return (self.mapping,)
+
+    def of_pike(self):
+        """Return the request, and what Placement offers for it."""
+        return (self.mapping, self.instance_uuids, *self._offered()[:2])
+
+    def of_queens(self):
+        """Return the same, with how it was worded and what else is wanted."""
+        return (self.mapping, self.instance_uuids, *self._offered(),
+                self.alternates)
+
+    def note_claims(self, found):
+        """Remember lists of Selection that were claimed."""
+        if self.offer.candidates.asked:
+            self.claimed.update(zip(
+                self.instance_uuids or (), found, strict=False))
+
+    def with_claims(self, found, driver):
+        """Return an answer with what was claimed for it: lists of Selection.
+
+        found: the same, of which those that were made of dicts or states
+            know of no claim.  driver: what it is called.
+        Raises ValueError for other hosts than were claimed.
+        """
+        if not self.claimed or not self.instance_uuids:
+            return found
+        return [_claimed(chosen, self.claimed.get(uuid, chosen), uuid, driver)
+                for chosen, uuid in zip(found, self.instance_uuids,
+                                        strict=True)]
+
+    def put_on_record(self, found):
+        """Have the record made of an answer that is not what was picked."""
+        record = self.record
+        if record is not None and [
+                (pick.host, pick.nodename) for pick in record.picks] != [
+                    *map(_place, found)]:
+            record.picks.clear()
+            record.weighing.kept.clear()
+            record.alternates = 0
+
+    def _offered(self):
+        found = self.offer.candidates
+        if not found.asked:
+            return None, None, None
+        return found.by_provider, found.summaries, found.version
+
+
+def _place(chosen):
+    return chosen[0].service_host, chosen[0].nodename
+
+
+def _claimed(chosen, claimed, uuid, driver):
+    """Return what is answered for an instance with a claim: list of Selection.
+    """
+    if _place(chosen) != _place(claimed):
+        raise ValueError(
+            'driver {} answers with host {!r}, node {!r} for instance {}, for '
+            'which it has claimed host {!r}, node {!r} in Placement; have it '
+            'leave out hosts before, in what it hands on, or set '
+            'USES_ALLOCATION_CANDIDATES = False in its class to decide '
+            'without Placement'.format(
+                driver, *_place(chosen), uuid, *_place(claimed)))
+    if chosen[0].allocation_request_version is not None:
+        return chosen
+    claimed[0].limits = chosen[0].limits
+    return claimed
+
+
+@dataclasses.dataclass(frozen=True)
+class DriverSignature:
+    """The arguments of a method in certain releases of Nova.
+
+    releases: in words.  arguments: their names, after the context.
+    arguments_of: function of a DriverCall that returns these.
+    """
+
+    releases: str
+    arguments: tuple
+    arguments_of: object
+
+    def fits(self, signature):
+        """Return whether a method of this signature can be asked so."""
+        try:
+            signature.bind('self', 'context', *self.arguments)
+        except TypeError:
+            return False
+        return True
+
+    def __str__(self):
+        names = ', '.join(('self', 'context', *self.arguments))
+        return f'({names}) from {self.releases}'
+
+
+#: Of these, either tells a driver that was written so.
+_OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
+
+KILO = DriverSignature(
+    'Juno to Liberty', ('request_spec', 'filter_properties'),
+    DriverCall.of_kilo)
+MITAKA = DriverSignature('Mitaka to Ocata', ('spec_obj',),
+                         DriverCall.of_mitaka)
+PIKE = DriverSignature('Pike', ('spec_obj', 'instance_uuids', *_OFFERED),
+                       DriverCall.of_pike)
+QUEENS = DriverSignature('Queens to Wallaby', (
+    *PIKE.arguments, 'allocation_request_version', 'return_alternates'),
+    DriverCall.of_queens)
+
+
+def parse_call(usual, *args, **kwargs):
+    """Return what a driver passes to its base class, and how.
+
+    usual: signature of the driver's method, which tells Pike's arguments from
+        those of later releases without the last two.
+    args, kwargs: of the method, without the context.
+    Returns (DriverCall, DriverSignature).
+    Raises RuntimeError in a thread that answers no call.
+    """
+    call = current()
+    if call is NO_CALL:
+        raise RuntimeError(
+            'select_destinations was called in another thread than the '
+            'one that was asked; call it there by '
+            'contextvars.copy_context().run')
+    if 'filter_properties' in kwargs or (args and isinstance(args[0], dict)):
+        return call.by_dicts(*args, **kwargs), KILO
+    given = dict(zip(QUEENS.arguments, args, strict=False)) | kwargs
+    if len(given) == 1:
+        return dataclasses.replace(call, **given), MITAKA
+    is_pike = usual is PIKE and len(given) == len(PIKE.arguments)
+    offered = call.offer
+    if (given['alloc_reqs_by_rp_uuid'] is None
+            or given['provider_summaries'] is None):
+        offered = NO_OFFER
+    elif offered.candidates.asked:
+        offered = dataclasses.replace(offered, candidates=dataclasses.replace(
+            offered.candidates, by_provider=given['alloc_reqs_by_rp_uuid'],
+            providers=frozenset(given['provider_summaries']),
+            summaries=given['provider_summaries'],
+            version=given.get('allocation_request_version')
+            or offered.candidates.version))
+    return dataclasses.replace(
+        call, offer=offered, spec_obj=given['spec_obj'],
+        instance_uuids=given['instance_uuids'],
+        alternates=given.get('return_alternates',
+                             is_pike and call.alternates),
+    ), PIKE if is_pike else QUEENS
+
+
+@functools.cache
+def signature_of(method):
+    """Return the DriverSignature of a function of a class, or None."""
+    signature = inspect.signature(method)
+    if 'filter_properties' in signature.parameters:
+        return KILO if KILO.fits(signature) else None
+    # Of this service's own form, which has as many arguments as Kilo's.
+    if 'return_alternates' in signature.parameters:
+        return QUEENS if QUEENS.fits(signature) else None
+    return next((form for form in (QUEENS, PIKE, MITAKA, KILO)
+                 if form.fits(signature)), None)
+
+
+#: What a driver of this service's own form need not take.
+_EXTRAS = ('offer', 'record')
+
+#: The methods that are asked in a form of Nova's, unless a class has more.
+_ASKED = ('select_destinations',)
+
+#: What no thread has been asked for.
+NO_CALL = DriverCall()
+_current = contextvars.ContextVar('call', default=NO_CALL)
+
+
+def current():
+    """Return the DriverCall that this thread is answering."""
+    return _current.get()
+
+
+@functools.cache
+def adapt(cls, option):
+    """Return the class to use in place of a driver class, often the same.
+
+    option: ``[group] name`` for messages.
+    Raises ConfigurationError for a driver that takes other arguments than
+    this service's, or Nova's.
+    """
+    if issubclass(cls, (_NovaSignature, _OwnSignature)):
+        return cls
+    note_periodic_work(cls)
+    signature = inspect.signature(cls.select_destinations)
+    made_alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
+    if not made_alone and signature.parameters.keys().isdisjoint(_OFFERED):
+        _check_ours(cls, signature, option)
+        return (cls if nova_methods.is_ours(cls)
+                else _own_signature(cls, signature))
+    forms = {name: signature_of(getattr(cls, name))
+             for name in getattr(cls, 'NOVA_SIGNATURES', _ASKED)}
+    for name, form in forms.items():
+        if form is None or (form is not QUEENS and not made_alone):
+            raise _refused(cls, name, option)
+    form = forms['select_destinations']
+    asked = {}
+    if form is not QUEENS:
+        asked['SIGNATURE'] = form
+    if form in (KILO, MITAKA) and not cls.CLAIMS:
+        asked['USES_ALLOCATION_CANDIDATES'] = False
+    return no_arg_constructor(behind(_NovaSignature, cls, **asked))
+
+
+def no_arg_constructor(cls):
+    """Return a class whose objects are made with the configuration."""
+    if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
+        return cls
+    return behind(_NoArgConstructor, cls)
+
+
+def behind(front, cls, **members):
+    """Return a class by the name of another one, with an adapter in front.
+
+    members: attributes of the new class.
+    """
+    return type(cls.__name__, (front, cls), {
+        '__module__': cls.__module__, '__doc__': cls.__doc__, **members})
+
+
+def _own_signature(cls, signature):
+    """Return a driver class that takes all arguments, of any other one.
+
+    cls: a class of somebody else's, in this service's form.
+    signature: of its select_destinations.
+    """
+    parameters = signature.parameters
+    taken = _EXTRAS if any(
+        parameter.kind is parameter.VAR_KEYWORD
+        for parameter in parameters.values()) else tuple(
+            name for name in _EXTRAS if name in parameters)
+    asked = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
+    return behind(_OwnSignature, cls, TAKEN=taken, **asked)
+
+
+def _check_ours(cls, signature, option):
+    try:
+        signature.bind(*range(4), return_alternates=True, **{
+            name: None for name in ('offer', 'record')
+            if name in signature.parameters})
+    except TypeError:
+        raise _refused(cls, 'select_destinations', option) from None
+
+
+def _refused(cls, name, option):
+    alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
+    forms = (KILO, MITAKA, PIKE, QUEENS) if alone else (QUEENS,)
+    return exception.ConfigurationError(
+        option, f'{cls.__module__}.{cls.__qualname__}',
+        f'its {name} takes {inspect.signature(getattr(cls, name))}; write it '
+        f'as Nova calls it: {"; ".join(map(str, forms))}' + (
+            '' if alone else '; or derive from nova.scheduler.driver.'
+            'Scheduler for the form of an older release'))
+
+
+def note_periodic_work(cls):
+    """Have a driver's periodic work done: Nova has a timer for each driver.
+
+    Unless its author says by PERIODIC whether it is to be.
+    """
+    for base in cls.__mro__:
+        if 'PERIODIC' in vars(base):
+            return
+        if 'run_periodic_tasks' in vars(base):
+            cls.PERIODIC = True
+            return
+
+
+class _OwnSignature:
+    """In front of a driver that need not take an offer or a record."""
+
+    #: Which of these it takes.
+    TAKEN = _EXTRAS
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False,
+                            offer=NO_OFFER, record=None):
+        extras = {'offer': offer, 'record': record}
+        with _claims_given_back(self):
+            found = [*map(list, super().select_destinations(
+                context, spec_obj, instance_uuids,
+                return_alternates=return_alternates,
+                **{name: extras[name] for name in self.TAKEN}))]
+            note_picks(record, found)
+        return found
+
+
+def note_picks(record, found):
+    """Put lists of Selection on a record that has no picks of its own.
+
+    record: Decision, or None.
+    """
+    if record is None or record.picks:
+        return
+    uuids = record.asked_uuids()
+    for index, (chosen, *others) in enumerate(found):
+        record.picked(decision.Pick(
+            index, uuids[index] if index < len(uuids) else None,
+            chosen.service_host, chosen.nodename))
+        record.alternates += len(others)
+
+
+class _NoArgConstructor:
+    """In front of a driver whose class is made without arguments."""
+
+    def __init__(self, conf):
+        super().__init__()
+
+
+class _NovaSignature:
+    """In front of a driver that takes Nova's arguments."""
+
+    WANTS_SUMMARIES = True
+    SIGNATURE = QUEENS
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False,
+                            offer=NO_OFFER, record=None):
+        call = DriverCall(offer, record, spec_obj, instance_uuids,
+                          return_alternates, is_told=self.NOTIFIES)
+        with _claims_given_back(self, call):
+            with answering(call), self._making_hosts():
+                found = super().select_destinations(
+                    context, *self.SIGNATURE.arguments_of(call))
+                if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
+                    found = self.as_selections(context, found)
+                    found = call.with_claims(found, type(self).__name__)
+                    call.put_on_record(found)
+            found = [*map(list, found)]
+            note_picks(record, found)
+        return found
+
+    def _making_hosts(self):
+        """Have plug-ins look up hosts even before any are handed out."""
+        if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
+            return contextlib.nullcontext()
+        return current_hosts.made_by(self.host_manager._hosts)
+
+
+@contextlib.contextmanager
+def _claims_given_back(driver, call=NO_CALL):
+    """Have what a driver has done for a call undone if it fails: a context.
+
+    What it has claimed by Nova's methods is given back then, and if its
+    answer does not reach the caller.
+    """
+    with driver_claims.noted() as claims:
+        try:
+            yield
+        except BaseException:
+            for attempt in call.attempts:
+                driver.host_manager.state.forget(attempt.placed)
+            releases.give_back(claims, [
+                uuid for uuid in claims.held()
+                if not releases.is_under_way(uuid)])
+            raise
+    claimed = claims.held()
+
+    def give_back():
+        LOG.warning('The answer of driver %(driver)s about instance(s) '
+                    '%(uuids)s does not reach its caller; what the driver '
+                    'has claimed for them is given back', {
+                        'driver': type(driver).__name__,
+                        'uuids': ', '.join(claimed)})
+        releases.give_back(claims, claimed)
+
+    if claimed:
+        call_scope.if_reply_is_lost(give_back)
+
+
+@contextlib.contextmanager
+def answering(call):
+    """Have a DriverCall be the one that this thread is answering."""
+    token = _current.set(call)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        if current() is NO_CALL:
+            current_hosts.clear()

@@ -1,0 +1,386 @@
+"""The request as Kilo's filters knew it: a dict called filter_properties.
+
+Filters written for Kilo read ``filter_properties['scheduler_hints']`` and
+the like.  Plug-ins get a ``KiloRequestSpec``, a RequestSpec that answers such
+reads as well: ``with_mapping`` makes it of a request.
+
+Values have Kilo's form: the flavor and instance properties are plain dicts,
+hints are not wrapped in lists, groups are sets.  What a feature of the
+request does not use is an absent key, as it was then.
+
+Plug-ins may write to the mapping, as they could then: whoever is asked later
+about the same request reads it, and built-in rules judge by it (``written``).
+The request's own fields stay as they are.
+"""
+
+import copy
+import typing
+import weakref
+
+from nova_sched.compat.legacy import nova_dicts
+from nova_sched.objects import request_spec
+
+#: Properties Kilo's own rules read, by the names images used then.
+OLD_PROPERTIES = {
+    'architecture': 'hw_architecture',
+    'hypervisor_type': 'img_hv_type',
+    'vm_mode': 'hw_vm_mode',
+    'hypervisor_version_requires': 'img_hv_requested_version',
+}
+_PLAIN_LISTS = ('ignore_hosts', 'force_hosts', 'force_nodes')
+_SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
+_NO_OPTIONS = {}
+
+
+class SentSpec(dict):
+    """The mapping's ``request_spec``: a dict that knows whose it is.
+
+    source: weak reference to the RequestSpec.  Copies have it, too.
+    """
+
+    def __init__(self, source, content):
+        super().__init__(content)
+        self.source = weakref.ref(source)
+
+
+class _Made(typing.NamedTuple):
+    """The mapping of a request.
+
+    basis: what the service changes of a request, as of when it was made.
+    pristine: the mapping as it was made.  mapping: the one that plug-ins see
+        and may write to.
+    """
+
+    basis: tuple
+    pristine: dict
+    mapping: dict
+
+
+class KiloMapping:
+    """Mapping side of a request.
+
+    ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
+    for a key of the mapping.  All else about the mapping is as for a dict;
+    ``copy`` gives a request with a mapping of its own.  It is made when first
+    asked for, and made anew, with what was written to it, when the request
+    goes on to another instance.
+    """
+
+    def __new__(cls, *args, **values):
+        made = super().__new__(cls)
+        made._made = made._options = None
+        return made
+
+    @property
+    def config_options(self):
+        """Content of the operator's JSON options file, {} without one.
+
+        The request's own copy of what was set, made when first asked for.
+        """
+        given = self.__dict__.get('config_options') or _NO_OPTIONS
+        if self._options is None or self._options[0] is not given:
+            self._options = given, copy.deepcopy(given)
+        return self._options[1]
+
+    @config_options.setter
+    def config_options(self, options):
+        self.__dict__['config_options'] = options
+
+    def made(self):
+        """Return the mapping without what was written to it: dict."""
+        self._mapping()
+        return self._made.pristine
+
+    def written(self):
+        """Return the mapping if it was written to, else None."""
+        if self._made is None:
+            return None
+        mapping = self._mapping()
+        return None if mapping == self._made.pristine else mapping
+
+    def _mapping(self):
+        made, basis = self._made, _basis(self)
+        if made is None or made.basis != basis:
+            self._made = _Made(basis, _filter_properties(self),
+                               _filter_properties(self))
+            if made is not None and made.mapping != made.pristine:
+                _carry(made.pristine, made.mapping, self._made.mapping)
+        return self._made.mapping
+
+    def copy(self):
+        """Return a request whose mapping is a shallow copy of this one's."""
+        twin = type(self).__new__(type(self))
+        mapping = dict(self._mapping())
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__['_changed_fields'] = set(self._changed_fields)
+        twin._made = self._made._replace(mapping=mapping)
+        twin._options = self._options
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        # The mapping has it, too; it is the caller's.
+        memo[id(self._context)] = self._context
+        twin = super().__deepcopy__(memo)
+        if self._options is not None:
+            given, own = self._options
+            twin._options = given, copy.deepcopy(own, memo)
+        if self.written() is not None:
+            twin._made = _Made(
+                _basis(twin), copy.deepcopy(self._made.pristine, memo),
+                copy.deepcopy(self._made.mapping, memo))
+        return twin
+
+    def __getitem__(self, key):
+        return self._mapping()[key]
+
+    def __setitem__(self, key, value):
+        self._mapping()[key] = value
+
+    def __delitem__(self, key):
+        del self._mapping()[key]
+
+    def __iter__(self):
+        return iter(self._mapping())
+
+    def __len__(self):
+        return len(self._mapping())
+
+    def __bool__(self):
+        return True
+
+    def __contains__(self, key):
+        if key in self.fields and self.obj_attr_is_set(key):
+            return True
+        return key in self._mapping()
+
+    def get(self, key, default=None):
+        """Return the value of a key of the mapping, or the default."""
+        return self._mapping().get(key, default)
+
+    def keys(self):
+        """Return the mapping's keys."""
+        return self._mapping().keys()
+
+    def values(self):
+        """Return the mapping's values."""
+        return self._mapping().values()
+
+    def items(self):
+        """Return the mapping's (key, value) pairs."""
+        return self._mapping().items()
+
+    def update(self, *args, **values):
+        """Write to the mapping, as ``dict.update`` does."""
+        self._mapping().update(*args, **values)
+
+    def setdefault(self, key, default=None):
+        """Return the value of a key, which is written if it is absent."""
+        return self._mapping().setdefault(key, default)
+
+    def pop(self, key, *default):
+        """Take a key out of the mapping: its value."""
+        return self._mapping().pop(key, *default)
+
+
+class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
+                      request_spec.RequestSpec):
+    """A RequestSpec as plug-ins get it.
+
+    Also behaves as the mapping that Kilo gave to filters, and makes the two
+    dicts of itself that Nova's does.  On the wire it is a RequestSpec.
+    """
+
+    #: Beside the request's own attributes, which may be those of another.
+    __slots__ = ('_made', '_options')
+    SHARED = request_spec.RequestSpec.SHARED | {'config_options'}
+
+
+# By it, objects are named on the wire and in messages.
+KiloRequestSpec.__name__ = request_spec.RequestSpec.__name__
+
+#: What plug-ins are given of a request, for as long as there is the request.
+_views = weakref.WeakKeyDictionary()
+
+
+def with_mapping(spec_obj):
+    """Return a request as plug-ins get it: KiloRequestSpec.
+
+    It has the attributes of the one given: what is set on either is set on
+    both.  The same request gives the same object each time.  What is no
+    RequestSpec, or has a mapping already, is returned as it is.
+    """
+    if (not isinstance(spec_obj, request_spec.RequestSpec)
+            or isinstance(spec_obj, KiloRequestSpec)):
+        return spec_obj
+    view = _views.get(spec_obj)
+    if view is None:
+        view = KiloRequestSpec.__new__(KiloRequestSpec)
+        view.__dict__ = spec_obj.__dict__
+        view = _views.setdefault(spec_obj, view)
+    return view
+
+
+def without_mapping(spec_obj):
+    """Return a request as the service knows it, of one of a plug-in's.
+
+    It has the attributes of the one given, and nothing of its mapping.
+    """
+    if not isinstance(spec_obj, KiloRequestSpec):
+        return spec_obj
+    plain = request_spec.RequestSpec.__new__(request_spec.RequestSpec)
+    plain.__dict__ = spec_obj.__dict__
+    return plain
+
+
+class _Sent:
+    """The dicts that a request came as; copies of the request share them."""
+
+    def __init__(self, *dicts):
+        self.dicts = dicts
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def remember_dicts(spec_obj, request_spec, filter_properties):
+    """Have plug-ins see the values of the dicts that a request came as."""
+    spec_obj.__dict__['_sent_dicts'] = _Sent(request_spec, filter_properties)
+
+
+def _basis(spec_obj):
+    """Return what the service changes of a request while it decides: tuple."""
+    group = spec_obj.instance_group
+    return (spec_obj.instance_uuid, spec_obj._context,
+            spec_obj.__dict__.get('config_options'), spec_obj.numa_topology,
+            group, group and (len(group.hosts or ()),
+                              len(group.members or ())))
+
+
+def _carry(made, written, anew):
+    """Write to a mapping made anew what was written to that of before.
+
+    made: that of before as it was made.
+    """
+    for key in made.keys() - written.keys():
+        anew.pop(key, None)
+    for key, value in written.items():
+        before, now = made.get(key), anew.get(key)
+        if key in made and value == before:
+            continue
+        if all(isinstance(part, dict) for part in (value, before, now)):
+            _carry(before, value, now)
+        else:
+            anew[key] = value
+
+
+def _filter_properties(spec_obj):
+    """Return the whole mapping of a request, for whoever asks to change."""
+    request_spec = _request_spec(spec_obj)
+    properties = _features(spec_obj)
+    sent = spec_obj.__dict__.get('_sent_dicts')
+    sent_spec, sent_properties = copy.deepcopy(
+        sent.dicts if sent else ({}, {}))
+    for part in ('image', 'instance_properties'):
+        sent = sent_spec.get(part)
+        if isinstance(sent, dict):
+            request_spec[part] = _overlaid(request_spec[part], sent)
+    # Of several instances each has its own.
+    if spec_obj.instance_uuid is not None:
+        request_spec['instance_properties']['uuid'] = spec_obj.instance_uuid
+    request_spec = _overlaid(request_spec, {
+        key: value for key, value in sent_spec.items()
+        if key not in ('image', 'instance_properties', 'instance_type')})
+    properties = _overlaid(properties, sent_properties)
+    if properties.get('scheduler_hints') is None:
+        properties.pop('scheduler_hints', None)
+    instance = request_spec['instance_properties']
+    return {
+        **properties,
+        'context': spec_obj._context,
+        'request_spec': SentSpec(spec_obj, request_spec),
+        'config_options': spec_obj.config_options,
+        'instance_type': request_spec['instance_type'],
+        'project_id': instance['project_id'],
+        'os_type': instance['os_type'],
+    }
+
+
+def _overlaid(made, sent):
+    """Return what was made, with what was sent instead where that is plain."""
+    kept = {key: value for key, value in sent.items()
+            if not (key in made and (key in _SETS or _is_envelope(value)))}
+    properties = kept.get('properties')
+    if isinstance(properties, dict) and 'properties' in made:
+        if _is_envelope(properties):
+            del kept['properties']
+        else:
+            kept['properties'] = {**made['properties'], **properties}
+    return {**made, **kept}
+
+
+def _is_envelope(value):
+    return isinstance(value, dict) and 'nova_object.name' in value
+
+
+def _request_spec(spec_obj):
+    image = {} if spec_obj.image is None else spec_obj.image.flat()
+    if spec_obj.image is not None:
+        today = spec_obj.image.properties.flat()
+        old = {name: today[now] for name, now in OLD_PROPERTIES.items()
+               if now in today}
+        image['properties'] = {**today, **old}
+    return {
+        'image': image,
+        'instance_properties': _instance_properties(spec_obj, image),
+        'instance_type': {'extra_specs': {}, **spec_obj.flavor.flat()},
+        'num_instances': spec_obj.num_instances,
+    }
+
+
+def _instance_properties(spec_obj, image):
+    numa, pci = spec_obj.numa_topology, spec_obj.pci_requests
+    return {
+        'uuid': spec_obj.instance_uuid,
+        'project_id': spec_obj.project_id,
+        'user_id': spec_obj.user_id,
+        'availability_zone': spec_obj.availability_zone,
+        'image_ref': image.get('id'),
+        'os_type': image.get('properties', {}).get('os_type'),
+        'memory_mb': spec_obj.memory_mb,
+        'vcpus': spec_obj.vcpus,
+        'root_gb': spec_obj.root_gb,
+        'ephemeral_gb': spec_obj.ephemeral_gb,
+        'numa_topology': None if numa is None else numa.flat(),
+        'pci_requests': None if pci is None else pci.flat(),
+    }
+
+
+def _features(spec_obj):
+    """Return the keys that are only there when the request uses them."""
+    made = {name: _own(getattr(spec_obj, name)) for name in _PLAIN_LISTS}
+    made['pci_requests'] = spec_obj.pci_requests
+    made['requested_destination'] = spec_obj.requested_destination
+    if spec_obj.retry is not None:
+        made['retry'] = spec_obj.retry.to_dict()
+    if spec_obj.limits is not None:
+        made['limits'] = spec_obj.limits.to_dict()
+    if spec_obj.scheduler_hints is not None:
+        made['scheduler_hints'] = {
+            name: _own(spec_obj.get_scheduler_hint(name))
+            for name in spec_obj.scheduler_hints}
+    group = spec_obj.instance_group
+    if group is not None:
+        made |= {
+            'instance_group': group,
+            'group_updated': True,
+            'group_hosts': set(group.hosts or ()),
+            'group_policies': set(group.policies),
+            'group_members': set(group.members or ()),
+        }
+    return {key: value for key, value in made.items() if value is not None}
+
+
+def _own(value):
+    return list(value) if isinstance(value, list) else value

@@ -1,0 +1,29 @@
+"""As ``nova.scheduler.client``: a way to the scheduler and to Placement."""
+
+import functools
+
+from nova_sched.compat.nova.client import query
+from nova_sched.compat.nova.client import report
+
+SchedulerQueryClient = query.SchedulerQueryClient
+
+
+class SchedulerClient:
+    """Both clients, each made when it is first asked for."""
+
+    @functools.cached_property
+    def queryclient(self):
+        """Asks the scheduler over RPC: query.SchedulerQueryClient."""
+        return query.SchedulerQueryClient()
+
+    @functools.cached_property
+    def reportclient(self):
+        """Asks Placement: report.SchedulerReportClient."""
+        return report.SchedulerReportClient()
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_objects=False, return_alternates=False):
+        """As of SchedulerQueryClient."""
+        return self.queryclient.select_destinations(
+            context, spec_obj, instance_uuids, return_objects,
+            return_alternates)

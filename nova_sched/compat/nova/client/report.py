@@ -1,0 +1,45 @@
+"""As ``nova.scheduler.client.report``: asking Placement."""
+
+import functools
+import threading
+
+from nova_sched.compat import report_methods
+from nova_sched.compat.nova import reach
+from nova_sched.compat.nova.conf import CONF
+from nova_sched.scheduler.client import report
+
+TraitInfo = report_methods.TraitInfo
+
+_lock = threading.Lock()
+
+
+class SchedulerReportClient(report.SchedulerReportClient):
+    """As of this service, by the process's configuration.
+
+    adapter: None; the way to Placement is that of [placement].
+    """
+
+    def __new__(cls, adapter=None):
+        if reach.is_limited() and cls is SchedulerReportClient:
+            # Of another class, so that it is not initialised once more.
+            return reach.only
+        return super().__new__(cls)
+
+    def __init__(self, adapter=None):
+        if adapter is not None:
+            raise TypeError('SchedulerReportClient takes no adapter here; '
+                            'Placement is asked as [placement] says')
+        super().__init__(CONF, reach.only and reach.only._adapter)
+
+
+def report_client_singleton():
+    """Return the SchedulerReportClient of the process, made when it is first
+    asked for.
+    """
+    with _lock:
+        return _singleton(reach.only)
+
+
+@functools.cache
+def _singleton(limited):
+    return SchedulerReportClient()

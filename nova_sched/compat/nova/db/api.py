@@ -1,0 +1,192 @@
+"""As ``nova.db.api``: what is known of the hosts of the request.
+
+No host costs a query, and the contexts that are arguments are of no use, as
+are columns_to_join and use_slave. Rows are objects, which answer as dicts,
+too; functions raise what the class methods of these do, which is
+current_hosts.NoCurrentHosts at least.
+"""
+
+import collections
+
+from nova_sched.compat.nova import exception
+from nova_sched.objects.aggregate import AggregateList
+from nova_sched.objects.compute_node import ComputeNode
+from nova_sched.objects.compute_node import ComputeNodeList
+from nova_sched.objects.instance import Instance
+from nova_sched.objects.instance import InstanceList
+from nova_sched.objects.service import Service
+from nova_sched.objects.service import ServiceList
+
+__all__ = (
+    'aggregate_get', 'aggregate_get_all', 'aggregate_get_by_host',
+    'aggregate_get_by_metadata_key', 'aggregate_host_get_all',
+    'aggregate_metadata_get', 'aggregate_metadata_get_by_host',
+    'aggregate_metadata_get_by_metadata_key', 'compute_node_get_all',
+    'compute_node_get_all_by_host', 'compute_node_get_by_host_and_nodename',
+    'compute_node_search_by_hypervisor', 'instance_get_all',
+    'instance_get_all_by_filters', 'instance_get_all_by_host',
+    'instance_get_all_by_host_and_node', 'instance_get_by_uuid',
+    'service_get', 'service_get_all', 'service_get_all_by_binary',
+    'service_get_all_by_host', 'service_get_all_by_topic',
+    'service_get_by_compute_host',
+)
+
+#: What knows as much as there is to know of a table.
+_LISTS = {'aggregate': AggregateList, 'compute_node': ComputeNodeList,
+          'instance': InstanceList, 'service': ServiceList}
+
+
+def aggregate_get(context, aggregate_id):
+    """Return the aggregate of that id.  Raises AggregateNotFound."""
+    for aggregate in AggregateList.get_all(context):
+        if aggregate.id == aggregate_id:
+            return aggregate
+    raise exception.AggregateNotFound(aggregate_id=aggregate_id)
+
+
+def aggregate_get_all(context):
+    """Return all aggregates: list."""
+    return list(AggregateList.get_all(context))
+
+
+def aggregate_get_by_host(context, host, key=None):
+    """Return the aggregates of a host, those with a key of metadata: list."""
+    return list(AggregateList.get_by_host(context, host, key))
+
+
+def aggregate_get_by_metadata_key(context, key):
+    """Return the aggregates with a key of metadata: list."""
+    return list(AggregateList.get_by_metadata_key(context, key))
+
+
+def aggregate_host_get_all(context, aggregate_id):
+    """Return the names of an aggregate's hosts: list.  Raises
+    AggregateNotFound.
+    """
+    return list(aggregate_get(context, aggregate_id).hosts)
+
+
+def aggregate_metadata_get(context, aggregate_id):
+    """Return an aggregate's metadata: dict of texts.  Raises
+    AggregateNotFound.
+    """
+    return dict(aggregate_get(context, aggregate_id).metadata)
+
+
+def aggregate_metadata_get_by_host(context, host, key=None):
+    """Metadata of a host's aggregates, of this key alone if there is one.
+
+    Returns {key: set of texts as they were written}, in which any other key
+    reads as an empty set.
+    """
+    return _together(AggregateList.get_by_host(context, host, key), key)
+
+
+def aggregate_metadata_get_by_metadata_key(context, aggregate_id, key):
+    """Return one key of an aggregate's metadata, as of the function before.
+
+    Raises AggregateNotFound.
+    """
+    return _together([aggregate_get(context, aggregate_id)], key)
+
+
+def _together(aggregates, key):
+    found = collections.defaultdict(set)
+    for aggregate in aggregates:
+        for name, value in aggregate.metadata.items():
+            if key in (None, name):
+                found[name].add(value)
+    return found
+
+
+def instance_get_all(context, columns_to_join=None):
+    """Return the instances on all hosts: list of Instance."""
+    return instance_get_all_by_filters(context, {'deleted': False})
+
+
+def instance_get_all_by_filters(context, filters, *args, **kwargs):
+    """As InstanceList.get_by_filters, whose arguments it has: list."""
+    kwargs.pop('columns_to_join', None)
+    return list(InstanceList.get_by_filters(context, filters, *args,
+                                            **kwargs))
+
+
+def instance_get_all_by_host(context, host, columns_to_join=None,
+                             use_slave=False):
+    """Return the instances on a host: list."""
+    return list(InstanceList.get_by_host(context, host))
+
+
+def instance_get_all_by_host_and_node(context, host, node,
+                                      columns_to_join=None):
+    """Return the instances on a node of a host: list."""
+    return list(InstanceList.get_by_host_and_node(context, host, node))
+
+
+def instance_get_by_uuid(context, uuid, columns_to_join=None,
+                         use_slave=False):
+    """Return an instance on one of the hosts.  Raises InstanceNotFound."""
+    return Instance.get_by_uuid(context, uuid)
+
+
+def compute_node_get_all(context, no_date_fields=False):
+    """Return all compute nodes: list of ComputeNode."""
+    return list(ComputeNodeList.get_all(context))
+
+
+def compute_node_get_all_by_host(context, host, use_slave=False):
+    """Return the nodes of a host: list.  Raises ComputeHostNotFound."""
+    return list(ComputeNodeList.get_all_by_host(context, host))
+
+
+def compute_node_get_by_host_and_nodename(context, host, nodename):
+    """Return the node of both names.  Raises ComputeHostNotFound."""
+    return ComputeNode.get_by_host_and_nodename(context, host, nodename)
+
+
+def compute_node_search_by_hypervisor(context, hypervisor_match):
+    """Return the nodes whose name has this text in it: list."""
+    return list(ComputeNodeList.get_by_hypervisor(context, hypervisor_match))
+
+
+def service_get(context, service_id, use_slave=False):
+    """Return the compute service of that id.  Raises ServiceNotFound."""
+    for service in ServiceList.get_all(context):
+        if service.id == service_id:
+            return service
+    raise exception.ServiceNotFound(service_id=service_id)
+
+
+def service_get_all(context, disabled=None):
+    """Return all compute services; disabled: those that are, or are not: list.
+    """
+    return list(ServiceList.get_all(context, disabled))
+
+
+def service_get_all_by_binary(context, binary):
+    """Return the enabled ones of that binary, ``nova-compute``: list."""
+    return list(ServiceList.get_by_binary(context, binary))
+
+
+def service_get_all_by_host(context, host):
+    """Return the one of a host: list."""
+    return list(ServiceList.get_by_host(context, host))
+
+
+def service_get_all_by_topic(context, topic):
+    """Return the enabled ones of that topic, ``compute``: list."""
+    return list(ServiceList.get_by_topic(context, topic))
+
+
+def service_get_by_compute_host(context, host, use_slave=False):
+    """Return the one of a host.  Raises ComputeHostNotFound."""
+    return Service.get_by_compute_host(context, host)
+
+
+def __getattr__(name):
+    instead = next((
+        f'; objects.{known.__name__} has what is known'
+        for table, known in _LISTS.items() if name.startswith(table)), '')
+    raise AttributeError(
+        f'nova.db.{name} is not offered, because plug-ins ask no database '
+        f'here{instead}; doc/source/plugins.rst says which names are')

@@ -1,0 +1,100 @@
+"""As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
+
+``HostManager`` is for one's own: Nova's methods may be overridden
+(compat.nova_methods).  ``Lent`` is what a driver of one's own has as
+``host_manager`` if that is none of these.
+"""
+
+import collections
+import datetime
+import functools
+
+from nova_sched.compat import nova_methods
+from nova_sched.compat.nova import conf as nova_conf
+from nova_sched.compat.row_api.nova_host_manager import NovaHostManagerMixin
+from nova_sched.hosts import state as host_state
+from nova_sched.objects import monitor_metric
+from nova_sched.scheduler import host_manager
+
+HostState = host_state.HostState
+#: Name of a lock, which plug-ins may take; nobody else does here.
+HOST_INSTANCE_SEMAPHORE = 'host_instance'
+MetricItem = monitor_metric.MetricItem
+
+
+class ReadOnlyDict(collections.UserDict):
+    """A dict that is not to be changed once it is made."""
+
+    def __init__(self, source=None):
+        self.data = dict(source or {})
+
+    def _refuse(self, *args, **kwargs):
+        raise TypeError('a ReadOnlyDict cannot be changed')
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = update = setdefault = _refuse
+
+
+def set_update_time_on_success(function):
+    """Decorate methods of a HostState that consume.
+
+    What they raise is only told; ``updated`` says when one has not.
+    """
+    @functools.wraps(function)
+    def consume(self, spec_obj):
+        function(self, spec_obj)
+        self.updated = datetime.datetime.now(datetime.UTC)
+    return host_state.failures_told(consume)
+
+
+class HostManager(NovaHostManagerMixin, host_manager.HostManager):
+    """This service's, made without arguments, by the service or a plug-in.
+
+    Its configuration is that of the service, or CONF.
+    """
+
+    #: See plugins.driver_signatures.
+    NO_ARG_CONSTRUCTOR = True
+
+    def __new__(cls, *args, **kwargs):
+        made = super().__new__(cls)
+        made.conf = nova_conf.given(args)
+        # Before its __init__, which may be as printed and call no other.
+        super().__init__(made, made.conf)
+        return made
+
+    def __init__(self):
+        pass
+
+    def check_set_up(self):
+        """Raise what is wrong with filters and weighers of its own."""
+        if nova_methods.overridden(self, nova_methods.RULES):
+            # Whatever is wrong with them shows at the start.
+            self.rules  # noqa: B018
+
+
+class Lent(NovaHostManagerMixin):
+    """Nova's methods; in all else it is the service's own.
+
+    manager: scheduler.host_manager.HostManager.
+    """
+
+    def __init__(self, conf, manager):
+        self.conf, self._manager = conf, manager
+
+    def __getattr__(self, name):
+        methods = nova_methods.methods_of(type(self._manager))
+        if name in methods:
+            raise AttributeError(
+                f'host managers have no {name} to call: '
+                f'{methods[name].instead}; see doc/source/nova-methods.rst')
+        return getattr(self._manager, name)
+
+
+def of_nova(conf, manager):
+    """Return a host manager with Nova's methods: the one given, if it has
+    them.
+    """
+    if isinstance(manager, NovaHostManagerMixin):
+        return manager
+    return Lent(conf, manager)

@@ -1,0 +1,59 @@
+"""As ``nova.scheduler.manager``: the endpoint, in a program of one's own."""
+
+from nova_sched import conf as config
+from nova_sched.compat.nova import reach
+from nova_sched.compat.nova.conf import CONF
+from nova_sched.objects import selection
+from nova_sched.observe import recorder
+from nova_sched.options import files
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import manager
+from nova_sched.scheduler.candidates import CandidateSource
+
+
+class SchedulerManager(manager.SchedulerManager):
+    """This service's, made as Nova's is; it sends no notifications.
+
+    scheduler_driver: entry point name or class path of its driver; None for
+        that of ``[scheduler] driver``.  Further arguments count for nothing.
+
+    It goes by the files that ``nova.conf.CONF`` was read from.
+    Raises ConfigurationError for a driver that cannot be loaded,
+    DatabaseUnavailable when its first state cannot be read.
+    """
+
+    def __init__(self, scheduler_driver=None, *args, **kwargs):
+        conf = config.new_conf([f'--config-file={path}' for path
+                                in files.config_files(CONF)], [])
+        if scheduler_driver is not None:
+            conf.set_override('driver', scheduler_driver, 'scheduler')
+        made = driver.load_driver(conf)
+        made.start()
+        super().__init__(
+            made, CandidateSource(conf, made, reach.only),
+            recorder.Recorder(),
+            text=conf.nova_sched.no_valid_host_text,
+            limits=manager.Limits.of(conf))
+
+    def select_destinations(self, ctxt, *args, **kwargs):
+        """Choose hosts; arguments as of any release from Kilo on.
+
+        Returns dicts, or with return_objects lists of Selection.
+        Raises as over RPC: oslo_messaging's ExpectedException, whose exc_info
+        is that of a NoValidHost and others.
+        """
+        found = super().select_destinations(ctxt, *args, **kwargs)
+        return [_as_objects(chosen) if isinstance(chosen, list) else chosen
+                for chosen in found]
+
+    def _run_periodic_tasks(self, context):
+        """Have the driver do what it does now and then."""
+        self.driver.run_periodic_tasks(context)
+
+    def reset(self):
+        """Have cells and aggregates read again."""
+        self.driver.update_aggregates(())
+
+
+def _as_objects(chosen):
+    return [selection.Selection.from_envelope(one) for one in chosen]

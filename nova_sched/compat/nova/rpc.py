@@ -1,0 +1,60 @@
+"""As ``nova.rpc``: notifications of one's own."""
+
+import os
+
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+from nova_sched import rpc
+from nova_sched.compat import driver_signatures
+from nova_sched.compat.nova import reach
+from nova_sched.compat.nova.conf import CONF
+from nova_sched.rpc import driver
+
+#: What the service tells of a request that a driver decides by itself.
+_TOLD = tuple(f'scheduler.select_destinations.{phase}'
+              for phase in ('start', 'end'))
+
+_transports = {}
+
+
+class Notifier(messaging.Notifier):
+    """Leaves out what the service has told of a request, or will tell."""
+
+    def info(self, ctxt, event_type, payload):
+        """Send a notification of priority INFO."""
+        if not (event_type in _TOLD and driver_signatures.current().is_told):
+            super().info(ctxt, event_type, payload)
+
+
+def get_notifier(service, host=None, publisher_id=None):
+    """Return a notifier of a service, as of the process's configuration.
+
+    publisher_id: ``<service>.<host>`` unless given; host: this one.
+    It has debug, info, warn, error and critical, each with the arguments
+    (context, event_type, payload), and goes by
+    [oslo_messaging_notifications] and [notifications] notification_format.
+    """
+    return notifier(CONF, publisher_id or f'{service}.{host or CONF.host}')
+
+
+def notifier(conf, publisher_id):
+    """Return the Notifier of a publisher; conf: ConfigOpts."""
+    # What plug-ins send is of the form before the versioned one.
+    muted = (reach.is_limited() or
+             conf.notifications.notification_format == 'versioned')
+    return Notifier(
+        _transport(conf), publisher_id, driver='noop' if muted else None,
+        serializer=rpc.ContextSerializer())
+
+
+def _transport(conf):
+    """Return the way to the bus, which all notifiers of a process share."""
+    url = config.notification_transport_url(conf)
+    # A transport keeps its configuration, whose id is nobody else's then.
+    key = os.getpid(), id(conf), url, conf.control_exchange
+    if key not in _transports:
+        _transports.setdefault(
+            key, driver.transport(messaging.get_notification_transport, conf,
+                                  url))
+    return _transports[key]

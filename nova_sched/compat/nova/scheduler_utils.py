@@ -1,0 +1,193 @@
+"""As ``nova.scheduler.utils``: what plug-ins and drivers share.
+
+Functions that have got arguments from release to release take those of all.
+"""
+
+import collections
+import copy
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched import conf as config
+from nova_sched import objects
+from nova_sched.compat.nova import exception
+from nova_sched.compat.nova.conf import CONF
+from nova_sched.objects import base
+from nova_sched.rules import aggregates
+from nova_sched.scheduler import utils
+
+LOG = logging.getLogger(__name__)
+
+#: What takes the place of what is not offered.
+_INSTEAD = {
+    'setup_instance_group': ', because spec_obj.instance_group is there',
+    'set_vm_state_and_notify':
+        ', because the caller does so; raise nova.exception.NoValidHost'}
+
+ResourceRequest = utils.ResourceRequest
+
+
+def resources_from_request_spec(*args, spec_obj=None, **kwargs):
+    """Return what a RequestSpec asks Placement for: ResourceRequest.
+
+    It is the only argument, as in Queens, or the second one.
+    Raises InvalidInput if flavor and image contradict each other.
+    """
+    spec_obj = spec_obj or args[0 if len(args) == 1 else 1]
+    first, *_ = utils.resource_requests(spec_obj, max_results=None)
+    return first
+
+
+def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
+    """Return a weigher's multiplier for a host: float.
+
+    The least that its aggregates give under that name; the one of the
+    configuration where they give none.
+    """
+    return float(np.ravel(aggregates.numbers(
+        host_state.block(), multiplier_name, multiplier_config, float,
+        "Could not decode '%(key)s' weight multiplier: %(error)s"))[0])
+
+
+def request_is_rebuild(spec_obj):
+    """Return whether an instance is rebuilt on the host that it is on."""
+    return spec_obj is not None and spec_obj.is_rebuild
+
+
+def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
+                    allocation_request_version=None,
+                    consumer_generation=None):
+    """Have an instance hold an allocation request: whether it does.
+
+    client: SchedulerReportClient, which finds the generation of the consumer
+        itself.  A rebuild holds what it needs.
+    Raises AllocationUpdateFailed when something else claims for it.
+    """
+    if request_is_rebuild(spec_obj):
+        return True
+    return client.claim_resources(
+        ctx, instance_uuid, alloc_req, spec_obj.project_id,
+        spec_obj.user_id or ctx.user_id, allocation_request_version)
+
+
+def validate_filter(filter):
+    """Return whether the filter of that class name is enabled."""
+    return filter in config.enabled_filters(CONF)
+
+
+def validate_weigher(weigher):
+    """Return whether a weigher runs, by its class path as of
+    ``weight_classes``.
+
+    With ``all_weighers`` among these, each of them does.
+    """
+    enabled = CONF.filter_scheduler.weight_classes
+    return weigher in enabled or any(
+        path.endswith('.weights.all_weighers') for path in enabled)
+
+
+def parse_options(opts, sep='=', converter=str, name=''):
+    """Return the texts ``key=value`` of an option: list of (key, value).
+
+    converter: makes the value of its text. What cannot be read is left out,
+    with a warning that has the option's name.
+    """
+    found = []
+    for text in opts:
+        key, separator, value = text.partition(sep)
+        try:
+            if not (key and separator):
+                raise ValueError(f'no {sep} behind a name')
+            found.append((key, converter(value)))
+        except ValueError as error:
+            LOG.warning('Option %(name)s: %(text)r is left out: %(error)s',
+                        {'name': name, 'text': text, 'error': error})
+    return found
+
+
+def build_request_spec(*args, ctxt=None, image=None, instances=None,
+                       instance_type=None, flavor=None):
+    """Return a request as of before Mitaka: dict of plain dicts and lists.
+
+    args: image, instances (list) and flavor, behind a context until Mitaka.
+    The flavor is that of the first instance, unless it is given.
+    """
+    if args and not (len(args) > 1 and isinstance(args[1], list)):
+        args = args[1:]     # without the context
+    image, instances, flavor = (*args, *(
+        image, instances, flavor or instance_type)[len(args):])
+    first = instances[0]
+    return {
+        'image': _plain(image or {}), 'num_instances': len(instances),
+        'instance_properties': _plain(first),
+        'instance_type': _plain(flavor or first['flavor'])}
+
+
+def _plain(value):
+    return value.flat() if isinstance(value, base.NovaObject) else (
+        copy.deepcopy(value))
+
+
+def build_filter_properties(scheduler_hints, forced_host, forced_node,
+                            instance_type):
+    """Return the properties of such a request: dict."""
+    return {'scheduler_hints': scheduler_hints,
+            'instance_type': instance_type,
+            **({'force_hosts': [forced_host]} if forced_host else {}),
+            **({'force_nodes': [forced_node]} if forced_node else {})}
+
+
+def populate_retry(filter_properties, instance_uuid):
+    """Count one more try in ``retry``, unless there is only one to be.
+
+    Raises MaxRetriesExceeded after [scheduler] max_attempts.
+    """
+    most = CONF.scheduler.max_attempts
+    if most == 1 or filter_properties.get('force_hosts') or (
+            filter_properties.get('force_nodes')):
+        return
+    retry = filter_properties.setdefault(
+        'retry', {'num_attempts': 0, 'hosts': []})
+    retry['num_attempts'] += 1
+    if retry['num_attempts'] > most:
+        raise exception.MaxRetriesExceeded(reason=(
+            f'Instance {instance_uuid} was tried {most} times, which is '
+            '[scheduler] max_attempts.'))
+
+
+def populate_filter_properties(filter_properties, host_state):
+    """Note that a host is tried, and what it is to enforce.
+
+    host_state: that of the host, its Selection or the dict of one.
+    """
+    host = (host_state if isinstance(host_state, dict) else
+            host_state.to_dict() if isinstance(host_state, objects.Selection)
+            else {name: getattr(host_state, name)
+                  for name in ('host', 'nodename', 'limits')})
+    retry = filter_properties.get('retry')
+    if retry:
+        retry['hosts'].append([host['host'], host['nodename']])
+    filter_properties['limits'] = dict(host['limits'] or {})
+
+
+def resources_from_flavor(instance, flavor):
+    """Return what an instance of a flavor asks Placement for: {class: amount}.
+
+    Of an instance that boots from a volume (``image_ref`` is empty) without
+    the root disk.  Raises InvalidInput.
+    """
+    asked = resources_from_request_spec(objects.RequestSpec(
+        flavor=flavor, is_bfv=instance['image_ref'] == '',
+        image=objects.ImageMeta(properties=objects.ImageMetaProps())))
+    amounts = collections.Counter()
+    for group in asked.groups.values():
+        amounts.update(group.resources)
+    return dict(amounts)
+
+
+def __getattr__(name):
+    raise AttributeError(
+        f'nova.scheduler.utils.{name} is not offered here'
+        f'{_INSTEAD.get(name, "")}; '"'Drivers' in "
+        'doc/source/plugins.rst says what is')

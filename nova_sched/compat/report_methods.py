@@ -1,0 +1,322 @@
+"""Methods of Nova's client of Placement, for plug-ins.
+
+The names, arguments and answers are those of Nova's releases from Queens on
+that are not private to one of them.
+"""
+
+import contextlib
+import dataclasses
+import json
+import typing
+
+from keystoneauth1 import exceptions as ks_exceptions
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.compat import nova_exception
+from nova_sched.compat import provider_tree
+from nova_sched.placement import documents
+from nova_sched.placement import driver_claims
+from nova_sched.placement.adapter import PlacementUnreachable
+from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.claims import AllocationClaims
+from nova_sched.placement.claims import RequestIdentity
+
+LOG = logging.getLogger(__name__)
+
+#: The oldest microversion that tells a provider's traits.
+_TRAITS = '1.6'
+#: ... and which tree it is in.
+_TREES = '1.14'
+
+_NO_CONTENT, _NOT_FOUND = 204, 404
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """A response under the names of the library requests.
+
+    It is true below status 400.
+    """
+
+    status_code: int
+    text: str
+
+    def __bool__(self):
+        return self.status_code < 400
+
+    @property
+    def ok(self):
+        """Whether it is no error."""
+        return bool(self)
+
+    @property
+    def content(self):
+        """The body: bytes."""
+        return self.text.encode()
+
+    def json(self):
+        """Return the body as JSON; ValueError if it is none."""
+        return json.loads(self.text)
+
+
+class TraitInfo(typing.NamedTuple):
+    """The traits of a provider: set; and the provider's generation."""
+
+    traits: set
+    generation: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Owner:
+    """The owner of a claim."""
+
+    project_id: str
+    user_id: str
+
+
+class NovaMethods:
+    """Methods of Nova's SchedulerReportClient.
+
+    A mixin for a class that has ``_adapter``, a PlacementAdapter, and
+    ``_fetch_candidates``.
+
+    Refusals and missing answers are logged, and the methods return what
+    stands for nothing. ``get``, ``put``, ``post`` and ``delete`` raise
+    PlacementError without an answer; those with a ``Raises`` say what.
+    """
+
+    def get(self, url, version=None, global_request_id=None):
+        """Return GET a path below Placement's address; return a Response.
+
+        version: microversion; None is 1.0.
+        """
+        return self._sent('GET', url, version, global_request_id)
+
+    def delete(self, url, version=None, global_request_id=None):
+        """As ``get``."""
+        return self._sent('DELETE', url, version, global_request_id)
+
+    def put(self, url, data, version=None, global_request_id=None):
+        """As ``get``; data: what is sent as JSON."""
+        return self._sent('PUT', url, version, global_request_id, data)
+
+    def post(self, url, data, version=None, global_request_id=None):
+        """As ``put``."""
+        return self._sent('POST', url, version, global_request_id, data)
+
+    def get_allocation_candidates(self, context, resources):
+        """Return allocation candidates, in Placement's order.
+
+        resources: scheduler.utils.ResourceRequest.
+        Returns (list of allocation requests, provider summaries by uuid, the
+        microversion to claim them in), or (None, None, None).
+        """
+        try:
+            found, version = self._fetch_candidates(
+                [resources], context, private=True)
+        except exception.PlacementError as exc:
+            error = exc
+        else:
+            return found.requests, found.summaries, version
+        _log(error)
+        return None, None, None
+
+    def claim_resources(self, context, consumer_uuid, alloc_request,
+                        project_id, user_id,
+                        allocation_request_version=None,
+                        consumer_generation=None):
+        """Claim an allocation request for a consumer: whether it succeeds.
+
+        It keeps what it holds already.  allocation_request_version: its
+        microversion; None for one of those of ``get_allocation_candidates``.
+        consumer_generation: not looked at, it is asked for.
+        Raises AllocationUpdateFailed when something else claims for it.
+        """
+        try:
+            version = allocation_request_version or (
+                self._adapter.microversions().for_query(
+                    documents.FORMS[0]))
+        except exception.PlacementError as exc:
+            error = exc
+        else:
+            claims = driver_claims.current().of(
+                (self, version), lambda: AllocationClaims(
+                    self._adapter, version, RequestIdentity.of(context)))
+            # The claim itself logs that all are refused.
+            with contextlib.suppress(exception.PlacementUnavailable):
+                return claims.claim(consumer_uuid, alloc_request,
+                                    _Owner(project_id, user_id), adds=True)
+            return False
+        _log(error)
+        return False
+
+    def delete_allocation_for_instance(self, context, uuid,
+                                       consumer_type='instance', force=False):
+        """Delete all that an instance holds: whether it held anything."""
+        path = f'/allocations/{uuid}'
+        response = self._request(context, 'DELETE', path)
+        if response is None or response.status == _NOT_FOUND:
+            return False
+        if response.status == _NO_CONTENT:
+            driver_claims.current().forget(uuid)
+            LOG.info('Deleted allocation for instance %s', uuid)
+            return True
+        LOG.warning('Unable to delete allocation for instance %(uuid)s: '
+                    '(%(code)i %(text)s)', {
+                        'uuid': uuid, 'code': response.status,
+                        'text': response.error_text})
+        return False
+
+    def get_allocations_for_consumer(self, context, consumer):
+        """Return what a consumer holds: uuid -> {'resources': {class: n}}.
+
+        Empty where Placement does not tell.
+        """
+        return self._read(context, f'/allocations/{consumer}', 'allocations',
+                          default={})
+
+    def get_allocations_for_consumer_by_provider(self, context, rp_uuid,
+                                                 consumer):
+        """Return what a consumer holds of a provider: class -> amount."""
+        held = self.get_allocations_for_consumer(context, consumer)
+        return held.get(rp_uuid, {}).get('resources', {})
+
+    def get_allocations_for_resource_provider(self, context, rp_uuid):
+        """Return who holds what of a provider: uuid -> {'resources': ...}.
+
+        None where Placement does not tell.
+        """
+        return self._read(context, f'/resource_providers/{rp_uuid}'
+                          '/allocations', 'allocations')
+
+    def get_provider_traits(self, context, rp_uuid):
+        """Return a provider's traits: TraitInfo.
+
+        Raises ResourceProviderTraitRetrievalFailed when Placement does not
+        tell, and keystoneauth's ClientException without an answer.
+        """
+        try:
+            response = self._adapter.request(
+                'GET', f'/resource_providers/{rp_uuid}/traits', _TRAITS,
+                RequestIdentity.of(context).request_id)
+        except PlacementUnreachable as exc:
+            raise _of_keystoneauth(exc) from exc
+        return _required(
+            response, lambda document: TraitInfo(
+                set(document['traits']),
+                document.get('resource_provider_generation')),
+            nova_exception.ResourceProviderTraitRetrievalFailed(uuid=rp_uuid))
+
+    def _get_resource_provider(self, context, uuid):
+        """Return Placement's answer about a provider: dict.
+
+        Its ``parent_provider_uuid`` is None for the root of a tree.
+        None for one that is not there, and without an answer.
+        Raises ResourceProviderRetrievalFailed when Placement does not tell.
+        """
+        response = self._request(context, 'GET',
+                                 f'/resource_providers/{uuid}', _TREES)
+        if response is None or response.status == _NOT_FOUND:
+            return None
+        return _required(
+            response, dict,
+            nova_exception.ResourceProviderRetrievalFailed(uuid=uuid))
+
+    def _get_provider_traits(self, context, rp_uuid):
+        """Return a provider's traits: set, or None without an answer."""
+        found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
+                           'traits', _TRAITS)
+        return None if found is None else set(found)
+
+    def _get_provider_aggregates(self, context, rp_uuid):
+        """Return uuids of a provider's aggregates: set, None as for traits."""
+        found = self._read(
+            context, f'/resource_providers/{rp_uuid}/aggregates',
+            'aggregates', documents.AGGREGATES)
+        return None if found is None else set(found)
+
+    def _get_inventory(self, context, rp_uuid):
+        """Return Placement's answer about inventories: dict, None as above.
+
+        Its ``inventories`` is resource class -> dict with ``total``,
+        ``reserved``, ``allocation_ratio`` and others.
+        """
+        return self._read(context, f'/resource_providers/{rp_uuid}'
+                          '/inventories')
+
+    def get_provider_tree_and_ensure_root(self, context, rp_uuid, name=None,
+                                          parent_provider_uuid=None):
+        """Return the ProviderTree that a provider is in.
+
+        name, parent_provider_uuid: not looked at; no provider is made here.
+        The tree is empty where there is none, or Placement does not tell.
+        """
+        found = self._read(context, f'/resource_providers?in_tree={rp_uuid}',
+                           'resource_providers', _TREES, default=[])
+        tree = provider_tree.ProviderTree()
+        for each in found:
+            uuid = each['uuid']
+            held = self._get_inventory(context, uuid) or {}
+            tree.add(provider_tree.ProviderData(
+                uuid, each['name'], each['generation'],
+                each.get('parent_provider_uuid'),
+                held.get('inventories', {}),
+                self._get_provider_traits(context, uuid) or set(),
+                self._get_provider_aggregates(context, uuid) or set(), {}))
+        return tree
+
+    def _sent(self, method, url, version, request_id, body=None):
+        response = self._adapter.request(method, url, version, request_id,
+                                         body)
+        return Response(response.status, response.text)
+
+    def _request(self, context, method, path, version=None):
+        """Return an adapter.Response, or None without one, which is logged."""
+        try:
+            return self._adapter.request(
+                method, path, version, RequestIdentity.of(context).request_id)
+        except PlacementUnreachable:
+            return None
+
+    def _read(self, context, path, name=None, version=None, default=None):
+        """Return the document at a path, or what it has under a name.
+
+        The default for anything else than that.
+        """
+        response = self._request(context, 'GET', path, version)
+        if response is None:
+            return default
+        try:
+            return response.read(
+                lambda document: document if name is None else document[name],
+                f'Placement does not tell {path}.')
+        except RequestFailed as exc:
+            LOG.warning('%s', exc)
+        return default
+
+
+def _required(response, understand, failed):
+    """Return what is understood of a response; else raise ``failed``.
+
+    response, understand: as of adapter.Response.read, whose error is logged.
+    """
+    try:
+        return response.read(understand, f'{failed}.')
+    except RequestFailed as exc:
+        LOG.error('%s', exc)
+    raise failed
+
+
+def _of_keystoneauth(error):
+    """Return keystoneauth's exception for a PlacementUnreachable."""
+    cause = error.__cause__.__cause__
+    if isinstance(cause, ks_exceptions.ClientException):
+        return cause
+    return ks_exceptions.ClientException(str(error))
+
+
+def _log(error):
+    """Log an error, unless it was logged where it came from."""
+    if not isinstance(error, PlacementUnreachable):
+        LOG.error('%s', error)

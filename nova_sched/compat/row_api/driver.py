@@ -1,0 +1,64 @@
+"""The filter scheduler, with steps that somebody else's classes override."""
+
+import functools
+
+from oslo_log import log as logging
+
+from nova_sched.compat import nova_methods
+from nova_sched.compat import row_rules
+from nova_sched.compat.row_api import attempt
+from nova_sched.compat.row_api.nova_scheduler import NovaSchedulerMixin
+from nova_sched.scheduler.attempt import SchedulingAttempt
+from nova_sched.scheduler.client import report
+
+LOG = logging.getLogger(__name__)
+
+
+class RowApi:
+    """In front of FilterScheduler: asks the overrides of Nova's methods.
+
+    Of the driver itself, and of its host manager.
+    """
+
+    def check_set_up(self):
+        super().check_set_up()
+        # Whatever is wrong with the host manager's rules shows at the start.
+        self._make_attempt  # noqa: B018
+
+    @functools.cached_property
+    def placement_client(self):
+        """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
+        return report.SchedulerReportClient(self.conf)
+
+    def _attempt(self, request, offer, record, make=None):
+        return super()._attempt(request, offer, record,
+                                make or self._make_attempt)
+
+    @functools.cached_property
+    def _make_attempt(self):
+        """The class of attempts, or a function that makes them.
+
+        If the host manager chooses filters and weighers, these become the
+        ranker's.
+        """
+        manager = self.host_manager
+        own = [f'{type(each).__name__}.{name}' for each, names in (
+            (self, nova_methods.STEPS), (manager, nova_methods.BY_ROWS))
+            for name in nova_methods.overridden(each, names)]
+        if own or nova_methods.overridden(manager, nova_methods.RULES):
+            manager = self._steps.host_manager
+            self.ranker = row_rules.ranker(*manager.rules)
+        if not own:
+            return SchedulingAttempt
+        LOG.info('Requests are decided host state by host state, because of '
+                 '%s', ', '.join(own))
+        return functools.partial(attempt.RowApiAttempt, self._steps)
+
+    @functools.cached_property
+    def _steps(self):
+        """The driver itself, or an object with Nova's steps for it."""
+        if isinstance(self, NovaSchedulerMixin):
+            return self
+        made = NovaSchedulerMixin()
+        made.conf, made.host_manager = self.conf, self.host_manager
+        return made

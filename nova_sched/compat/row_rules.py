@@ -1,0 +1,236 @@
+"""Filters and weighers of somebody else's, and built-in ones beside them.
+
+The service knows filters that judge a block of hosts by columns, and a
+RequestSpec.  Of a plug-in it gets an adapter that is such a filter or weigher
+and has the plug-in's name: ``PlugInFilter``, ``PlugInWeigher``.  What is
+behind it gets what Nova's plug-ins of any release know: host states, a request
+that reads as Kilo's dict as well, and the hosts for Nova's class methods.
+
+The rules after a plug-in judge by what it writes to that dict.  So where one
+is configured the built-in rules have adapters, too, which read it.  Where none
+is, nothing of this is used.
+"""
+
+import functools
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched import filters as base_filters
+from nova_sched import weights as base_weights
+from nova_sched.compat import current_hosts
+from nova_sched.compat import nova_methods
+from nova_sched.compat import nova_names
+from nova_sched.compat.legacy import given
+from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.rules import ranking
+from nova_sched.rules import rule_inputs
+
+LOG = logging.getLogger(__name__)
+
+
+def ranker(filters, weighers):
+    """Return the Ranker of these rules, with adapters if one is a plug-in.
+
+    filters, weighers: lists of objects, in the order they run.
+    """
+    if all(map(_is_built_in, (*filters, *weighers))):
+        return ranking.Ranker(filters, weighers)
+    for rule in {id(rule): rule for rule in filters}.values():
+        _warn_of_asking(rule)
+    return ranking.Ranker(adapted_filters(filters),
+                          adapted_weighers(weighers), has_plug_ins=True)
+
+
+def adapted_filters(filters):
+    """Return adapters of filters: list; one for each filter."""
+    return _adapted(filters, base_filters.BaseFilter, PlugInFilter,
+                    BuiltInFilter)
+
+
+def adapted_weighers(weighers):
+    """Return adapters of weighers: list; one for each weigher."""
+    return _adapted(weighers, base_weights.BaseWeigher, PlugInWeigher,
+                    BuiltInWeigher)
+
+
+def _adapted(rules, base, plug_in, built_in):
+    made = {}
+    for rule in rules:
+        if id(rule) not in made:
+            kind = built_in if _is_built_in(rule) else plug_in
+            made[id(rule)] = (rule if isinstance(rule, _Adapter)
+                              else _named(kind, type(rule).__name__)(rule))
+    return [made[id(rule)] for rule in rules]
+
+
+@functools.cache
+def _named(kind, name):
+    """Return the class of an adapter, with the name of the class it stands
+    for.
+    """
+    return type(name, (kind,), {'__doc__': kind.__doc__})
+
+
+def _is_built_in(rule):
+    return nova_methods.is_ours(type(rule))
+
+
+def _warn_of_asking(rule):
+    if not _is_built_in(rule) and hasattr(rule, 'asks'):
+        LOG.warning(
+            'Filter %s has a method asks, which is not called any more: it '
+            'asks others while hosts are decided on, and requests wait for '
+            'it. Have it ask in a thread of its own, judge by what it knows, '
+            'and remove the method', type(rule).__name__)
+
+
+class _Adapter:
+    """In front of a rule; ``rule`` is that of the configuration."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+
+class _PlugIn:
+    """Mixed into adapters of rules of somebody else's."""
+
+    def _called(self, method, hosts, spec_obj):
+        """Return what a method answers to hosts and a request.
+
+        An InvalidInput bears the name of the plug-in.
+        """
+        snapshot = hosts.snapshot
+        if hasattr(self.rule, 'asks'):
+            snapshot.may_ask = True
+        try:
+            with current_hosts.being(snapshot):
+                return method(hosts, kilo_mapping.with_mapping(spec_obj))
+        except exception.InvalidInput as refusal:
+            if not refusal.is_budget_spent:
+                refusal.refused_by = type(self).__name__
+            raise
+        except Exception as error:
+            nova_names.explain(error)
+            raise
+
+
+class _FilterAdapter(_Adapter, base_filters.BaseFilter):
+    """What adapters of filters have in common."""
+
+    def __init__(self, rule):
+        super().__init__(rule)
+        for name in ('RUN_ON_REBUILD', 'run_filter_once_per_request',
+                     'logs_rejected', 'inputs', 'code'):
+            setattr(self, name, getattr(rule, name))
+        self.judges_by_hints = rule_inputs.judges_by_hints(rule)
+        self.asks_others = rule.asks_others or hasattr(rule, 'asks')
+
+    def run_filter_for_index(self, index):
+        return self.rule.run_filter_for_index(index)
+
+    def inputs_for(self, spec_obj):
+        return self.rule.inputs_for(spec_obj)
+
+    def codes(self, hosts, spec_obj):
+        return self.rule.codes(hosts, spec_obj)
+
+
+class PlugInFilter(_PlugIn, _FilterAdapter):
+    """A filter of somebody else's, as the service knows filters."""
+
+    def __init__(self, rule):
+        super().__init__(rule)
+        # How filters asked for all instances before there were inputs.
+        self._lists_instances = getattr(rule, 'lists_instances', getattr(
+            rule, 'needs_all_instances', None))
+        if self._lists_instances is not None:
+            self.inputs = (rule_inputs.INSTANCES,)
+
+    def keep(self, hosts, spec_obj):
+        return self._called(self.rule.keep, hosts, spec_obj)
+
+    def inputs_for(self, spec_obj):
+        spec_obj = kilo_mapping.with_mapping(spec_obj)
+        if self._lists_instances is None:
+            return self.rule.inputs_for(spec_obj)
+        return self.inputs if self._lists_instances(spec_obj) else None
+
+    def limits(self, hosts, spec_obj):
+        return self._called(self.rule.limits, hosts, spec_obj)
+
+    def reason(self, hosts, spec_obj):
+        # As text: callers are told nothing of a plug-in's words.
+        return str(
+            self._called(self.rule.reason, hosts, spec_obj) or '')
+
+    def figures(self, hosts, spec_obj):
+        return self._called(self.rule.figures, hosts, spec_obj)
+
+    def why_not(self, host_state, spec_obj):
+        why_not = getattr(self.rule, 'why_not', None)
+        if why_not is None:
+            return self.reason(host_state.block(), spec_obj)
+        return self._called(
+            lambda hosts, spec_obj: why_not(host_state, spec_obj),
+            host_state.block(), spec_obj)
+
+
+class BuiltInFilter(_FilterAdapter):
+    """A built-in filter that judges by what plug-ins wrote to the request."""
+
+    def keep(self, hosts, spec_obj):
+        return self.rule.keep(hosts, _as_written(spec_obj))
+
+    def limits(self, hosts, spec_obj):
+        return self.rule.limits(hosts, spec_obj)
+
+    def reason(self, hosts, spec_obj):
+        return self.rule.reason(hosts, spec_obj)
+
+    def figures(self, hosts, spec_obj):
+        return self.rule.figures(hosts, _as_written(spec_obj))
+
+    def why_not(self, host_state, spec_obj):
+        return self.rule.why_not(host_state, spec_obj)
+
+
+class _WeigherAdapter(_Adapter, base_weights.BaseWeigher):
+    """What adapters of weighers have in common."""
+
+    @property
+    def minval(self):
+        return self.rule.minval
+
+    @property
+    def maxval(self):
+        return self.rule.maxval
+
+
+class PlugInWeigher(_PlugIn, _WeigherAdapter):
+    """A weigher of somebody else's, as the service knows weighers."""
+
+    def raw(self, hosts, spec_obj):
+        """As of BaseWeigher; raises ValueError for what is no number."""
+        return base_weights.numbers(
+            self._called(self.rule.raw, hosts, spec_obj), type(self).__name__,
+            lambda place: hosts.snapshot.state(hosts.rows.item(place)))
+
+    def multipliers(self, hosts):
+        return self._called(
+            lambda hosts, spec_obj: self.rule.multipliers(hosts), hosts, None)
+
+
+class BuiltInWeigher(_WeigherAdapter):
+    """A built-in weigher that goes by what plug-ins wrote to the request."""
+
+    def raw(self, hosts, spec_obj):
+        return self.rule.raw(hosts, _as_written(spec_obj))
+
+    def multipliers(self, hosts):
+        return self.rule.multipliers(hosts)
+
+
+def _as_written(spec_obj):
+    """Return a request as plug-ins have written to it: RequestSpec."""
+    return given.request_of(kilo_mapping.with_mapping(spec_obj))

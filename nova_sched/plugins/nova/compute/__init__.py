@@ -1,6 +1,0 @@
-"""As ``nova.compute``: what ``nova.compute.api`` has to tell."""
-
-from nova_sched.plugins.nova import compute_api
-
-API = compute_api.API
-HostAPI = compute_api.HostAPI

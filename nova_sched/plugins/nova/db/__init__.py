@@ -1,4 +1,0 @@
-"""As ``nova.db``: what ``nova.db.api`` has."""
-
-from nova_sched.plugins.nova.db.api import *  # noqa: F403 - as in Nova
-from nova_sched.plugins.nova.db.api import __getattr__  # noqa: F401

@@ -1,0 +1,288 @@
+"""Placement as plug-ins ask it that know Nova's client of it."""
+
+from keystoneauth1 import exceptions as ks_exceptions
+import pytest
+
+from nova_sched import exception
+from nova_sched.compat import nova_exception
+from tests.builders import http_placement
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_server import DROP
+from tests.builders.http_server import Answer
+
+TRAITS = Answer(body={'traits': ['CUSTOM_A', 'CUSTOM_B']})
+HELD = http_placement.held({'rp': {'VCPU': 2}, 'other': {'DISK_GB': 1}})
+
+
+class TestCandidates:
+    def test_are_the_requests_in_order_the_summaries_and_the_version(
+            self, client, placement):
+        wanted = [a_candidate('b'), a_candidate('a'), a_candidate('b', X=1)]
+        placement.on('GET', '/allocation_candidates',
+                     http_placement.candidates(*wanted))
+
+        requests, summaries, version = client.get_allocation_candidates(
+            CONTEXT, Query())
+
+        assert (requests, version) == (wanted, '1.36')
+        assert summaries['a']['resources'] == {
+            'VCPU': {'capacity': 16, 'used': 0}}
+
+    def test_may_be_none(self, client):
+        assert client.get_allocation_candidates(CONTEXT, Query()) == (
+            [], {}, '1.36')
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body={}), DROP])
+    def test_are_three_times_none_where_placement_does_not_tell(
+            self, client, placement, answer):
+        placement.on('GET', '/allocation_candidates', answer)
+
+        assert client.get_allocation_candidates(CONTEXT, Query()) == (
+            None, None, None)
+
+
+class TestClaim:
+    def claim(self, client, **more):
+        return client.claim_resources(CONTEXT, 'uuid', a_candidate('a'),
+                                      'the-project', 'the-user', **more)
+
+    def test_is_put_in_the_words_of_its_candidate(self, client, placement):
+        assert self.claim(client, allocation_request_version='1.17') is True
+
+        [put] = placement.to('PUT', '/allocations/uuid')
+        assert put.version == 'placement 1.17'
+        assert put.body == {
+            'allocations': a_candidate('a')['allocations'],
+            'project_id': 'the-project', 'user_id': 'the-user'}
+
+    def test_without_a_version_is_of_the_newest(self, client, placement):
+        assert self.claim(client)
+
+        assert placement.to('PUT')[0].version == 'placement 1.36'
+
+    def test_that_is_refused_is_false(self, client, placement):
+        placement.on('PUT', '/allocations/', http_placement.FULL)
+
+        assert self.claim(client) is False
+
+    def test_without_an_answer_is_false(self, client, placement):
+        placement.on('GET', '/', DROP)
+
+        assert self.claim(client) is False
+
+    def test_against_another_one_raises(self, client, placement):
+        placement.on('PUT', '/allocations/', http_placement.CONSUMER)
+
+        with pytest.raises(exception.AllocationUpdateFailed):
+            self.claim(client, allocation_request_version='1.36')
+
+
+@pytest.mark.parametrize('answer, deleted', [
+    (http_placement.TAKEN, True), (http_placement.error(404), False),
+    (http_placement.error(409), False), (DROP, False)])
+def test_deleting_tells_whether_there_was_something(
+        client, placement, answer, deleted):
+    placement.on('DELETE', '/allocations/uuid', answer)
+
+    assert client.delete_allocation_for_instance(
+        CONTEXT, 'uuid') is deleted
+
+
+READS = [
+    ('get_allocations_for_consumer', ['uuid'], '/allocations/uuid', HELD,
+     HELD.body['allocations'], {}),
+    ('get_allocations_for_consumer_by_provider', ['rp', 'uuid'],
+     '/allocations/uuid', HELD, {'VCPU': 2}, {}),
+    ('get_allocations_for_resource_provider', ['rp'],
+     '/resource_providers/rp/allocations',
+     Answer(body={'allocations': {'uuid': {'resources': {'VCPU': 1}}}}),
+     {'uuid': {'resources': {'VCPU': 1}}}, None),
+    ('_get_provider_traits', ['rp'], '/resource_providers/rp/traits', TRAITS,
+     {'CUSTOM_A', 'CUSTOM_B'}, None),
+    ('_get_provider_aggregates', ['rp'], '/resource_providers/rp/aggregates',
+     Answer(body={'aggregates': ['u1', 'u2']}), {'u1', 'u2'}, None),
+]
+
+
+@pytest.mark.parametrize('method, args, path, answer, found, _nothing', READS)
+def test_what_is_read_has_nova_s_shape(
+        client, placement, method, args, path, answer, found, _nothing):
+    placement.on('GET', path, answer)
+
+    assert getattr(client, method)(CONTEXT, *args) == found
+
+
+@pytest.mark.parametrize('answer', [
+    http_placement.error(500), Answer(body=[]), Answer(body={}), DROP])
+@pytest.mark.parametrize('method, args, path, _answer, _found, nothing',
+                         READS)
+def test_what_cannot_be_read_is_nothing(
+        client, placement, method, args, path, _answer, _found, nothing,
+        answer):
+    placement.on('GET', path, answer)
+
+    assert getattr(client, method)(CONTEXT, *args) == nothing
+
+
+class TestTraits:
+    """Of one provider, or the reason why they are not told."""
+
+    def test_come_with_the_generation(self, client, placement):
+        placement.on('GET', '/resource_providers/rp/traits', Answer(
+            body=TRAITS.body | {'resource_provider_generation': 3}))
+
+        found = client.get_provider_traits(CONTEXT, 'rp')
+
+        assert found == ({'CUSTOM_A', 'CUSTOM_B'}, 3)
+        assert (found.traits, found.generation) == found
+        [asked] = placement.to('GET', '/resource_providers/rp/traits')
+        assert asked.version == 'placement 1.6'
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(404), http_placement.error(500),
+        Answer(body=[]), Answer(body={}), Answer(body={'traits': 1})])
+    def test_that_are_not_told_raise(self, client, placement, answer, caplog):
+        placement.on('GET', '/resource_providers/rp/traits', answer)
+
+        with pytest.raises(
+                nova_exception.ResourceProviderTraitRetrievalFailed,
+                match='Failed to get traits for resource provider'):
+            client.get_provider_traits(CONTEXT, 'rp')
+        assert [record.levelname for record in caplog.records] == ['ERROR']
+
+    def test_without_an_answer_raise_as_keystoneauth_does(
+            self, client, placement, tmp_path):
+        placement.on('GET', '/resource_providers/', DROP)
+
+        with pytest.raises(ks_exceptions.ConnectFailure):
+            client.get_provider_traits(CONTEXT, 'rp')
+        with pytest.raises(ks_exceptions.ClientException):
+            http_placement.client(tmp_path).get_provider_traits(CONTEXT, 'rp')
+
+
+class TestProvider:
+    BODY = {'uuid': 'rp', 'name': 'cn1_NUMA0', 'generation': 4,
+            'parent_provider_uuid': 'root', 'root_provider_uuid': 'root',
+            'links': []}
+
+    def get(self, client, placement, answer):
+        placement.on('GET', '/resource_providers/rp', answer)
+        return client._get_resource_provider(CONTEXT, 'rp')
+
+    def test_is_placement_s_whole_answer(self, client, placement):
+        assert self.get(client, placement, Answer(
+            body=self.BODY)) == self.BODY
+        assert placement.asked[-1].version == 'placement 1.14'
+
+    @pytest.mark.parametrize('answer', [http_placement.error(404), DROP])
+    def test_that_is_not_there_or_not_to_be_asked_for_is_none(
+            self, client, placement, answer):
+        assert self.get(client, placement, answer) is None
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body=[])])
+    def test_that_is_not_told_raises(self, client, placement, answer):
+        with pytest.raises(nova_exception.ResourceProviderRetrievalFailed,
+                           match='resource provider with UUID rp'):
+            self.get(client, placement, answer)
+
+
+def test_an_inventory_is_placement_s_whole_answer(client, placement):
+    body = {'inventories': {'VCPU': {'total': 8}},
+            'resource_provider_generation': 3}
+    placement.on('GET', '/resource_providers/rp/inventories',
+                 Answer(body=body))
+
+    assert client._get_inventory(CONTEXT, 'rp') == body
+
+
+class TestTree:
+    """The providers of a host and what they have."""
+
+    @pytest.fixture
+    def tree(self, client, placement):
+        placement.on('GET', '/resource_providers?in_tree=numa0', Answer(
+            body={'resource_providers': [
+                {'uuid': 'root', 'name': 'cn1', 'generation': 3,
+                 'parent_provider_uuid': None},
+                {'uuid': 'numa0', 'name': 'cn1_NUMA0', 'generation': 4,
+                 'parent_provider_uuid': 'root'}]}))
+        placement.on('GET', '/resource_providers/root/inventories', Answer(
+            body={'inventories': {}}))
+        placement.on('GET', '/resource_providers/numa0/inventories', Answer(
+            body={'inventories': {'PCPU': {'total': 8}}}))
+        placement.on('GET', '/resource_providers/root/traits', TRAITS)
+        placement.on('GET', '/resource_providers/numa0/traits', Answer(
+            body={'traits': []}))
+        for uuid in ('root', 'numa0'):
+            placement.on('GET', f'/resource_providers/{uuid}/aggregates',
+                         Answer(body={'aggregates': ['u1']}))
+        return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
+
+    def test_has_the_providers_from_its_root_on(self, tree):
+        assert tree.get_provider_uuids() == ['root', 'numa0']
+        assert tree.get_provider_uuids('cn1_NUMA0') == ['numa0']
+        assert tree.exists('cn1')
+        assert not tree.exists('cn2')
+
+    def test_knows_what_each_has(self, tree):
+        assert tree.has_traits('cn1', ['CUSTOM_A'])
+        assert not tree.has_traits('numa0', ['CUSTOM_A'])
+        assert tree.has_inventory('numa0')
+        assert not tree.has_inventory('root')
+        assert tree.in_aggregates('root', ['u1'])
+        assert tree.data('numa0')[:5] == (
+            'numa0', 'cn1_NUMA0', 4, 'root', {'PCPU': {'total': 8}})
+
+    def test_refuses_one_that_is_not_there(self, tree):
+        with pytest.raises(ValueError, match='No such provider cn2'):
+            tree.data('cn2')
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body={}), DROP])
+    def test_is_empty_where_placement_does_not_tell(
+            self, client, placement, answer):
+        placement.on('GET', '/resource_providers?in_tree=x', answer)
+
+        assert client.get_provider_tree_and_ensure_root(
+            CONTEXT, 'x').get_provider_uuids() == []
+
+
+class TestRequest:
+    """One that a plug-in makes up itself."""
+
+    def test_is_answered_as_by_requests(self, client, placement):
+        placement.on('GET', '/traits', TRAITS)
+
+        answer = client.get('/traits', version='1.6',
+                            global_request_id='req-1')
+
+        assert (answer.status_code, answer.json()) == (200, TRAITS.body)
+        assert answer
+        [asked] = placement.to('GET', '/traits')
+        assert asked.version == 'placement 1.6'
+        assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
+
+    @pytest.mark.parametrize('method', ['put', 'post'])
+    def test_may_have_a_body(self, client, placement, method):
+        placement.on(method.upper(), '/traits', Answer(204))
+
+        assert getattr(client, method)('/traits', {'a': 1}).ok
+        assert placement.asked[-1].body == {'a': 1}
+
+    def test_that_is_refused_is_false(self, client, placement):
+        placement.on('DELETE', '/traits/x', http_placement.error(404))
+
+        answer = client.delete('/traits/x')
+
+        assert not answer
+        assert b'did not work' in answer.content
+
+    def test_without_an_answer_raises(self, client, placement):
+        placement.on('GET', '/traits', DROP)
+
+        with pytest.raises(exception.PlacementError):
+            client.get('/traits')
