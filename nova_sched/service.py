@@ -43,7 +43,7 @@ from nova_sched.observe import recorder
 from nova_sched.options import spelling
 from nova_sched.placement.mirror import mirror
 from nova_sched.rpc.taken_calls import TakenCalls
-from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource
 
@@ -295,7 +295,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         _stop_driver(old, periodic)
 
     def _load_driver(self, takes_over=False):
-        loaded = driver.load_driver(self.conf)
+        loaded = loading.load_driver(self.conf)
         if self._picks is not None:
             loaded.share_picks(self._picks.sharing(from_now=takes_over))
         return loaded

@@ -21,10 +21,11 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.compat import current_hosts
 from nova_sched.compat import nova_methods
-from nova_sched.compat.legacy import dicts
+from nova_sched.compat import nova_names
 from nova_sched.compat.legacy import kilo_mapping
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
+from nova_sched.objects import spec_dicts
 from nova_sched.placement import driver_claims
 from nova_sched.placement import releases
 from nova_sched.rpc import call_scope
@@ -64,7 +65,7 @@ class DriverCall:
     def of_kilo(self):
         """Return the request as two dicts."""
         return (copy.deepcopy(self.mapping['request_spec']),
-                dicts.to_filter_properties_dict(self.spec_obj))
+                spec_dicts.to_filter_properties_dict(self.spec_obj))
 
     def by_dicts(self, request_spec, filter_properties):
         """Return the same call about a request as these two dicts say."""
@@ -431,7 +432,8 @@ def _claims_given_back(driver, call=NO_CALL):
     with driver_claims.noted() as claims:
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            nova_names.explain(error)
             for attempt in call.attempts:
                 driver.host_manager.state.forget(attempt.placed)
             releases.give_back(claims, [

@@ -9,6 +9,7 @@ method is asked if the classes here that it derives from have it.
 import typing
 
 from nova_sched import exception
+from nova_sched.plugins.classes import is_built_in as is_ours
 
 
 class Method(typing.NamedTuple):
@@ -230,8 +231,3 @@ def check(given, option):
 
 class Methodless:
     """Stands for the class of a name that no class has."""
-
-
-def is_ours(cls):
-    """Return whether a class is one of this service."""
-    return cls.__module__.startswith('nova_sched.')

@@ -162,16 +162,6 @@ def _beside(package):
             for part in sys.modules['nova'].__path__]
 
 
-def is_there(name):
-    """Return whether a module of that name can be found, as far as one can
-    tell before it is imported.
-    """
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ImportError:
-        return False
-
-
 def hint(error):
     """Return what to add to an error of an import: text, empty for most.
 
@@ -217,13 +207,10 @@ def _nova_name(name):
 
 
 def provide(conf):
-    """Make the names importable, and what lies under ``[nova_sched]
-    plugin_path``, and Nova's global configuration one with the files that
-    ``conf`` was read from.
+    """Make the names importable, and Nova's global configuration one with
+    the files that ``conf`` was read from.
     """
     with _lock:
-        sys.path += [directory for directory in conf.nova_sched.plugin_path
-                     if directory not in sys.path]
         finder = next((finder for finder in sys.meta_path
                        if isinstance(finder, _Finder)), None)
         if finder is None:

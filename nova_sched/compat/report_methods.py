@@ -5,6 +5,7 @@ that are not private to one of them.
 """
 
 import contextlib
+import copy
 import dataclasses
 import json
 import typing
@@ -21,6 +22,7 @@ from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
+from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
@@ -320,3 +322,17 @@ def _log(error):
     """Log an error, unless it was logged where it came from."""
     if not isinstance(error, PlacementUnreachable):
         LOG.error('%s', error)
+
+
+class NovaReportClient(NovaMethods, report.SchedulerReportClient):
+    """The client of Placement that plug-ins get."""
+
+
+def with_nova_methods(client):
+    """Return a SchedulerReportClient of any class that has these methods."""
+    if isinstance(client, NovaMethods):
+        return client
+    made = copy.copy(client)
+    made.__class__ = type(type(client).__name__,
+                          (NovaMethods, type(client)), {})
+    return made

@@ -23,27 +23,15 @@ from nova_sched.compat import nova_methods
 from nova_sched.compat import nova_names
 from nova_sched.compat.legacy import given
 from nova_sched.compat.legacy import kilo_mapping
-from nova_sched.rules import ranking
 from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
 
-def ranker(filters, weighers):
-    """Return the Ranker of these rules, with adapters if one is a plug-in.
-
-    filters, weighers: lists of objects, in the order they run.
-    """
-    if all(map(_is_built_in, (*filters, *weighers))):
-        return ranking.Ranker(filters, weighers)
-    for rule in {id(rule): rule for rule in filters}.values():
-        _warn_of_asking(rule)
-    return ranking.Ranker(adapted_filters(filters),
-                          adapted_weighers(weighers), has_plug_ins=True)
-
-
 def adapted_filters(filters):
     """Return adapters of filters: list; one for each filter."""
+    for rule in {id(rule): rule for rule in filters}.values():
+        _warn_of_asking(rule)
     return _adapted(filters, base_filters.BaseFilter, PlugInFilter,
                     BuiltInFilter)
 

@@ -15,12 +15,13 @@ from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched.compat.nova import reach
+from nova_sched import nova_compat
 from nova_sched.dry_run import read_only_placement
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.objects import arguments
 from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.attempt import SchedulingRequest
 from nova_sched.scheduler.candidates import CandidateSource
@@ -125,16 +126,14 @@ class Decider:
                           if config.placement_configured(conf) else None)
         self._is_shadow = is_shadow
         # Plug-ins that claim or send by themselves have no effect either.
-        reach.limit(self._client)
-        self.driver = driver.load_driver(conf)
+        nova_compat.loaded().limit_plug_ins(self._client)
+        self.driver = loading.load_driver(conf)
         self._hosts = getattr(self.driver, 'host_manager', None)
         if self._hosts is not None:
             # A pick that has no effect is not in flight.
             self._hosts.remembers = False
         if reported:
             self._replace_reported(conf, reported)
-        if hasattr(self.driver, 'placement_client'):
-            self.driver.placement_client = self._client
         self._records = []
         self._candidates = CandidateSource(conf, self.driver, self._client)
         self._manager = manager.SchedulerManager(

@@ -6,7 +6,7 @@ all its sizes, and every value has its type and a sensible range.
 
 import re
 
-from nova_sched.compat.legacy import dicts as legacy_dicts
+from nova_sched import nova_compat
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import request_spec
@@ -47,7 +47,7 @@ def from_legacy_dicts(request_spec, filter_properties):
     Raises InvalidInput, IncompatibleObjectVersion as from_wire does.
     """
     try:
-        spec_obj = legacy_dicts.spec_from_dicts(
+        spec_obj = nova_compat.loaded().spec_from_dicts(
             request_spec, filter_properties)
         _check_flavor(spec_obj, 'request_spec', 'instance_type')
         _check_parts(spec_obj, 'request_spec', 'instance_properties')

@@ -3,8 +3,8 @@
 Nova copies the properties of its image to an instance, as they are in Glance.
 """
 
-from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.objects import fields
+from nova_sched.objects import glance_image
 from nova_sched.objects import image_meta
 from nova_sched.objects.fields import MalformedError
 
@@ -27,7 +27,7 @@ def names(wanted):
     found = {*wanted}
     for name in wanted:
         found.update(_ALSO.get(name, ()))
-    found.update(old for old, new in image_legacy.OLD_NAMES.items()
+    found.update(old for old, new in glance_image.OLD_NAMES.items()
                  if new in wanted)
     return tuple(sorted(found))
 
@@ -41,9 +41,9 @@ def typed(texts, like):
     What cannot be read is left out.
     """
     try:
-        current = image_legacy.current_names(texts)
+        current = glance_image.current_names(texts)
     except MalformedError:
-        current = image_legacy.current_names(
+        current = glance_image.current_names(
             {name: text for name, text in texts.items() if '.' not in name})
     found = {}
     for name, value in current.items():

@@ -18,10 +18,10 @@ import math
 
 import numpy as np
 
-from nova_sched.compat.legacy import dicts
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
+from nova_sched.objects import spec_dicts
 from nova_sched.rules import codes
 
 VERSION = '1.2'
@@ -388,7 +388,7 @@ def _reduce_instance(request_spec):
         'instance_properties')
     if instance:
         request_spec['instance_properties'] = {
-            name: instance[name] for name in dicts.INSTANCE
+            name: instance[name] for name in spec_dicts.INSTANCE
             if name in instance} if isinstance(instance, dict) else None
 
 

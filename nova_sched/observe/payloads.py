@@ -12,12 +12,12 @@ server group with those that were picked.
 import dataclasses
 import datetime
 
-from nova_sched.compat.legacy import dicts as legacy_dicts
+from nova_sched.objects import spec_dicts
 
 
 def unversioned(spec_obj, picks=()):
     """Return the older form: ``request_spec`` as of RPC 4.2, plain JSON."""
-    request_spec = legacy_dicts.to_request_spec_dict(spec_obj)
+    request_spec = spec_dicts.to_request_spec_dict(spec_obj)
     request_spec['instance_type'] = _flat(spec_obj.flavor)
     request_spec['instance_properties'] |= {
         'uuid': _uuid(spec_obj, picks),

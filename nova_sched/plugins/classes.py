@@ -22,14 +22,14 @@ import collections.abc
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import inspect
+import sys
 
 from stevedore import driver
 
 from nova_sched import exception
-from nova_sched.compat import driver_signatures
-from nova_sched.compat import nova_methods
-from nova_sched.compat import nova_names
+from nova_sched import nova_compat
 from nova_sched.options import entry_points
 from nova_sched.options import nearest
 from nova_sched.rules import loadables
@@ -96,7 +96,7 @@ class Kind:
                 self.option, name, f'is no {self.noun}; it must be a class '
                 f'derived from {self.base.__module__}.'
                 f'{self.base.__qualname__}{self.must_have}')
-        nova_methods.check(cls, self.option)
+        nova_compat.loaded().check_methods(cls, self.option)
         return cls
 
     def make(self, name, conf):
@@ -106,7 +106,7 @@ class Kind:
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
         """
-        cls = driver_signatures.no_arg_constructor(self.load(name))
+        cls = nova_compat.loaded().constructor(self.load(name))
         return set_up(lambda: self.checked(cls(conf)), self.option, name)
 
     def checked(self, made):
@@ -114,7 +114,7 @@ class Kind:
 
         It has a method ``check_set_up`` that says so.
         """
-        nova_methods.check(made, self.option)
+        nova_compat.loaded().check_methods(made, self.option)
         made.check_set_up()
         return made
 
@@ -127,7 +127,7 @@ class Kind:
             # to know which option brought it in.
             raise exception.ConfigurationError(
                 self.option, name, f'its entry point in {namespace} '
-                f'cannot be imported: {exc!r}{nova_names.hint(exc)}'
+                f'cannot be imported: {exc!r}{_hint(exc)}'
             ) from exc
 
 
@@ -142,7 +142,33 @@ def _may_be_imported(path):
     if not module.startswith('nova.scheduler.'):
         return module not in ('', 'nova.scheduler')
     # A part of Nova's tree beside ours.
-    return module not in _OF_NOVA and nova_names.is_there(module)
+    return module not in _OF_NOVA and is_there(module)
+
+
+def is_built_in(cls):
+    """Return whether a class is one of this service."""
+    return cls.__module__.startswith('nova_sched.')
+
+
+def is_there(name):
+    """Return whether a module can be found, as far as its parents import."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def provide_names(conf):
+    """Make importable what lies under ``[nova_sched] plugin_path``, and
+    Nova's module names.
+    """
+    sys.path += [directory for directory in conf.nova_sched.plugin_path
+                 if directory not in sys.path]
+    nova_compat.loaded().provide_names(conf)
+
+
+def _hint(error):
+    return nova_compat.loaded().hint(error)
 
 
 def set_up(build, option, value):
@@ -156,7 +182,7 @@ def set_up(build, option, value):
         raise
     except Exception as exc:
         raise exception.ConfigurationError(
-            option, value, f'cannot be set up: {exc!r}{nova_names.hint(exc)}'
+            option, value, f'cannot be set up: {exc!r}{_hint(exc)}'
         ) from exc
 
 
@@ -222,7 +248,7 @@ def _built_in(path, built_in, option):
             f'available are {", ".join(sorted(built_in()))}')
     if root == 'nova_sched':
         return None         # a module that Nova does not have
-    if module and module not in modules and nova_names.is_there(
+    if module and module not in modules and is_there(
             path.rpartition('.')[0]):
         return None         # it lies in a tree like Nova's
     # The name of the class says more about what was meant than the path.
@@ -234,7 +260,8 @@ def _built_in(path, built_in, option):
         '', *modules) else 0.85)
     raise exception.ConfigurationError(option, path, (
         f'no such class; did you mean nova.scheduler.{package}.{right[near]}?'
-        if near else f'{nova_names.NOT_OFFERED}, and no such module lies '
+        if near else
+        f'{nova_compat.loaded().not_offered}, and no such module lies '
         'under [nova_sched] plugin_path or elsewhere on the Python path'))
 
 
@@ -246,20 +273,22 @@ def _imported(path, option, value):
             option, value, 'is no dotted path; write module.Class')
     try:
         module = importlib.import_module(module_name)
-    except nova_names.NotOffered as exc:
-        raise exception.ConfigurationError(
-            option, value, f'importing {module_name} failed: {exc}') from exc
     except ModuleNotFoundError as exc:
+        if exc.name is None:
+            # The error says all.
+            raise exception.ConfigurationError(
+                option, value,
+                f'importing {module_name} failed: {exc}') from exc
         raise exception.ConfigurationError(
             option, value, f'there is no module {exc.name}; check the '
             "spelling and that it is installed for this service's Python"
-        ) from exc
+            + _hint(exc)) from exc
     except Exception as exc:
         # Another author's module may fail in any way; the operator needs to
         # know which option brought it in.
         raise exception.ConfigurationError(
             option, value, f'importing {module_name} failed: {exc!r}'
-            + nova_names.hint(exc)) from exc
+            + _hint(exc)) from exc
     if not hasattr(module, name):
         public = [n for n, member in vars(module).items()
                   if inspect.isclass(member) or inspect.isfunction(member)]
@@ -277,7 +306,7 @@ def _called(function, option, path):
     except Exception as exc:
         # As above: whatever it raises, it is this option's fault.
         raise exception.ConfigurationError(
-            option, path, f'calling it failed: {exc!r}{nova_names.hint(exc)}'
+            option, path, f'calling it failed: {exc!r}{_hint(exc)}'
         ) from exc
     if not isinstance(classes, collections.abc.Iterable):
         raise exception.ConfigurationError(

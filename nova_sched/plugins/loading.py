@@ -9,12 +9,12 @@ import itertools
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import filters as base_filters
+from nova_sched import nova_compat
 from nova_sched import weights as base_weights
-from nova_sched.compat import nova_names
-from nova_sched.compat import row_rules
-from nova_sched.compat import rule_methods
 from nova_sched.options import nearest
 from nova_sched.plugins import classes
+from nova_sched.plugins import rule_methods
+from nova_sched.rules import ranking
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 
@@ -98,8 +98,21 @@ def load_ranker(conf):
 
     Raises ConfigurationError as the two functions above do.
     """
-    nova_names.provide(conf)
-    return row_rules.ranker(load_filters(conf), load_weighers(conf))
+    classes.provide_names(conf)
+    return ranker(load_filters(conf), load_weighers(conf))
+
+
+def ranker(filters, weighers):
+    """Return the Ranker of rules, with adapters if one is a plug-in.
+
+    filters, weighers: lists of objects, in the order they run.
+    """
+    if all(classes.is_built_in(type(rule)) for rule in (*filters, *weighers)):
+        return ranking.Ranker(filters, weighers)
+    compat = nova_compat.loaded()
+    return ranking.Ranker(compat.adapted_filters(filters),
+                          compat.adapted_weighers(weighers),
+                          has_plug_ins=True)
 
 
 def make_filter(cls, conf):

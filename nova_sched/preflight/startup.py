@@ -10,7 +10,6 @@ import os
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched.compat import drivers
 from nova_sched.options import checking
 from nova_sched.options import known_options
 from nova_sched.options import names
@@ -21,7 +20,7 @@ from nova_sched.plugins import loading as plugins
 from nova_sched.preflight import differences
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
-from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 
 #: Exit status of a service that its configuration keeps from running.
 EXIT_CONFIGURATION = 2
@@ -74,7 +73,7 @@ def _set_aside(conf, option):
 def _unloadable(conf):
     """Return what does not load, and what can reach no broker: errors."""
     try:
-        driver.load_driver(conf)
+        loading.load_driver(conf)
         # After it: this may change a default of options that plug-ins read.
         rpc.get_transport(conf).cleanup()
     except exception.ConfigurationError as error:
@@ -94,7 +93,7 @@ def worker_count(conf):
     """
     if conf.scheduler.workers:
         return conf.scheduler.workers
-    if drivers.driver_class(config.driver_name(conf)).ONE_PROCESS:
+    if loading.driver_class(config.driver_name(conf)).ONE_PROCESS:
         return 1
     return len(os.sched_getaffinity(0))
 
@@ -117,7 +116,7 @@ class Setup:
     @functools.cached_property
     def driver_class(self):
         """The class of the driver."""
-        return drivers.driver_class(self.driver)
+        return loading.driver_class(self.driver)
 
     @property
     def ranks(self):

@@ -1,4 +1,4 @@
-"""Base classes of scheduler drivers, and loading the configured one."""
+"""Base classes of scheduler drivers."""
 
 import abc
 import random
@@ -6,13 +6,11 @@ import random
 from oslo_log import log as logging
 
 from nova_sched.hosts import decision
+from nova_sched.plugins import classes
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler.offer import NO_OFFER
 
 LOG = logging.getLogger(__name__)
-
-#: Packages of classes that are no third party's.
-_NOT_OTHERS = ('nova_sched', 'abc', 'builtins')
 
 
 class Scheduler(abc.ABC):
@@ -126,7 +124,7 @@ class HostScheduler(Scheduler):
         For drivers that read the hosts for each request, with rules that look
         at nothing else.  A class of somebody else's may look at them.
         """
-        if all(kind.__module__.partition('.')[0] in _NOT_OTHERS
+        if all(classes.is_built_in(kind) or kind in (abc.ABC, object)
                for each in (self, self.host_manager)
                for kind in type(each).__mro__):
             self.host_manager.skip_heartbeats()
@@ -182,14 +180,3 @@ class HostScheduler(Scheduler):
                                             instances))
         return view, self.host_manager.snapshot(view.table, instances, now,
                                                 candidates)
-
-
-def load_driver(conf):
-    """Return the driver that ``[scheduler] driver`` names, constructed.
-
-    Raises ConfigurationError for a name that cannot be loaded, and for a
-    driver that cannot be set up.
-    """
-    # Drivers derive from the classes here.
-    from nova_sched.compat import drivers
-    return drivers.load(conf)

@@ -15,7 +15,6 @@ from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
 from nova_sched import turns
-from nova_sched.compat import nova_names
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
@@ -336,7 +335,6 @@ def _give_back_if_lost(offer):
 
 def _close(record, exc):
     """Close the record of a request that ended with an exception."""
-    nova_names.explain(exc)
     if isinstance(exc, _EXPECTED) and not isinstance(
             exc, exception.NoValidHost):
         LOG.error('Request not answered: %s', exc)

@@ -5,7 +5,7 @@ import oslo_messaging as messaging
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched import rpc
-from nova_sched.compat.legacy import dicts as legacy_dicts
+from nova_sched.objects import spec_dicts
 
 #: Release names that ``[upgrade_levels] scheduler`` accepts.
 VERSION_ALIASES = {
@@ -75,8 +75,8 @@ class SchedulerAPI:
                 version=self._client.version_cap)
         if not self._client.can_send_version('4.3'):
             return '4.0', {
-                'request_spec': legacy_dicts.to_request_spec_dict(spec_obj),
-                'filter_properties': legacy_dicts.to_filter_properties_dict(
+                'request_spec': spec_dicts.to_request_spec_dict(spec_obj),
+                'filter_properties': spec_dicts.to_filter_properties_dict(
                     spec_obj)}
         if version == '4.3':
             return '4.3', {'spec_obj': envelope}

@@ -11,7 +11,7 @@ so a test imports it before a plug-in that imports ``nova``, best in
 """
 
 from nova_sched import conf as config
-from nova_sched.compat import nova_names
+from nova_sched.plugins import classes
 from nova_sched.testing.contract import check_filter
 from nova_sched.testing.contract import check_weigher
 from nova_sched.testing.host_builders import NEVER_REPORTED
@@ -34,4 +34,4 @@ __all__ = (
     'check_weigher', 'configured', 'hosts', 'survivors', 'weights',
 )
 
-nova_names.provide(config.new_conf([], []))
+classes.provide_names(config.new_conf([], []))

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from nova_sched.compat import row_rules
+from nova_sched import nova_compat
 from nova_sched.hosts import columns as host_columns
 from nova_sched.plugins import loading as plugins
 from nova_sched.testing import fuzz
@@ -42,7 +42,7 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     made = plugins.make_filter(cls, rules.a_conf(**options))
     if not getattr(made, '_is_column', False):
         made._filter_one = _answering(made._filter_one)
-    [rule] = row_rules.adapted_filters([made])
+    [rule] = nova_compat.loaded().adapted_filters([made])
 
     def ask(block, spec_obj):
         kept = rule.keep(block, spec_obj)
@@ -80,7 +80,7 @@ def check_weigher(cls, hosts=(), requests=(), together=False, **options):
     Arguments and errors are those of ``check_filter``. An answer is the
     weight before normalizing, and the multiplier; neither may be NaN.
     """
-    [rule] = row_rules.adapted_weighers(
+    [rule] = nova_compat.loaded().adapted_weighers(
         [plugins.make_weigher(cls, rules.a_conf(**options))])
 
     def ask(block, spec_obj):

@@ -7,8 +7,8 @@ import uuid
 
 import numpy as np
 
+from nova_sched import nova_compat
 from nova_sched import objects
-from nova_sched.compat import current_hosts
 from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
@@ -117,7 +117,7 @@ def hosts(*records, running=None, images=None):
     """
     snapshot = table(*records).snapshot(
         instances_on(running or {}, images or {}))
-    current_hosts.set(snapshot)
+    nova_compat.loaded().set_current_hosts(snapshot)
     return snapshot.block()
 
 

@@ -1,7 +1,7 @@
 """Requests for tests, valid by default: a test sets what matters to it."""
 
+from nova_sched import nova_compat
 from nova_sched import objects
-from nova_sched.compat.legacy import kilo_mapping
 
 INSTANCE_UUID = '8d3f2c1e-0000-4000-8000-000000000001'
 IMAGE_ID = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
@@ -49,7 +49,7 @@ def a_destination(**kw):
 
 def a_request(**kw):
     """Return a RequestSpec as plug-ins get it; see ``a_request_spec``."""
-    return kilo_mapping.with_mapping(a_request_spec(**kw))
+    return nova_compat.loaded().with_mapping(a_request_spec(**kw))
 
 
 def a_request_spec(*, hints=None, image_properties=None, group=None,

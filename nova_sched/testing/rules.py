@@ -1,8 +1,8 @@
 """Filters and weighers for tests, configured as the service does."""
 
 from nova_sched import conf as config
+from nova_sched import nova_compat
 from nova_sched import weights as base_weights
-from nova_sched.compat import row_rules
 from nova_sched.testing import request_builders
 
 
@@ -34,7 +34,7 @@ def weights(weigher, block, spec_obj=None):
     spec_obj: by default a small request.
     """
     weighed = base_weights.WeightHandler().weigh(
-        row_rules.adapted_weighers([weigher]), block,
+        nova_compat.loaded().adapted_weighers([weigher]), block,
         spec_obj or request_builders.a_request())
     by_row = dict(zip(weighed.rows.tolist(), weighed.weights.tolist(),
                       strict=True))
@@ -43,5 +43,5 @@ def weights(weigher, block, spec_obj=None):
 
 def survivors(rule, block, spec_obj):
     """Return the names of the hosts in a HostBlock that pass a filter."""
-    [adapted] = row_rules.adapted_filters([rule])
+    [adapted] = nova_compat.loaded().adapted_filters([rule])
     return block.where(adapted.keep(block, spec_obj)).objects('host')

@@ -5,7 +5,7 @@ import shutil
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import schema
-from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 from tests.builders import clouds
 from tests.builders import rules
 
@@ -72,7 +72,7 @@ class CloudDatabase:
 
     def driver(self, name='filter_scheduler', **options):
         """A started driver; options as of rules.a_conf."""
-        made = driver.load_driver(
+        made = loading.load_driver(
             self.conf(scheduler__driver=name, **options))
         made.start()
         return made

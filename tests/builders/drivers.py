@@ -1,7 +1,7 @@
 """Drivers on hosts in memory: no database behind them."""
 
 from nova_sched import context
-from nova_sched.compat import drivers as plugins
+from nova_sched import nova_compat
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weighing
@@ -85,7 +85,8 @@ def adapted(driver):
 
     It shares all attributes with the one given.
     """
-    cls = plugins.adapted(type(driver))
+    cls = nova_compat.loaded().driver_class(
+        type(driver), '[scheduler] driver')
     if isinstance(driver, (cls, MemoryScheduler)):
         return driver
     made = cls.__new__(cls)

@@ -3,7 +3,7 @@
 import datetime
 
 from nova_sched.db import cells
-from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 from tests.builders import rules
 from tests.builders.cloud_database import CloudDatabase
 
@@ -65,7 +65,7 @@ class MappedCloud:
 
     def driver(self, name='filter_scheduler', **options):
         """A started driver; options as of rules.a_conf."""
-        made = driver.load_driver(
+        made = loading.load_driver(
             self.conf(scheduler__driver=name, **options))
         self._drivers.append(made)
         made.start()

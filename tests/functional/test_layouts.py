@@ -19,7 +19,7 @@ from nova_sched.db import schema
 from nova_sched.db import services
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
-from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading
 from tests.builders import clouds
 from tests.builders import rules
 from tests.builders.drivers import picks
@@ -124,7 +124,7 @@ def hosts(conf):
 @pytest.fixture(scope='class')
 def driver(conf):
     """A filter scheduler on the layout."""
-    driver = drivers.load_driver(conf)
+    driver = loading.load_driver(conf)
     driver.start()
     yield driver
     driver.stop()

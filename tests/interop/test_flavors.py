@@ -6,7 +6,7 @@ import random
 import pytest
 
 from nova_sched import exception
-from nova_sched.compat.legacy import image as legacy_image
+from nova_sched.objects import glance_image
 from nova_sched.objects.fields import MalformedError
 from tests.builders.examples import so_many
 from tests.interop.conftest import Nova
@@ -112,7 +112,7 @@ def test_properties_are_the_values_that_nova_reads_of_texts(nova, name):
 
     for text, theirs in zip(TEXTS, nova.answers(), strict=True):
         try:
-            mine = legacy_image.image_from_dict(
+            mine = glance_image.image_from_dict(
                 {'properties': {name: text}}).properties.flat()
         except MalformedError:
             mine = None

@@ -51,6 +51,7 @@ FLOORS = {
     'nova_sched.placement': PORTS,
     'nova_sched.plugins': DECISION,
     'nova_sched.preflight': PROCESS,
+    'nova_sched.nova_compat': GROUND,
     'nova_sched.printable': GROUND,
     'nova_sched.remote': GROUND,
     'nova_sched.rpc': PORTS,

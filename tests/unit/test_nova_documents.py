@@ -10,7 +10,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.compat.legacy import dicts as legacy_dicts
+from nova_sched.objects import spec_dicts
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
@@ -25,7 +25,7 @@ RAM_ALONE = ['nova.scheduler.weights.ram.RAMWeigher']
 
 def test_a_request_with_min_instances_is_all_or_nothing():
     spec = requests.a_request(num_instances=2, memory_mb=1000)
-    asked = legacy_dicts.to_request_spec_dict(spec) | {'min_instances': 1}
+    asked = spec_dicts.to_request_spec_dict(spec) | {'min_instances': 1}
     driver = MemoryScheduler(a_host('a', free_ram_mb=1500,
                                     total_usable_ram_mb=1500,
                                     ram_allocation_ratio=1.0))
@@ -33,7 +33,7 @@ def test_a_request_with_min_instances_is_all_or_nothing():
     with pytest.raises(messaging.ExpectedException) as refused:
         drivers.door(driver, text='counts').select_destinations(
             context.RequestContext(), request_spec=asked,
-            filter_properties=legacy_dicts.to_filter_properties_dict(spec))
+            filter_properties=spec_dicts.to_filter_properties_dict(spec))
 
     error = refused.value.exc_info[1]
     assert isinstance(error, exception.NoValidHost)

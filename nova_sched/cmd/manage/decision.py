@@ -11,7 +11,6 @@ from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
-from nova_sched.compat import drivers
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.hosts import decision
@@ -24,6 +23,7 @@ from nova_sched.plugins import loading as plugins
 from nova_sched.printable import printable
 from nova_sched.rules import codes
 from nova_sched.scheduler import host_manager
+from nova_sched.scheduler import loading
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 
@@ -291,7 +291,7 @@ def _notes(conf, document):
 def _explained(conf, document, past, key, args):
     """Return the Explanation of a decision, or why there is none: text."""
     name = config.driver_name(conf)
-    if not issubclass(drivers.driver_class(name), FilterScheduler):
+    if not issubclass(loading.driver_class(name), FilterScheduler):
         return (f'The driver {name} decides by no filters '
                 'and weighers of ours: why cannot be told')
     manager = host_manager.load_host_manager(conf)

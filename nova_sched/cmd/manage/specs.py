@@ -10,8 +10,8 @@ from nova_sched.cmd.manage import flavors
 from nova_sched.cmd.manage import guests
 from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import units
-from nova_sched.compat.legacy import image as legacy_image
 from nova_sched.objects import arguments
+from nova_sched.objects import glance_image
 from nova_sched.objects.fields import MalformedError
 from nova_sched.options import nearest
 from nova_sched.rules import flavor_image
@@ -369,7 +369,7 @@ def _properties(pairs):
     Images may have any property, so one that Nova drops is worth a warning.
     """
     known = (*objects.ImageMetaProps.fields, *_PROPERTIES,
-             *legacy_image.OLD_NAMES, 'vmware_adaptertype')
+             *glance_image.OLD_NAMES, 'vmware_adaptertype')
     kept = {}
     for name, value in pairs:
         if name in known or name.startswith(
@@ -382,7 +382,7 @@ def _properties(pairs):
                 'drops it%s', name, f'; did you mean {near}?' if near else '')
     try:
         return objects.ImageMetaProps.from_dict(
-            legacy_image.current_names(kept))
+            glance_image.current_names(kept))
     except MalformedError as exc:
         raise exc.under('--image-property').as_invalid_input() from exc
 
@@ -422,7 +422,7 @@ def _field(name, value):
     if name == 'image' and value:
         if not isinstance(value, dict):
             raise MalformedError(value, 'must be an object', name)
-        return legacy_image.image_from_dict(value).obj_to_primitive()
+        return glance_image.image_from_dict(value).obj_to_primitive()
     if name == 'retry' and value:
         return objects.SchedulerRetries.from_dict(value).obj_to_primitive()
     cls = getattr(objects, _NESTED.get(name, ''), None)

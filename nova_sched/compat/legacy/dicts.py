@@ -6,18 +6,16 @@ envelopes.  Either form is taken for either part, whoever the caller is; the
 second is what our own client sends to old schedulers.
 """
 
-import datetime
 import json
 
-from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.compat.legacy import kilo_mapping
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
+from nova_sched.objects import glance_image
 from nova_sched.objects import instance_group
-from nova_sched.objects import numa
-from nova_sched.objects import pci
+from nova_sched.objects import spec_dicts
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.request_spec import Destination
 from nova_sched.objects.request_spec import RequestSpec
@@ -25,18 +23,8 @@ from nova_sched.objects.request_spec import SchedulerLimits
 from nova_sched.objects.request_spec import SchedulerRetries
 
 _INSTANCE = 'request_spec.instance_properties'
-#: What is read of an instance: name -> function of its value.
-INSTANCE = {
-    'uuid': fields.NAME.read,
-    'project_id': fields.NAME.read,
-    'user_id': fields.NAME.read,
-    'availability_zone': fields.NAME.read,
-    'numa_topology': numa.topology_from_any,
-    'pci_requests': pci.requests_from_any,
-}
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 _NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
-_SPEC = fields.nested(RequestSpec)
 
 
 def spec_from_dicts(request_spec, filter_properties):
@@ -49,7 +37,7 @@ def spec_from_dicts(request_spec, filter_properties):
     instance = _dict(request_spec.get('instance_properties'), _INSTANCE)
     spec_obj = RequestSpec.from_data({
         'image': _part(request_spec, 'request_spec', 'image',
-                       image_legacy.image_from_dict),
+                       glance_image.image_from_dict),
         'flavor': _flavor(request_spec, properties),
         'num_instances': _part(
             request_spec, 'request_spec', 'num_instances',
@@ -113,7 +101,7 @@ def _any_flavor(value):
 
 def _of_instance(instance):
     parts = {key: _part(instance, _INSTANCE, key, read)
-             for key, read in INSTANCE.items()}
+             for key, read in spec_dicts.INSTANCE.items()}
     parts['instance_uuid'] = parts.pop('uuid')
     return parts
 
@@ -187,69 +175,3 @@ def _group(properties):
     # 1.9 is Kilo's: the group's hosts count, and it has no rules.
     return instance_group.InstanceGroup.from_data(
         {**group, 'uuid': uuid}, '1.9')
-
-
-def to_request_spec_dict(spec_obj):
-    """Return the dict request_spec of RPC 4.0 for a request.
-
-    spec_obj: RequestSpec or its envelope.  Nested objects are envelopes, as
-    later releases send them under a version cap.  Unversioned
-    notifications are made of it.
-    """
-    spec_obj = _SPEC.read(spec_obj)
-    return {
-        'num_instances': spec_obj.num_instances,
-        'image': {} if spec_obj.image is None else {
-            name: _plain(value)
-            for name, value in spec_obj.image.flat().items()},
-        'instance_properties': {
-            'numa_topology': _envelope(spec_obj.numa_topology),
-            'pci_requests': _envelope(spec_obj.pci_requests),
-            'project_id': spec_obj.project_id,
-            'user_id': spec_obj.user_id,
-            'availability_zone': spec_obj.availability_zone,
-            'uuid': spec_obj.instance_uuid,
-            'root_gb': spec_obj.root_gb,
-            'ephemeral_gb': spec_obj.ephemeral_gb,
-            'memory_mb': spec_obj.memory_mb,
-            'vcpus': spec_obj.vcpus,
-        },
-        'instance_type': _envelope(spec_obj.flavor) or {},
-    }
-
-
-def to_filter_properties_dict(spec_obj):
-    """Return the dict filter_properties of RPC 4.0; see to_request_spec_dict.
-    """
-    spec_obj = _SPEC.read(spec_obj)
-    made = {name: getattr(spec_obj, name)
-            for name in ('ignore_hosts', 'force_hosts', 'force_nodes')}
-    made['requested_destination'] = _envelope(spec_obj.requested_destination)
-    made['scheduler_hints'] = {
-        name: spec_obj.get_scheduler_hint(name)
-        for name in spec_obj.scheduler_hints or {}}
-    made['retry'] = spec_obj.retry and spec_obj.retry.to_dict()
-    group = spec_obj.instance_group
-    if group is not None:
-        made |= {'group_updated': True, 'group_hosts': group.hosts or [],
-                 'group_policies': group.policies,
-                 'group_members': group.members or [],
-                 'group_uuid': group.uuid}
-    made = {key: value for key, value in made.items()
-            if value or (key.startswith('group_') and value is not None)}
-    limits_ = {} if spec_obj.limits is None else spec_obj.limits.to_dict()
-    if 'numa_topology' in limits_:
-        limits_['numa_topology'] = limits_['numa_topology'].obj_to_primitive(
-            '1.0')
-    return {**made, 'limits': limits_}
-
-
-def _envelope(obj):
-    return None if obj is None else obj.obj_to_primitive()
-
-
-def _plain(value):
-    """Return a value of an image without what JSON does not know."""
-    if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None).isoformat(timespec='microseconds')
-    return value

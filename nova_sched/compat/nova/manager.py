@@ -6,7 +6,7 @@ from nova_sched.compat.nova.conf import CONF
 from nova_sched.objects import selection
 from nova_sched.observe import recorder
 from nova_sched.options import files
-from nova_sched.scheduler import driver
+from nova_sched.scheduler import loading
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource
 
@@ -27,7 +27,7 @@ class SchedulerManager(manager.SchedulerManager):
                                 in files.config_files(CONF)], [])
         if scheduler_driver is not None:
             conf.set_override('driver', scheduler_driver, 'scheduler')
-        made = driver.load_driver(conf)
+        made = loading.load_driver(conf)
         made.start()
         super().__init__(
             made, CandidateSource(conf, made, reach.only),

@@ -1,5 +1,7 @@
 """How far plug-ins reach by Nova's names: in a dry run they change nothing."""
 
+from nova_sched.compat import report_methods
+
 #: SchedulerReportClient that all have in place of one of their own; None
 #: where plug-ins may claim, ask schedulers and send notifications.
 only = None
@@ -16,4 +18,4 @@ def limit(client):
     client: SchedulerReportClient; None: they may do all again.
     """
     global only
-    only = client
+    only = client and report_methods.with_nova_methods(client)

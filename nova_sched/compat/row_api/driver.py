@@ -4,12 +4,15 @@ import functools
 
 from oslo_log import log as logging
 
+from nova_sched.compat import driver_signatures
 from nova_sched.compat import nova_methods
-from nova_sched.compat import row_rules
+from nova_sched.compat import report_methods
+from nova_sched.compat.nova import reach
 from nova_sched.compat.row_api import attempt
 from nova_sched.compat.row_api.nova_scheduler import NovaSchedulerMixin
+from nova_sched.plugins import loading
+from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler.attempt import SchedulingAttempt
-from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ class RowApi:
     @functools.cached_property
     def placement_client(self):
         """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
-        return report.SchedulerReportClient(self.conf)
+        return reach.only or report_methods.NovaReportClient(self.conf)
 
     def _attempt(self, request, offer, record, make=None):
         return super()._attempt(request, offer, record,
@@ -47,7 +50,7 @@ class RowApi:
             for name in nova_methods.overridden(each, names)]
         if own or nova_methods.overridden(manager, nova_methods.RULES):
             manager = self._steps.host_manager
-            self.ranker = row_rules.ranker(*manager.rules)
+            self.ranker = loading.ranker(*manager.rules)
         if not own:
             return SchedulingAttempt
         LOG.info('Requests are decided host state by host state, because of '
@@ -62,3 +65,11 @@ class RowApi:
         made = NovaSchedulerMixin()
         made.conf, made.host_manager = self.conf, self.host_manager
         return made
+
+
+def in_front_of(cls):
+    """Return a driver class that asks the overrides of Nova's methods."""
+    if not issubclass(cls, filter_scheduler.FilterScheduler) or issubclass(
+            cls, RowApi):
+        return cls
+    return driver_signatures.behind(RowApi, cls)

@@ -6,7 +6,6 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import remote
-from nova_sched.compat.report_methods import NovaMethods
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
@@ -32,7 +31,7 @@ _TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
 _LONGEST_QUERY = 1000
 
 
-class SchedulerReportClient(NovaMethods):
+class SchedulerReportClient:
     """A client of the Placement that [placement] leads to.
 
     conf: ConfigOpts. Nothing is opened before the first request, and each

@@ -14,7 +14,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import filters
-from nova_sched.compat.legacy import given
+from nova_sched import nova_compat
 from nova_sched.hosts.state import HostState
 from nova_sched.rules import loadables
 from nova_sched.rules import offered
@@ -97,8 +97,8 @@ class ColumnFilter(BaseHostFilter):
 
     def host_passes(self, host_state, filter_properties):
         """As ``mask`` for one host, by the request as it was given."""
-        return bool(self.mask(host_state.block(),
-                              given.request_of(filter_properties))[0])
+        request = nova_compat.loaded().request_of(filter_properties)
+        return bool(self.mask(host_state.block(), request)[0])
 
     def keep(self, hosts, spec_obj):
         if not self._is_column:
@@ -130,7 +130,8 @@ def _is_rebuild(asked):
     """Return ``is_rebuild`` of a RequestSpec or of Kilo's filter_properties.
     """
     return getattr(asked, 'is_rebuild', None) or (
-        isinstance(asked, dict) and given.request_of(asked).is_rebuild)
+        isinstance(asked, dict)
+        and nova_compat.loaded().request_of(asked).is_rebuild)
 
 
 class HostFilterHandler(filters.BaseFilterHandler):
@@ -144,7 +145,8 @@ class HostFilterHandler(filters.BaseFilterHandler):
         chosen = [*map(loadables.made, filters)]
         left = super().get_filtered_objects(chosen, objs, spec_obj, index)
         if left:
-            _write_limits(left, chosen, given.request_of(spec_obj), index)
+            _write_limits(left, chosen, nova_compat.loaded().request_of(
+                spec_obj), index)
         return left
 
 

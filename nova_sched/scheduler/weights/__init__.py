@@ -15,8 +15,8 @@ import itertools
 import numpy as np
 from oslo_config import cfg
 
+from nova_sched import nova_compat
 from nova_sched import weights
-from nova_sched.compat.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
@@ -54,8 +54,8 @@ class ColumnWeigher(BaseHostWeigher):
             f'{type(self).__name__} has no column method')
 
     def _weigh_object(self, host_state, weight_properties):
-        return float(self.column(host_state.block(),
-                                 given.request_of(weight_properties))[0])
+        request = nova_compat.loaded().request_of(weight_properties)
+        return float(self.column(host_state.block(), request)[0])
 
     def raw(self, hosts, spec_obj):
         if not self._is_column:

@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched.compat import nova_names
 from nova_sched.compat.nova import conf as nova_conf
-from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading
 from tests.builders import rules
 from tests.builders import wild
 from tests.builders.clouds import a_compute_node
@@ -80,7 +80,7 @@ def a_driver(cloud, plug_ins):
             'RamFilter', 'ComputeFilter'])
         options['filter_scheduler__weight_classes'] = [
             'nova.scheduler.weights.ram.RAMWeigher']
-        made = drivers.load_driver(cloud.conf(
+        made = loading.load_driver(cloud.conf(
             scheduler__driver=(f'row_plug_ins.{driver}' if driver
                                else 'filter_scheduler'), **options))
         made.start()

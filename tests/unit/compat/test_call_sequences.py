@@ -15,7 +15,7 @@ from nova_sched.compat import nova_names
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.context import RequestContext
 from nova_sched.observe import notifications as observe
-from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading
 from tests.builders import http_placement
 from tests.builders import notifications
 from tests.builders import requests
@@ -74,7 +74,7 @@ def manager(cloud, placement, tmp_path, request):
             + ('[placement]\nauth_type = none\n'
                f'endpoint_override = {placement.url}\n' if asks else ''))
         conf = config.new_conf([], [str(path)])
-        made = drivers.load_driver(conf)
+        made = loading.load_driver(conf)
         made.start()
         told = observe.Notifications(conf)
         told.configure()

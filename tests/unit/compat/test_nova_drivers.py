@@ -12,7 +12,6 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.compat import driver_signatures
-from nova_sched.compat import drivers as plugins
 from nova_sched.compat import nova_names
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.context import RequestContext
@@ -20,6 +19,8 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.rpc import call_scope
 from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading
+from nova_sched.scheduler import loading as plugins
 from tests.builders import http_placement
 from tests.builders import notifications
 from tests.builders import requests
@@ -76,7 +77,7 @@ def manager(cloud, server, tmp_path):
             + ('[placement]\nauth_type = none\n'
                f'endpoint_override = {server.url}\n' if placement else ''))
         conf = config.new_conf([], [str(path)])
-        driver = drivers.load_driver(conf)
+        driver = loading.load_driver(conf)
         driver.start()
         return door(driver, conf=conf)
     return manager

@@ -4,7 +4,6 @@
 import pytest
 
 from nova_sched import exception
-from nova_sched.compat import drivers
 from nova_sched.compat import nova_methods
 from nova_sched.compat.nova import driver as nova_driver
 from nova_sched.compat.nova import filter_scheduler as nova_filter_scheduler
@@ -13,6 +12,7 @@ from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
+from nova_sched.scheduler import loading
 
 #: Heading on the page -> the class that one's own derives from.
 BASES = {
@@ -86,13 +86,13 @@ class Misprinting(host_manager.HostManager):
 def test_one_that_comes_from_elsewhere_is_refused_at_start(cloud):
     with pytest.raises(exception.ConfigurationError,
                        match='populate_filter_properties would never'):
-        driver.load_driver(cloud.conf(
+        loading.load_driver(cloud.conf(
             scheduler__driver=f'{__name__}.Mixing'))
 
 
 def test_a_host_manager_written_for_nova_is_made_without_arguments(cloud):
     conf = cloud.conf(scheduler__host_manager=f'{__name__}.Plain')
-    made = driver.load_driver(conf).host_manager
+    made = loading.load_driver(conf).host_manager
     made.refresh()
 
     assert (made.racks, made.conf) == (7, conf)
@@ -102,7 +102,7 @@ def test_the_class_to_derive_from_is_named(cloud):
     with pytest.raises(exception.ConfigurationError,
                        match=r'get_filtered_hosts would never .*derive from '
                              r'nova\.scheduler\.host_manager\.HostManager'):
-        driver.load_driver(cloud.conf(
+        loading.load_driver(cloud.conf(
             scheduler__host_manager=f'{__name__}.Choosing'))
 
 
@@ -133,4 +133,4 @@ class Busy(driver.Scheduler):
 
 
 def test_periodic_work_is_done_of_any_driver():
-    assert drivers.driver_class(f'{__name__}.Busy').PERIODIC
+    assert loading.driver_class(f'{__name__}.Busy').PERIODIC

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from nova_sched.compat import nova_names
+from nova_sched.plugins import classes
 from tests.builders.rules import a_conf
 
 pytestmark = pytest.mark.usefixtures('nova_names_anew')
@@ -109,7 +109,8 @@ class TestPartBeside:
         importlib.import_module('nova.scheduler')
         write(tmp_path, nova__myproject__mine='', flat_of_mine='')
 
-        nova_names.provide(a_conf(nova_sched__plugin_path=[str(tmp_path)]))
+        classes.provide_names(
+            a_conf(nova_sched__plugin_path=[str(tmp_path)]))
 
         importlib.import_module('nova.myproject.mine')
         importlib.import_module('flat_of_mine')

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from nova_sched import exception
-from nova_sched.compat import drivers as plugins
 from nova_sched.objects import Selection
 from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading as plugins
 from tests.builders import http_placement
 from tests.unit.compat.test_nova_drivers import DATA
 from tests.unit.compat.test_nova_drivers import A

@@ -8,7 +8,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.compat.row_api import driver as row_api
-from nova_sched.scheduler import driver as drivers
+from nova_sched.scheduler import loading
 from nova_sched.scheduler.attempt import SchedulingAttempt
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import an_aggregate
@@ -216,7 +216,7 @@ def test_an_installed_package_names_them_in_nova_s_namespaces(
         'ocata_manager = row_plug_ins:OcataManager\n')
     monkeypatch.syspath_prepend(tmp_path)
 
-    driver = drivers.load_driver(cloud.conf(
+    driver = loading.load_driver(cloud.conf(
         scheduler__driver='steps_scheduler',
         scheduler__host_manager='ocata_manager'))
 

@@ -158,7 +158,7 @@ def test_it_may_say_by_an_older_name_that_it_looks_at_all_instances(
     rule = type('ListingFilter', (filters.BaseHostFilter,), {
         name: lambda self, spec_obj: (
             spec_obj.get('scheduler_hints') == {'list': 'yes'})})
-    ranker = row_rules.ranker([rule()], [])
+    ranker = loading.ranker([rule()], [])
 
     assert ranker.needs_all_instances(
         a_request(hints={'list': [hint]})) == (hint == 'yes')

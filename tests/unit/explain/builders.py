@@ -1,6 +1,5 @@
 """What the tests of explanations have in common."""
 
-from nova_sched.compat import row_rules
 from nova_sched.explain import matrix
 from nova_sched.plugins import loading as plugins
 from tests.builders.hosts import a_host
@@ -22,7 +21,7 @@ def a_ranker(*filters, weighers=None, **options):
         **options)
     loaded = {type(filter_).__name__: filter_
               for filter_ in plugins.load_filters(conf)}
-    return row_rules.ranker(
+    return plugins.ranker(
         [loaded.get(each, each) if isinstance(each, str) else each
          for each in filters or FILTERS],
         plugins.load_weighers(conf) if weighers is None else weighers)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from nova_sched import objects
-from nova_sched.compat.legacy import dicts as legacy
 from nova_sched.objects import base
+from nova_sched.objects import spec_dicts
 from tests.unit.objects import captures
 
 SPECS = captures.with_argument('spec_obj')
@@ -221,7 +221,7 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
 
     spec = objects.arguments.from_legacy_dicts(**sent)
 
-    written = captures.without_changes(legacy.to_request_spec_dict(spec))
+    written = captures.without_changes(spec_dicts.to_request_spec_dict(spec))
     for cell in captures.envelopes(instance, 'InstanceNUMACell'):
         cell['nova_object.data'].setdefault('pcpuset', [])
     # Queens' objects are written in today's versions.
@@ -230,7 +230,7 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
             for envelope in captures.envelopes(value, name_):
                 del envelope['nova_object.version']
     assert written == sent['request_spec']
-    assert legacy.to_filter_properties_dict(spec) == (
+    assert spec_dicts.to_filter_properties_dict(spec) == (
         sent['filter_properties'])
 
 
@@ -240,8 +240,8 @@ def test_any_request_can_be_written_in_dict_form(name):
     spec = objects.arguments.from_wire(captures.args(name)['spec_obj'])
 
     dicts = json.loads(json.dumps([
-        legacy.to_request_spec_dict(spec),
-        legacy.to_filter_properties_dict(spec)]))
+        spec_dicts.to_request_spec_dict(spec),
+        spec_dicts.to_filter_properties_dict(spec)]))
     again = objects.arguments.from_legacy_dicts(*dicts)
 
     for field in ('memory_mb', 'vcpus', 'project_id', 'instance_uuid',

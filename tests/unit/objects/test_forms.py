@@ -8,6 +8,7 @@ import json
 import pytest
 
 from nova_sched import exception
+from nova_sched import nova_compat
 from nova_sched import objects
 from nova_sched.objects import aggregate
 from nova_sched.objects import base
@@ -314,8 +315,7 @@ def test_a_request_that_is_nested_too_deeply_is_refused_in_words(
     def fail(*args):
         raise RecursionError
     monkeypatch.setattr(objects.arguments._SPEC, 'read', fail)
-    monkeypatch.setattr(objects.arguments.legacy_dicts, 'spec_from_dicts',
-                        fail)
+    monkeypatch.setattr(nova_compat.loaded(), 'spec_from_dicts', fail)
     with pytest.raises(exception.InvalidInput) as caught:
         read({})
     assert caught.value.kwargs['reason'] == (

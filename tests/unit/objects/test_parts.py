@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nova_sched import objects
-from nova_sched.compat.legacy import image as image_legacy
+from nova_sched.objects import glance_image
 from nova_sched.objects import numa
 from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
@@ -80,11 +80,11 @@ class TestGlanceImages:
 
     @staticmethod
     def properties(**given):
-        return image_legacy.image_from_dict({
+        return glance_image.image_from_dict({
             'properties': given}).properties
 
     @pytest.mark.parametrize('old, now', sorted(
-        image_legacy.OLD_NAMES.items()))
+        glance_image.OLD_NAMES.items()))
     def test_old_names_are_today_s(self, old, now):
         """Each old name gives the property of today."""
         value = {'architecture': 'i386', 'hypervisor_type': 'xapi',
@@ -153,7 +153,7 @@ class TestGlanceImages:
 
     def test_numbers_may_be_text(self):
         """Kilo's conductors pass on what Glance said."""
-        image = image_legacy.image_from_dict({
+        image = glance_image.image_from_dict({
             'id': 'i', 'min_ram': '0', 'min_disk': '20', 'size': '16300544'})
 
         assert (image.min_ram, image.min_disk) == (0, 20)

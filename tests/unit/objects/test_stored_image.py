@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.compat.legacy import image as image_legacy
+from nova_sched.objects import glance_image
 from nova_sched.objects import stored_image
 
 
@@ -18,9 +18,9 @@ def test_names_are_those_of_all_eras(wanted, names):
     assert stored_image.names(wanted) == names
 
 
-@pytest.mark.parametrize('old', image_legacy.OLD_NAMES)
+@pytest.mark.parametrize('old', glance_image.OLD_NAMES)
 def test_every_old_name_is_looked_under(old):
-    assert old in stored_image.names([image_legacy.OLD_NAMES[old]])
+    assert old in stored_image.names([glance_image.OLD_NAMES[old]])
 
 
 def test_only_what_is_asked_for_is_read():

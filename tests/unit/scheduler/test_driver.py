@@ -13,6 +13,7 @@ from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import loading
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
@@ -51,7 +52,7 @@ NO_CLASS = 5
 
 
 def loaded(cloud, name):
-    return driver.load_driver(cloud.conf(scheduler__driver=name))
+    return loading.load_driver(cloud.conf(scheduler__driver=name))
 
 
 class TestNames:
@@ -68,7 +69,7 @@ class TestNames:
         assert isinstance(loaded(cloud, name), cls)
 
     def test_of_the_default_is_the_filter_scheduler(self, cloud):
-        assert type(driver.load_driver(cloud.conf())) is FILTER
+        assert type(loading.load_driver(cloud.conf())) is FILTER
 
 
 class TestWrongNames:
@@ -110,7 +111,7 @@ class TestWrongNames:
             self, cloud, option, value):
         """Not as a driver that cannot be set up."""
         with pytest.raises(exception.ConfigurationError) as refused:
-            driver.load_driver(cloud.conf(**{option: value}))
+            loading.load_driver(cloud.conf(**{option: value}))
 
         assert refused.value.option.endswith(option.rpartition('__')[2])
 

@@ -9,7 +9,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.compat.legacy import dicts as legacy_dicts
+from nova_sched.objects import spec_dicts
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from tests.builders import clouds
@@ -42,8 +42,8 @@ def ask(door=None, **args):
 def dicts(spec=None):
     """The arguments of RPC 4.0 for a request."""
     spec = spec or requests.a_request()
-    return {'request_spec': legacy_dicts.to_request_spec_dict(spec),
-            'filter_properties': legacy_dicts.to_filter_properties_dict(spec)}
+    return {'request_spec': spec_dicts.to_request_spec_dict(spec),
+            'filter_properties': spec_dicts.to_filter_properties_dict(spec)}
 
 
 def names(answer):

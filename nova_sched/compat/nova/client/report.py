@@ -6,14 +6,13 @@ import threading
 from nova_sched.compat import report_methods
 from nova_sched.compat.nova import reach
 from nova_sched.compat.nova.conf import CONF
-from nova_sched.scheduler.client import report
 
 TraitInfo = report_methods.TraitInfo
 
 _lock = threading.Lock()
 
 
-class SchedulerReportClient(report.SchedulerReportClient):
+class SchedulerReportClient(report_methods.NovaReportClient):
     """As of this service, by the process's configuration.
 
     adapter: None; the way to Placement is that of [placement].
