@@ -47,16 +47,14 @@ class CandidateSource:
             client = client or report.SchedulerReportClient(conf)
             client.keeps_summaries = driver.WANTS_SUMMARIES
             self.placement_client = client
-            manager = getattr(driver, 'host_manager', None)
+            manager = driver.host_manager
             self._request_filters = request_filter.RequestFilters(
                 conf, manager, client)
             if (conf.nova_sched.candidates == 'mirror'
                     and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
-                    # A third party's host manager may not know how.
-                    getattr(manager, 'freed_nodes', tuple), answers,
-                    getattr(manager, 'count_claims', None))
+                    manager.freed_nodes, answers, manager.count_claims)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
@@ -166,15 +164,13 @@ class CandidateSource:
 
         record: Decision that notes which hosts these are.
         """
-        try:
-            view = self._driver.host_manager.view()
-            record.note_state(decision.State.of(
-                view.table, view.in_flight, self._driver.host_manager.now()))
-            return view.table.snapshot(None)
-        except Exception as error:
-            # A third party's host manager may not know how.
-            LOG.debug('The hosts are not known: %r', error)
+        manager = self._driver.host_manager
+        if manager is None:
             return None
+        view = manager.view()
+        record.note_state(decision.State.of(view.table, view.in_flight,
+                                            manager.now()))
+        return view.table.snapshot(None)
 
     def _target_node(self, spec_obj, record):
         """Return the uuid of the one compute node that a request names.
@@ -183,15 +179,12 @@ class CandidateSource:
         by the node's host and name.
         """
         target = utils.target(spec_obj)
-        # A third party's host manager may not know how.
-        manager = getattr(self._driver, 'host_manager', None)
-        find_nodes = target and getattr(manager, 'find_nodes', None)
-        if find_nodes is None:
+        manager = self._driver.host_manager
+        if target is None or manager is None:
             return None
-        found = find_nodes(target.host, target.node, target.cell)
+        found = manager.find_nodes(target.host, target.node, target.cell)
         if not found:
-            lost_cells = getattr(manager, 'lost_cells', tuple)
-            lost = lost_cells()
+            lost = manager.lost_cells()
             record.state = dataclasses.replace(record.state, lost=lost)
             record.refuse('unknown_host', codes.STATE_STALE if lost
                           else codes.CONTRADICTION)

@@ -38,6 +38,8 @@ class Scheduler(abc.ABC):
     #: Whether notifications are sent of its requests, before it is asked and
     #: once it has answered.
     NOTIFIES = False
+    #: Its scheduler.host_manager.HostManager; None for a driver without one.
+    host_manager = None
 
     def __init__(self, conf):
         self.conf = conf

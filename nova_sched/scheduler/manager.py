@@ -148,11 +148,6 @@ class SchedulerManager:
         """The CandidateSource of what it decides on."""
         return self._serving[1]
 
-    @property
-    def placement_client(self):
-        """The client that asks Placement; None where it plays no part."""
-        return self.offers.placement_client
-
     def serve(self, driver, offers, text, limits):
         """Have another driver decide from the next request on."""
         self._serving, self._text = (driver, offers), text

@@ -83,8 +83,7 @@ class Options:
 class RequestFilters:
     """Nova's request filters, with the sources that they read from.
 
-    host_manager: scheduler.host_manager.HostManager, or None.  One without
-        ``aggregates`` and ``oldest_compute`` counts as having none.
+    host_manager: scheduler.host_manager.HostManager, or None.
     placement: scheduler.client.report.SchedulerReportClient.
     clock: function that returns seconds.
     """
@@ -92,10 +91,11 @@ class RequestFilters:
     def __init__(self, conf, host_manager, placement, clock=time.monotonic):
         self._options, self._clock = Options.of(conf), clock
         self._neutron = Neutron(conf, clock=clock)
-        # A third party's host manager may lack these methods.
-        self._aggregates = getattr(host_manager, 'aggregates', list)
-        self._oldest_compute = getattr(
-            host_manager, 'oldest_compute', lambda: None)
+        if host_manager is None:
+            self._aggregates, self._oldest_compute = list, lambda: None
+        else:
+            self._aggregates = host_manager.aggregates
+            self._oldest_compute = host_manager.oldest_compute
         self._placement = placement
 
     def apply(self, context, spec_obj):

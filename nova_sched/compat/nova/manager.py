@@ -1,6 +1,7 @@
 """As ``nova.scheduler.manager``: the endpoint, in a program of one's own."""
 
 from nova_sched import conf as config
+from nova_sched.compat import report_methods
 from nova_sched.compat.nova import reach
 from nova_sched.compat.nova.conf import CONF
 from nova_sched.objects import selection
@@ -45,6 +46,12 @@ class SchedulerManager(manager.SchedulerManager):
         found = super().select_destinations(ctxt, *args, **kwargs)
         return [_as_objects(chosen) if isinstance(chosen, list) else chosen
                 for chosen in found]
+
+    @property
+    def placement_client(self):
+        """The client of Placement with Nova's methods; None without one."""
+        client = self.offers.placement_client
+        return client and report_methods.with_nova_methods(client)
 
     def _run_periodic_tasks(self, context):
         """Have the driver do what it does now and then."""

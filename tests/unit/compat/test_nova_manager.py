@@ -12,6 +12,7 @@ from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.context import RequestContext
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
+from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders import rules
 from tests.builders.clouds import a_compute_node
@@ -40,6 +41,18 @@ def manager(nova_manager):
 def test_it_is_made_without_arguments_of_the_configured_driver(manager):
     assert type(manager.driver) is filter_scheduler.FilterScheduler
     assert manager.placement_client is None
+
+
+def test_client_of_placement_has_the_methods_of_nova(nova_manager, tmp_path):
+    with open(tmp_path / 'nova.conf', 'a') as file:
+        file.write('[placement]\nauth_type = none\n'
+                   'endpoint = http://localhost:1\n')
+    nova_names.provide(config.new_conf([], [str(tmp_path / 'nova.conf')]))
+
+    client = nova_manager.SchedulerManager().placement_client
+
+    assert client.get_allocation_candidates(
+        CONTEXT, http_placement.Query()) == (None, None, None)
 
 
 @pytest.mark.parametrize('name', [

@@ -5,6 +5,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.compat import nova_exception
+from nova_sched.compat import report_methods
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
@@ -14,6 +15,12 @@ from tests.builders.http_server import Answer
 
 TRAITS = Answer(body={'traits': ['CUSTOM_A', 'CUSTOM_B']})
 HELD = http_placement.held({'rp': {'VCPU': 2}, 'other': {'DISK_GB': 1}})
+
+
+@pytest.fixture
+def client(client):
+    """The client that plug-ins get."""
+    return report_methods.with_nova_methods(client)
 
 
 class TestCandidates:
@@ -160,7 +167,9 @@ class TestTraits:
         with pytest.raises(ks_exceptions.ConnectFailure):
             client.get_provider_traits(CONTEXT, 'rp')
         with pytest.raises(ks_exceptions.ClientException):
-            http_placement.client(tmp_path).get_provider_traits(CONTEXT, 'rp')
+            report_methods.with_nova_methods(
+                http_placement.client(tmp_path)).get_provider_traits(
+                    CONTEXT, 'rp')
 
 
 class TestProvider:

@@ -16,7 +16,7 @@ BASE = {'ping', 'get_backdoor_port'}
 
 #: Public names that others in this process use, with arguments they take.
 WITHIN = {'serve': {'offers': 1, 'text': 'nova', 'limits': None},
-          'driver': {}, 'placement_client': {}, 'recorder': {},
+          'driver': {}, 'recorder': {},
           'target': {}, 'CALLS': {}, '__init__': {}}
 
 

@@ -432,20 +432,3 @@ def test_summaries_are_kept_for_a_driver_that_looks_at_them(
     if wants:
         assert summaries[C] == {
             'resources': {'VCPU': {'capacity': 16, 'used': 0}}, 'traits': []}
-
-
-def test_the_endpoint_has_the_client_that_asks(manager, server):
-    """Under the name that Nova's manager has for it."""
-    endpoint = manager()
-    ask(endpoint)
-    asked = len(server.to('GET', '/allocation_candidates'))
-
-    requests_found, summaries, version = (
-        endpoint.placement_client.get_allocation_candidates(
-            RequestContext(), http_placement.Query()))
-
-    assert len(server.to('GET', '/allocation_candidates')) == asked + 1
-    assert [*map(list, (found['allocations'] for found in requests_found))
-            ] == [[C], [B]]
-    assert (len(summaries), version) == (3, '1.36')
-    assert manager('caching_scheduler').placement_client is None
