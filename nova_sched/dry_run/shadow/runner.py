@@ -19,12 +19,12 @@ from nova_sched import service
 from nova_sched import sighup
 from nova_sched import version
 from nova_sched.dry_run import decider
+from nova_sched.dry_run.shadow import live_picks
+from nova_sched.dry_run.shadow import report
+from nova_sched.dry_run.shadow import tap
+from nova_sched.dry_run.shadow import watcher
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
-from nova_sched.shadow import live_picks
-from nova_sched.shadow import report
-from nova_sched.shadow import tap
-from nova_sched.shadow import watcher
 
 LOG = logging.getLogger(__name__)
 

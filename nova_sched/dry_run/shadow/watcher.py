@@ -12,11 +12,11 @@ from oslo_log import log as logging
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched.dry_run.shadow import changes
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
 from nova_sched.hosts import decision
 from nova_sched.observe import logs
-from nova_sched.shadow import changes
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
 
 LOG = logging.getLogger(__name__)
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from nova_sched.shadow import compare
+from nova_sched.dry_run.shadow import compare
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_server import HANG
-from tests.unit.shadow.stage import HOSTS
-from tests.unit.shadow.stage import PATIENCE
-from tests.unit.shadow.stage import Stage
-from tests.unit.shadow.stage import offer
+from tests.unit.dry_run.shadow.stage import HOSTS
+from tests.unit.dry_run.shadow.stage import PATIENCE
+from tests.unit.dry_run.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import offer
 
 NOT_OFFERED = (compare.REFUSED_HERE, compare.OFFERED,
                'Placement did not offer a')

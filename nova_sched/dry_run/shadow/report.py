@@ -13,10 +13,10 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.dry_run import copied_candidates
+from nova_sched.dry_run.shadow import compare
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import logs
-from nova_sched.shadow import compare
 
 LOG = logging.getLogger(__name__)
 
