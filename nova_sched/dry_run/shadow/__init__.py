@@ -1,1 +1,1 @@
-"""A scheduler that decides beside a live one, to compare the decisions."""
+"""A scheduler that decides a live scheduler's requests, to compare both."""

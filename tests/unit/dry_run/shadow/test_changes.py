@@ -288,7 +288,7 @@ def test_a_placement_that_fails_then_tells_of_no_changes(stage):
                     http_placement.error(500, 'broken'))
     stage.later()
 
-    assert moved(stage, uuid).startswith('what has changed is not known: ')
+    assert moved(stage, uuid).startswith('the changes since are not known: ')
     assert 'broken' in moved(stage, uuid)
 
 

@@ -150,5 +150,5 @@ def test_the_summary_counts_the_requests_that_agree():
         told.copies[verdict] += 1
 
     assert told.summary().endswith(
-        '; a copy of what Placement knows has the same candidates for 2 of '
+        '; the copy of Placement has the same candidates for 2 of '
         '3 request(s)')

@@ -210,7 +210,7 @@ def test_a_pick_is_not_taken_for_what_an_instance_had_before(stage):
 
     verdict, rule, why = stage.verdict()
     assert (verdict, rule) == (compare.NOT_COMPARABLE, 'not seen')
-    assert why.startswith('what the instance had before is not known: ')
+    assert why.startswith('the allocations of the instance before are not ')
 
 
 class TestWithoutPlacement:
