@@ -12,13 +12,13 @@ from nova_sched import supervisor
 from nova_sched import systemd
 from nova_sched.cmd import process
 from nova_sched.db import engine
+from nova_sched.dry_run.shadow import runner as shadow
+from nova_sched.dry_run.shadow import tap
 from nova_sched.observe import guru
 from nova_sched.observe import logs
 from nova_sched.options import loading
 from nova_sched.preflight import startup
 from nova_sched.printable import printable
-from nova_sched.shadow import runner as shadow
-from nova_sched.shadow import tap
 
 LOG = logging.getLogger(__name__)
 

@@ -219,5 +219,9 @@ def provide(conf):
             sys.meta_path.insert(0, _Finder())
         elif finder.is_ours():
             sys.modules['nova'].__path__ = finder.parts()
+        for place, source in _TABLE['classes'].items():
+            module, _, name = place.rpartition('.')
+            setattr(importlib.import_module(module), name,
+                    getattr(importlib.import_module(source), name))
         dotted_oslo.provide()
         nova_conf.follow(conf)

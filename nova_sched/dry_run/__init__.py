@@ -1,1 +1,1 @@
-"""Decisions without effect, by the code that serves."""
+"""Decisions without effect, made by the code of the service."""

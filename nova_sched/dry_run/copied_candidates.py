@@ -1,32 +1,32 @@
-"""How far a copy of Placement agrees with what Placement lists."""
+"""Comparison of the copy of Placement with Placement's own listing."""
 
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
 
-#: How far the two agree: what the copy lacks comes before what it adds.
+#: Verdicts. A missing candidate is named before an additional one.
 SAME, FEWER, MORE, OTHERS = (
     'same candidates', 'lacks some', 'has more', 'lacks some, has others')
-#: Providers that are named of each kind.
+#: Maximum number of example providers of each kind.
 _EXAMPLES = 3
 
 
 def compare_copy(copied, listed, limit):
-    """Compare a copy with a listing for one request: a dict of plain JSON.
+    """Compare the copy with a listing for one request: a dict of plain JSON.
 
-    None if Placement did not answer.
+    Returns None if Placement did not answer.
     copied: AllocationCandidates.  listed: the same, or NoCandidates.
-    limit: maximum number of candidates that Placement lists; what a full
-        listing lacks says nothing.
+    limit: maximum number of candidates that Placement lists. A full listing
+        is truncated, so providers that only the copy has are not counted.
     """
     if isinstance(listed, NoCandidates) and listed != NO_CANDIDATES:
         return None
     offered = set(getattr(listed, 'by_provider', ()))
     known = set(copied.by_provider)
-    lacking = sorted(offered - known)
-    others = sorted(known - offered) if len(offered) < limit else []
+    missing = sorted(offered - known)
+    additional = sorted(known - offered) if len(offered) < limit else []
     return {
-        'verdict': (SAME, FEWER, MORE, OTHERS)[bool(lacking) + 2 * bool(
-            others)],
+        'verdict': (SAME, FEWER, MORE, OTHERS)[
+            bool(missing) + 2 * bool(additional)],
         'age': round(copied.age, 3), 'both': len(offered & known),
-        'only_listed': len(lacking), 'only_copied': len(others),
-        'examples': [*lacking[:_EXAMPLES], *others[:_EXAMPLES]]}
+        'only_listed': len(missing), 'only_copied': len(additional),
+        'examples': [*missing[:_EXAMPLES], *additional[:_EXAMPLES]]}

@@ -1,8 +1,8 @@
-"""A scheduler whose decisions have no effect, and what it decides.
+"""A scheduler without effect, and its decisions.
 
-It is the service's own: ``scheduler.manager`` in front of the configured
-driver, filters and weighers.  It claims nothing, keeps no picks in flight and
-sends no notifications, and neither can plug-ins.
+It consists of the service's own parts: ``scheduler.manager`` in front of the
+configured driver, filters and weighers. Neither it nor a plug-in claims
+hosts, assumes picks or sends notifications.
 """
 
 import contextlib
@@ -29,14 +29,15 @@ from nova_sched.scheduler.candidates import CandidateSource
 
 @dataclasses.dataclass(frozen=True)
 class DryRun:
-    """The decision on one request, and the state that it rests on.
+    """The decision on one request, and the state that it is based on.
 
     record: the closed hosts.decision.Decision.
     call: the arguments of select_destinations, a dict.
-    error: the exception that the caller gets, or None.
-    is_expected: whether it is one that requests may well end in.
+    error: the exception that the caller would receive, or None.
+    is_expected: whether the error is part of the RPC interface, as
+        NoValidHost is.
     driver: the scheduler.driver.Scheduler that decided.
-    table: HostTable that was decided on; None if the driver's host manager
+    table: the HostTable of the decision; None if the driver's host manager
         has no ``view``.
     """
 
@@ -49,9 +50,9 @@ class DryRun:
 
     @functools.cached_property
     def spec_obj(self):
-        """The RequestSpec as the request filters left it.
+        """The RequestSpec after the request filters.
 
-        None for a request that cannot be read.
+        None for an invalid request.
         """
         if self.record.spec_obj is not None:
             return self.record.spec_obj
@@ -61,15 +62,15 @@ class DryRun:
 
     @property
     def offer(self):
-        """What Placement offers: a value of hosts.allocation_candidates."""
+        """Placement's candidates: a value of hosts.allocation_candidates."""
         return self.record.offer or PLACEMENT_NOT_USED
 
     @property
     def request(self):
-        """The SchedulingRequest of it; None for one that cannot be read."""
+        """The SchedulingRequest; None for an invalid request."""
         if self.spec_obj is None:
             return None
-        # By Nova's name, and so of drivers of a third party as well.
+        # Third-party drivers have the method under the same name.
         options = getattr(self.driver, '_get_configuration_options', dict)
         return SchedulingRequest(
             self.spec_obj, self.call['instance_uuids'],
@@ -77,18 +78,15 @@ class DryRun:
 
     @property
     def ranker(self):
-        """The rules.ranking.Ranker of the filters and weighers.
-
-        None of a driver that has none.
-        """
+        """The driver's rules.ranking.Ranker, or None."""
         return getattr(self.driver, 'ranker', None)
 
     def snapshot(self):
         """Return a new private HostSnapshot of the state decided on.
 
-        As it was before the first instance was placed; where instances run is
-        as known to the decision, and else read when a rule asks.  None
-        without a ``table``.
+        It shows the hosts before the first instance was placed. The locations
+        of instances are those of the decision; others are read when a rule
+        needs them. None without a ``table``.
         """
         if self.table is None:
             return None
@@ -104,16 +102,17 @@ class DryRun:
 
 
 class Decider:
-    """A scheduler without effect; for use by one thread.
+    """A scheduler without effect, for one thread.
 
     conf: ConfigOpts.
-    is_shadow: whether it decides beside a live scheduler: what Placement does
-        not answer is a refusal, as there, and no error; and a copy of
-        Placement is compared with its listing, if the service uses one.
-    reported: what all hosts report instead of what they do, a dict as of
+    is_shadow: whether it decides beside a live scheduler. Then a Placement
+        that does not answer causes a refusal, as in the service, instead of
+        an error; and the copy of Placement, if configured, is compared with
+        Placement's listing.
+    reported: column -> value that replaces the reports of all hosts, as of
         overrides.host_ratio.
 
-    Raises InvalidInput for that where the host manager takes none.
+    Raises InvalidInput if the host manager does not support ``reported``.
 
     driver: the scheduler.driver.Scheduler.
     placement: ReadOnlyPlacement; None where it is not configured.
@@ -125,12 +124,12 @@ class Decider:
         self.placement = (self._client.placement
                           if config.placement_configured(conf) else None)
         self._is_shadow = is_shadow
-        # Plug-ins that claim or send by themselves have no effect either.
+        # Claims and notifications of plug-ins must have no effect either.
         nova_compat.loaded().limit_plug_ins(self._client)
         self.driver = loading.load_driver(conf)
         self._hosts = getattr(self.driver, 'host_manager', None)
         if self._hosts is not None:
-            # A pick that has no effect is not in flight.
+            # A pick without effect must not enter the ledger.
             self._hosts.remembers = False
         if reported:
             self._replace_reported(conf, reported)
@@ -138,7 +137,7 @@ class Decider:
         self._candidates = CandidateSource(conf, self.driver, self._client)
         self._manager = manager.SchedulerManager(
             self.driver, self._candidates, types.SimpleNamespace(
-                # Any host may be the one that others chose.
+                # The live scheduler may pick any of the hosts.
                 keeps_all_weights=True, generation=1,
                 add=self._records.append),
             text='full', limits=manager.Limits.of(conf))
@@ -162,7 +161,7 @@ class Decider:
             self._candidates.start()
 
     def stop(self):
-        """Let go of what ``start`` acquired."""
+        """Release the resources that ``start`` acquired."""
         self._candidates.stop()
         self.driver.stop()
 
@@ -172,9 +171,9 @@ class Decider:
         return self.placement and self._client.listing
 
     def decide(self, caller, call):
-        """Decide a call of select_destinations: DryRun, whatever comes.
+        """Decide a call of select_destinations: DryRun, also for errors.
 
-        caller: RequestContext.  call: its arguments, a dict.
+        caller: RequestContext.  call: the arguments, a dict.
         """
         self._records.clear()
         self._client.listing = read_only_placement.Listing()
@@ -182,7 +181,6 @@ class Decider:
         try:
             self._manager.select_destinations(caller, **call)
         except messaging.ExpectedException as exc:
-            # The manager logs what it is about.
             error, is_expected = exc.exc_info[1], True
         except Exception as exc:
             error = exc
@@ -193,12 +191,12 @@ class Decider:
                       self.table())
 
     def refresh(self):
-        """Read the hosts again; return whether it did.
+        """Read the hosts again, and return whether they were read.
 
-        It does not for a driver that reads them in its periodic work only.
+        A driver with periodic tasks reads its hosts only there.
         Raises DatabaseUnavailable.
         """
-        # A driver of Nova's form reads the hosts at each request as well.
+        # An adapted driver for Nova also reads the hosts at each request.
         reads_later = self.driver.PERIODIC and not getattr(
             self.driver, 'NO_ARG_CONSTRUCTOR', False)
         if reads_later or not hasattr(self._hosts, 'refresh'):
@@ -207,7 +205,7 @@ class Decider:
         return True
 
     def table(self):
-        """Return the HostTable last read, for a decision or by ``refresh``.
+        """Return the HostTable read by the last decision or ``refresh``.
 
         None if the driver's host manager has no ``view``.
         """

@@ -1,13 +1,13 @@
-"""Changes of the hosts between two generations of their state."""
+"""Differences between the hosts of two HostTables."""
 
 from nova_sched.hosts import columns
 
-#: Columns that change all the time, or that other columns stand for.
+#: Columns that change all the time, or whose content other columns repeat.
 _NOT_COMPARED = {'updated', 'service', 'service_last_seen', 'service_fresh',
                  'service_up', 'stats', 'uuid', 'host', 'nodename'}
 _COMPARED = tuple(name for name in columns.NAMES
                   if name not in _NOT_COMPARED)
-#: Longest value in a text, in characters.
+#: Maximum length of a value in a text, in characters.
 _MAX_LENGTH = 40
 
 
@@ -22,8 +22,8 @@ def row_changes(place, before, after):
 def changed_hosts(before, after):
     """Return the hosts that differ between two HostTables: list of texts.
 
-    One for each host that came, went, or has another value in a column that
-    ``row_changes`` compares, in the order of the hosts before.
+    One text for each host that was added, was removed, or has another value
+    in a compared column; the hosts of ``before`` come first.
     """
     old, new = before.snapshot(None), after.snapshot(None)
     places, places_after = before.keys(), after.keys()

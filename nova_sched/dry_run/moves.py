@@ -1,4 +1,4 @@
-"""What a conductor makes of a stored request before it asks for a host."""
+"""The request that a conductor derives from an instance's stored request."""
 
 import copy
 
@@ -14,19 +14,19 @@ _DATA = 'nova_object.data'
 def as_asked(spec, operation, instance, same_host=False):
     """Return the envelope of a RequestSpec as a conductor sends it.
 
-    spec: envelope of the request that it has of the instance.
+    spec: envelope of the stored request.
     operation: one of OPERATIONS but BOOT.
     instance: stored_requests.StoredInstance.
-    same_host: whether a resize may stay where it is, as with Nova's
+    same_host: whether a resize may stay on its host, as with Nova's
         [DEFAULT] allow_resize_to_same_host.
 
-    The instance's own host is ignored, forced hosts are forgotten, and the
-    instance stays in its cell.
-    Raises InvalidInput for an instance that cannot be moved so.
+    Ignores the instance's own host, removes forced hosts, and keeps the
+    instance in its cell.
+    Raises InvalidInput if the operation does not apply to the instance.
     """
     _check(operation, instance)
-    made = copy.deepcopy(spec)
-    data = made[_DATA]
+    request = copy.deepcopy(spec)
+    data = request[_DATA]
     ignored = list(data.get('ignore_hosts') or [])
     if instance.host is not None and not (
             operation == RESIZE and same_host):
@@ -34,9 +34,14 @@ def as_asked(spec, operation, instance, same_host=False):
     data |= {'instance_uuid': instance.uuid, 'ignore_hosts': ignored or None,
              'force_hosts': None, 'force_nodes': None, 'retry': None}
     if instance.cell_uuid is not None:
-        data['requested_destination'] = _in_cell(
-            data.get('requested_destination'), instance.cell_uuid)
-    return made
+        cell = objects.CellMapping(uuid=instance.cell_uuid)
+        if data.get('requested_destination') is None:
+            data['requested_destination'] = objects.Destination(
+                cell=cell).obj_to_primitive()
+        else:
+            data['requested_destination'][_DATA].setdefault(
+                'cell', cell.obj_to_primitive())
+    return request
 
 
 def _check(operation, instance):
@@ -50,12 +55,3 @@ def _check(operation, instance):
             reason=f'--for {operation}: instance {instance.uuid} is on no '
                    f'host (its state is {instance.vm_state}); an offloaded '
                    'one gets a host with --for unshelve')
-
-
-def _in_cell(destination, cell_uuid):
-    """Return the envelope of a Destination, in a cell."""
-    cell = objects.CellMapping(uuid=cell_uuid)
-    if destination is None:
-        return objects.Destination(cell=cell).obj_to_primitive()
-    destination[_DATA].setdefault('cell', cell.obj_to_primitive())
-    return destination

@@ -1,4 +1,4 @@
-"""What if: a configuration that is changed in this process alone."""
+"""Changes of the configuration in this process only, for "what if"."""
 
 import dataclasses
 import functools
@@ -15,16 +15,16 @@ from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.plugins import loading as plugins
 
-#: Of what hosts have a ratio, and how columns of ratios and options end.
+#: Resources with an allocation ratio; the suffix of their columns and options.
 RESOURCES, _RATIO = ('cpu', 'ram', 'disk'), '_allocation_ratio'
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One option with another value.
+    """An option and its new value.
 
-    section: DEFAULT or another one.  name: of today, or of before.
-    value: text, as a file would have it.
+    section: DEFAULT or another section.  name: current or former name.
+    value: text, as in a configuration file.
     """
 
     section: str
@@ -33,7 +33,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text):
-        """Return the Setting that SECTION.OPTION=VALUE says.
+        """Return the Setting of a text SECTION.OPTION=VALUE.
 
         Raises InvalidInput.
         """
@@ -47,15 +47,15 @@ class Setting:
         return cls(section, name, value.strip())
 
     def __str__(self):
-        """Return it as ``parse`` takes it, without a secret value."""
-        found = _places().get((self.section, self.name))
-        secret = found is not None and found[-1].secret
+        """Return the text for ``parse``, with a secret value hidden."""
+        *_, opt = _places().get((self.section, self.name), (None,))
+        secret = opt is not None and opt.secret
         return (f'{self.section}.{self.name}='
                 f'{"****" if secret else self.value}')
 
 
 def host_ratio(text):
-    """Return what hosts are to report by RESOURCE=RATIO: (column, ratio).
+    """Return the (column, ratio) of a text RESOURCE=RATIO.
 
     Raises ValueError.
     """
@@ -70,14 +70,13 @@ host_ratio.__name__ = 'RESOURCE=RATIO'
 
 
 def without_effect(conf, settings, table, ranker):
-    """Yield sentences on Settings that a decision may not have gone by.
+    """Yield a sentence for each Setting that did not affect a decision.
 
-    table: HostTable that was decided on, or None.
+    table: HostTable of the decision, or None.
     ranker: rules.ranking.Ranker of the decision, or None.
     """
     for setting in settings:
-        section, dest, _opt = _option(conf, setting)
-        why = None
+        (section, dest, _), why = _option(conf, setting), None
         if (section, dest) in known_options.ignored():
             why = 'this release accepts that option and does not act on it'
         elif dest.endswith(_RATIO) and table is not None:
@@ -93,24 +92,24 @@ def without_effect(conf, settings, table, ranker):
 
 
 def _without_ratio(conf, dest, table):
-    """Return on which hosts a ratio does not count; None if on all."""
-    column = table.columns[dest.removeprefix('initial_')]
-    others = np.count_nonzero(column != conf[dest])
+    """Return how many hosts do not use a ratio: text; None if all use it."""
+    name = dest.removeprefix('initial_')
+    others = np.count_nonzero(table.columns[name] != conf[dest])
     if not (conf[dest] and others):
         return None
-    resource = dest.removeprefix('initial_').removesuffix(_RATIO)
     return (f'{others:,} of {table.size:,} hosts have another ratio all the '
             'same, as they report their own; --host-ratio '
-            f'{resource}={conf[dest]:g} decides as if all had this one')
+            f'{name.removesuffix(_RATIO)}={conf[dest]:g} decides as if all '
+            'had this one')
 
 
 def apply(conf, settings=(), without=(), enable=()):
-    """Change a ConfigOpts: some options, and which filters run.
+    """Change options and the list of filters of a ConfigOpts.
 
-    settings: Settings.  without, enable: names of filters to leave out, and
-        to run last.
-    Raises ConfigurationError for a value that an option does not take, and
-    InvalidInput for an option or filter that there is not.
+    settings: Settings.  without: names of filters to remove.
+    enable: names of filters to append.
+    Raises ConfigurationError for an invalid value, and InvalidInput for an
+    unknown option or filter.
     """
     for setting in settings:
         _set(conf, setting)
@@ -129,7 +128,7 @@ def apply(conf, settings=(), without=(), enable=()):
 
 
 def _check_known(option, names, known, problem):
-    """Raise InvalidInput for a filter that is not known."""
+    """Raise InvalidInput for an unknown filter."""
     for name in names:
         if name not in known:
             raise exception.InvalidInput(
@@ -141,11 +140,10 @@ def _set(conf, setting):
     """Override one option."""
     section, dest, opt = _option(conf, setting)
     value = setting.value
-    if opt is not None and opt.multi and value.startswith('{'):
-        # JSON has commas of its own.
-        value = [value]
-    elif opt is not None and opt.multi:
-        value = [part.strip() for part in value.split(',') if part.strip()]
+    if opt is not None and opt.multi:
+        # A JSON value may contain commas.
+        value = [value] if value.startswith('{') else [
+            part.strip() for part in value.split(',') if part.strip()]
     try:
         conf.set_override(dest, value,
                           None if section == 'DEFAULT' else section)
@@ -163,8 +161,9 @@ def _set(conf, setting):
 
 @functools.cache
 def _places():
-    """Return where files may give options: (section, name) -> (section, dest,
-    option) of today.
+    """Return current and former names of options.
+
+    A dict (section, name in a file) -> (current section, dest, option).
     """
     return {place: (section, dest, opt) for (section, dest), opt
             in reversed(sections.known_opts().items())
@@ -172,18 +171,17 @@ def _places():
 
 
 def _option(conf, setting):
-    """Return (section, dest, option) of today that a Setting is about.
+    """Return the current (section, dest, option) of a Setting.
 
-    The option is None where only a plug-in knows it.
+    The option is None if a plug-in registers it.
     """
     places = {(section, name): (section, name, None) for section, name
               in sections.registered_names(conf)} | _places()
-    found = places.get((setting.section, setting.name))
-    if found is not None:
-        return found
-    names = [f'{section}.{name}' for section, name in places]
+    if (setting.section, setting.name) in places:
+        return places[setting.section, setting.name]
     wrong = f'{setting.section}.{setting.name}'
-    near = nearest.nearest(wrong, names)
+    near = nearest.nearest(wrong, [
+        f'{section}.{name}' for section, name in places])
     raise exception.InvalidInput(
         reason=f'--set {setting}: there is no option {wrong}; ' + (
             f'did you mean {near}?' if near else

@@ -1,4 +1,4 @@
-"""Placement as a dry run uses it: read, and never changed."""
+"""Read-only access to Placement for dry runs."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ _VERSION = '1.17'
 
 
 class WriteAttempted(exception.NovaSchedException):
-    """A request that would change something: a program error."""
+    """A request that would change Placement: a programming error."""
 
 
 class Stopping(adapter.PlacementUnreachable):
@@ -27,7 +27,7 @@ class Stopping(adapter.PlacementUnreachable):
 
     def __init__(self):
         exception.PlacementError.__init__(
-            self, 'The process is about to end, and asks Placement no more.')
+            self, 'This process is stopping and sends no more requests.')
         self.reason = service_adapter.FailureReason.NO_ANSWER
 
 
@@ -37,7 +37,7 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
     _stopped = False
 
     def stop(self):
-        """Fail every further request at once with Stopping."""
+        """Make each further request raise Stopping."""
         self._stopped = True
 
     def request(self, method, path, *args, **kwargs):
@@ -52,14 +52,14 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
         return super().request(method, path, *args, **kwargs)
 
     def consumer_allocations(self, consumer):
-        """Return what a consumer holds: provider uuid -> class -> amount.
+        """Return a consumer's allocations: provider -> class -> amount.
 
         Raises PlacementError.
         """
         return self._read(f'/allocations/{consumer}', _amounts)
 
     def provider_allocations(self, provider):
-        """Return who holds what of a provider: consumer -> class -> amount.
+        """Return a provider's allocations: consumer -> class -> amount.
 
         Raises PlacementError.
         """
@@ -75,9 +75,9 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
                           lambda document: document['root_provider_uuid'])
 
     def _read(self, path, read):
-        """Return what ``read`` makes of the JSON document at a path."""
+        """Return the JSON document at a path, converted by ``read``."""
         return self.request('GET', path, _VERSION).read(
-            read, f'Placement does not tell of {path}.')
+            read, f'Placement does not return {path}.')
 
 
 def _amounts(document):
@@ -86,13 +86,14 @@ def _amounts(document):
 
 @dataclasses.dataclass
 class Listing:
-    """What Placement listed for one request.
+    """Placement's answers to one request.
 
     usages: provider uuid -> resource class -> amount in use.
     free: (provider uuid, resource class) -> amount.
     most: largest number of candidates in one answer; None without any.
     is_answered: False if a request to Placement got no answer.
-    copy: what ``compare_copy`` returns; None without a copy that can tell.
+    copy: result of ``compare_copy``; None if the copy of Placement cannot
+        judge the request, or there is none.
     """
 
     usages: dict = dataclasses.field(default_factory=dict)
@@ -104,35 +105,36 @@ class Listing:
     def add(self, candidates):
         """Add the placement.candidates.Candidates of one answer.
 
-        Summaries that do not have Placement's form are left out.
+        Malformed summaries are ignored.
         """
         self.most = max(self.most or 0, len(candidates.requests))
         for uuid, summary in candidates.summaries.items():
             with contextlib.suppress(KeyError, TypeError, AttributeError):
-                found = summary['resources'].items()
+                amounts = summary['resources'].items()
                 self.usages[uuid] = {
-                    name: amount['used'] for name, amount in found}
+                    name: amount['used'] for name, amount in amounts}
                 self.free |= {
                     (uuid, name): amount['capacity'] - amount['used']
-                    for name, amount in found}
+                    for name, amount in amounts}
 
     def pack(self):
-        """Keep the usages in little space, and forget what is free."""
+        """Compress the usages, and drop the free amounts."""
         self.usages, self.free = Packed(self.usages), {}
 
 
 class ReadOnlyReportClient(report.SchedulerReportClient):
-    """A Placement client that fetches candidates and claims none of them.
+    """A Placement client that fetches candidates and sends no claims.
 
-    A claim succeeds as far as there is room, and none is sent.  Placement
-    lists all candidates; what a copy of it offers is compared, and not used.
+    A claim succeeds if there is room, without a request to Placement. All
+    candidates come from Placement's listing; the copy of Placement is only
+    compared with it.
 
     conf: ConfigOpts.
-    is_strict: whether a Placement without an answer is an error; else it
-        offers nothing, as to the service.
+    is_strict: whether a missing answer is an error; otherwise there are no
+        candidates then, as in the service.
 
     placement: ReadOnlyPlacement.
-    listing: Listing of the present request.
+    listing: Listing of the current request.
     """
 
     def __init__(self, conf, is_strict=False):
@@ -143,25 +145,25 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
     def mirrored(self, freed, answers=None, count_claims=None):
         """As of SchedulerReportClient."""
-        # ``stop`` is not for the copy, which would warn of it.
+        # Its own connection: the copy would log a warning after ``stop``.
         self._mirror = mirror.PlacementMirror(
             ReadOnlyPlacement(self._conf), freed, answers)
         return self._mirror
 
     def copied_candidates(self, queries):
-        """Return None: Placement is to be asked."""
+        """Return None, so that Placement lists the candidates."""
 
     def candidates(self, queries, context):
         """As of SchedulerReportClient."""
         copied = None
         try:
             copied = super().copied_candidates(queries)
-            found = super().candidates(queries, context)
+            listed = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:
-            found = self.without_answer(exc)
+            listed = self.without_answer(exc)
         self.listing.copy = copied and compare_copy(
-            copied, found, self._conf.scheduler.max_placement_results)
-        return found
+            copied, listed, self._conf.scheduler.max_placement_results)
+        return listed
 
     def counts_room(self, queries, context):
         """As of SchedulerReportClient."""
@@ -174,7 +176,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     def without_answer(self, error):
         """As of SchedulerReportClient.
 
-        A strict one raises the error, unless the query is wrong.
+        With ``is_strict`` it raises the error, unless the query is wrong.
         """
         if isinstance(error, (exception.PlacementUnavailable,
                               adapter.PlacementUnreachable)):
@@ -195,22 +197,22 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         return _UnsentClaims(self.listing.free)
 
     def claim_resources(self, *args, **kwargs):
-        """Return True, as for a claim or release of a plug-in."""
+        """Return True, as if a plug-in's claim or release had succeeded."""
         return True
 
     delete_allocation_for_instance = claim_resources
 
     def forget(self, instance_uuid):
-        """Do nothing: nothing was claimed."""
+        """Do nothing, as nothing was claimed."""
 
 
 class _UnsentClaims:
-    """Claims of one request that are granted as far as there is room.
+    """Claims of one request that are granted if there is room.
 
-    free: as of Listing; of anything else there is enough.
+    free: as of Listing; other resources are unlimited.
     """
 
-    #: Each claim is made by itself, as of AllocationClaims.
+    #: Claims cannot be combined; see AllocationClaims.
     knows_new, writes = False, ()
 
     def __init__(self, free):
@@ -218,27 +220,27 @@ class _UnsentClaims:
 
     def claim(self, instance_uuid, request, spec_obj):
         """Return whether there is room for an allocation request."""
-        wanted = {
+        amounts = {
             (uuid, name): amount for uuid, resources
             in documents.amounts(request['allocations']).items()
             for name, amount in resources.items() if (uuid, name)
             in self._free}
-        if any(amount > self._free[key] for key, amount in wanted.items()):
+        if any(amount > self._free[key] for key, amount in amounts.items()):
             return False
-        self._held[instance_uuid] = wanted
-        for key, amount in wanted.items():
+        self._held[instance_uuid] = amounts
+        for key, amount in amounts.items():
             self._free[key] -= amount
         return True
 
     def release(self, instance_uuid):
-        """Make room again of what an instance would hold."""
+        """Return the amounts of an instance to the free room."""
         for key, amount in self._held.pop(instance_uuid, {}).items():
             self._free[key] += amount
 
     def held(self):
-        """Return the instances that have room claimed: list."""
+        """Return the instances with a claim: list."""
         return list(self._held)
 
     def release_all(self, instance_uuids):
-        """Return that each is to be released by itself."""
+        """Return no instance, so that each is released separately."""
         return ()

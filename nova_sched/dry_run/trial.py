@@ -1,7 +1,7 @@
-"""Trying a request on private hosts, by the attempt that serves.
+"""Trial of a request on private hosts, by the service's own attempt.
 
-Nothing is claimed: a host for which Placement offers an allocation request
-counts as granted.
+Nothing is claimed: a host with an allocation request from Placement counts as
+claimed.
 """
 
 from nova_sched import exception
@@ -12,27 +12,25 @@ from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 from nova_sched.scheduler.offer import Offer
 
-#: No draw: the best host first.
-_IN_ORDER = attempt.HostSelector(None, 1)
+#: The best host first, without a random draw.
+_BEST_FIRST = attempt.HostSelector(None, 1)
 
 
 class Trial(attempt.SchedulingAttempt):
-    """A SchedulingAttempt that has no effect.
+    """A SchedulingAttempt without effect.
 
     request: SchedulingRequest.  ranker: rules.ranking.Ranker.
-    hosts: HostSnapshot that it works on a copy of.
-    picked: rows of the hosts that the first instances get; it ends then.  By
-        default each gets the best, until all have one.
+    hosts: HostSnapshot; the trial works on a copy.
+    picked: rows of the hosts for the first instances; the trial ends after
+        these. By default each instance gets the best host.
 
-    hosts, spec_obj: the copy and the RequestSpec, as the instances that have
-        a host leave them.
-    count: how many instances are placed.
-    error: what it ended with, an exception; None if all are placed.
+    hosts, spec_obj: the copy and the RequestSpec after the placed instances.
+    error: the exception that ended the trial; None if all are placed.
     """
 
     def __init__(self, request, ranker, hosts, picked=None):
         super().__init__(
-            request, ranker, _IN_ORDER,
+            request, ranker, _BEST_FIRST,
             _UnsentClaims(hosts.offer, request.instance_uuids, picked),
             Decision())
         self.error, hosts = None, hosts.copy()
@@ -48,31 +46,32 @@ class Trial(attempt.SchedulingAttempt):
 
     @property
     def count(self):
+        """The number of placed instances."""
         return len(self._placed)
 
     def _refuse(self):
-        # Nobody reads the reasons of a trial.
+        # The reasons of a trial are not read.
         raise exception.NoValidHost(reason='')
 
 
 def without(ranker, filters):
     """Return a Ranker without some filters."""
-    gone = {id(filter_) for filter_ in filters}
+    excluded = {id(filter_) for filter_ in filters}
     return Ranker([filter_ for filter_ in ranker.filters
-                   if id(filter_) not in gone], ranker.weighers,
+                   if id(filter_) not in excluded], ranker.weighers,
                   ranker.has_plug_ins)
 
 
 def asking_nobody(ranker, spec_obj):
-    """Return a Ranker without the filters that ask other services."""
+    """Return a Ranker without the filters that query other services."""
     return without(ranker, [filter_ for filter_ in ranker.filters
                             if rule_inputs.asks_others(filter_, spec_obj)])
 
 
 class _UnsentClaims(claims.Claims):
-    """Claims that are not sent: the first host that could be claimed counts.
+    """Claims that are not sent: the first claimable host is chosen.
 
-    picked: the rows to take instead, in turn, as far as they fit; or None.
+    picked: rows to choose instead, in order, if they fit; or None.
     """
 
     def __init__(self, candidates, instance_uuids, picked):
@@ -81,6 +80,7 @@ class _UnsentClaims(claims.Claims):
         self._picked = None if picked is None else iter(picked)
 
     def choose(self, ranked, instance_uuid, refused=(), room=None):
+        """As of Claims."""
         if self._picked is None:
             return super().choose(ranked, instance_uuid)
         row = next(self._picked)

@@ -9,13 +9,10 @@ from nova_sched.objects import selection
 from nova_sched.objects.aggregate import Aggregate
 from nova_sched.objects.aggregate import AggregateList
 from nova_sched.objects.aggregate import aggregates_from_wire
-from nova_sched.objects.block_device import BlockDeviceMapping
-from nova_sched.objects.block_device import BlockDeviceMappingList
 from nova_sched.objects.cell_mapping import CellMapping
 from nova_sched.objects.compute_node import ComputeNode
 from nova_sched.objects.compute_node import ComputeNodeList
 from nova_sched.objects.flavor import Flavor
-from nova_sched.objects.host_mapping import HostMapping
 from nova_sched.objects.image_meta import ImageMeta
 from nova_sched.objects.image_meta import ImageMetaProps
 from nova_sched.objects.instance import Instance
@@ -47,14 +44,11 @@ from nova_sched.objects.service import ServiceList
 __all__ = (
     'Aggregate',
     'AggregateList',
-    'BlockDeviceMapping',
-    'BlockDeviceMappingList',
     'CellMapping',
     'ComputeNode',
     'ComputeNodeList',
     'Destination',
     'Flavor',
-    'HostMapping',
     'ImageMeta',
     'ImageMetaProps',
     'Instance',

@@ -17,7 +17,6 @@ import math
 from oslo_versionedobjects import fields as ovo_fields
 
 from nova_sched import exception
-from nova_sched.compat import nova_exception
 
 MAX_INT = 2 ** 31 - 1
 MAX_LONG = 2 ** 63 - 1
@@ -387,38 +386,6 @@ def objects_of(cls, most=None):
     """
     return {'objects': Field(list_of(nested(cls), most), unset=list)}
 
-
-class HVType(ovo_fields.Enum):
-    """The types of hypervisors, each also a constant; for plug-ins."""
-
-    ALL = ('baremetal', 'bhyve', 'docker', 'fake', 'hyperv', 'ironic', 'kqemu',
-           'kvm', 'lxc', 'lxd', 'openvz', 'parallels', 'phyp', 'qemu', 'test',
-           'uml', 'vbox', 'vmware', 'vz', 'xen', 'zvm', 'prsm')
-
-    def __init__(self):
-        super().__init__(self.ALL)
-
-    @classmethod
-    def is_valid(cls, name):
-        """Return whether a type is of exactly that name."""
-        return name in cls.ALL
-
-    @classmethod
-    def canonicalize(cls, name):
-        """Return the type that a name in any capitals means; None for None.
-
-        Raises InvalidHypervisorVirtType for a name of none.
-        """
-        if name is None:
-            return None
-        found = {'xapi': 'xen'}.get(name.lower(), name.lower())
-        if found not in cls.ALL:
-            raise nova_exception.InvalidHypervisorVirtType(hv_type=name)
-        return found
-
-
-for _name in HVType.ALL:
-    setattr(HVType, 'VIRTUOZZO' if _name == 'vz' else _name.upper(), _name)
 
 #: Fields of every object that is also a database row.
 PERSISTENT = {

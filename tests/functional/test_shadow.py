@@ -15,10 +15,10 @@ import pytest
 from nova_sched import context
 from nova_sched import systemd
 from nova_sched.compat.nova import reach
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
-from nova_sched.shadow import runner
-from nova_sched.shadow import tap
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
+from nova_sched.dry_run.shadow import runner
+from nova_sched.dry_run.shadow import tap
 from tests.builders import requests
 from tests.builders import rules
 from tests.functional import broker

@@ -18,8 +18,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched.dry_run import copied_candidates as copied
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
 from tests.builders import messages
 from tests.functional import processes
 from tests.functional import stage

@@ -67,7 +67,6 @@ FLOORS = {
     'nova_sched.scheduler.weights': RULES,
     'nova_sched.service': PROCESS,
     'nova_sched.service_adapter': PORTS,
-    'nova_sched.shadow': PROCESS,
     'nova_sched.shared_region': GROUND,
     'nova_sched.single_flight': PORTS,
     'nova_sched.supervisor': PROCESS,

@@ -3,8 +3,8 @@
 from nova_sched import exception
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
 
 
 class Report(forms.Lister):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from nova_sched.dry_run import copied_candidates as copied
-from nova_sched.shadow import compare
-from tests.unit.shadow import test_report as lines
+from nova_sched.dry_run.shadow import compare
+from tests.unit.dry_run.shadow import test_report as lines
 
 
 @pytest.fixture

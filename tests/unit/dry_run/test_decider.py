@@ -6,10 +6,10 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.compat.nova import reach
 from nova_sched.dry_run import decider
+from nova_sched.dry_run.shadow import compare
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.shadow import compare
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import requests

@@ -139,7 +139,7 @@ def test_nothing_is_sent_after_a_stop(server, client, placement):
 
     for read in (placement.consumer_allocations,
                  placement.provider_allocations, placement.root_provider):
-        with pytest.raises(exception.PlacementError, match='about to end'):
+        with pytest.raises(exception.PlacementError, match='is stopping'):
             read(A)
     assert isinstance(ask(client), NoCandidates)
     assert server.asked == []

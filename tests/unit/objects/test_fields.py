@@ -41,8 +41,6 @@ FORMS = {
         rxtx_factor?=1.0 vcpu_weight? disabled=False is_public=True
         extra_specs=dict projects=list description?@1.2 created_at?
         updated_at? deleted_at? deleted=False""",
-    'HostMapping 1.0': """
-        id host cell_mapping created_at? updated_at?""",
     'ImageMeta 1.8': """
         id? name? status? visibility? protected? checksum? owner? size?
         virtual_size? container_format? disk_format? created_at?

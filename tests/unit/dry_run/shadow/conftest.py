@@ -8,9 +8,9 @@ from tests.builders import http_placement
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_service
 from tests.builders.memory_broker import MemoryBroker
-from tests.unit.shadow.stage import HOSTS
-from tests.unit.shadow.stage import Stage
-from tests.unit.shadow.stage import offer
+from tests.unit.dry_run.shadow.stage import HOSTS
+from tests.unit.dry_run.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import offer
 
 
 @pytest.fixture(autouse=True)

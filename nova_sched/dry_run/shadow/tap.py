@@ -1,11 +1,11 @@
-"""A tap on the messages that live schedulers receive.
+"""A tap on the messages to the live schedulers.
 
-The tap is a queue of its own, bound to the live schedulers' exchange by their
+The tap is a separate queue that is bound to the live schedulers' exchange and
 topic, so that the broker copies each request into it. The queue is bounded,
 drops its oldest requests first, and ends with the process.
 
-The exchange is only looked up, never declared: who declares an exchange sets
-its properties, and the broker refuses others that declare it differently.
+The exchange is looked up, and never declared: the first declaration sets its
+properties, and the broker refuses a later one that differs.
 """
 
 import collections
@@ -29,25 +29,25 @@ _ERRORS = (amqp.AMQPError, kombu_exceptions.KombuError, OSError)
 #: Messages that are prefetched; the others wait at the broker.
 _PREFETCH = 16
 
-#: Milliseconds for which a quorum queue outlives its consumer: it cannot be
-#: exclusive to a connection, as other queues are.
+#: Milliseconds for which a quorum queue outlives its consumer: unlike a
+#: classic queue, it cannot be exclusive to a connection.
 _EXPIRES = 60_000
 
 _CONTEXT = '_context_'
 
-#: The method of which calls are decided.
+#: The RPC method to decide.
 SELECT_DESTINATIONS = 'select_destinations'
 
 
 class ConnectionLost(exception.NovaSchedException):
-    """The tap has no connection to the broker; the text says why."""
+    """The tap has no connection to the broker, for the reason in the text."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
     """An RPC call to the scheduler.
 
-    method: its name, preceded by its namespace if it has one.
+    method: name, with the namespace in front if there is one.
     args: dict of plain JSON.  context: the caller's, as on the wire.
     """
 
@@ -57,7 +57,7 @@ class Call:
 
     @classmethod
     def from_message(cls, message):
-        """Read the call that decoding.read has found: a dict.
+        """Return the Call in a message, a dict as of decoding.read.
 
         Raises ValueError for a message that is no RPC call.
         """
@@ -74,7 +74,7 @@ class Call:
 
 @spelling.errors_as_written
 def problems(conf):
-    """Return why there can be no tap: list of ConfigurationError."""
+    """Return the obstacles to a tap: list of ConfigurationError."""
     url = config.transport_url(conf)
     return [] if brokers.urls(conf, url) else [exception.ConfigurationError(
         '[DEFAULT] transport_url', config.masked(url),
@@ -100,10 +100,10 @@ class Tap:
         self._hosts = len(brokers.urls(conf, self._url))
 
     def open(self):
-        """Bind the queue, so that it gets a copy of each request.
+        """Bind the queue, so that it receives a copy of each request.
 
-        Drops requests that are left in it, which are too old to compare.
-        Raises ConnectionLost.
+        Drops requests from before a lost connection, which are too old to
+        compare. Raises ConnectionLost.
         """
         self.close()
         with self._translated_errors():
@@ -115,11 +115,11 @@ class Tap:
             self._bound.declare()
             self._bound.purge()
             self._bound.channel.basic_qos(0, _PREFETCH, False)
-            # Not by a kombu.Consumer, which would unpack what arrives.
+            # A kombu.Consumer would decompress the messages.
             self._bound.consume(callback=self._messages.append)
 
     def next(self, seconds):
-        """Return the next Call, or None if none arrives in that time.
+        """Return the next Call, or None if none arrives in this time.
 
         Raises ConnectionLost, and ValueError for a message that is no call.
         """
@@ -138,16 +138,16 @@ class Tap:
         except ValueError:
             raise
         except Exception as error:
-            # Whatever a decoder says of what is none of its kind.
+            # Decoders raise various errors for malformed input.
             raise ValueError(_text(error)) from error
 
     def queue_length(self):
-        """Return the number of messages that wait at the broker.
+        """Return the number of messages waiting at the broker.
 
         Raises ConnectionLost.
         """
         with self._translated_errors():
-            # Binds it again to an exchange that was declared anew.
+            # Restores the binding if the exchange was declared again.
             self._bound.declare()
             return self._bound.queue_declare(passive=True).message_count
 
@@ -158,7 +158,7 @@ class Tap:
         if connection is None:
             return
         with contextlib.suppress(*_ERRORS):
-            # Otherwise it ends with the connection, or after _EXPIRES.
+            # Otherwise the broker deletes it, at the latest after _EXPIRES.
             if connection.connected and self._bound is not None:
                 self._bound.delete()
         self._bound = None
@@ -166,7 +166,7 @@ class Tap:
             connection.release()
 
     def _kombu_queue(self):
-        """Return the kombu.Queue, of the type of the cloud's queues."""
+        """Return a kombu.Queue of the same type as the cloud's queues."""
         quorum = self._conf.oslo_messaging_rabbit.rabbit_quorum_queue
         arguments = {'x-max-length': self._conf.nova_sched.shadow_queue,
                      'x-overflow': 'drop-head'}
@@ -189,8 +189,8 @@ class Tap:
                 raise ConnectionLost(_text(error)) from error
             raise ConnectionLost(
                 f'there is no exchange {self._conf.control_exchange}; start '
-                f'the live scheduler, or set [DEFAULT] control_exchange as '
-                f'it stands there') from error
+                f'the live scheduler, or set [DEFAULT] control_exchange to '
+                f'its value') from error
         except _ERRORS as error:
             raise ConnectionLost(_text(error)) from error
 

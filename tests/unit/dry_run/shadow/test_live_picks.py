@@ -6,7 +6,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.db.cells import CELL0_UUID
-from nova_sched.shadow.live_picks import LivePicks
+from nova_sched.dry_run.shadow.live_picks import LivePicks
 from tests.builders.clouds import a_uuid
 
 NO_PLACEMENT = types.SimpleNamespace(placement=None)

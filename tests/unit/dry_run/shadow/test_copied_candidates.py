@@ -5,19 +5,19 @@ import logging
 import pytest
 
 from nova_sched.dry_run import copied_candidates as copied
+from nova_sched.dry_run.shadow import report
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
-from nova_sched.shadow import report
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.http_providers import Providers
 from tests.builders.waiting import until
-from tests.unit.shadow.stage import HOSTS
-from tests.unit.shadow.stage import A
-from tests.unit.shadow.stage import B
-from tests.unit.shadow.stage import C
-from tests.unit.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import HOSTS
+from tests.unit.dry_run.shadow.stage import A
+from tests.unit.dry_run.shadow.stage import B
+from tests.unit.dry_run.shadow.stage import C
+from tests.unit.dry_run.shadow.stage import Stage
 
 LIMIT = 1000
 
@@ -150,5 +150,5 @@ def test_the_summary_counts_the_requests_that_agree():
         told.copies[verdict] += 1
 
     assert told.summary().endswith(
-        '; a copy of what Placement knows has the same candidates for 2 of '
+        '; the copy of Placement has the same candidates for 2 of '
         '3 request(s)')

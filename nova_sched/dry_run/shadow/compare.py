@@ -1,4 +1,4 @@
-"""The comparison of a live decision with the decision made here."""
+"""Comparison of a live decision with the decision made here."""
 
 import typing
 
@@ -7,7 +7,7 @@ from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.scheduler.attempt import OFFERED
 
-#: Agreement: the same hosts; other ones that weigh as much; none at all.
+#: Agreement: the same hosts; other hosts of equal weight; no host.
 SAME, EQUALS, BOTH_REFUSE = 'same hosts', 'among equals', 'both refuse'
 #: Disagreement: the live host passes here, but others weigh more; it is
 #: rejected here; only one side finds a host; or the decision here failed.
@@ -19,16 +19,16 @@ LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED = (
 NOT_COMPARABLE = 'not comparable'
 
 AGREEMENTS = (SAME, EQUALS, BOTH_REFUSE)
-#: All of them, best first.
+#: All verdicts, best first.
 VERDICTS = (*AGREEMENTS, LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED,
             NOT_COMPARABLE)
 
-#: Weights are sums of floating point numbers, whose order may differ.
+#: Weights are floating point sums, and may be added in another order.
 _TOLERANCE = 1e-9
 
 
 class LiveDecision(typing.NamedTuple):
-    """What a live scheduler decided.
+    """The decision of a live scheduler.
 
     places: (host, node) of each instance, the node None where it does not
         show; empty for a refusal.
@@ -43,10 +43,9 @@ class Comparison(typing.NamedTuple):
     """The result of a comparison.
 
     verdict: one of VERDICTS.
-    rule: its cause, a filter's name or a few words; None for agreement.
+    rule: the cause, a filter's name or a few words; None for agreement.
     why: the cause with hosts and figures.
-    otherwise: the verdict that a NOT_COMPARABLE one would be without the
-        changes of state.
+    otherwise: for NOT_COMPARABLE, the verdict without the changes of state.
     """
 
     verdict: str
@@ -56,12 +55,12 @@ class Comparison(typing.NamedTuple):
 
 
 def compare(record, live, changes=(), subset_size=1):
-    """Compare a live decision with the one made here: Comparison.
+    """Compare a live decision with the decision made here: Comparison.
 
     record: closed Decision made here.  live: LiveDecision.
-    changes: what changed between the two decisions, texts; any of them makes
-        the two not comparable.
-    subset_size: number of the best hosts among which one is drawn.
+    changes: changes of state between the two decisions, texts; any of them
+        makes the two not comparable.
+    subset_size: number of the best hosts from which one is drawn.
     """
     if live.unseen:
         return Comparison(NOT_COMPARABLE, 'not seen', live.unseen)
@@ -74,7 +73,7 @@ def compare(record, live, changes=(), subset_size=1):
 
 def _compare(record, live, subset_size):
     if record.outcome == decision.FAILED:
-        return Comparison(FAILED, 'error', 'the log tells the error')
+        return Comparison(FAILED, 'error', 'see the log for the error')
     if record.outcome == decision.REFUSED:
         return _compare_refusal(record, live)
     if not live.places:
@@ -98,7 +97,7 @@ def _compare_refusal(record, live):
         return Comparison(BOTH_REFUSE)
     no_candidates = isinstance(record.offer, NoCandidates)
     if no_candidates and record.offer != NO_CANDIDATES:
-        return Comparison(FAILED, 'Placement', 'the log tells why Placement '
+        return Comparison(FAILED, 'Placement', 'see the log for why Placement '
                           'named no candidates')
     for place in live.places:
         rule = _rejected_by(record, _rows_at(record, place))
@@ -111,29 +110,28 @@ def _compare_refusal(record, live):
 
 
 def _unmatched(record, places):
-    """Return what one side alone chose: (indices of picks, places)."""
+    """Return the hosts of one side only: (indices of picks, places)."""
     indices, unmatched = list(range(len(record.picks))), []
     for place in places:
-        for index in indices:
-            pick = record.picks[index]
-            if _is_at((pick.host, pick.nodename), place):
-                indices.remove(index)
-                break
-        else:
+        index = next((index for index in indices
+                      if _is_at(record.picks[index], place)), None)
+        if index is None:
             unmatched.append(place)
+        else:
+            indices.remove(index)
     return indices or [0], unmatched
 
 
-def _is_at(host, place):
-    """Return whether a (host, node) is a place, whose node may be None."""
-    return host[0] == place[0] and place[1] in (None, host[1])
+def _is_at(pick, place):
+    """Return whether a Pick is at a place; a node of None matches all."""
+    return pick.host == place[0] and place[1] in (None, pick.nodename)
 
 
 def _rows_at(record, place):
     """Return the rows of a place among the hosts that were read: set."""
-    names = (column.items() for column in record.state.names)
-    return {row for row, host in enumerate(zip(*names, strict=True))
-            if _is_at(host, place)}
+    return {row for row, (host, node) in enumerate(zip(*(
+        column.items() for column in record.state.names), strict=True))
+        if host == place[0] and place[1] in (None, node)}
 
 
 def _compare_place(record, place, index, subset_size):
@@ -151,13 +149,11 @@ def _compare_place(record, place, index, subset_size):
         return _rejection(REFUSED_HERE, rule, place)
     if record.state.names and not rows:
         return Comparison(REFUSED_HERE, 'unknown host',
-                          f'{place[0]} is none of the '
-                          f'{record.state.hosts} hosts '
-                          f'that were read')
+                          f'{place[0]} is none of the {record.state.hosts} '
+                          'hosts that were read')
     if weighed is None:
-        return Comparison(EQUALS)       # the driver draws at random
-    return Comparison(LOWER, 'weight',
-                      f'{place[0]} is not among the best '
+        return Comparison(EQUALS)       # The driver draws at random.
+    return Comparison(LOWER, 'weight', f'{place[0]} is not among the best '
                       f'{len(weighed.rows)}')
 
 

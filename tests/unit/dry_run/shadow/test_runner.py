@@ -7,9 +7,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.dry_run import read_only_placement
+from nova_sched.dry_run.shadow import runner
+from nova_sched.dry_run.shadow import tap
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.shadow import runner
-from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid

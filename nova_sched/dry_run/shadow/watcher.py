@@ -1,7 +1,7 @@
-"""Requests that are decided here, until the live decision on them shows.
+"""Requests that are decided here, and wait for their live decisions.
 
-The watcher looks for each live decision at growing intervals, and compares
-as soon as it shows: the longer it waits, the more else may change.
+The watcher looks for each live decision at growing intervals, and compares as
+soon as it shows, because the state changes in the meantime.
 """
 
 import dataclasses
@@ -12,11 +12,11 @@ from oslo_log import log as logging
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched.dry_run.shadow import changes
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
 from nova_sched.hosts import decision
 from nova_sched.observe import logs
-from nova_sched.shadow import changes
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +24,8 @@ LOG = logging.getLogger(__name__)
 #: by which it grows, and the longest one.
 _FIRST_PAUSE, _GROWTH, _MAX_PAUSE = 0.1, 1.5, 2.0
 
-#: Pending requests at most; beyond that the oldest is given up.
+#: Maximum number of pending requests. The oldest is reported as not seen when
+#: there are more.
 _MAX_PENDING = 500
 
 _UNAVAILABLE = (exception.PlacementError, exception.DatabaseUnavailable)
@@ -35,17 +36,18 @@ class PendingRequest:
     """A request that is decided here and waits for its live decision.
 
     record: its Decision.  uuids: of its instances.
-    held_before: uuid -> what the instance held before, as LivePicks.held
-        returns it.
+    held_before: uuid -> allocations before the request, as of
+        LivePicks.held.
     table: HostTable of the decision, or None.
     listing: read_only_placement.Listing; None where Placement is not used.
-    places: uuid -> (host, node), the live picks that have been seen.
-    seen_before: those of them that showed at the first look, and so may have
-        been there before the decision here; None until then.
-    ran_on: hosts on which its instances showed at the first look.
-    started_at, decided_at, due_at: seconds, when the decision here began and
-        ended, and of the next look.
+    started_at, decided_at: seconds, start and end of the decision here.
+    due_at: seconds, time of the next look.
     decided_by: latest time of its live decision; None while it is pending.
+    pause: seconds until the look after the next one.
+    places: uuid -> (host, node), the live picks seen so far.
+    seen_before: the live picks seen at the first look, which may be older
+        than the decision here; None until then.
+    ran_on: hosts of its instances at the first look.
     """
 
     record: decision.Decision
@@ -64,7 +66,7 @@ class PendingRequest:
 
     @property
     def unplaced(self):
-        """The instances whose live picks have not been seen: list."""
+        """The instances without a live pick so far: list."""
         return [uuid for uuid in self.uuids if uuid not in self.places]
 
     @property
@@ -74,10 +76,10 @@ class PendingRequest:
 
     @property
     def may_be_hidden(self):
-        """Whether it may have held more than ``places``.
+        """Whether it may have held hosts that are not in ``places``.
 
-        It is for several instances, and not all of them show; none does of a
-        caller that names none.
+        True for several instances that do not all show; none shows if the
+        caller does not name them.
         """
         several = max(self.record.instances, len(self.uuids)) > 1
         return several and bool(self.unplaced or not self.uuids)
@@ -92,7 +94,7 @@ class PendingRequest:
                 if place[0] == host}
 
     def forget_state(self):
-        """Keep nothing of the state that it was decided on."""
+        """Drop the state that the decision was made on."""
         self.table = self.listing = None
         self.record = decision.Decision(
             request_id=self.record.request_id,
@@ -100,7 +102,7 @@ class PendingRequest:
 
 
 class LiveDecisionWatcher:
-    """Decides requests, waits for the live decisions, reports both.
+    """Decides requests, waits for the live decisions, and reports both.
 
     conf: ConfigOpts.  decider: dry_run.decider.Decider.
     live_picks: live_picks.LivePicks.
@@ -137,9 +139,8 @@ class LiveDecisionWatcher:
         record.forget_state()
         if request.listing is not None:
             request.listing.pack()
-        LOG.debug('Request for %(uuids)s is decided here: %(outcome)s',
-                  {'uuids': ', '.join(request.uuids),
-                   'outcome': record.outcome})
+        LOG.debug('Request for %s is decided here: %s',
+                  ', '.join(request.uuids), record.outcome)
         if unseen:
             self._finish(request, compare.LiveDecision(unseen=unseen))
             return
@@ -156,9 +157,8 @@ class LiveDecisionWatcher:
         dry_run = self._decider.decide(caller, call.args)
         request_id = dry_run.record.request_id
         if dry_run.error is not None and not dry_run.is_expected:
-            LOG.error('Request %(id)s cannot be decided here: %(error)r',
-                      {'id': request_id, 'error': dry_run.error},
-                      exc_info=dry_run.error)
+            LOG.error('Request %s cannot be decided here: %r', request_id,
+                      dry_run.error, exc_info=dry_run.error)
         # Replaces the caller's context, and its token, in this thread.
         context.RequestContext(request_id=request_id)
         return dry_run
@@ -171,19 +171,19 @@ class LiveDecisionWatcher:
             try:
                 self._check(request)
             except Exception:
-                # One fault must not keep the others from being compared.
+                # A fault must not affect the comparison of other requests.
                 LOG.exception('Cannot compare the decisions on request %s',
                               request.record.request_id)
                 self._pending.pop(request, None)
             if self._failing:
-                # A time-out for each of the others would follow.
+                # Each of the other requests would wait for a time-out too.
                 return
 
     def _held_before(self, call):
-        """Return what the instance of a call holds before any decision.
+        """Return the allocations of a call's instance before any decision.
 
         Returns a dict as of PendingRequest.held_before, and None or why it is
-        not known. The instances of a call for several are new ones.
+        not known. Several instances in one call are always new.
         """
         uuids = call.args.get('instance_uuids') or _uuid_in_request(call)
         if not isinstance(uuids, list) or len(uuids) != 1:
@@ -191,7 +191,8 @@ class LiveDecisionWatcher:
         try:
             return {uuids[0]: self._live_picks.held(uuids[0])}, None
         except _UNAVAILABLE as error:
-            return {}, f'what the instance had before is not known: {error}'
+            return {}, ('the allocations of the instance before are not '
+                        f'known: {error}')
 
     def _check(self, request):
         """Report a request if its live decision shows, or is overdue."""
@@ -210,7 +211,7 @@ class LiveDecisionWatcher:
         except _UNAVAILABLE as exc:
             problem = exc
         if problem is not None and not self._failing:
-            # Once an outage.
+            # Logged at the beginning of an outage only.
             LOG.warning('Cannot read the decisions of the live scheduler: %s',
                         problem)
         self._failing = problem is not None
@@ -218,7 +219,7 @@ class LiveDecisionWatcher:
             self._finish(request, compare.LiveDecision(tuple(
                 request.places[uuid] for uuid in request.uuids)))
         elif refused:
-            # What some of the instances held is released again.
+            # The live scheduler has released the claims of the others.
             request.places = {}
             self._finish(request, compare.LiveDecision())
         elif now - request.decided_at >= self._patience:
@@ -244,7 +245,7 @@ class LiveDecisionWatcher:
 
 
 def _uuid_in_request(call):
-    """Return the instance that a request before Pike bears itself: list."""
+    """Return the instance in the request of a caller before Pike: list."""
     for name, *path in (('spec_obj', 'nova_object.data', 'instance_uuid'),
                         ('request_spec', 'instance_properties', 'uuid')):
         value = call.args.get(name)
@@ -260,25 +261,26 @@ def _reason_unseen(dry_run, uuids):
     if dry_run.record.instances > len(uuids) or not uuids:
         return 'the caller does not name the instances'
     if dry_run.spec_obj is not None and dry_run.spec_obj.is_rebuild:
-        return 'a rebuild stays where it is, and takes nothing'
+        return 'a rebuild stays on its host, and claims nothing'
     return None
 
 
 def _overdue_decision(request, problem):
-    """Return the LiveDecision of a request whose patience is over."""
+    """Return the LiveDecision of a request that has waited long enough."""
+    if problem is None and request.record.outcome == decision.REFUSED and (
+            not request.places and not any(request.held_before.values())):
+        return compare.LiveDecision()
     if problem is not None:
-        return compare.LiveDecision(unseen=str(problem))
-    if request.places:
-        return compare.LiveDecision(
-            unseen=f'{len(request.places)} of {len(request.uuids)} '
-                   f'instances have a host')
-    if any(request.held_before.values()):
-        return compare.LiveDecision(
-            unseen='the instance has nothing but what it had when its '
-                   'request was read')
-    if request.record.outcome != decision.REFUSED:
-        # "request call" gives back at once what was claimed.
-        return compare.LiveDecision(
-            unseen='the instance shows neither on a host nor in cell0: it '
-                   'was given back, deleted, or not decided at all')
-    return compare.LiveDecision()
+        unseen = str(problem)
+    elif request.places:
+        unseen = (f'{len(request.places)} of {len(request.uuids)} instances '
+                  'have a host')
+    elif any(request.held_before.values()):
+        unseen = ('the instance has only the allocations from before its '
+                  'request was read')
+    else:
+        # "request call", for example, releases its claims at once.
+        unseen = ('the instance shows neither on a host nor in cell0: its '
+                  'claim was released, it was deleted, or the request was '
+                  'not decided')
+    return compare.LiveDecision(unseen=unseen)

@@ -1,9 +1,9 @@
-"""``nova-sched --shadow``: one process that decides what others are asked.
+"""``nova-sched --shadow``: the process that decides a copy of all requests.
 
 One thread does all the work in turn: it takes requests from the tap and
-decides them, looks for the live decisions on earlier ones, and logs its
-state from time to time. It answers no caller, claims nothing, and writes
-only its report.
+decides them, looks for the live decisions on earlier requests, and logs the
+totals periodically. It answers no caller, claims nothing, and writes only its
+report.
 """
 
 import contextlib
@@ -19,27 +19,27 @@ from nova_sched import service
 from nova_sched import sighup
 from nova_sched import version
 from nova_sched.dry_run import decider
+from nova_sched.dry_run.shadow import live_picks
+from nova_sched.dry_run.shadow import report
+from nova_sched.dry_run.shadow import tap
+from nova_sched.dry_run.shadow import watcher
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
-from nova_sched.shadow import live_picks
-from nova_sched.shadow import report
-from nova_sched.shadow import tap
-from nova_sched.shadow import watcher
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait for a message, in seconds; a stop takes no longer.
+#: Maximum wait for a message, in seconds; it delays a stop.
 _MESSAGE_WAIT = 0.2
 #: Requests that are decided between two looks for live decisions.
 _BURST = 8
-#: Seconds between two attempts at a broker, and between two health lines.
+#: Seconds between two connection attempts, and between two health lines.
 _RETRY, _HEALTH = 3, 60
 
 
 class Shadow:
     """The shadow service.
 
-    conf: ConfigOpts that are valid.  notifier: systemd.Notifier.
+    conf: valid ConfigOpts.  notifier: systemd.Notifier.
 
     Raises ConfigurationError if a shadow cannot run with them.
     """
@@ -57,7 +57,7 @@ class Shadow:
         self._last_error = None
 
     def stop(self):
-        """Make ``run`` return, after one pending answer at most."""
+        """Make ``run`` return after at most one pending answer."""
         self._stopping.set()
         if self._decider.placement is not None:
             self._decider.placement.stop()
@@ -76,9 +76,8 @@ class Shadow:
             self._tap.close()
             self._decider.stop()
             self._live_picks.close()
-            LOG.info('Stopped: %(summary)s; %(left)d not compared', {
-                'summary': self.report.summary(),
-                'left': len(self._watcher)})
+            LOG.info('Stopped: %s; %d not compared', self.report.summary(),
+                     len(self._watcher))
 
     def _start(self):
         """Wait for the database, then start the driver."""
@@ -89,17 +88,16 @@ class Shadow:
 
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
-            raise exception.DatabaseUnavailable('stopped meanwhile')
+            raise exception.DatabaseUnavailable('The shadow is stopping')
 
     def _listen(self):
         """Compare the requests of the tap until its connection is lost."""
         url = config.masked(config.transport_url(self._conf))
         try:
             self._tap.open()
-            LOG.info('Listening to topic %(topic)s of exchange %(exchange)s '
-                     'at %(url)s', {
-                         'topic': self._conf.scheduler_topic, 'url': url,
-                         'exchange': self._conf.control_exchange})
+            LOG.info('Listening to topic %s of exchange %s at %s',
+                     self._conf.scheduler_topic, self._conf.control_exchange,
+                     url)
             self._last_error = None
             self._notifier.ready()
             while not self._stopping.is_set():
@@ -108,9 +106,8 @@ class Shadow:
         except tap.ConnectionLost as exc:
             error = str(exc)
         if error != self._last_error:
-            LOG.error('Cannot listen at %(url)s, next attempts every '
-                      '%(wait)d seconds: %(error)s',
-                      {'url': url, 'wait': _RETRY, 'error': error})
+            LOG.error('Cannot listen at %s, next attempts every %d seconds: '
+                      '%s', url, _RETRY, error)
         self._last_error = error
         self._notifier.waiting(f'the message broker at {url}')
         end = time.monotonic() + _RETRY
@@ -119,7 +116,7 @@ class Shadow:
             self._watcher.poll()
 
     def _work(self):
-        """Decide some requests, look for live decisions, do the rest."""
+        """Decide some requests, look for live decisions, run what is due."""
         for _ in range(_BURST):
             if not self._handle_message():
                 break
@@ -129,12 +126,14 @@ class Shadow:
         if now - self._last_health >= _HEALTH:
             self._last_health = now
             with contextlib.suppress(exception.DatabaseUnavailable):
-                # On failure the cells that are known stay in use.
+                # On failure the known cells stay in use.
                 self._live_picks.refresh_cells()
             self._log_health()
 
     def _handle_message(self):
-        """Return whether there was a message; decide it if it is a request.
+        """Decide the next message if it is a request.
+
+        Returns whether there was a message.
         """
         problem = None
         try:
@@ -157,16 +156,15 @@ class Shadow:
     def _log_health(self):
         waiting = self._tap.queue_length()
         max_length = self._conf.nova_sched.shadow_queue
-        LOG.info('Shadow: %(summary)s; %(open)d without a live decision yet, '
-                 '%(waiting)d waiting at the broker', {
-                     'summary': self.report.summary(),
-                     'open': len(self._watcher), 'waiting': waiting})
+        LOG.info('Shadow: %s; %d without a live decision yet, %d waiting at '
+                 'the broker', self.report.summary(), len(self._watcher),
+                 waiting)
         if waiting >= max_length:
             LOG.warning('[nova_sched] shadow_queue = %d is full: the oldest '
                         'requests are dropped, and not compared', max_length)
 
     def _run_periodic_tasks(self):
-        """Run the driver's periodic tasks, if it has any and they are due."""
+        """Run the driver's periodic tasks if they are due."""
         interval = (self._conf.scheduler.periodic_task_interval
                     or service.DEFAULT_PERIOD)
         now = time.monotonic()
@@ -181,8 +179,8 @@ class Shadow:
 def run(conf, notifier):
     """Run as a shadow until SIGTERM or SIGINT, and return the exit status.
 
-    SIGHUP changes nothing but log files that were moved away: a comparison
-    needs one configuration throughout.
+    SIGHUP only reopens log files: all requests have to be compared under the
+    same configuration.
     """
     shadow = Shadow(conf, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):

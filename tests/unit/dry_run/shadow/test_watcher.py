@@ -5,8 +5,8 @@ import logging
 from oslo_context import context as oslo_context
 import pytest
 
-from nova_sched.shadow import compare
-from nova_sched.shadow import tap
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import tap
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_compute_node
@@ -14,12 +14,12 @@ from tests.builders.clouds import a_service
 from tests.builders.clouds import a_uuid
 from tests.builders.clouds import an_instance
 from tests.builders.http_server import HANG
-from tests.unit.shadow.stage import HOSTS
-from tests.unit.shadow.stage import PATIENCE
-from tests.unit.shadow.stage import TOKEN
-from tests.unit.shadow.stage import B
-from tests.unit.shadow.stage import Stage
-from tests.unit.shadow.stage import offer
+from tests.unit.dry_run.shadow.stage import HOSTS
+from tests.unit.dry_run.shadow.stage import PATIENCE
+from tests.unit.dry_run.shadow.stage import TOKEN
+from tests.unit.dry_run.shadow.stage import B
+from tests.unit.dry_run.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import offer
 
 
 def test_the_same_host_is_agreement(stage):
@@ -210,7 +210,7 @@ def test_a_pick_is_not_taken_for_what_an_instance_had_before(stage):
 
     verdict, rule, why = stage.verdict()
     assert (verdict, rule) == (compare.NOT_COMPARABLE, 'not seen')
-    assert why.startswith('what the instance had before is not known: ')
+    assert why.startswith('the allocations of the instance before are not ')
 
 
 class TestWithoutPlacement:

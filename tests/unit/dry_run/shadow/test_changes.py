@@ -2,14 +2,14 @@
 
 import pytest
 
-from nova_sched.shadow import compare
+from nova_sched.dry_run.shadow import compare
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_server import HANG
-from tests.unit.shadow.stage import HOSTS
-from tests.unit.shadow.stage import PATIENCE
-from tests.unit.shadow.stage import Stage
-from tests.unit.shadow.stage import offer
+from tests.unit.dry_run.shadow.stage import HOSTS
+from tests.unit.dry_run.shadow.stage import PATIENCE
+from tests.unit.dry_run.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import offer
 
 NOT_OFFERED = (compare.REFUSED_HERE, compare.OFFERED,
                'Placement did not offer a')
@@ -288,7 +288,7 @@ def test_a_placement_that_fails_then_tells_of_no_changes(stage):
                     http_placement.error(500, 'broken'))
     stage.later()
 
-    assert moved(stage, uuid).startswith('what has changed is not known: ')
+    assert moved(stage, uuid).startswith('the changes since are not known: ')
     assert 'broken' in moved(stage, uuid)
 
 

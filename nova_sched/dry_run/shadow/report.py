@@ -1,7 +1,7 @@
-"""The report of a shadow: a log line and a line of JSON a request; totals.
+"""The report of a shadow: a log line and a JSON line per request; totals.
 
-A line of JSON holds ids, names of hosts and of rules, and figures; no text
-that users wrote.
+A JSON line contains ids, names of hosts and of rules, and figures; no text
+from users.
 """
 
 import collections
@@ -13,14 +13,14 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.dry_run import copied_candidates
+from nova_sched.dry_run.shadow import compare
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import logs
-from nova_sched.shadow import compare
 
 LOG = logging.getLogger(__name__)
 
-#: Verdicts that are logged as INFO; the others are warnings.
+#: Verdicts that are logged at INFO; the others are warnings.
 _INFO_VERDICTS = (*compare.AGREEMENTS, compare.NOT_COMPARABLE)
 
 #: The beginning of each line of the file.
@@ -30,9 +30,9 @@ _MODE = 0o640
 
 
 class Report:
-    """Writes and counts the requests that were compared.
+    """Writes and counts compared requests.
 
-    path: of the file that lines of JSON are added to; None for no file.
+    path: of the file to append JSON lines to; None for no file.
 
     counts: verdict -> number of requests.
     copies: verdict of copied_candidates -> number of requests.
@@ -44,48 +44,39 @@ class Report:
 
     def add(self, entry):
         """Add a request: a dict as of ``make_entry``."""
-        self.counts[entry['verdict']] += 1
-        LOG.log(logging.INFO if entry['verdict'] in _INFO_VERDICTS
+        verdict, instances = (entry['verdict'],
+                              ', '.join(entry['instances'][:10]))
+        self.counts[verdict] += 1
+        LOG.log(logging.INFO if verdict in _INFO_VERDICTS
                 else logging.WARNING,
-                'Request for %(instances)s: %(verdict)s%(why)s; here '
-                '%(here)s, live %(live)s', {
-                    'instances': ', '.join(entry['instances'][:10]),
-                    'verdict': entry['verdict'],
-                    'why': f' ({entry["why"]})' if entry['why'] else '',
-                    'here': _hosts(entry['here']),
-                    'live': _hosts(entry['live'])})
-        if entry['copy']:
-            self._add_copy(entry)
-        if self._path:
-            self._write(json.dumps(entry) + '\n')
-
-    def _add_copy(self, entry):
-        """Count how far a copy agrees with Placement, and log if not."""
+                'Request for %s: %s%s; here %s, live %s', instances, verdict,
+                f' ({entry["why"]})' if entry['why'] else '',
+                *(', '.join(entry[side]['hosts'][:10])
+                  or entry[side]['outcome'] for side in ('here', 'live')))
         copy = entry['copy']
-        self.copies[copy['verdict']] += 1
-        if copy['verdict'] != copied_candidates.SAME:
-            LOG.info('Request for %(instances)s: a copy of what Placement '
-                     'knows, %(age).1f s old, lacks %(lacking)d of '
-                     '%(listed)d candidates and has %(others)d others: '
-                     '%(examples)s', {
-                         'instances': ', '.join(entry['instances'][:10]),
-                         'age': copy['age'], 'lacking': copy['only_listed'],
-                         'listed': copy['both'] + copy['only_listed'],
-                         'others': copy['only_copied'],
-                         'examples': ', '.join(copy['examples'])})
+        if copy:
+            self.copies[copy['verdict']] += 1
+            if copy['verdict'] != copied_candidates.SAME:
+                LOG.info('Request for %s: the copy of Placement, %.1f s old, '
+                         'lacks %d of %d candidates and has %d others: %s',
+                         instances, copy['age'], copy['only_listed'],
+                         copy['both'] + copy['only_listed'],
+                         copy['only_copied'], ', '.join(copy['examples']))
+        if self._path:
+            self._write(f'{json.dumps(entry)}\n'.encode())
 
     def summary(self):
-        """Return the totals in words."""
-        counts, every = self.counts, self.copies.total()
+        """Return the totals as a text."""
+        counts, compared = self.counts, self.copies.total()
         agree = sum(counts[verdict] for verdict in compare.AGREEMENTS)
         comparable = counts.total() - counts[compare.NOT_COMPARABLE]
         parts = ', '.join(f'{counts[verdict]} {verdict}'
                           for verdict in compare.VERDICTS if counts[verdict])
         return f'{agree} of {comparable} comparable requests agree' + (
             f' ({parts})' if parts else '') + (
-            f'; a copy of what Placement knows has the same candidates for '
-            f'{self.copies[copied_candidates.SAME]} of {every} request(s)'
-            if every else '')
+            f'; the copy of Placement has the same candidates for '
+            f'{self.copies[copied_candidates.SAME]} of {compared} request(s)'
+            if compared else '')
 
     def _write(self, line):
         error = None
@@ -94,8 +85,7 @@ class Report:
             file = os.open(self._path,
                            os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
             try:
-                data = line.encode()
-                if os.write(file, data) < len(data):
+                if os.write(file, line) < len(line):
                     # Ends the incomplete line.
                     os.write(file, b'\n')
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -104,9 +94,8 @@ class Report:
         except OSError as exc:
             error = exc
         if error is not None and not self._failing:
-            LOG.error('[nova_sched] shadow_report = %(path)s cannot be '
-                      'written, and lacks requests from now on: %(error)s',
-                      {'path': self._path, 'error': error})
+            LOG.error('[nova_sched] shadow_report = %s cannot be written, and '
+                      'lacks requests from now on: %s', self._path, error)
         self._failing = error is not None
 
 
@@ -115,17 +104,14 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
 
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
-    waited: seconds until the live decision showed, or was given up.
-    copy: what copied_candidates.compare_copy returns.
+    waited: seconds until the live decision showed, or the wait ended.
+    copy: result of copied_candidates.compare_copy.
     """
     return {
         'at': decision_document.iso(record.arrived),
         'request_id': record.request_id and logs.field(record.request_id),
         'instances': list(map(logs.field, uuids)),
-        'verdict': comparison.verdict,
-        'rule': comparison.rule,
-        'why': comparison.why,
-        'otherwise': comparison.otherwise,
+        **comparison._asdict(),
         'here': {
             'outcome': record.outcome,
             'hosts': [pick.host for pick in record.picks]
@@ -147,10 +133,10 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
 def read(path):
     """Yield the entries of a file, oldest first: dicts.
 
-    Incomplete lines are skipped with a warning; a last line that is being
-    written is left for the next time.
-    Raises NovaSchedException for a file that cannot be read, or that no
-    shadow has written.
+    Incomplete lines are skipped with a warning; a last line that is still
+    being written is skipped without one.
+    Raises NovaSchedException for a file that cannot be read, or that was not
+    written by a shadow.
     """
     good = bad = 0
     try:
@@ -159,7 +145,7 @@ def read(path):
                 entry = _parse(line)
                 if not line.endswith('\n') and line.startswith(
                         _START[:len(line)]):
-                    break       # the last line, being written
+                    break       # The last line, still being written.
                 if entry is None:
                     bad += 1
                 else:
@@ -171,15 +157,14 @@ def read(path):
             '[nova_sched] shadow_report') from error
     if bad and not good:
         raise exception.NovaSchedException(
-            f'{path}: there is no line of a shadow in it; name the file of '
+            f'{path} contains no line of a shadow; name the file of '
             f'[nova_sched] shadow_report')
     if bad:
-        LOG.warning('Skipped %(count)d incomplete line(s) of %(path)s',
-                    {'count': bad, 'path': path})
+        LOG.warning('Skipped %d incomplete line(s) of %s', bad, path)
 
 
 def _parse(line):
-    """Return the entry in a line, None if it holds none."""
+    """Return the entry in a line, or None."""
     try:
         entry = json.loads(line)
         entry['verdict'], entry['rule'], entry['here'], entry['live']
@@ -204,20 +189,16 @@ def totals(entries):
 
 
 def copy_totals(entries):
-    """Return how far a copy agrees: tuples (verdict, count, oldest).
+    """Return how far the copy agrees: tuples (verdict, count, oldest).
 
-    Of the requests that it was compared for, the most frequent first.
-    oldest: the largest age of the copy, in seconds.
+    The most frequent verdict comes first; requests without a comparison are
+    left out. oldest: the largest age of the copy, in seconds.
     """
     ages = collections.defaultdict(list)
     for entry in entries:
-        # Older shadows have not compared any.
+        # Files of older versions have no such key.
         if entry.get('copy'):
             ages[entry['copy']['verdict']].append(entry['copy']['age'])
-    return [(verdict, len(found), max(found)) for verdict, found in sorted(
-        ages.items(), key=lambda item: -len(item[1]))]
-
-
-def _hosts(side):
-    """Return one side of an entry in words."""
-    return ', '.join(side['hosts'][:10]) or side['outcome']
+    return sorted(((verdict, len(in_seconds), max(in_seconds))
+                   for verdict, in_seconds in ages.items()),
+                  key=lambda row: -row[1])

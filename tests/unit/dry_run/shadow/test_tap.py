@@ -6,10 +6,10 @@ import pathlib
 from kombu.utils import functional
 import pytest
 
-from nova_sched.shadow import tap
+from nova_sched.dry_run.shadow import tap
 from tests.builders import rules
 
-WIRE = pathlib.Path(__file__).parents[2] / 'wire'
+WIRE = pathlib.Path(__file__).parents[3] / 'wire'
 
 
 def captured(name):

@@ -6,10 +6,10 @@ What the live scheduler does is what Placement and the database say then.
 from urllib import parse
 
 from nova_sched.dry_run import decider
-from nova_sched.shadow import live_picks
-from nova_sched.shadow import report
-from nova_sched.shadow import tap
-from nova_sched.shadow import watcher
+from nova_sched.dry_run.shadow import live_picks
+from nova_sched.dry_run.shadow import report
+from nova_sched.dry_run.shadow import tap
+from nova_sched.dry_run.shadow import watcher
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_uuid

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.shadow import changes
+from nova_sched.dry_run.shadow import changes
 from tests.builders import hosts
 
 A = ('a', 'a.org')

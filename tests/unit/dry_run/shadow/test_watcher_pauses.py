@@ -2,11 +2,11 @@
 
 import pytest
 
-from nova_sched.shadow import compare
-from nova_sched.shadow import watcher
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import watcher
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
-from tests.unit.shadow.stage import PATIENCE
+from tests.unit.dry_run.shadow.stage import PATIENCE
 
 
 def test_a_live_decision_is_looked_for_less_and_less_often(stage):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow.compare import LiveDecision
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
@@ -10,8 +12,6 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.labels import Labels
-from nova_sched.shadow import compare
-from nova_sched.shadow.compare import LiveDecision
 
 HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
 WEIGHTS = [3.0, 3.0, 2.0]

@@ -1,8 +1,8 @@
-"""Where live schedulers put instances, and which instances they refused.
+"""The hosts that live schedulers picked, and the instances they refused.
 
 With Placement, an instance's allocation shows the pick at once. Without it,
-the host in the instance's row does, as soon as a compute service has taken
-the instance. A conductor puts an instance that was refused into cell0.
+the instance's row shows the host as soon as the compute service has taken the
+instance. A conductor maps a refused instance to cell0.
 """
 
 import sqlalchemy as sa
@@ -15,11 +15,11 @@ from nova_sched.db import tables
 
 
 class LivePicks:
-    """Reads what became of instances.
+    """Reader of the live decisions on instances.
 
     conf: ConfigOpts.
-    decider: dry_run.decider.Decider, whose connection to Placement and whose
-        hosts are used.
+    decider: dry_run.decider.Decider; provides the hosts, and the connection
+        to Placement.
 
     Its methods raise DatabaseUnavailable and, with Placement, PlacementError.
     """
@@ -38,10 +38,10 @@ class LivePicks:
             self._cell0.close()
 
     def held(self, uuid):
-        """Return what an instance holds: provider -> class -> amount.
+        """Return an instance's allocations: provider -> class -> amount.
 
-        Without Placement, its host takes the provider's place, and nothing
-        is known of amounts.
+        Without Placement, the host's name replaces the provider, and the
+        amounts are empty.
         """
         if self._placement is not None:
             return self._placement.consumer_allocations(uuid)
@@ -51,9 +51,9 @@ class LivePicks:
     def find_places(self, uuids, held_before):
         """Return where instances were placed: uuid -> (host, node).
 
-        Instances that have no new place are missing.
-        held_before: uuid -> what ``held`` returned before the request; that
-            is not its new place.
+        Instances without a new place are missing.
+        held_before: uuid -> allocations before the request, as of ``held``;
+            these are not the new place.
         """
         if self._placement is None:
             hosts = self._reader.locate_instances(uuids)
@@ -74,11 +74,11 @@ class LivePicks:
         self._reader.set_cells(self._reader.find_cells())
 
     def hosts_of(self, uuids):
-        """Return the names of the hosts on which instances show: set."""
+        """Return the names of the hosts in the instances' rows: set."""
         return set(self._reader.locate_instances(uuids).values())
 
     def find_refused(self, uuids):
-        """Return which instances failed for want of a host: set of uuids."""
+        """Return the instances in error without a host: set of uuids."""
         if self._cell0 is None:
             self._cell0 = engine.Database(
                 self._cell0_url(), engine.options_from(self._conf))
@@ -91,30 +91,30 @@ class LivePicks:
     def _cell0_url(self):
         """Return the URL of cell0's database.
 
-        That of ``[database]`` where cell0 is not mapped.
+        By default, without a mapping of cell0, that of ``[database]``.
         """
-        url = engine.connection_url(self._conf)
         row = cells.find_cell0(self._conf)
         try:
-            return url if row is None else cells.mapping_url(row, self._conf)
+            return (engine.connection_url(self._conf) if row is None
+                    else cells.mapping_url(row, self._conf))
         except exception.ConfigurationError as exc:
             raise exception.DatabaseUnavailable(
                 f'cell0 cannot be read: {exc}') from exc
 
     def _place(self, providers):
-        """Return the (host, node) of the first known of the providers."""
-        place = self._place_of_known(providers)
+        """Return the (host, node) of the first known provider."""
+        place = self._known_place(providers)
         if place is None:
             providers = [self._placement.root_provider(uuid)
                          for uuid in providers]
-            place = self._place_of_known(providers)
+            place = self._known_place(providers)
         if place is None:
             # The host may be new.
             self._decider.refresh()
-            place = self._place_of_known(providers)
+            place = self._known_place(providers)
         return place or (f'of provider {providers[0]}', None)
 
-    def _place_of_known(self, providers):
+    def _known_place(self, providers):
         table = self._decider.table()
         places = {} if table is None else dict(zip(
             table.columns['uuid'].items(), table.keys(), strict=True))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.shadow import tap
+from nova_sched.dry_run.shadow import tap
 from tests.builders import rules
 
 SOON = 0.05

@@ -8,9 +8,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import sighup
+from nova_sched.dry_run.shadow import runner
 from nova_sched.preflight import startup
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.shadow import runner
 from nova_sched.systemd import Notifier
 from tests.builders import requests
 from tests.builders import rules

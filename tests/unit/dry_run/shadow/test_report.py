@@ -7,14 +7,14 @@ import os
 import pytest
 
 from nova_sched import exception
+from nova_sched.dry_run.shadow import compare
+from nova_sched.dry_run.shadow import report
+from nova_sched.dry_run.shadow.compare import Comparison
+from nova_sched.dry_run.shadow.compare import LiveDecision
 from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import State
-from nova_sched.shadow import compare
-from nova_sched.shadow import report
-from nova_sched.shadow.compare import Comparison
-from nova_sched.shadow.compare import LiveDecision
 
 SAME = Comparison(compare.SAME)
 LOWER = Comparison(compare.LOWER, 'weight', 'b weighs less')

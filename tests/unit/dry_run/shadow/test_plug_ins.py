@@ -6,7 +6,7 @@ from nova_sched.compat.nova import client
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.compat.nova import rpc
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
-from tests.unit.shadow.stage import Stage
+from tests.unit.dry_run.shadow.stage import Stage
 
 
 class Claiming(FilterScheduler):

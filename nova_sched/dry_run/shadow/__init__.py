@@ -1,0 +1,1 @@
+"""A scheduler that decides a live scheduler's requests, to compare both."""

@@ -1,1 +1,0 @@
-"""A scheduler that decides beside a live one, to compare the decisions."""
