@@ -25,13 +25,13 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import backend
 
-from nova_sched import background_tasks
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import version
+from nova_sched.daemon import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
 from nova_sched.inventory import shared_picks

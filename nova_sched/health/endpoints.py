@@ -11,7 +11,7 @@ import threading
 from oslo_service import backend
 import setproctitle
 
-from nova_sched import sighup
+from nova_sched.daemon import sighup
 from nova_sched.health import checks
 from nova_sched.health import shared
 from nova_sched.health.board import Board

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 #: Seconds in which something has happened that is to happen.
 LONG = 20

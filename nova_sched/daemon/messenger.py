@@ -14,7 +14,7 @@ from oslo_service import backend
 import setproctitle
 
 from nova_sched import rpc
-from nova_sched import sighup
+from nova_sched.daemon import sighup
 from nova_sched.db import cells
 from nova_sched.inventory import peers
 from nova_sched.inventory.signed_news import Signer
