@@ -1,1 +1,1 @@
-"""Threads of one process that take turns."""
+"""Threads, and the turns in which they compute."""

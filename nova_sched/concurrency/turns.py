@@ -1,12 +1,11 @@
-"""Threads that take turns to compute, and wait side by side.
+"""A thread pool in which one thread at a time computes.
 
-Of threads that compute side by side none gets more done: they hand the
-interpreter to one another, and numpy lets go of it in each operation on more
-than a few hundred hosts.  In a busy worker that is a third of its time.  So a
-thread of ``TurnExecutor`` has the turn while it computes.  It lets others go
-on while it waits for an answer (``waiting``), and for good when nothing is
-left to be computed (``end_turn``).  What a plug-in waits for may not be known
-here: a turn of more than PATIENCE seconds is not waited for.
+CPU-bound threads gain nothing under the GIL: they hand it to one another, as
+numpy releases it in each operation on more than a few hundred hosts.  In a
+busy worker that costs a third of the time.  So a thread of ``TurnExecutor``
+holds the turn while it computes.  It releases the turn while it waits for I/O
+(``waiting``), and before its call ends if only I/O is left (``end_turn``).
+A plug-in's I/O may not be announced: a turn expires after PATIENCE seconds.
 """
 
 import collections
@@ -19,23 +18,25 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched.concurrency import threads
+
 LOG = logging.getLogger(__name__)
 
-#: Seconds after which others go on beside a thread that has the turn.
+#: Seconds after which a turn expires, and another thread may compute as well.
 PATIENCE = 0.01
 
-#: ``turn``: the _Turn of the call that this thread works on.
-_here = threading.local()
+#: ``turn``: the _Turn of the call that this thread executes.
+_local = threading.local()
 
 
 @contextlib.contextmanager
 def waiting():
-    """Let others compute while a block waits.
+    """Release this thread's turn during a block that waits for I/O.
 
-    Does nothing in a thread that has no turn.  Not for a block in which a
-    lock is held that others take in their turns.
+    Does nothing in a thread without a turn.  Do not hold a lock in the block
+    that other threads take during their turns.
     """
-    turn = getattr(_here, 'turn', None)
+    turn = getattr(_local, 'turn', None)
     if turn is None or turn.is_waiting:
         yield
         return
@@ -43,28 +44,28 @@ def waiting():
     try:
         yield
     finally:
-        turn.go_on()
+        turn.resume()
 
 
 def end_turn():
-    """Let others compute from now on; what is left of a call is to wait."""
-    turn = getattr(_here, 'turn', None)
+    """Release this thread's turn until the end of its call."""
+    turn = getattr(_local, 'turn', None)
     if turn is not None:
-        _here.turn = None
+        _local.turn = None
         turn.pause()
 
 
 def waited():
-    """Return the seconds that this thread's call waited until it began."""
-    turn = getattr(_here, 'turn', None)
+    """Return the seconds from submission to start of this thread's call."""
+    turn = getattr(_local, 'turn', None)
     return 0.0 if turn is None else turn.waited
 
 
 class _Turn:
     """The turn of one call.
 
-    waited: seconds from when the call was submitted until now.
-    until: when it is over, by time.monotonic().
+    waited: seconds from the call's submission to its start.
+    until: when the turn expires, by time.monotonic().
     """
 
     is_waiting, until = False, 0.0
@@ -79,51 +80,50 @@ class _Turn:
 
     def pause(self):
         self.is_waiting = True
-        self._executor.pass_on(self)
+        self._executor.release(self)
 
-    def go_on(self):
+    def resume(self):
         self._next = threading.Event()
-        self._executor.queue_first(self)
+        self._executor.queue_resumed(self)
         self._next.wait()
         self._next, self.is_waiting = None, False
 
 
 class TurnExecutor(futures.Executor):
-    """A pool of threads that take turns.
+    """A pool of threads of which one at a time computes.
 
-    max_workers: threads at most, those that wait included.
-    Calls begin in the order in which they were submitted.  One that has
-    waited for something goes on before others begin.
+    max_workers: maximum number of threads, including waiting ones.
+    Calls start in the order of their submission.  A call that has waited for
+    I/O resumes before further calls start.
     """
 
     def __init__(self, max_workers):
-        self._most, self._threads = max_workers, []
+        self._max_threads, self._threads = max_workers, []
         self._lock, self._is_shut = threading.Lock(), False
-        # The _Turn that computes; those that go on next; the calls that
-        # begin after them; how many calls have begun and not ended.
-        self._holder, self._going_on = None, collections.deque()
+        # The _Turn that computes; turns that resume next; calls that start
+        # after them; number of calls that have started and not ended.
+        self._holder, self._resuming = None, collections.deque()
         self._calls, self._working = collections.deque(), 0
-        # By idle thread, where it gets its next call; who worked last is the
-        # first to go on.
+        # A queue per idle thread for its next call; the thread that became
+        # idle last is used first.
         self._idle = []
         self._queued, self._watcher = threading.Event(), None
-        self._ask_again = 0.0
+        self._retry_at = 0.0
 
     def submit(self, fn, /, *args, **kwargs):
         return self._submit(self._calls.append, fn, args, kwargs)
 
     def submit_first(self, fn, /, *args, **kwargs):
-        """As ``submit``, for one that begins before those submitted so far.
-        """
+        """Submit a call that starts before all queued calls."""
         return self._submit(self._calls.appendleft, fn, args, kwargs)
 
-    def _submit(self, queue_up, function, args, kwargs):
+    def _submit(self, enqueue, function, args, kwargs):
         future = futures.Future()
         with self._lock:
             if self._is_shut:
                 raise RuntimeError('no call is taken after a shutdown')
-            queue_up((time.monotonic(), future,
-                      functools.partial(function, *args, **kwargs)))
+            enqueue((time.monotonic(), future,
+                     functools.partial(function, *args, **kwargs)))
             self._give_turn()
             if not self._threads:
                 self._calls.clear()
@@ -141,55 +141,55 @@ class TurnExecutor(futures.Executor):
             for thread in self._threads:
                 thread.join()
 
-    def pass_on(self, turn):
-        """Give the turn to whoever is next, if this is the one that has it.
-        """
+    def release(self, turn):
+        """Give the turn to the next call if this turn holds it."""
         with self._lock:
             if self._holder is turn:
                 self._holder = None
                 self._give_turn()
 
-    def queue_first(self, turn):
-        """Have a turn that has waited go on before any call begins."""
+    def queue_resumed(self, turn):
+        """Resume a turn that has waited, before any further call starts."""
         with self._lock:
-            self._going_on.append(turn)
+            self._resuming.append(turn)
             self._give_turn()
 
     def _give_turn(self):
-        """Have the next one compute if nobody does; lock held."""
+        """Start or resume the next call if no turn is held; lock held."""
         if self._holder is None:
-            if self._going_on:
-                self._holder = self._going_on.popleft()
+            if self._resuming:
+                self._holder = self._resuming.popleft()
                 self._holder.begin()
-            elif self._calls and (self._idle or self._has_one_more()):
-                self._idle.pop().put(self._begun())
-        if self._holder is not None and (self._going_on or self._calls):
+            elif self._calls and (self._idle or self._add_thread()):
+                self._idle.pop().put(self._start_call())
+        if self._holder is not None and (self._resuming or self._calls):
             self._queued.set()
 
-    def _has_one_more(self):
-        """Return whether there is one more thread, idle; lock held.
+    def _add_thread(self):
+        """Add an idle thread, and return whether there is one; lock held.
 
-        The system may have none; calls wait for those that there are, and it
-        is asked again after a second.
+        If the system has no more threads, calls wait for the existing ones,
+        and the next attempt is made after a second.
         """
-        number, mine = len(self._threads), queue.SimpleQueue()
-        if number == self._most or time.monotonic() < self._ask_again:
+        number, inbox = len(self._threads), queue.SimpleQueue()
+        if number == self._max_threads or time.monotonic() < self._retry_at:
             return False
         try:
             if self._watcher is None:
-                self._watcher = _thread('turns', self._watch)
-            self._threads.append(_thread(f'call {number}', self._run, mine))
+                self._watcher = threads.start('turns', self._expire_turns)
+            self._threads.append(threads.start(
+                f'call {number}', self._run, inbox))
         except RuntimeError as error:
-            self._ask_again = time.monotonic() + 1
+            self._retry_at = time.monotonic() + 1
             LOG.warning('Calls have %(number)d threads instead of %(most)d: '
-                        '%(error)s', {'number': number, 'most': self._most,
-                                      'error': error})
+                        '%(error)s', {'number': number, 'error': error,
+                                      'most': self._max_threads})
             return False
-        self._idle.append(mine)
+        self._idle.append(inbox)
         return True
 
-    def _begun(self):
-        """Return the next call with its turn, which has begun; lock held."""
+    def _start_call(self):
+        """Start the next call; return its turn and the call; lock held."""
         submitted, future, function = self._calls.popleft()
         self._holder = _Turn(self, time.monotonic() - submitted)
         self._holder.begin()
@@ -198,85 +198,77 @@ class TurnExecutor(futures.Executor):
             self._queued.set()
         return self._holder, future, function
 
-    def _run(self, mine):
-        """Work on calls until a shutdown.
+    def _run(self, inbox):
+        """Execute calls until a shutdown.
 
-        mine: queue of what ``_begun`` returns; None for the end.
+        inbox: queue of results of ``_start_call``; None ends the thread.
         """
-        begun = mine.get()
-        while begun is not None:
-            turn, future, function = begun
-            _here.turn = turn
-            _work(future, function)
-            _here.turn = None
-            # An idle thread keeps nothing of its last call.
-            del begun, future, function
-            begun = self._next(turn, mine) or mine.get()
+        started = inbox.get()
+        while started is not None:
+            turn, future, function = started
+            _local.turn = turn
+            _execute(future, function)
+            _local.turn = None
+            # An idle thread must not keep its last call in memory.
+            del started, future, function
+            started = self._next(turn, inbox) or inbox.get()
 
-    def _next(self, turn, mine):
-        """Return the next call, if this thread is to go on with it at once.
+    def _next(self, turn, inbox):
+        """End a call; return the next one if this thread may start it.
 
-        turn: that of the call which this thread has worked on.
-        mine: where it gets the next one, if not.
+        turn: of the call that ended.  inbox: queue of this thread, for a
+        later call.
         """
         with self._lock:
             self._working -= 1
             if self._holder is turn:
                 self._holder = None
-            if self._holder is None and self._calls and not self._going_on:
-                return self._begun()
-            self._idle.append(mine)
+            if self._holder is None and self._calls and not self._resuming:
+                return self._start_call()
+            self._idle.append(inbox)
             self._give_turn()
             if self._is_shut:
                 self._dismiss()
         return None
 
     def _dismiss(self):
-        """End the idle threads if no call is left for them; lock held."""
+        """End the idle threads if no call is queued; lock held."""
         if not self._calls:
             for idle in self._idle:
                 idle.put(None)
             self._idle.clear()
             self._queued.set()
 
-    def _watch(self):
-        """Have others go on beside a turn that is over."""
+    def _expire_turns(self):
+        """Expire turns that are held for too long while others queue."""
         while self._queued.wait():
             with self._lock:
                 if self._is_shut and not (self._calls or self._working):
                     return
-                left = self._look()
-            time.sleep(left)
+                seconds = self._expire()
+            time.sleep(seconds)
 
-    def _look(self):
-        """Return the seconds until the next look; lock held."""
-        if self._holder is None or not (self._going_on or self._calls):
+    def _expire(self):
+        """End an expired turn; return seconds until the next check."""
+        if self._holder is None or not (self._resuming or self._calls):
             self._queued.clear()
             return 0
-        left = self._holder.until - time.monotonic()
-        if left <= 0:
+        seconds = self._holder.until - time.monotonic()
+        if seconds <= 0:
             self._holder = None
             self._give_turn()
-        return max(left, 0)
+        return max(seconds, 0)
 
 
-def _thread(name, target, *args):
-    """Return a new daemon thread that runs; RuntimeError if there is none."""
-    thread = threading.Thread(target=target, args=args, name=name,
-                              daemon=True)
-    thread.start()
-    return thread
-
-
-def _work(future, function):
-    """Have a Future come to what a function comes to."""
+def _execute(future, function):
+    """Call a function, and set its result or error on a Future."""
     if not future.set_running_or_notify_cancel():
         return
     try:
         result = function()
     except BaseException as error:
         future.set_exception(error)
-        # The error's traceback has this frame.
+        # The error's traceback refers to this frame: avoid a cycle.
         del future, function
     else:
         future.set_result(result)

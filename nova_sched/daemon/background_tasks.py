@@ -13,6 +13,7 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import services
@@ -117,8 +118,7 @@ class PeriodicTask:
     def start(self, waits):
         """Start the thread; waits: iterable of the seconds before each call.
         """
-        threading.Thread(target=self.run, args=(waits,), daemon=True,
-                         name=type(self._work).__name__).start()
+        threads.start(type(self._work).__name__, self.run, waits)
 
     def run(self, waits):
         """Run the task in this thread; waits: as for ``start``."""

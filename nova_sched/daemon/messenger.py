@@ -14,6 +14,7 @@ from oslo_service import backend
 import setproctitle
 
 from nova_sched import rpc
+from nova_sched.concurrency import threads
 from nova_sched.daemon import sighup
 from nova_sched.db import cells
 from nova_sched.inventory import peers
@@ -48,7 +49,7 @@ class Messenger(backend.get_component('ServiceBase')):
         """Tell and hear, in a thread."""
         setproctitle.setproctitle(f'{self._conf.prog}: messenger')
         self._sighup.call_on_sighup(self.reset)
-        threading.Thread(target=self._run, name='peers', daemon=True).start()
+        threads.start('peers', self._run)
 
     def stop(self, graceful=True):
         """End once all is told, within GRACE seconds.

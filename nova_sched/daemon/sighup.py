@@ -11,6 +11,7 @@ import threading
 
 from oslo_log import log as logging
 
+from nova_sched.concurrency import threads
 from nova_sched.observe import logs
 from nova_sched.shared_region import SharedRegion
 
@@ -39,7 +40,7 @@ class SighupHandler(SharedRegion):
                 signal.sigwait({signal.SIGHUP})
                 self._take(act)
 
-        threading.Thread(target=loop, name='reload', daemon=True).start()
+        threads.start('reload', loop)
 
     def _take(self, act):
         """Open the log anew, and call ``act``; log what they raise."""

@@ -9,10 +9,11 @@ unit must say NotifyAccess=all.
 
 import contextlib
 import socket
-import threading
 import time
 
 from oslo_log import log as logging
+
+from nova_sched.concurrency import threads
 
 LOG = logging.getLogger(__name__)
 
@@ -67,8 +68,7 @@ class Notifier:
         """Send signs of life from a thread until an Event is set."""
         if not self._address or not self.watchdog:
             return
-        threading.Thread(target=self._keep_alive, args=(stopped,),
-                         name='watchdog', daemon=True).start()
+        threads.start('watchdog', self._keep_alive, stopped)
 
     def _keep_alive(self, stopped):
         while True:

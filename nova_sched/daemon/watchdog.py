@@ -19,6 +19,8 @@ import threading
 
 from oslo_log import log as logging
 
+from nova_sched.concurrency import threads
+
 LOG = logging.getLogger(__name__)
 
 #: Seconds within which a worker must look for requests, where the supervisor
@@ -65,7 +67,7 @@ class Watchdog:
                     self.beat()
                 if stopped.wait(self.seconds / LOOKS / 2):
                     return
-        threading.Thread(target=loop, name='watchdog', daemon=True).start()
+        threads.start('watchdog', loop)
 
     def watch(self):
         """Watch the workers of this process from a thread."""
@@ -76,7 +78,7 @@ class Watchdog:
                     self.look()
                 except Exception:
                     LOG.exception('Looking after the workers failed')
-        threading.Thread(target=loop, name='watchdog', daemon=True).start()
+        threads.start('watchdog', loop)
 
     def look(self):
         """End workers that were silent for too long.

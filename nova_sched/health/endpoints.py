@@ -11,6 +11,7 @@ import threading
 from oslo_service import backend
 import setproctitle
 
+from nova_sched.concurrency import threads
 from nova_sched.daemon import sighup
 from nova_sched.health import checks
 from nova_sched.health import shared
@@ -72,9 +73,8 @@ class Endpoints(backend.get_component('ServiceBase')):
     def begin(self):
         """Hear and tell within another process."""
         board = Board(Settings.of(self._health.conf, self._health.workers))
-        threading.Thread(target=board.hear,
-                         args=(self._health.channel, self._stopping),
-                         name='endpoints', daemon=True).start()
+        threads.start('endpoints', board.hear, self._health.channel,
+                      self._stopping)
         self._servers = Servers(_pages(self._health, board))
         self._servers.start()
 

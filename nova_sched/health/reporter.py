@@ -12,6 +12,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.health import indicators
 from nova_sched.scheduler import host_manager
@@ -48,7 +49,7 @@ class Reporter:
 
     def start(self):
         """Begin to report, in a thread."""
-        threading.Thread(target=self._run, name='health', daemon=True).start()
+        threads.start('health', self._run)
 
     def stop(self):
         """Report no more."""
@@ -143,8 +144,7 @@ class Reporter:
                 and self._reading.acquire(blocking=False)):
             self._read_at = time.monotonic()
             try:
-                threading.Thread(target=self._read, args=(manager,),
-                                 name='health read', daemon=True).start()
+                threads.start('health read', self._read, manager)
             except BaseException:
                 self._reading.release()
                 raise

@@ -15,6 +15,7 @@ from urllib import parse
 
 from oslo_log import log as logging
 
+from nova_sched.concurrency import threads
 from nova_sched.conf import healthcheck
 
 LOG = logging.getLogger(__name__)
@@ -52,8 +53,7 @@ class Servers:
     def start(self):
         """Listen, each address in a thread of its own."""
         for uri, pages in self._pages.items():
-            threading.Thread(target=self._serve, args=(uri, pages),
-                             name='endpoint', daemon=True).start()
+            threads.start('endpoint', self._serve, uri, pages)
 
     def stop(self):
         """End, and remove the files of sockets."""

@@ -110,7 +110,7 @@ class TestOneAfterTheOther:
                  pool.submit(order.append, 'third')]
         assert stage.begun.wait(LONG)
         waited.set()
-        until(lambda: pool._going_on)
+        until(lambda: pool._resuming)
         stage.go_on.set()
         for call in calls:
             call.result(LONG)
