@@ -89,7 +89,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._metrics = None if health is None else health.metrics
         self._reporter = None if health is None else reporter.Reporter(
             self, conf.healthcheck.ttl, health.numbers.own,
-            health.channel.say, self._metrics and self._metrics.queue_gone)
+            health.channel.send, self._metrics and self._metrics.queue_gone)
         #: The observe.recorder.Recorder of what is decided.
         self.recorder = recorder.Recorder(conf, self._metrics)
         self._notifications = notifications.Notifications(conf)

@@ -121,7 +121,7 @@ class TurnExecutor(futures.Executor):
         future = futures.Future()
         with self._lock:
             if self._is_shut:
-                raise RuntimeError('no call is taken after a shutdown')
+                raise RuntimeError('the executor is shut down')
             enqueue((time.monotonic(), future,
                      functools.partial(function, *args, **kwargs)))
             self._give_turn()
@@ -181,9 +181,10 @@ class TurnExecutor(futures.Executor):
                 f'call {number}', self._run, inbox))
         except RuntimeError as error:
             self._retry_at = time.monotonic() + 1
-            LOG.warning('Calls have %(number)d threads instead of %(most)d: '
-                        '%(error)s', {'number': number, 'error': error,
-                                      'most': self._max_threads})
+            LOG.warning('Only %(number)d of %(most)d threads can be started '
+                        'for calls: %(error)s', {
+                            'number': number, 'error': error,
+                            'most': self._max_threads})
             return False
         self._idle.append(inbox)
         return True

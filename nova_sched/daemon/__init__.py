@@ -1,1 +1,1 @@
-"""The processes of one daemon: forked, watched, reloaded, stopped."""
+"""The processes of one daemon: start, supervision, reload and stop."""

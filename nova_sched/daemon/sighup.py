@@ -1,8 +1,8 @@
-"""SIGHUP, in all processes of a service.
+"""SIGHUP in all processes of a daemon.
 
-It is blocked in all of them from their first moment on, so that it ends none.
-A thread of each waits for it, and opens log files anew that were moved away,
-whatever else its process does then, and whatever the configuration says.
+Each process blocks the signal from its start, so that SIGHUP never kills it.
+A thread of each process waits for the signal.  It first reopens log files
+that were moved away, whatever state the process or the configuration is in.
 """
 
 import os
@@ -19,55 +19,57 @@ LOG = logging.getLogger(__name__)
 
 
 class SighupHandler(SharedRegion):
-    """What a parent and the processes forked from it do at SIGHUP.
+    """The SIGHUP handling of the master and the processes forked from it.
 
-    The parent alone looks whether the configuration is a good one.
+    Only the master checks the new configuration.
     """
 
     WORDS = ('refused',)
 
     def __init__(self):
         super().__init__('sighup')
-        self._parent = os.getpid()
+        self._master = os.getpid()
 
     def call_on_sighup(self, act):
         """Call ``act`` on each SIGHUP, from a thread of this process.
 
-        In others than the parent not while that refuses what the files hold.
+        In processes other than the master it is not called while the master
+        refuses the configuration files.
         """
         def loop():
             while True:
                 signal.sigwait({signal.SIGHUP})
-                self._take(act)
+                self._handle(act)
 
         threads.start('reload', loop)
 
-    def _take(self, act):
-        """Open the log anew, and call ``act``; log what they raise."""
+    def _handle(self, act):
+        """Reopen the log and call ``act``; log the errors of both."""
         try:
             logs.reopen()
         except Exception:
-            LOG.exception('Log files that were moved away are written on')
+            LOG.exception('Cannot reopen log files; still writing to the '
+                          'moved files')
         try:
-            if os.getpid() == self._parent or not self.words.refused:
+            if os.getpid() == self._master or not self.words.refused:
                 act()
         except Exception:
-            # Whatever it was, the next signal may bring what mends it.
+            # The thread must survive: the next signal may succeed.
             LOG.exception('Reading the configuration again failed')
 
     def hand_on(self, refused):
-        """Have the processes of this group act, of which this is the parent.
+        """Send SIGHUP to the process group of this process, the master.
 
-        refused: whether they are to keep the configuration that they have.
+        refused: whether the processes keep their present configuration.
         """
         self.words.refused = refused
-        # The copy that comes back here is taken out of the queue.
+        # The master is in the group: consume its own copy.
         os.killpg(0, signal.SIGHUP)
         signal.sigtimedwait({signal.SIGHUP}, 0)
 
 
 def block():
-    """Have SIGHUP wait until somebody looks for it, in each new thread."""
+    """Block SIGHUP in this thread, and in all threads that it starts."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
 
@@ -78,26 +80,26 @@ def reread(conf):
 
 
 class Deferred:
-    """A function that may be called from some moment on, and not before.
+    """A function whose calls are deferred until ``begin``.
 
-    Calls before that moment come to one then.
+    Several calls before ``begin`` become one.
     """
 
     def __init__(self, act):
         self._act, self._lock = act, threading.Lock()
-        self._may_act = self._is_due = False
+        self._has_begun = self._is_due = False
 
     def __call__(self):
-        """Call the function, or note that it is to be called."""
+        """Call the function, or defer the call."""
         with self._lock:
-            if not self._may_act:
+            if not self._has_begun:
                 self._is_due = True
                 return
         self._act()
 
     def begin(self):
-        """Let it be called from now on; call it if that is due."""
+        """Make the deferred call, if any; further calls are immediate."""
         with self._lock:
-            self._may_act = True
+            self._has_begun = True
         if self._is_due:
             self._act()

@@ -1,15 +1,13 @@
-"""Detection of workers that hang or are stopped, which are replaced.
+"""Detection of hung or stopped workers, which are replaced.
 
-oslo.service's launcher notices a worker that is dead, and no other.  Here
-each worker tells its parent through a pipe that it is alive: that it looks
-for requests, or tries to while the broker is away, or is on its way to serve
-or to stop.  That its threads are busy, for however long, does not matter.
-The parent ends a worker that has been silent for too long, and the launcher
-starts another in its place.  Only the parent tells the supervisor of the
-service that it lives.
+oslo.service's launcher replaces dead workers only.  Here each worker sends
+heartbeats to the master through a pipe while its loop polls for requests,
+retries a lost broker, starts or stops.  Busy threads do not matter.  The
+master kills a worker after too long a silence, and the launcher forks another
+one.  Only the master sends heartbeats to systemd.
 
-Silence is counted in looks of the parent, so that nobody is ended because the
-whole machine stood still.
+Silence is counted in checks by the master, so that workers survive a pause of
+the whole machine.
 """
 
 import os
@@ -23,19 +21,19 @@ from nova_sched.concurrency import threads
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds within which a worker must look for requests, where the supervisor
-#: does not say.
+#: Default of the seconds within which a worker must poll for requests, unless
+#: systemd sets another time.
 SECONDS = 60
-#: Looks of the parent within that time, and how many of them a worker may be
-#: silent for; the other half is for a loop that has stopped in a worker that
-#: goes on.
-LOOKS, SILENT = 10, 5
+#: Checks by the master within that time, and checks without a heartbeat after
+#: which a worker is killed.  The other half of the time is for a stopped loop
+#: in a worker whose heartbeats continue.
+CHECKS, SILENT = 10, 5
 
 _PID = struct.Struct('i')
 
 
 class Watchdog:
-    """The watchdog that parent and workers share; made before the fork.
+    """The watchdog that master and workers share; created before the fork.
 
     notifier: systemd.Notifier.
     """
@@ -49,74 +47,74 @@ class Watchdog:
         self._silent = {}
 
     def beat(self):
-        """Tell the parent that this worker is alive."""
+        """Send the master a heartbeat of this worker."""
         try:
             os.write(self._writing, _PID.pack(os.getpid()))
         except OSError as error:
-            # A parent that does not read is none that ends its workers.
-            LOG.debug('The parent is not told of this worker: %s', error)
+            # A full pipe: the master does not read, so it kills no worker.
+            LOG.debug('Cannot send a heartbeat to the master: %s', error)
 
     def beat_while(self, alive, stopped):
-        """Beat from a thread while a function returns true.
+        """Send heartbeats from a thread while a function returns true.
 
-        stopped: an Event that ends it.
+        stopped: an Event that ends the thread.
         """
         def loop():
             while True:
                 if alive():
                     self.beat()
-                if stopped.wait(self.seconds / LOOKS / 2):
+                if stopped.wait(self.seconds / CHECKS / 2):
                     return
         threads.start('watchdog', loop)
 
     def watch(self):
-        """Watch the workers of this process from a thread."""
+        """Check the workers of this process periodically, from a thread."""
         def loop():
             pause = threading.Event()
-            while not pause.wait(self.seconds / LOOKS):
+            while not pause.wait(self.seconds / CHECKS):
                 try:
-                    self.look()
+                    self.check()
                 except Exception:
-                    LOG.exception('Looking after the workers failed')
+                    LOG.exception('Checking the workers failed')
         threads.start('watchdog', loop)
 
-    def look(self):
-        """End workers that were silent for too long.
+    def check(self):
+        """Kill workers that have been silent for too long.
 
-        The supervisor is told that the service lives, unless somebody was.
+        Sends a heartbeat to systemd unless a worker was killed.
         """
-        heard = self._heard()
-        for pid in heard | set(self._silent):
-            if pid in heard:
+        beaten = self._read_beats()
+        for pid in beaten | set(self._silent):
+            if pid in beaten:
                 self._silent[pid] = 0
             elif _is_child(pid):
                 self._silent[pid] += 1
             else:
                 del self._silent[pid]
-        overdue = [pid for pid, looks in self._silent.items()
-                   if looks >= SILENT]
+        overdue = [pid for pid, checks in self._silent.items()
+                   if checks >= SILENT]
         for pid in overdue:
-            LOG.error('Worker %(pid)d is ended, and another one takes its '
-                      'place: it hangs, or was stopped, and gave no sign of '
-                      'life in %(seconds)d seconds',
+            LOG.error('Worker %(pid)d sent no heartbeat for %(seconds)d '
+                      'seconds: it hangs or was stopped. Killing it; another '
+                      'worker replaces it',
                       {'pid': pid,
-                       'seconds': self._silent[pid] * self.seconds / LOOKS})
+                       'seconds': self._silent[pid] * self.seconds / CHECKS})
             os.kill(pid, signal.SIGKILL)
         if not overdue:
             self._notifier.alive()
 
-    def _heard(self):
-        """Return which workers beat since the last look: set of ids."""
-        found = b''
+    def _read_beats(self):
+        """Return the process ids that beat since the last check: set."""
+        octets = b''
         while True:
             try:
-                found += os.read(self._reading, 1024 * _PID.size)
+                octets += os.read(self._reading, 1024 * _PID.size)
             except BlockingIOError:
-                return {pid for pid, in _PID.iter_unpack(found)}
+                return {pid for pid, in _PID.iter_unpack(octets)}
 
 
 def _is_child(pid):
-    """Return whether a process is a living child of this one."""
+    """Return whether a process is a living child of this process."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG
                          | os.WNOWAIT) is None
