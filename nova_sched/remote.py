@@ -24,7 +24,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 

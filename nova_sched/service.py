@@ -25,13 +25,14 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import backend
 
-from nova_sched import background_tasks
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import version
+from nova_sched.concurrency import threads
+from nova_sched.daemon import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
 from nova_sched.inventory import shared_picks
@@ -88,7 +89,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._metrics = None if health is None else health.metrics
         self._reporter = None if health is None else reporter.Reporter(
             self, conf.healthcheck.ttl, health.numbers.own,
-            health.channel.say, self._metrics and self._metrics.queue_gone)
+            health.channel.send, self._metrics and self._metrics.queue_gone)
         #: The observe.recorder.Recorder of what is decided.
         self.recorder = recorder.Recorder(conf, self._metrics)
         self._notifications = notifications.Notifications(conf)
@@ -230,8 +231,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._outdated.set()
         self._outdated = outdated = threading.Event()
         if not self._replaced(outdated):
-            threading.Thread(target=self._reload_later, args=(outdated,),
-                             name='reload again', daemon=True).start()
+            threads.start('reload again', self._reload_later, outdated)
 
     def _reload_later(self, outdated):
         while not outdated.wait(self.conf.database.retry_interval):
@@ -362,8 +362,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
              decision_endpoint.DecisionEndpoint(self.recorder)],
             self._taken_calls)
         answered = threading.Event()
-        threading.Thread(target=_report_silence, args=(url, answered),
-                         name='broker', daemon=True).start()
+        threads.start('broker', _report_silence, url, answered)
         try:
             self.server.start()
         except (amqp.AMQPError, kombu.KombuError, OSError,

@@ -23,7 +23,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import timed_http
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 

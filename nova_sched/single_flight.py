@@ -11,7 +11,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import remote
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)

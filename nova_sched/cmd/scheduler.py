@@ -8,9 +8,9 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import supervisor
-from nova_sched import systemd
 from nova_sched.cmd import process
+from nova_sched.daemon import supervisor
+from nova_sched.daemon import systemd
 from nova_sched.db import engine
 from nova_sched.dry_run.shadow import runner as shadow
 from nova_sched.dry_run.shadow import tap

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.db import engine
 
 LOG = logging.getLogger(__name__)

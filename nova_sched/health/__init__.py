@@ -1,1 +1,1 @@
-"""How the service is: what its processes notice, and HTTP that tells it."""
+"""Health checks of the service, and the process that serves them by HTTP."""

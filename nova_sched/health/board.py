@@ -1,4 +1,4 @@
-"""What is known of the whole service: the newest report of each worker."""
+"""The health of the whole service: the latest report of each worker."""
 
 import threading
 import time
@@ -11,17 +11,17 @@ from nova_sched.health import indicators
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds without a report after which a worker is silent, and for which one
-#: may be silent before that lasts.
+#: Seconds without a report after which a worker is silent, and after which
+#: the silence is a failure.
 SILENT, LASTING = 10, 20
-#: Seconds that the first report of a worker may take.
+#: Seconds until the first report of a worker is due.
 START = 60
 
 
 class Settings(typing.NamedTuple):
-    """What is told, and for how long it counts.
+    """The settings of the health page.
 
-    host: of the service.  workers: how many there are to be.
+    host: of the service.  workers: configured number of workers.
     ttl, cache_control: as the options of ``[healthcheck]``.
     """
 
@@ -32,7 +32,7 @@ class Settings(typing.NamedTuple):
 
     @classmethod
     def of(cls, conf, workers):
-        """As the options say."""
+        """Return the settings of a ConfigOpts."""
         return cls(conf.host, workers, conf.healthcheck.ttl,
                    conf.healthcheck.cache_control)
 
@@ -49,23 +49,23 @@ class Board:
         self._began = clock()
 
     def note(self, report):
-        """Take a report."""
+        """Store a report."""
         with self._lock:
             self._reports[report['worker']] = report
 
-    def hear(self, channel, stopped):
-        """Take what is said on a shared.Channel, until an Event is set."""
+    def receive(self, channel, stopped):
+        """Store the reports on a shared.Channel, until an Event is set."""
         while not stopped.is_set():
             try:
-                report = channel.hear(seconds=0.5)
+                report = channel.receive(seconds=0.5)
                 if report is not None:
                     self.note(report)
             except Exception:
-                LOG.exception('A worker says how it is, which cannot be read')
+                LOG.exception('Cannot read the health report of a worker')
                 stopped.wait(1)
 
     def reports(self):
-        """Return the reports of the workers that are not silent: list."""
+        """Return the reports of all workers that are not silent: list."""
         with self._lock:
             return [report for report in self._reports.values()
                     if self._clock() - report['at'] < SILENT]
@@ -73,46 +73,47 @@ class Board:
     def checks(self):
         """Return the checks of the service: name -> Check.
 
-        Each is the worst of its workers'.  None before any was heard.
+        Each is the worst of the workers' checks.  Empty before the first
+        report.
         """
         reports = self.reports()
         if not reports and self._clock() - self._began < START:
             return {}
-        found = {}
+        by_name = {}
         for report in reports:
             for name, check in indicators.from_list(report['checks']).items():
-                found.setdefault(name, []).append(check)
+                by_name.setdefault(name, []).append(check)
         return {name: checks.worst(several)
-                for name, several in found.items()} | {
+                for name, several in by_name.items()} | {
                     'workers': self._of_workers()}
 
     def _of_workers(self):
-        wanted, now = self.settings.workers, self._clock()
-        # Where one has never reported, the time is that of the start.
-        last = [self._began + START - SILENT] * wanted
+        expected, now = self.settings.workers, self._clock()
+        # The time of a worker that has never reported follows the start.
+        last = [self._began + START - SILENT] * expected
         with self._lock:
             for number, report in self._reports.items():
-                if number < wanted:
+                if number < expected:
                     last[number] = report['at']
         silent = [at for at in last if now - at >= SILENT]
         return indicators.of_workers(
-            wanted, len(silent), any(now - at >= LASTING for at in silent))
+            expected, len(silent), any(now - at >= LASTING for at in silent))
 
     def health(self):
-        """Return what is told of the service, and its Cache-Control.
+        """Return the health document and its Cache-Control header.
 
-        A document as of checks.document, and a text or None.
+        The document is that of checks.document; the header a text or None.
         """
         now, settings = time.time(), self.settings
         ids = [report['service_id'] for report in self.reports()
                if report['service_id']]
-        told = checks.document(self.checks(), now, settings.ttl,
-                               settings.host, *ids[:1])
-        return told, checks.cache_control(
-            told['status'], settings.ttl, settings.cache_control)
+        document = checks.document(self.checks(), now, settings.ttl,
+                                   settings.host, *ids[:1])
+        return document, checks.cache_control(
+            document['status'], settings.ttl, settings.cache_control)
 
     def ranks(self):
-        """Return 0, 1 or 2 for each check, as it is told: name -> int."""
+        """Return the rank of each check in the document: name -> 0, 1 or 2."""
         now = time.time()
         return {name: check.aged(now, self.settings.ttl).rank
                 for name, check in self.checks().items()}

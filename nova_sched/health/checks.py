@@ -1,8 +1,7 @@
-"""Checks: what a process noticed, and what it comes to.
+"""Health checks, and the document that lists them.
 
-A check has a status, when it was noted, and a text where it is not well.  The
-form and the rules are those of Nova's specification of per-process health
-checks.
+A check has a status, a time, and a text unless it passes.  Form and rules
+follow Nova's specification of per-process health checks.
 """
 
 import datetime
@@ -10,17 +9,17 @@ import typing
 
 STATUSES = PASS, WARN, FAIL = 'pass', 'warn', 'fail'
 
-#: Of the form of what is told.
+#: Version of the document's form.
 VERSION = '1.0'
 
-#: Characters of a text.
+#: Maximum number of characters of a check's text.
 LONGEST = 500
 
 
 class Check(typing.NamedTuple):
-    """A check as it was last noted.
+    """The latest result of a check.
 
-    at: seconds since the epoch.  output: text, empty of one that passes.
+    at: seconds since the epoch.  output: text, empty if it passes.
     """
 
     status: str
@@ -29,18 +28,18 @@ class Check(typing.NamedTuple):
 
     @property
     def rank(self):
-        """0 for one that passes, 1 to warn, 2 for one that fails."""
+        """0 if it passes, 1 if it warns, 2 if it fails."""
         return STATUSES.index(self.status)
 
     def aged(self, now, ttl):
-        """Return what it comes to by now: a Check.
+        """Return the check, as a warning if it is out of date.
 
-        ttl: seconds that it counts; 0 for ever.
+        ttl: seconds for which a result counts; 0 for ever.
         """
         if not self.is_old(now, ttl) or self.rank:
             return self
         return self._replace(status=WARN, output=(
-            f'nothing was noticed of it for {now - self.at:.0f} seconds'))
+            f'it was not checked for {now - self.at:.0f} seconds'))
 
     def is_old(self, now, ttl):
         """Return whether it is out of date."""
@@ -48,15 +47,15 @@ class Check(typing.NamedTuple):
 
 
 def worst(checks):
-    """Return the worst of several; of equal ones, the one noted last."""
+    """Return the worst of several checks, the latest if several are."""
     return max(checks, key=lambda check: (check.rank, check.at))
 
 
 def status(checks, now, ttl):
-    """Return the status of a service with these checks, as they were noted.
+    """Return the status of a service with these checks.
 
-    checks: collection of Check; without any it passes, so that nothing
-    restarts a service that has just started.
+    checks: collection of Check.  A service without checks passes, so that a
+        service that has just started is not restarted.
     """
     if not checks:
         return PASS
@@ -66,30 +65,30 @@ def status(checks, now, ttl):
 
 
 def document(checks, now, ttl, host, service_id=None):
-    """Return what is told: a dict.
+    """Return the health document: a dict.
 
     checks: name -> Check.  host: of the service, as ``[DEFAULT] host``.
-    service_id: of its record, where that is known.
+    service_id: of its record, or None if unknown.
     """
-    told = {'status': status(checks.values(), now, ttl), 'version': VERSION,
+    made = {'status': status(checks.values(), now, ttl), 'version': VERSION,
             'description': 'nova-scheduler', 'notes': {'host': host},
-            'checks': {name: _told(check.aged(now, ttl))
+            'checks': {name: _entry(check.aged(now, ttl))
                        for name, check in sorted(checks.items())}}
-    return told | ({'serviceId': service_id} if service_id else {})
+    return made | ({'serviceId': service_id} if service_id else {})
 
 
-def _told(check):
+def _entry(check):
     at = datetime.datetime.fromtimestamp(check.at, datetime.UTC)
-    told = {'status': check.status, 'time': at.isoformat(timespec='seconds')}
-    return told | ({'output': check.output[:LONGEST]} if check.rank else {})
+    entry = {'status': check.status, 'time': at.isoformat(timespec='seconds')}
+    return entry | ({'output': check.output[:LONGEST]} if check.rank else {})
 
 
 def cache_control(status, ttl, seconds):
-    """Return the header Cache-Control; None for none.
+    """Return the header Cache-Control, or None.
 
-    seconds: as ``[healthcheck] cache_control``: None is as ``ttl``, 0 for no
-    header and -1 for no-cache, which a service that fails has in any case, so
-    that it is seen at once that it is well again.
+    seconds: as ``[healthcheck] cache_control``: None for the value of ``ttl``,
+        0 for no header, -1 for no-cache.  A failing service always has
+        no-cache, so that its recovery is seen at once.
     """
     seconds = ttl if seconds is None else seconds
     if not seconds:

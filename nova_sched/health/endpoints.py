@@ -1,7 +1,6 @@
-"""The process that tells over HTTP how the service is, and its metrics.
+"""The health process: it serves health and metrics of the service by HTTP.
 
-It stands beside the workers, which say how they are by a channel that it
-shares with them, and is asked nothing that they would wait for.
+Workers send it their reports through a shared channel, and never wait for it.
 """
 
 import functools
@@ -11,7 +10,8 @@ import threading
 from oslo_service import backend
 import setproctitle
 
-from nova_sched import sighup
+from nova_sched.concurrency import threads
+from nova_sched.daemon import sighup
 from nova_sched.health import checks
 from nova_sched.health import shared
 from nova_sched.health.board import Board
@@ -24,13 +24,13 @@ HEALTH, METRICS = '/health', '/metrics'
 
 
 class Health:
-    """What the processes of a service share to tell how it is; before a fork.
+    """The state that workers and health process share; before the fork.
 
-    conf: ConfigOpts.  workers: how many there are to be.
+    conf: ConfigOpts.  workers: configured number of workers.
 
-    numbers: SharedRegion in which each process has a number from 0; whoever
-        takes the place of one that has ended gets its number.
-    metrics: observe.metrics.Metrics, None where nothing is counted.
+    numbers: SharedRegion with a number from 0 for each process; a replacement
+        gets the number of the process that has ended.
+    metrics: observe.metrics.Metrics, or None without metrics.
     """
 
     def __init__(self, conf, workers):
@@ -39,24 +39,24 @@ class Health:
         self.channel = shared.Channel()
         self.metrics = None
         if conf.nova_sched.metrics_uri:
-            # The library is for those alone who count.
+            # Import the library only if it is used.
             from nova_sched.observe import metrics
             self.metrics = metrics.Metrics(self.numbers.own, workers)
 
     @classmethod
     def of(cls, conf, workers):
-        """Return one, or None where nothing is told."""
+        """Return the Health, or None if no endpoint is configured."""
         if conf.healthcheck.uri or conf.nova_sched.metrics_uri:
             return cls(conf, workers)
         return None
 
 
 class Endpoints(backend.get_component('ServiceBase')):
-    """A service of oslo.service, of one worker.
+    """A service of oslo.service with one process.
 
     health: Health.  sighup_handler: sighup.SighupHandler.
 
-    What it goes by is read at the start, but for the log.
+    Options are read at the start, except for the log's.
     """
 
     def __init__(self, health, sighup_handler):
@@ -64,37 +64,36 @@ class Endpoints(backend.get_component('ServiceBase')):
         self._stopping, self._servers = threading.Event(), None
 
     def start(self):
-        """Hear and tell, in threads."""
+        """Receive reports and serve pages, in threads."""
         setproctitle.setproctitle(f'{self._health.conf.prog}: endpoints')
         self._sighup.call_on_sighup(self.reset)
         self.begin()
 
     def begin(self):
-        """Hear and tell within another process."""
+        """Start the threads within another process."""
         board = Board(Settings.of(self._health.conf, self._health.workers))
-        threading.Thread(target=board.hear,
-                         args=(self._health.channel, self._stopping),
-                         name='endpoints', daemon=True).start()
+        threads.start('endpoints', board.receive, self._health.channel,
+                      self._stopping)
         self._servers = Servers(_pages(self._health, board))
         self._servers.start()
 
     def stop(self, graceful=True):
-        """End."""
+        """Stop the threads."""
         if self._servers is not None:
             self._servers.stop()
         self._stopping.set()
 
     def wait(self):
-        """Return when it has ended."""
+        """Return when it has stopped."""
         self._stopping.wait()
 
     def reset(self):
-        """Go on, with the log as the files have it by now."""
+        """Set up the log again by the configuration files."""
         sighup.reread(self._health.conf)
 
 
 def _pages(health, board):
-    """Return what is served where: as of Servers."""
+    """Return the pages of each URI, as for Servers."""
     pages, conf = {}, health.conf
     for uri in conf.healthcheck.uri:
         pages.setdefault(uri, {})[HEALTH] = functools.partial(
@@ -106,12 +105,12 @@ def _pages(health, board):
 
 
 def _health_page(board, accept):
-    told, cache_control = board.health()
+    document, cache_control = board.health()
     headers = {'Content-Type': 'application/health+json'}
     if cache_control:
         headers['Cache-Control'] = cache_control
-    return Answer(503 if told['status'] == checks.FAIL else 200, headers,
-                  json.dumps(told).encode())
+    return Answer(503 if document['status'] == checks.FAIL else 200, headers,
+                  json.dumps(document).encode())
 
 
 def _metrics_page(page, accept):

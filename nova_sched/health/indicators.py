@@ -1,32 +1,47 @@
-"""The indicators: what a worker knows, as Checks.
+"""Functions that evaluate a worker's state as Checks.
 
-A function for each, which returns a Check, or None where nothing is known
-yet.  What passes soon is a warning, what lasts a failure.
+Each returns a Check, or None while the state is unknown.  A short trouble is
+a warning, a lasting trouble a failure.
 """
 
 import time
 
-from nova_sched.health import checks
 from nova_sched.health.checks import FAIL
 from nova_sched.health.checks import PASS
 from nova_sched.health.checks import WARN
 from nova_sched.health.checks import Check
 
-#: Seconds after which the trouble of a database, or of the bus, lasts.
+#: Seconds after which a failing database or bus is a failure.
 LASTING = 10
-#: Seconds for which it is told that a queue was gone, or that Placement did
-#: not answer, if it is not asked again.
-TOLD = 60
-#: Seconds without a turn of the loop that takes requests: odd, and too long.
-ODD_TURN, LONG_TURN = 10, 20
-#: Seconds for which no thread was free.
-LONG_BUSY = 30
-#: Seconds that a start takes: odd, and too long.
-ODD_START, LONG_START = 10, 60
-#: Seconds without a read of the hosts.
+#: Seconds for which a deleted queue, or a failure of Placement that is not
+#: retried, is reported.
+REPORTED = 60
+#: Seconds without a poll for requests, for a warning and for a failure.
+WARN_POLL, FAIL_POLL = 10, 20
+#: Seconds without a free thread, for a warning.
+WARN_BUSY = 30
+#: Seconds that a start takes, for a warning and for a failure.
+WARN_START, FAIL_START = 10, 60
+#: Seconds without a read of the hosts, for a warning.
 STALE = 180
-#: Hosts that are named.
-NAMED = 3
+#: Maximum number of host names in a text.
+MAX_NAMES = 3
+
+
+def _lasting(seconds, text):
+    """Return a Check of a trouble: a warning, after LASTING a failure."""
+    return Check(FAIL if seconds >= LASTING else WARN, time.time(), text)
+
+
+def _of_contact(contact, is_failure, text):
+    """Return the Check of a Contact: None while it was never in touch.
+
+    is_failure: whether a failing one fails, or warns.
+    """
+    if not contact.failures:
+        return contact.heard and Check(PASS, contact.heard)
+    return Check(FAIL if is_failure else WARN, contact.noted,
+                 f'{text} for {contact.lasting:.0f} seconds: {contact.error}')
 
 
 def of_database(contact):
@@ -34,99 +49,93 @@ def of_database(contact):
 
     contact: remote.Contact.
     """
-    if not contact.failures:
-        return contact.heard and Check(PASS, contact.heard)
-    lasts = contact.lasting >= LASTING
-    return Check(FAIL if lasts else WARN, contact.noted,
-                 f'it does not answer for {contact.lasting:.0f} seconds: '
-                 f'{contact.error}')
+    return _of_contact(contact, contact.lasting >= LASTING,
+                       'it does not answer')
 
 
-def of_lost_cell(why, seconds):
-    """Return the Check of a cell that answers, and cannot be read.
+def of_lost_cell(reason, seconds):
+    """Return the Check of a cell that answers but cannot be read.
 
-    why: text.  seconds: since its hosts are left out.
+    reason: text.  seconds: time for which its hosts have been left out.
     """
-    return Check(FAIL if seconds >= LASTING else WARN, time.time(),
-                 f'its hosts are left out for {seconds:.0f} seconds: {why}')
+    return _lasting(
+        seconds, f'its hosts are left out for {seconds:.0f} seconds: {reason}')
 
 
 def of_bus(contact):
     """Return the Check of the message bus.
 
-    A lost connection is a warning; it fails once connecting again has.
+    A lost connection is a warning, a failed reconnection a failure.
     """
-    if not contact.failures:
-        return contact.heard and Check(PASS, contact.heard)
-    lasts = contact.failures > 1 or contact.lasting >= LASTING
-    return Check(FAIL if lasts else WARN, contact.noted,
-                 'the connection is lost for '
-                 f'{contact.lasting:.0f} seconds: {contact.error}')
+    return _of_contact(
+        contact, contact.failures > 1 or contact.lasting >= LASTING,
+        'the connection is lost')
 
 
 def of_placement(contact):
-    """Return the Check of Placement, another service, which only warns.
+    """Return the Check of Placement, another service: never a failure.
 
-    Between requests nobody asks it, so that what was heard does not age, and a
-    failure that nobody has tried again is not told for long.
+    Placement is queried for requests only.  So an old success still counts,
+    and an old failure that was not retried does not.
     """
-    now, found = time.time(), of_database(contact)
-    if found is None:
+    now, check = time.time(), of_database(contact)
+    if check is None:
         return None
-    if not found.rank:
-        return found._replace(at=now)
-    return (found._replace(status=WARN) if now - contact.noted < TOLD
+    if not check.rank:
+        return check._replace(at=now)
+    return (check._replace(status=WARN) if now - contact.noted < REPORTED
             else None)
 
 
-def of_start(waiting, seconds):
+def of_start(dependency, seconds):
     """Return the Check of a worker that does not take requests yet.
 
-    waiting: for what, text.  seconds: since it has begun to.
+    dependency: text.  seconds: time for which the worker has waited for it.
     """
-    if seconds < ODD_START:
+    if seconds < WARN_START:
         return None
-    return Check(FAIL if seconds >= LONG_START else WARN, time.time(),
+    return Check(FAIL if seconds >= FAIL_START else WARN, time.time(),
                  'no requests are taken: a worker waits for '
-                 f'{waiting} for {seconds:.0f} seconds')
+                 f'{dependency} for {seconds:.0f} seconds')
 
 
 def of_consuming(turned, busy, bus, gone_at, is_gone):
     """Return the Check of a worker that takes requests.
 
-    turned: seconds since its loop has looked for some.
+    turned: seconds since its loop last polled for requests.
     busy: seconds for which no thread has been free.
     bus: Check of the message bus, or None.
-    gone_at: when its queue was gone, in seconds since the epoch, or None;
-        is_gone: whether it still is.
+    gone_at: time when its queue was found deleted, in seconds since the
+        epoch, or None.  is_gone: whether the queue is still missing.
     """
     now = time.time()
     if bus and bus.rank:
         return Check(WARN, now, 'no requests come while the message bus is '
-                     'not there')
+                     'disconnected')
     if is_gone:
-        return Check(FAIL if now - gone_at >= LASTING else WARN, now,
-                     'what requests come by is gone from the broker for '
-                     f'{now - gone_at:.0f} seconds, and is being declared '
-                     'again')
-    if turned >= ODD_TURN:
-        return Check(FAIL if turned >= LONG_TURN else WARN, now,
-                     'a worker has not looked for requests for '
+        return _lasting(now - gone_at, (
+            'the request queue or its exchange was deleted at the broker '
+            f'{now - gone_at:.0f} seconds ago, and is being declared again'))
+    if turned >= WARN_POLL:
+        return Check(FAIL if turned >= FAIL_POLL else WARN, now,
+                     'a worker has not polled for requests for '
                      f'{turned:.0f} seconds')
-    if busy >= LONG_BUSY:
+    if busy >= WARN_BUSY:
         return Check(WARN, now, 'requests wait, and all threads of a worker '
                      f'have been busy for {busy:.0f} seconds')
-    if gone_at and now - gone_at < TOLD:
-        return Check(WARN, now, 'what requests come by was gone from the '
-                     f'broker {now - gone_at:.0f} seconds ago, and was '
-                     'declared again; requests that were in it are lost')
+    if gone_at and now - gone_at < REPORTED:
+        return Check(WARN, now, (
+            'the request queue or its exchange was deleted at the broker '
+            f'{now - gone_at:.0f} seconds ago, and was declared again; the '
+            'requests in the queue are lost'))
     return Check(PASS, now)
 
 
 def of_state_age(ages, stale):
-    """Return the Check of how old the state is that is decided on.
+    """Return the Check of the age of the host table.
 
-    ages: cell -> seconds since it was read.  stale: seconds that are long.
+    ages: cell -> seconds since its hosts were read.
+    stale: age of a warning, in seconds.
     """
     if not ages:
         return None
@@ -138,13 +147,13 @@ def of_state_age(ages, stale):
 
 
 def of_clock(overview):
-    """Return the Check of whether clocks agree.
+    """Return the Check of the clocks of this machine and of the hosts.
 
     overview: scheduler.host_manager.Overview.
     """
     if not overview.ahead:
         return Check(PASS, time.time())
-    names = ', '.join(overview.ahead[:NAMED])
+    names = ', '.join(overview.ahead[:MAX_NAMES])
     return Check(WARN, time.time(), (
         f'heartbeats of {len(overview.ahead)} compute host(s), such as '
         f'{names}, are up to {overview.by_seconds:.0f} seconds in the future: '
@@ -152,8 +161,7 @@ def of_clock(overview):
 
 
 def of_mappings(overview):
-    """Return the Check of whether nova-conductor finds the hosts; None in a
-    cloud without mappings.
+    """Return the Check of the host mappings; None in a cloud without them.
 
     overview: scheduler.host_manager.Overview.
     """
@@ -161,13 +169,13 @@ def of_mappings(overview):
     if not unmapped:
         return None if unmapped is None else Check(PASS, time.time())
     return Check(WARN, time.time(), (
-        f'no cell mapping leads to {len(unmapped)} compute host(s), such as '
-        f'{", ".join(unmapped[:NAMED])}: instances that are placed there are '
-        'not built; run nova-manage cell_v2 discover_hosts'))
+        f'{len(unmapped)} compute host(s) have no cell mapping, such as '
+        f'{", ".join(unmapped[:MAX_NAMES])}: instances placed there are not '
+        'built; run nova-manage cell_v2 discover_hosts'))
 
 
 def of_hosts(overview):
-    """Return the Check of whether there is a host to send instances to."""
+    """Return the Check of the number of hosts that are up."""
     if overview.up:
         return Check(PASS, time.time())
     return Check(WARN, time.time(), (
@@ -175,23 +183,23 @@ def of_hosts(overview):
         else 'there is no compute host'))
 
 
-def of_workers(wanted, silent, lasts):
+def of_workers(expected, silent, lasts):
     """Return the Check of the workers.
 
-    wanted: how many there are to be.  silent: how many of them say nothing.
-    lasts: whether they have done so for long.
+    expected: configured number of workers.  silent: number of workers that
+    send no reports.  lasts: whether they have been silent for long.
     """
     if not silent:
         return Check(PASS, time.time())
     return Check(FAIL if lasts else WARN, time.time(),
-                 f'{silent} of {wanted} worker(s) are not there, or hang')
+                 f'{silent} of {expected} worker(s) are missing, or hang')
 
 
-def as_list(found):
-    """Return Checks for a report: name -> list; without those not known."""
-    return {name: list(check) for name, check in found.items() if check}
+def as_list(checks):
+    """Return the known Checks as JSON for a report: name -> list."""
+    return {name: list(check) for name, check in checks.items() if check}
 
 
-def from_list(found):
-    """Return what ``as_list`` was made of."""
-    return {name: checks.Check(*values) for name, values in found.items()}
+def from_list(report):
+    """Return the Checks in the result of ``as_list``: name -> Check."""
+    return {name: Check(*values) for name, values in report.items()}

@@ -1,8 +1,8 @@
-"""A worker's reports of how it is.
+"""The health reports of a worker.
 
-Once a second it looks at what its parts have noted in their work, and says
-what that comes to.  Nothing is asked for it; only where no request has had
-the hosts read for a while they are read, so that what is told is of now.
+Once a second a worker evaluates the state that its parts recorded in their
+work, and reports it.  The report itself sends no query.  Only if no request
+has refreshed the host table for a while, the hosts are read for the report.
 """
 
 import collections
@@ -12,6 +12,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.health import indicators
 from nova_sched.scheduler import host_manager
@@ -20,78 +21,78 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds between two reports.
 INTERVAL = 1
-#: Seconds after which the hosts are read that nobody has had read; and while
-#: a database does not answer.
+#: Seconds without a refresh after which the hosts are read for the report;
+#: and the same while a database does not answer.
 IDLE_READ, TROUBLE_READ = 30, 5
 
 
 class Reporter:
-    """The reports of one scheduler.
+    """The reporter of one scheduler.
 
     scheduler: service.SchedulerService.  ttl: as of ``[healthcheck] ttl``.
     number: function that returns the number of this process.
-    say: function that takes a report, a dict: of which worker it is; when it
-        was made, by time.monotonic(); ``checks``, as of indicators.as_list;
-        ``figures`` that metrics tell.
-    on_gone: called when the queue of requests was found gone, with how often;
-        None for nobody.
+    send: function that takes a report, a dict: ``worker``, its number; ``at``,
+        its time by time.monotonic(); ``checks``, as of indicators.as_list;
+        ``figures`` for metrics.
+    on_gone: function of the number of times that the request queue was found
+        deleted; or None.
     """
 
-    def __init__(self, scheduler, ttl, number, say, on_gone=None):
-        self._scheduler, self._number, self._say = scheduler, number, say
+    def __init__(self, scheduler, ttl, number, send, on_gone=None):
+        self._scheduler, self._number, self._send = scheduler, number, send
         self._on_gone, self._gone = on_gone, 0
         self._idle = min(IDLE_READ, ttl / 3) if ttl else IDLE_READ
         self._stopped, self._reading = threading.Event(), threading.Lock()
         self._read_at = time.monotonic()
-        # Cell, as text -> since when its hosts are left out.
+        # Text of a cell -> time since which its hosts are left out.
         self._lost = {}
 
     def start(self):
-        """Begin to report, in a thread."""
-        threading.Thread(target=self._run, name='health', daemon=True).start()
+        """Start reporting, in a thread."""
+        threads.start('health', self._run)
 
     def stop(self):
-        """Report no more."""
+        """Stop reporting."""
         self._stopped.set()
 
     def _run(self):
         failing = False
         while not self._stopped.is_set():
             try:
-                self._say(self.report())
+                self._send(self.report())
                 self._read_if_idle()
                 failing = False
             except Exception:
-                # Not each second: a driver of somebody else's may be the
-                # cause, which decides well all the same.
+                # Log once: the cause may be a third party's driver, which
+                # decides well but cannot report.
                 if not failing:
-                    LOG.exception('How this worker is cannot be told')
+                    LOG.exception('Cannot report the health of this worker')
                 failing = True
             self._stopped.wait(INTERVAL)
 
     def report(self):
-        """Return how the scheduler is, see the class."""
-        found, figures = {}, {}
+        """Return a report, see the class: dict."""
+        checks, figures = {}, {}
         if self._scheduler.serving:
-            self._look_at_bus(found)
+            self._check_bus(checks)
         elif self._scheduler.waits_for is not None:
-            what, since = self._scheduler.waits_for
-            found['consuming'] = indicators.of_start(
-                what, time.monotonic() - since)
+            dependency, since = self._scheduler.waits_for
+            checks['consuming'] = indicators.of_start(
+                dependency, time.monotonic() - since)
         driver = self._scheduler.driver
         manager = getattr(driver, 'host_manager', None)
         if isinstance(manager, host_manager.HostManager):
-            self._look_at_hosts(driver, manager, found, figures)
+            self._check_hosts(driver, manager, checks, figures)
         offers = self._scheduler.offers
         if offers is not None and offers.placement_client is not None:
-            found['placement'] = indicators.of_placement(
+            checks['placement'] = indicators.of_placement(
                 offers.placement_client.contact)
             figures['mirror_age'] = offers.copy_age
         return {'worker': self._number(), 'at': time.monotonic(),
                 'service_id': self._scheduler.service_id,
-                'checks': indicators.as_list(found), 'figures': figures}
+                'checks': indicators.as_list(checks), 'figures': figures}
 
-    def _look_at_bus(self, found):
+    def _check_bus(self, checks):
         server = self._scheduler.server
         connection, turned = server.connection, server.turned
         gone_at = bus = is_gone = None
@@ -101,40 +102,42 @@ class Reporter:
             gone, self._gone = connection.gone - self._gone, connection.gone
             if gone > 0 and self._on_gone is not None:
                 self._on_gone(gone)
-            found['message_bus'] = bus
-        found['consuming'] = indicators.of_consuming(
+            checks['message_bus'] = bus
+        checks['consuming'] = indicators.of_consuming(
             time.monotonic() - turned if turned else 0.0, server.busy_for,
             bus, gone_at, is_gone)
 
-    def _look_at_hosts(self, driver, manager, found, figures):
+    def _check_hosts(self, driver, manager, checks, figures):
         contacts = manager.contacts()
         names = _names([cell for cell, _ in contacts if cell is not None])
-        seen = manager.overview()
+        overview = manager.overview()
         self._lost = {cell: self._lost.get(cell, time.monotonic())
-                      for cell in seen.lost}
+                      for cell in overview.lost}
         for cell, contact in contacts:
             name = 'api_db' if cell is None else names[cell.uuid]
-            found[name] = indicators.of_database(contact)
+            checks[name] = indicators.of_database(contact)
             since = self._lost.get(str(cell))
             if since and not contact.failures:
-                found[name] = indicators.of_lost_cell(
-                    seen.lost[str(cell)], time.monotonic() - since)
-        ages = {names.get(uuid, uuid): age for uuid, age in seen.ages.items()}
-        figures |= {'state_age': ages, 'up': seen.up, 'down': seen.down,
-                    'unmapped': None if seen.unmapped is None
-                    else len(seen.unmapped)}
+                checks[name] = indicators.of_lost_cell(
+                    overview.lost[str(cell)], time.monotonic() - since)
+        ages = {names.get(uuid, uuid): age
+                for uuid, age in overview.ages.items()}
+        figures |= {'state_age': ages, 'up': overview.up,
+                    'down': overview.down,
+                    'unmapped': None if overview.unmapped is None
+                    else len(overview.unmapped)}
         if not ages:
             return
         stale = indicators.STALE
         if driver.PERIODIC:
             stale += 2 * driver.conf.scheduler.periodic_task_interval
-        found['state_age'] = indicators.of_state_age(ages, stale)
-        found['clock'] = indicators.of_clock(seen)
-        found['hosts'] = indicators.of_hosts(seen)
-        found['host_mappings'] = indicators.of_mappings(seen)
+        checks |= {'state_age': indicators.of_state_age(ages, stale),
+                   'clock': indicators.of_clock(overview),
+                   'hosts': indicators.of_hosts(overview),
+                   'host_mappings': indicators.of_mappings(overview)}
 
     def _read_if_idle(self):
-        """Read the hosts in a thread, if nobody has for long."""
+        """Read the hosts in a thread, if no request has for a while."""
         driver = self._scheduler.driver
         manager = getattr(driver, 'host_manager', None)
         if (self._scheduler.serving and not driver.PERIODIC
@@ -143,8 +146,7 @@ class Reporter:
                 and self._reading.acquire(blocking=False)):
             self._read_at = time.monotonic()
             try:
-                threading.Thread(target=self._read, args=(manager,),
-                                 name='health read', daemon=True).start()
+                threads.start('health read', self._read, manager)
             except BaseException:
                 self._reading.release()
                 raise
@@ -163,7 +165,7 @@ class Reporter:
         except exception.DatabaseUnavailable as error:
             LOG.debug('The hosts cannot be read: %s', error)
         except Exception:
-            LOG.exception('Reading the hosts failed')
+            LOG.exception('Reading the hosts for the health report failed')
         finally:
             self._reading.release()
 
@@ -171,8 +173,8 @@ class Reporter:
 def _names(cells):
     """Return the names of cells in checks: uuid -> text.
 
-    A name that two cells have says nothing; that of a cloud without cells is
-    ``database``.
+    Cells that share a name are called by their uuids; the only database of a
+    cloud without cells is ``database``.
     """
     count = collections.Counter(cell.name for cell in cells)
     return {cell.uuid: 'database' if cell.uuid == SINGLE_CELL_UUID

@@ -1,4 +1,4 @@
-"""HTTP on the addresses that options name, until it is stopped."""
+"""HTTP servers on the addresses of [healthcheck] uri and metrics_uri."""
 
 import contextlib
 import errno
@@ -15,22 +15,23 @@ from urllib import parse
 
 from oslo_log import log as logging
 
+from nova_sched.concurrency import threads
 from nova_sched.conf import healthcheck
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two tries at an address that cannot be had.
+#: Seconds between two attempts to listen at an address.
 RETRY = 10
-#: Seconds that a request takes at most, from its connection to its answer.
+#: Maximum seconds of a request, from its connection to its answer.
 LONGEST = 5
-#: How many callers are answered at a time: of this machine, and others.
+#: Maximum number of concurrent callers of this machine, and of others.
 MOST_CALLERS = 32
-#: Of the file of a socket: for its owner and group.
+#: Mode of a socket's file: for owner and group.
 MODE = 0o660
 
 
 class Answer(typing.NamedTuple):
-    """An answer: status of HTTP, headers, and a body of bytes."""
+    """An answer: HTTP status, headers, and a body of bytes."""
 
     status: int
     headers: dict
@@ -50,13 +51,12 @@ class Servers:
         self._servers, self._lock = [], threading.Lock()
 
     def start(self):
-        """Listen, each address in a thread of its own."""
+        """Serve each address in a thread of its own."""
         for uri, pages in self._pages.items():
-            threading.Thread(target=self._serve, args=(uri, pages),
-                             name='endpoint', daemon=True).start()
+            threads.start('endpoint', self._serve, uri, pages)
 
     def stop(self):
-        """End, and remove the files of sockets."""
+        """Stop the servers, and remove the files of sockets."""
         self._stopped.set()
         with self._lock:
             servers, self._servers = self._servers, []
@@ -65,46 +65,55 @@ class Servers:
             each.server_close()
 
     def _serve(self, uri, pages):
-        told = None
+        server = self._listen(uri, pages)
+        if server is None:
+            return
+        with self._lock:
+            if self._stopped.is_set():
+                server.server_close()
+                return
+            self._servers.append(server)
+        LOG.info('Serving %(paths)s at %(uri)s', {
+            'paths': ' and '.join(sorted(pages)), 'uri': uri})
+        server.serve_forever()
+
+    def _listen(self, uri, pages):
+        """Return the server of an address; None if it is stopped before.
+
+        Retries, and logs each new error.
+        """
+        logged = None
         while not self._stopped.is_set():
             try:
-                listening = _listening(healthcheck.endpoint(uri), pages)
+                return _listening(healthcheck.endpoint(uri), pages)
             except (OSError, UnicodeError) as error:
-                if str(error) != told:
-                    told = str(error)
-                    LOG.error('Nothing is served at %(uri)s, which is tried '
-                              'again every %(wait)d seconds; requests are '
-                              'answered all the same: %(error)s. %(advice)s',
+                if str(error) != logged:
+                    logged = str(error)
+                    LOG.error('Cannot listen at %(uri)s, retrying every '
+                              '%(wait)d seconds; scheduling is not affected: '
+                              '%(error)s. %(advice)s',
                               {'uri': uri, 'wait': RETRY,
                                'error': getattr(error, 'strerror',
                                                 None) or error,
                                'advice': _advice(error)})
                 self._stopped.wait(RETRY)
-                continue
-            with self._lock:
-                if self._stopped.is_set():
-                    listening.server_close()
-                    return
-                self._servers.append(listening)
-            LOG.info('Serving %(paths)s at %(uri)s', {
-                'paths': ' and '.join(sorted(pages)), 'uri': uri})
-            listening.serve_forever()
-            return
+        return None
 
 
 def _advice(error):
     if isinstance(error, UnicodeError):
-        return 'Name a host as the domain name system has it'
+        return 'Use a valid host name of the domain name system'
     if error.errno == errno.EADDRINUSE:
-        return ('Stop what listens there, which "ss -lpn" names, or set '
-                'another address')
+        return ('Stop the program that listens there ("ss -lpn" names it), '
+                'or set another address')
     if error.errno in (errno.EACCES, errno.EPERM):
-        return 'Let the user of this service have it, or set another address'
+        return ('Permit the user of this service to use it, or set another '
+                'address')
     return 'Set an address of this machine'
 
 
 class _Handler(server.BaseHTTPRequestHandler):
-    """One request: GET and HEAD of the pages of its server."""
+    """One request: GET or HEAD of a page."""
 
     protocol_version = 'HTTP/1.1'
     timeout = LONGEST
@@ -129,7 +138,7 @@ class _Handler(server.BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def send_error(self, code, message=None, explain=None):
-        """Answer without a page; also what the library refuses."""
+        """Send an error; the library calls it, too."""
         kind = ('application/health+json' if '/health' in self.server.pages
                 else 'text/plain; charset=utf-8')
         known = ', '.join(sorted(self.server.pages))
@@ -152,68 +161,67 @@ class _Handler(server.BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def version_string(self):
-        """Tell nobody which release of what answers."""
+        """Return the Server header, without a version."""
         return 'nova-sched'
 
     def log_message(self, format, *args):
-        """Log a request, where somebody looks for everything."""
+        """Log a request, at DEBUG."""
         LOG.debug('Endpoint: %s', format % args)
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     daemon_threads = True
-    # Who stops it waits for nobody who reads slowly.
+    # A stop does not wait for slow readers.
     block_on_close = False
     allow_reuse_address = True
-    # Of those who wait, none is lost.
+    # A burst of callers must fit into the backlog.
     request_queue_size = 4 * MOST_CALLERS
 
     def __init__(self, address, family, pages):
         self.address_family, self.pages = family, pages
-        # Whether they are of this machine -> their connections, and when
-        # these began, in that order.
+        # Whether callers are local -> connection -> its start, oldest first.
         self._callers, self._lock = {True: {}, False: {}}, threading.Lock()
         super().__init__(address, _Handler)
 
     def process_request(self, request, client_address):
         """Answer in a thread.
 
-        Of too many callers the one that has come first is sent away: who asks
-        at once is answered at once, however many do not.
+        Beyond MOST_CALLERS the oldest connection is closed, so that idle
+        connections never keep a prompt caller from its answer.
         """
-        callers = self._callers[_is_of_this_machine(client_address[0])]
+        callers = self._callers[_is_local(client_address[0])]
         with self._lock:
             if len(callers) >= MOST_CALLERS:
-                first = next(iter(callers))
-                del callers[first]
-                _cut(first)
+                oldest = next(iter(callers))
+                del callers[oldest]
+                _close(oldest)
             callers[request] = time.monotonic()
         super().process_request(request, client_address)
 
     def shutdown_request(self, request):
-        """End the connection of a caller who was answered, or was not."""
+        """Close the connection of a caller."""
         with self._lock:
             for callers in self._callers.values():
                 callers.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self):
-        """Send away who takes too long; called twice a second."""
+        """Close connections older than LONGEST; called twice a second."""
         earliest = time.monotonic() - LONGEST
         with self._lock:
             for callers in self._callers.values():
                 for request, began in callers.items():
                     if began < earliest:
-                        _cut(request)
+                        _close(request)
 
     def handle_error(self, request, client_address):
-        LOG.debug('A caller of an endpoint went away', exc_info=True)
+        LOG.debug('A caller of an endpoint disconnected', exc_info=True)
 
 
-def _is_of_this_machine(host):
-    """Return whether a caller's address is one of this machine alone.
+def _is_local(host):
+    """Return whether a caller's address is a loopback address.
 
-    host: empty for a socket with a file.
+    host: empty for a Unix domain socket, which is local.
     """
     if not host:
         return True
@@ -221,22 +229,21 @@ def _is_of_this_machine(host):
     return (getattr(address, 'ipv4_mapped', None) or address).is_loopback
 
 
-def _cut(request):
-    """End the connection of a caller who takes too long."""
+def _close(request):
     with contextlib.suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
 
 
 class _UnixServer(_Server):
-    """A server on a socket with a file.
+    """A server on a Unix domain socket.
 
-    The file appears when it can be used, by those who may.
+    The file appears once the server listens, with its final mode.
     """
 
     allow_reuse_address = False
 
     def __init__(self, path, pages):
-        _make_way(path)
+        _check_unused(path)
         self._path = path
         super().__init__(f'{path}.new', socket.AF_UNIX, pages)
 
@@ -257,23 +264,23 @@ class _UnixServer(_Server):
 
     def server_close(self):
         super().server_close()
-        # Unless somebody has another one there by now.
+        # Keep the file of another server that replaced this one.
         with contextlib.suppress(FileNotFoundError, AttributeError):
             if os.path.samestat(os.stat(self._path), self._file):
                 os.unlink(self._path)
 
 
-def _make_way(path):
-    """Raise OSError if there is something at the path of a socket.
+def _check_unused(path):
+    """Raise OSError if the path of a socket is in use.
 
-    A socket that nobody listens on is what somebody left who was killed.
+    A socket without a listener is the leftover of a killed server.
     """
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(kind):
-        raise OSError(errno.EADDRINUSE, 'There is a file, which is no socket')
+        raise OSError(errno.EADDRINUSE, 'It is a file that is not a socket')
     with socket.socket(socket.AF_UNIX) as sock:
         try:
             sock.connect(path)

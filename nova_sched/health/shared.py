@@ -1,7 +1,4 @@
-"""What the processes of a service share to tell how it is.
-
-It is made before they are forked.
-"""
+"""The channel of health reports between processes, created before the fork."""
 
 import contextlib
 import json
@@ -11,33 +8,31 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: Bytes of a report, at most.
+#: Maximum number of bytes of a report.
 _LONGEST = 1 << 17
 
 
 class Channel:
-    """What workers say how they are by, and the process that tells it hears.
+    """A datagram channel from the workers to the health process.
 
-    Nobody waits: what is not heard in time is not heard.
+    Senders never wait: a report is lost if the channel is full.
     """
 
     def __init__(self):
-        self._hearing, self._saying = socket.socketpair(
+        self._reader, self._writer = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._saying.setblocking(False)
+        self._writer.setblocking(False)
 
-    def say(self, report):
-        """Say something that can be JSON."""
+    def send(self, report):
+        """Send a report, a dict for JSON."""
         try:
-            self._saying.send(json.dumps(report).encode())
-        except BlockingIOError:
-            LOG.debug('Nobody hears how this process is')
+            self._writer.send(json.dumps(report).encode())
         except OSError as error:
-            LOG.debug('How this process is cannot be told: %s', error)
+            LOG.debug('A health report is lost: %s', error)
 
-    def hear(self, seconds):
-        """Return what is said next; None for nothing within a time."""
-        self._hearing.settimeout(seconds)
+    def receive(self, seconds):
+        """Return the next report; None if there is none within a time."""
+        self._reader.settimeout(seconds)
         with contextlib.suppress(TimeoutError):
-            return json.loads(self._hearing.recv(_LONGEST))
+            return json.loads(self._reader.recv(_LONGEST))
         return None

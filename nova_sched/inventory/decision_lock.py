@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 #: Seconds after which a decision of many instances ends its slice, and after
 #: which others go on beside a slow decision, or beside one that is repeated

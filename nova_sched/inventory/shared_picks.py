@@ -16,7 +16,7 @@ import zlib
 from oslo_log import log as logging
 
 from nova_sched import shared_region
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.shared_region import SharedRegion
 
 LOG = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from keystoneauth1 import service_token
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.network import responses
 from nova_sched.network.user_token import UserToken
 from nova_sched.remote import Deadline

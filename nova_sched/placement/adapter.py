@@ -11,7 +11,7 @@ from urllib3 import util
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import service_adapter
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.placement.documents import MicroversionRange
 from nova_sched.service_adapter import FailureReason
 

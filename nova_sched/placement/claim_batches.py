@@ -12,7 +12,7 @@ together; when it names none, each half is sent.
 import threading
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.placement.adapter import REFUSES_ALL
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.service_adapter import FailureReason

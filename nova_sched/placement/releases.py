@@ -6,7 +6,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.placement.adapter import RetriesExhausted
 
 LOG = logging.getLogger(__name__)

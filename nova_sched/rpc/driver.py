@@ -32,7 +32,7 @@ from oslo_messaging._drivers import impl_rabbit
 from stevedore import exception as stevedore
 
 from nova_sched import remote
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.objects import bounds
 from nova_sched.rpc import brokers
 from nova_sched.rpc import call_scope

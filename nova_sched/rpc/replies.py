@@ -22,6 +22,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 
+from nova_sched.concurrency import threads
 from nova_sched.rpc import call_scope
 
 LOG = logging.getLogger(__name__)
@@ -164,10 +165,7 @@ class ReplyRetrier:
         """
         with self._lock:
             if self._thread is None:
-                thread = threading.Thread(
-                    target=self._retry, name='replies', daemon=True)
-                thread.start()
-                self._thread = thread
+                self._thread = threads.start('replies', self._retry)
             reply.undo = take_undo()
             if reply.queue not in self._missing:
                 self._missing[reply.queue] = _MissingQueue(

@@ -22,7 +22,7 @@ makes possible:
 - A reply whose queue is missing waits elsewhere (``replies.py``).
 - Keepalives for the caller end with any reply, also of a call that no endpoint
   takes, and go on after one that finds no queue.
-- Of its threads one at a time computes (``turns.py``).
+- Of its threads one at a time computes (``concurrency/turns.py``).
 - A method or a version that is no text, and arguments that are no mapping, are
   told to the caller, not errors of the dispatcher.  That there is no such
   method or version is no error of this service, and a line in the log.
@@ -60,7 +60,7 @@ from oslo_messaging.rpc import server
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.rpc import call_scope
 from nova_sched.rpc import replies
 

@@ -16,7 +16,7 @@ import time
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 

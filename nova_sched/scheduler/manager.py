@@ -14,7 +14,7 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments

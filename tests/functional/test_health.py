@@ -200,7 +200,7 @@ def test_an_address_that_others_have_is_told_and_requests_are_served(stage):
     with socket.create_server(('127.0.0.1', 0)) as taken:
         uri = f'tcp://127.0.0.1:{taken.getsockname()[1]}'
         daemon = stage.daemon(healthcheck__uri=uri)
-        [line] = daemon.wait_until_said('Nothing is served at')
+        [line] = daemon.wait_until_said('Cannot listen at')
         assert uri in line
         assert 'Address already in use' in line
         assert 'set another address' in line

@@ -13,8 +13,8 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
-from nova_sched import systemd
 from nova_sched.compat.nova import reach
+from nova_sched.daemon import systemd
 from nova_sched.dry_run.shadow import compare
 from nova_sched.dry_run.shadow import report
 from nova_sched.dry_run.shadow import runner

@@ -157,7 +157,7 @@ def test_nova_takes_over_once_the_service_is_disabled(nova):
             connection.execute(sa.text(
                 'UPDATE services SET disabled = (host = :host)'),
                 {'host': 'e-ours'})
-        program.wait_until_said('Not looking for new hosts')
+        program.wait_until_said('Not discovering hosts')
         nova.add_compute_node('by-the-other')
         processes.until(lambda: 'cell1:by-the-other' in log(),
                         'a mapped host')

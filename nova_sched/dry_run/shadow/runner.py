@@ -16,8 +16,8 @@ from oslo_log import log as logging
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import service
-from nova_sched import sighup
 from nova_sched import version
+from nova_sched.daemon import sighup
 from nova_sched.dry_run import decider
 from nova_sched.dry_run.shadow import live_picks
 from nova_sched.dry_run.shadow import report

@@ -7,7 +7,7 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader

@@ -11,7 +11,7 @@ import typing
 import numpy as np
 import os_traits
 
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.hosts.labels import Labels
 from nova_sched.placement.documents import MOST_HELD
 

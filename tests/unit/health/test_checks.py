@@ -75,7 +75,7 @@ class TestDocuments:
         told = checks.document({'api_db': passing(0)}, NOW, TTL, 'sched-1')
         assert told['checks']['api_db'] == {
             'status': 'warn', 'time': '1970-01-01T00:00:00+00:00',
-            'output': 'nothing was noticed of it for 1000000 seconds'}
+            'output': 'it was not checked for 1000000 seconds'}
 
     def test_cut_a_text_that_has_no_end(self):
         told = checks.document({'x': Check('fail', FRESH, 'x' * 10_000)},

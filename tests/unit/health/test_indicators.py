@@ -97,8 +97,8 @@ class TestConsuming:
     @pytest.mark.parametrize('changed, status, words', [
         ({}, 'pass', ''),
         ({'turned': 9.9}, 'pass', ''),
-        ({'turned': 10}, 'warn', 'has not looked for requests for 10 s'),
-        ({'turned': 20}, 'fail', 'has not looked for requests for 20 s'),
+        ({'turned': 10}, 'warn', 'has not polled for requests for 10 s'),
+        ({'turned': 20}, 'fail', 'has not polled for requests for 20 s'),
         ({'busy': 29}, 'pass', ''),
         ({'busy': 30}, 'warn', 'busy for 30 seconds'),
         ({'busy': 3000}, 'warn', 'busy for 3000 seconds'),
@@ -144,7 +144,7 @@ def test_hosts_that_no_mapping_leads_to_are_a_warning():
     found = indicators.of_mappings(an_overview(unmapped=[*'abcd']))
 
     assert (found.status, found.output) == (
-        'warn', 'no cell mapping leads to 4 compute host(s), such as a, b, c: '
+        'warn', '4 compute host(s) have no cell mapping, such as a, b, c: '
         'instances that are placed there are not built; run nova-manage '
         'cell_v2 discover_hosts')
     assert indicators.of_mappings(an_overview(unmapped=[])).status == 'pass'

@@ -213,4 +213,4 @@ def test_what_cannot_be_told_is_logged_once(monkeypatch, caplog):
     made.start()
     until(lambda: hosts.asked > 3, 'it goes on')
     made.stop()
-    assert caplog.messages == ['How this worker is cannot be told']
+    assert caplog.messages == ['Cannot report the health of this worker']

@@ -131,7 +131,7 @@ class TestASocket:
         until(lambda: caplog.records, 'it is told')
         [record] = caplog.records
         assert record.levelno == logging.ERROR
-        assert f'Nothing is served at unix://{path}' in record.getMessage()
+        assert f'Cannot listen at unix://{path}' in record.getMessage()
         assert 'Address already in use' in record.getMessage()
         assert ask(path)[0] == 200
 
@@ -140,7 +140,7 @@ class TestASocket:
         (tmp_path / 'health.sock').write_text('precious')
         serve(waits=False)
         until(lambda: caplog.records, 'it is told')
-        assert 'There is a file, which is no socket' in caplog.text
+        assert 'It is a file that is not a socket' in caplog.text
         assert (tmp_path / 'health.sock').read_text() == 'precious'
 
     def test_leaves_that_of_another_one_alone_in_the_end(self, path, serve):
@@ -203,7 +203,7 @@ class TestCallers:
         ('::ffff:127.0.0.1', True), ('192.0.2.1', False),
         ('::ffff:192.0.2.1', False), ('fe80::1%eth0', False)])
     def test_are_of_this_machine_by_their_address(self, host, is_ours):
-        assert server._is_of_this_machine(host) is is_ours
+        assert server._is_local(host) is is_ours
 
     def test_who_take_too_long_are_sent_away(self, path, serve, monkeypatch):
         """Though they send something now and then."""

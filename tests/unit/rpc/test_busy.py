@@ -8,7 +8,7 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import rpc
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 from tests.builders.services import wait_for

@@ -15,7 +15,7 @@ import pytest
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import rpc
-from nova_sched import turns
+from nova_sched.concurrency import turns
 from nova_sched.rpc import driver
 from nova_sched.rpc import listener as rpc_listener
 from tests.builders import rules

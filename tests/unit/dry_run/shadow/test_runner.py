@@ -6,11 +6,11 @@ import types
 import pytest
 
 from nova_sched import exception
+from nova_sched.daemon.systemd import Notifier
 from nova_sched.dry_run import read_only_placement
 from nova_sched.dry_run.shadow import runner
 from nova_sched.dry_run.shadow import tap
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.systemd import Notifier
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 

@@ -7,11 +7,11 @@ import signal
 import pytest
 
 from nova_sched import exception
-from nova_sched import sighup
+from nova_sched.daemon import sighup
+from nova_sched.daemon.systemd import Notifier
 from nova_sched.dry_run.shadow import runner
 from nova_sched.preflight import startup
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.systemd import Notifier
 from tests.builders import requests
 from tests.builders import rules
 from tests.builders.clouds import a_uuid

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from nova_sched import systemd
+from nova_sched.daemon import systemd
 
 
 class Supervisor:

@@ -10,8 +10,8 @@ import types
 
 import pytest
 
-from nova_sched import systemd
-from nova_sched import watchdog
+from nova_sched.daemon import systemd
+from nova_sched.daemon import watchdog
 
 FORK = multiprocessing.get_context('fork')
 

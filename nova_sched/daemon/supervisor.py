@@ -23,7 +23,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import threading
 import time
 
 from oslo_config import cfg
@@ -31,10 +30,11 @@ from oslo_log import log as logging
 from oslo_service import backend
 
 from nova_sched import exception
-from nova_sched import messenger
 from nova_sched import service
-from nova_sched import sighup
-from nova_sched import watchdog
+from nova_sched.concurrency import threads
+from nova_sched.daemon import messenger
+from nova_sched.daemon import sighup
+from nova_sched.daemon import watchdog
 from nova_sched.health import endpoints
 from nova_sched.observe import guru
 from nova_sched.options import spelling
@@ -251,7 +251,7 @@ class Foreground(service.SchedulerService):
             signal.signal(number, signal.SIG_DFL)
         self._notifier.stopping()
         # Elsewhere, for this thread may hold a lock that stopping takes.
-        threading.Thread(target=self.stop, name='stop', daemon=True).start()
+        threads.start('stop', self.stop)
 
     def waiting(self, what):
         self._notifier.waiting(what)

@@ -9,15 +9,15 @@ import types
 import pytest
 
 from nova_sched import conf as config
-from nova_sched import messenger
+from nova_sched.daemon import messenger
 from nova_sched.inventory import peers
 from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders import rules
 from tests.builders.waiting import until
+from tests.unit.daemon.test_supervisor import Hangup
 from tests.unit.inventory.test_peers import a_message
 from tests.unit.inventory.test_picks_on_wire import a_pick
-from tests.unit.test_supervisor import Hangup
 
 KEY = 'a secret text of all schedulers'
 

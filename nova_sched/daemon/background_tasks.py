@@ -1,9 +1,8 @@
-"""Periodic work on the databases, beside the requests.
+"""Periodic database work, in threads apart from the requests.
 
-Heartbeats say in the ``services`` table that the service is up; discovery
-maps compute hosts that are new to their cells.  Each has a thread of its own
-that nobody waits for: a database that is away or hangs keeps the service
-neither from deciding nor from stopping.
+Heartbeats in the ``services`` table report that the service is up; discovery
+maps new compute hosts to their cells.  Each has a daemon thread: a database
+that is down or hangs delays neither decisions nor the stop.
 """
 
 import itertools
@@ -13,6 +12,7 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import services
@@ -26,7 +26,7 @@ FIRST_BEAT = 5
 #: [scheduler] discover_hosts_in_cells_interval = 0 means this many seconds.
 DISCOVERY_INTERVAL = 60
 
-#: Seconds that a start waits for the service record to be made.
+#: Seconds that a start waits for the creation of the service record.
 REGISTER_TIMEOUT = 10
 
 
@@ -34,19 +34,19 @@ class BackgroundTasks:
     """The heartbeats and the host discovery of one service.
 
     conf: ConfigOpts.
-    Made before a fork, and used after it.
+    Created before the fork, and used after it.
     """
 
     def __init__(self, conf):
         self._conf = conf
-        self._alone = SharedRegion('one process')
+        self._elected = SharedRegion('one process')
         self._stopped = threading.Event()
         self._record = self._heartbeats = self._discovery = None
 
     def register(self):
-        """Make the service record, before the service takes requests.
+        """Create the service record, before the service takes requests.
 
-        Waits for that, REGISTER_TIMEOUT seconds at most, or until ``stop``.
+        Waits at most REGISTER_TIMEOUT seconds, or until ``stop``.
         """
         self._record = services.ServiceRecord(
             engine.database(self._conf), self._conf.host)
@@ -62,18 +62,17 @@ class BackgroundTasks:
         return self._record and self._record.service_id
 
     def start(self):
-        """Start the tasks; to be called after ``register``."""
+        """Start the tasks; call ``register`` first."""
         self._heartbeats.start(heartbeat_waits(self._conf))
         waits = discovery_waits(self._conf)
         if waits:
             self._discovery = HostDiscovery(
-                self._conf, self._record, self._alone)
-            PeriodicTask(
-                'Looking for compute hosts that no cell mapping knows',
-                self._discovery, self._stopped).start(waits)
+                self._conf, self._record, self._elected)
+            PeriodicTask('Discovery of compute hosts without a cell mapping',
+                         self._discovery, self._stopped).start(waits)
 
     def stop(self):
-        """Stop the tasks, without waiting for what is under way."""
+        """Stop the tasks, without waiting for running ones."""
         self._stopped.set()
         if self._heartbeats is not None:
             self._heartbeats.tried.set()
@@ -102,23 +101,22 @@ def discovery_waits(conf):
 class PeriodicTask:
     """A function that is called periodically, in a thread of its own.
 
-    what: what it does, for the log.
-    work: the function, without arguments.  When it fails, the log says so
-        once, and once more when it works again.
+    name: text for the log.
+    work: the function, without arguments.  The first of several failures is
+        logged, and the recovery.
     stopped: threading.Event that ends the task.
     """
 
-    def __init__(self, what, work, stopped):
-        self._what, self._work, self._stopped = what, work, stopped
+    def __init__(self, name, work, stopped):
+        self._name, self._work, self._stopped = name, work, stopped
         self._failing = False
-        #: threading.Event: a first call has ended, or is not waited for.
+        #: threading.Event: the first call has ended, or the task has.
         self.tried = threading.Event()
 
     def start(self, waits):
         """Start the thread; waits: iterable of the seconds before each call.
         """
-        threading.Thread(target=self.run, args=(waits,), daemon=True,
-                         name=type(self._work).__name__).start()
+        threads.start(type(self._work).__name__, self.run, waits)
 
     def run(self, waits):
         """Run the task in this thread; waits: as for ``start``."""
@@ -138,18 +136,18 @@ class PeriodicTask:
         if error is not None and not self._failing:
             expected = isinstance(error, exception.DatabaseUnavailable)
             LOG.warning(
-                '%(what)s fails; it is tried on, and the next line about it '
-                'will be that it works again: %(reason)s', {
-                    'what': self._what,
+                '%(task)s fails; retrying without further log lines until it '
+                'works again: %(reason)s', {
+                    'task': self._name,
                     'reason': error if expected else repr(error)},
                 exc_info=None if expected else error)
         elif error is None and self._failing:
-            LOG.info('%s works again', self._what)
+            LOG.info('%s works again', self._name)
         self._failing = error is not None
 
 
 class Heartbeat:
-    """One heartbeat a call, of which the first makes the service record.
+    """One heartbeat a call; the first call creates the service record.
 
     record: db.services.ServiceRecord.
     """
@@ -166,8 +164,8 @@ class Heartbeat:
             self._record.register()
             LOG.warning(
                 'The record of this service, %(binary)s on host %(host)s, '
-                'was deleted from the services table and has been made anew. '
-                'To be rid of it, stop the service before deleting it',
+                'was deleted from the services table; it was created again. '
+                'To remove it, stop the service before deleting it',
                 {'binary': services.BINARY, 'host': self._record.host})
 
 
@@ -175,43 +173,39 @@ class HostDiscovery:
     """One search for new hosts a call, in one worker of the leader only.
 
     record: db.services.ServiceRecord.
-    alone: SharedRegion, whose lock one worker holds as long as it lives.
+    elected: SharedRegion; one worker holds its lock for its lifetime.
     """
 
-    def __init__(self, conf, record, alone):
-        self._record, self._alone = record, alone
+    def __init__(self, conf, record, elected):
+        self._record, self._elected = record, elected
         self._down_time = config.service_down_time(conf)
         self._discovery = discovery.Discovery(conf)
-        self._told = False
+        self._is_warned = False
 
     def close(self):
-        """Close the databases, and give up what is going on with them."""
+        """Close the databases, and give up running queries."""
         self._discovery.close()
 
     def __call__(self):
-        if not self._alone.try_lock():
-            LOG.debug('Another worker looks for new hosts')
+        if not self._elected.try_lock():
+            LOG.debug('Another worker discovers hosts')
             return
         leader = self._record.leader(self._down_time)
         if leader != self._record.host:
-            LOG.debug('Not looking for new hosts: that is for the leading '
-                      'scheduler, which is that on host %s', leader)
+            LOG.debug('Not discovering hosts: the leading scheduler on host '
+                      '%s does', leader)
             return
-        found = self._discovery.run()
-        if found.mapped:
+        result = self._discovery.run()
+        if result.mapped:
             LOG.info('Discovered %(count)i new hosts: %(hosts)s',
-                     {'count': len(found.mapped),
-                      'hosts': ','.join(found.mapped)})
-        if found.mapped_by_others:
-            self._tell(found.mapped_by_others)
-
-    def _tell(self, hosts):
-        """Warn once that somebody else maps hosts at the same time."""
-        LOG.log(logging.DEBUG if self._told else logging.WARNING,
-                'This periodic task should only be enabled if discover hosts '
-                'is not run via nova-manage, schedulers: %(hosts)s got a '
-                'mapping from somebody else in the same moment. Set '
-                '[scheduler] discover_hosts_in_cells_interval = -1, or do '
-                'not run nova-manage cell_v2 discover_hosts',
-                {'hosts': ','.join(hosts)})
-        self._told = True
+                     {'count': len(result.mapped),
+                      'hosts': ','.join(result.mapped)})
+        if result.mapped_by_others:
+            LOG.log(logging.DEBUG if self._is_warned else logging.WARNING,
+                    'This periodic task should only be enabled if discover '
+                    'hosts is not run via nova-manage, schedulers: another '
+                    'program mapped %(hosts)s at the same moment. Set '
+                    '[scheduler] discover_hosts_in_cells_interval = -1, or '
+                    'do not run nova-manage cell_v2 discover_hosts',
+                    {'hosts': ','.join(result.mapped_by_others)})
+            self._is_warned = True

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from nova_sched import turns
+from nova_sched.concurrency import turns
 
 #: Seconds in which something has happened that is to happen.
 LONG = 20
@@ -110,7 +110,7 @@ class TestOneAfterTheOther:
                  pool.submit(order.append, 'third')]
         assert stage.begun.wait(LONG)
         waited.set()
-        until(lambda: pool._going_on)
+        until(lambda: pool._resuming)
         stage.go_on.set()
         for call in calls:
             call.result(LONG)

@@ -1,31 +1,31 @@
 """Notifications to systemd: sd_notify(3), for several processes.
 
-systemd hands a service the address of a socket in its environment. The
-launcher of the worker processes would claim it and report the service ready
-as soon as it has forked; ``Notifier.from_environ`` takes it out of the
-environment before that, so that workers report when they really serve. The
-unit must say NotifyAccess=all.
+systemd passes a service the address of a socket in its environment. The
+launcher of the workers would report the service ready as soon as it has
+forked. ``Notifier.from_environ`` removes the address from the environment
+first, so that workers report when they consume requests. The unit needs
+NotifyAccess=all.
 """
 
 import contextlib
 import socket
-import threading
 import time
 
 from oslo_log import log as logging
+
+from nova_sched.concurrency import threads
 
 LOG = logging.getLogger(__name__)
 
 
 class Notifier:
-    """A sender of states to the supervisor; it does nothing without one.
+    """A sender of states to systemd; does nothing without an address.
 
-    address: path of a datagram socket, or '@name' for an abstract one; None
-        when nobody supervises.
-    watchdog: seconds within which the supervisor wants a sign of life, or
-        None.
+    address: path of a datagram socket, or '@name' for an abstract socket;
+        None if systemd does not supervise the service.
+    watchdog: seconds within which systemd expects a heartbeat, or None.
 
-    Shared with forked workers: it keeps no connection.
+    Keeps no connection, as forked workers share it.
     """
 
     def __init__(self, address=None, watchdog=None):
@@ -34,7 +34,7 @@ class Notifier:
 
     @classmethod
     def from_environ(cls, environ):
-        """Take the supervisor's variables out of an environment."""
+        """Remove systemd's variables from an environment and use them."""
         address = environ.pop('NOTIFY_SOCKET', None)
         microseconds = environ.pop('WATCHDOG_USEC', None)
         environ.pop('WATCHDOG_PID', None)
@@ -42,33 +42,32 @@ class Notifier:
         return cls(address, watchdog)
 
     def ready(self):
-        """Tell that a worker answers requests (again)."""
+        """Report that a worker serves requests."""
         self._send('READY=1', 'STATUS=Serving requests')
 
-    def waiting(self, what):
-        """Tell that a worker cannot serve until something else is there."""
-        self._send(f'STATUS=Waiting for {what}')
+    def waiting(self, dependency):
+        """Report that a worker waits for another service before it serves."""
+        self._send(f'STATUS=Waiting for {dependency}')
 
     def reloading(self):
-        """Tell that the configuration is read again; READY=1 will follow."""
+        """Report the begin of a reload; READY=1 follows."""
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         self._send('RELOADING=1', f'MONOTONIC_USEC={now}')
 
     def stopping(self):
-        """Tell that the service as a whole has begun to stop."""
+        """Report that the service as a whole begins to stop."""
         self._send('STOPPING=1', 'STATUS=Finishing calls in flight')
 
     def alive(self):
-        """Tell the supervisor's watchdog that the service is alive."""
+        """Send a heartbeat to systemd's watchdog."""
         if self.watchdog:
             self._send('WATCHDOG=1')
 
     def keep_alive(self, stopped):
-        """Send signs of life from a thread until an Event is set."""
+        """Send heartbeats from a thread until an Event is set."""
         if not self._address or not self.watchdog:
             return
-        threading.Thread(target=self._keep_alive, args=(stopped,),
-                         name='watchdog', daemon=True).start()
+        threads.start('watchdog', self._keep_alive, stopped)
 
     def _keep_alive(self, stopped):
         while True:
@@ -88,7 +87,7 @@ class Notifier:
                 sock.connect(address)
                 sock.sendall('\n'.join(lines).encode())
             except OSError as error:
-                LOG.warning('Cannot tell the supervisor %(what)s on '
+                LOG.warning('Cannot notify systemd of %(state)s at '
                             '%(address)s: %(error)s',
-                            {'what': lines[0], 'address': self._address,
+                            {'state': lines[0], 'address': self._address,
                              'error': error})

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from nova_sched import background_tasks
 from nova_sched import exception
+from nova_sched.daemon import background_tasks
 
 
 class Broken:

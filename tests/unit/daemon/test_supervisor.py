@@ -7,8 +7,8 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import sighup
-from nova_sched import supervisor
+from nova_sched.daemon import sighup
+from nova_sched.daemon import supervisor
 from tests.builders import rules
 
 

@@ -1,8 +1,8 @@
-"""The process that tells other daemons of picks, and hears of theirs.
+"""The process that exchanges picks with other daemons.
 
-It stands beside the workers, with whom it shares memory, so that neither waits
-for the other: a worker that is busy would hear late, and choose what was just
-given away.
+It shares memory with the workers.  A process of its own receives picks in
+time even if all workers are busy; a busy worker would receive them late, and
+pick a host whose room was just taken.
 """
 
 import hashlib
@@ -14,7 +14,8 @@ from oslo_service import backend
 import setproctitle
 
 from nova_sched import rpc
-from nova_sched import sighup
+from nova_sched.concurrency import threads
+from nova_sched.daemon import sighup
 from nova_sched.db import cells
 from nova_sched.inventory import peers
 from nova_sched.inventory.signed_news import Signer
@@ -22,81 +23,81 @@ from nova_sched.rpc.broadcast import Broadcast
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two tries at a broker that refuses.
+#: Seconds between two connection attempts if the broker refuses.
 RETRY = 60
 
-#: Seconds that a stop waits for what workers still place to be told.
+#: Seconds that a stop waits until the last picks of the workers are published.
 GRACE = 5
 
 
 class Messenger(backend.get_component('ServiceBase')):
-    """A service of oslo.service, of one worker.
+    """A service of oslo.service with one process.
 
-    conf: ConfigOpts, checked.
-    picks: inventory.shared_picks.SharedPicks, made before the fork.
+    conf: ConfigOpts.
+    picks: inventory.shared_picks.SharedPicks, created before the fork.
     sighup_handler: sighup.SighupHandler.
 
-    What it goes by is read at the start, but for the key.
+    Options are read at the start, except for the key.
     """
 
     def __init__(self, conf, picks, sighup_handler):
         self._conf, self._picks, self._sighup = conf, picks, sighup_handler
         self._stopping, self._stopped = threading.Event(), threading.Event()
-        self._hearing = False
+        self._listening = False
 
     def start(self):
-        """Tell and hear, in a thread."""
+        """Publish and receive picks, in a thread."""
         setproctitle.setproctitle(f'{self._conf.prog}: messenger')
         self._sighup.call_on_sighup(self.reset)
-        threading.Thread(target=self._run, name='peers', daemon=True).start()
+        threads.start('peers', self._run)
 
     def stop(self, graceful=True):
-        """End once all is told, within GRACE seconds.
+        """Stop once all picks are published, within GRACE seconds.
 
-        Nothing is to be told before the broker has let it hear.
+        Does not wait before the broker has accepted the listener.
         """
         self._stopping.set()
-        self._stopped.wait(GRACE if self._hearing and graceful else 0)
+        self._stopped.wait(GRACE if self._listening and graceful else 0)
 
     def wait(self):
-        """Return when it has ended."""
+        """Return when the thread has ended."""
         self._stopped.wait()
 
     def reset(self):
-        """Read the files again, which may have another key."""
+        """Read the configuration files again, as the key may have changed."""
         sighup.reread(self._conf)
 
     def _run(self):
         while not self._stopping.is_set():
             try:
-                self._tell()
+                self._exchange()
             except Exception:
-                LOG.exception('Other daemons are not told of picks; tried '
-                              'again in %d seconds', RETRY)
+                LOG.exception('Cannot publish picks to other daemons; '
+                              'retrying in %d seconds', RETRY)
                 self._stopping.wait(RETRY)
         self._stopped.set()
 
-    def _tell(self):
-        """Tell and hear until a stop."""
+    def _exchange(self):
+        """Publish and receive picks until the stop."""
         transport = rpc.get_transport(self._conf)
         broadcast = Broadcast(self._conf, transport)
-        others = peers.Peers(
+        exchange = peers.Peers(
             self._conf.host, uuid.uuid4().hex, self._picks.exchange(),
             Signer(self._find_key), broadcast.say)
         try:
-            while not self._hears(broadcast, others):
+            while not self._listens(broadcast, exchange):
                 if self._stopping.wait(RETRY):
                     return
-            self._hearing = True
-            others.run(self._stopping)
+            self._listening = True
+            exchange.run(self._stopping)
         finally:
-            if self._hearing:
+            if self._listening:
                 broadcast.stop()
-            self._hearing = False
+            self._listening = False
             transport.cleanup()
 
     def _find_key(self):
-        """Return the key to sign messages with: bytes, or None for none.
+        """Return the key that signs messages: bytes, or None.
 
         Raises DatabaseUnavailable and ConfigurationError.
         """
@@ -107,11 +108,11 @@ class Messenger(backend.get_component('ServiceBase')):
         return hashlib.sha256(f'nova_sched picks {secret}'.encode()).digest()
 
     @staticmethod
-    def _hears(broadcast, others):
-        """Begin to hear; return whether the broker lets it."""
+    def _listens(broadcast, exchange):
+        """Start the listener; return whether the broker accepts it."""
         try:
-            broadcast.start(others.hear)
+            broadcast.start(exchange.hear)
         except Exception as error:
-            others.trouble(error)
+            exchange.trouble(error)
             return False
         return True

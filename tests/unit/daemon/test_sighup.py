@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from nova_sched import sighup
+from nova_sched.daemon import sighup
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_sighup_calls_the_thread_that_waits_for_them():
         import os, signal, threading
         # Before numpy is imported, which starts a thread.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        from nova_sched import sighup
+        from nova_sched.daemon import sighup
         called = threading.Semaphore(0)
         def act():
             called.release()

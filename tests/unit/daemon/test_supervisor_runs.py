@@ -8,11 +8,11 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import sighup
-from nova_sched import supervisor
-from nova_sched.messenger import Messenger
+from nova_sched.daemon import sighup
+from nova_sched.daemon import supervisor
+from nova_sched.daemon.messenger import Messenger
 from tests.builders import rules
-from tests.unit.test_supervisor import Notes
+from tests.unit.daemon.test_supervisor import Notes
 
 
 class TestRun:

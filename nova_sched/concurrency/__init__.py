@@ -1,0 +1,1 @@
+"""Threads, and the turns in which they compute."""

@@ -1,0 +1,1 @@
+"""The processes of one daemon: start, supervision, reload and stop."""
