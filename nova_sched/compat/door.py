@@ -5,6 +5,7 @@ from nova_sched.compat import current_hosts
 from nova_sched.compat import driver_signatures
 from nova_sched.compat import nova_methods
 from nova_sched.compat import nova_names
+from nova_sched.compat import object_methods
 from nova_sched.compat import row_rules
 from nova_sched.compat.legacy import dicts
 from nova_sched.compat.legacy import given
@@ -29,6 +30,9 @@ class Compat(nova_compat.Compat):
     with_mapping = staticmethod(kilo_mapping.with_mapping)
     set_current_hosts = staticmethod(current_hosts.set)
     limit_plug_ins = staticmethod(reach.limit)
+
+    def __init__(self):
+        object_methods.add()
 
     def driver_class(self, cls, option, has_foreign_hosts=False):
         if has_foreign_hosts or not nova_methods.is_ours(cls):

@@ -324,7 +324,7 @@ def _log(error):
         LOG.error('%s', error)
 
 
-class NovaReportClient(NovaMethods, report.SchedulerReportClient):
+class NovaReportClient(report.SchedulerReportClient, NovaMethods):
     """The client of Placement that plug-ins get."""
 
 
@@ -334,5 +334,5 @@ def with_nova_methods(client):
         return client
     made = copy.copy(client)
     made.__class__ = type(type(client).__name__,
-                          (NovaMethods, type(client)), {})
+                          (type(client), NovaMethods), {})
     return made

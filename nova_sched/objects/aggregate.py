@@ -1,6 +1,5 @@
 """Host aggregates, as the API announces their changes."""
 
-from nova_sched.compat import current_hosts
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
@@ -36,55 +35,10 @@ class Aggregate(base.NovaObject, base.DictCompat):
 
 @base.Registry.register
 class AggregateList(base.NovaObjectList):
-    """Aggregates; see Aggregate.
-
-    The class methods, which plug-ins call, answer from the current hosts:
-    without asking the database, and of aggregates that hold any of these.
-    Raise current_hosts.NoCurrentHosts.
-    """
+    """Aggregates; see Aggregate."""
 
     VERSION = '1.3'
     fields = fields.objects_of(Aggregate)
-
-    @classmethod
-    def get_all(cls, context):
-        """Return all of them."""
-        hosts = current_hosts.get('AggregateList.get_all')
-        return cls(objects=hosts.aggregates())
-
-    @classmethod
-    def get_by_host(cls, context, host, key=None):
-        """Return those that a host is in; key: of metadata, which they must
-        have then.
-        """
-        current = current_hosts.get('AggregateList.get_by_host')
-        return cls(objects=_having(current.aggregates_of(host), key))
-
-    @classmethod
-    def get_by_metadata_key(cls, context, key, hosts=None):
-        """Return those with a key of metadata; hosts: any of which they must
-        hold then.
-        """
-        current = current_hosts.get('AggregateList.get_by_metadata_key')
-        found = current.aggregates()
-        return cls(objects=[
-            aggregate for aggregate in _having(found, key)
-            if hosts is None or not {*hosts}.isdisjoint(aggregate.hosts)])
-
-    @classmethod
-    def get_by_metadata(cls, context, key=None, value=None):
-        """Return those with this key, or value, or both together, in metadata.
-        """
-        found = current_hosts.get('AggregateList.get_by_metadata').aggregates()
-        return cls(objects=[
-            aggregate for aggregate in found
-            if any(key in (None, name) and value in (None, text)
-                   for name, text in aggregate.metadata.items())])
-
-
-def _having(aggregates, key):
-    return [aggregate for aggregate in aggregates
-            if key is None or key in aggregate.metadata]
 
 
 _AGGREGATE = fields.nested(Aggregate)

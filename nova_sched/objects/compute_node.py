@@ -1,17 +1,9 @@
-"""Compute nodes as requests name them, and as plug-ins look them up."""
+"""Compute nodes: in requests by name, on hosts with their attributes."""
 
-from nova_sched.compat import current_hosts
-from nova_sched.compat import nova_exception
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
-
-
-def _of(asked, *named):
-    """Return the nodes of the current hosts, or of some of them: list."""
-    hosts = current_hosts.get(asked)
-    return [state.node_object() for state in hosts.states_of(*named)]
 
 
 @base.Registry.register
@@ -19,8 +11,7 @@ class ComputeNode(base.NovaObject, base.DictCompat):
     """A node by its names, and what it has.  MB is MiB, GB is GiB.
 
     Requests carry nothing of it but its names (the hosts already tried).
-    The class methods, which plug-ins call, answer from the current hosts, of
-    which the id is not known.  Raise current_hosts.NoCurrentHosts.
+    A plug-in gets nodes of hosts, whose id is not known.
     """
 
     VERSION = '1.19'
@@ -47,23 +38,6 @@ class ComputeNode(base.NovaObject, base.DictCompat):
         **fields.PERSISTENT,
     }
 
-    @classmethod
-    def get_by_host_and_nodename(cls, context, host, nodename):
-        """Return the node of both names.  Raises ComputeHostNotFound."""
-        for node in _of('ComputeNode.get_by_host_and_nodename',
-                        'host', [host]):
-            if node.hypervisor_hostname == nodename:
-                return node
-        raise nova_exception.ComputeHostNotFound(host=f'{host}/{nodename}')
-
-    @classmethod
-    def get_by_nodename(cls, context, hypervisor_hostname):
-        """Return the node of that name.  Raises ComputeHostNotFound."""
-        for node in _of('ComputeNode.get_by_nodename',
-                        'nodename', [hypervisor_hostname]):
-            return node
-        raise nova_exception.ComputeHostNotFound(host=hypervisor_hostname)
-
 
 @base.Registry.register
 class ComputeNodeList(base.NovaObjectList):
@@ -71,31 +45,3 @@ class ComputeNodeList(base.NovaObjectList):
 
     VERSION = '1.17'
     fields = fields.objects_of(ComputeNode, bounds.RETRIES)
-
-    @classmethod
-    def get_all(cls, context):
-        """Return all of them."""
-        return cls.holding(_of('ComputeNodeList.get_all'))
-
-    @classmethod
-    def get_all_by_host(cls, context, host, use_slave=False):
-        """Return those of a host.  Raises ComputeHostNotFound if there are
-        none.
-        """
-        found = _of('ComputeNodeList.get_all_by_host', 'host', [host])
-        if not found:
-            raise nova_exception.ComputeHostNotFound(host=host)
-        return cls.holding(found)
-
-    @classmethod
-    def get_by_hypervisor(cls, context, hypervisor_match):
-        """Return those whose name has this text in it."""
-        return cls.holding(
-            node for node in _of('ComputeNodeList.get_by_hypervisor')
-            if hypervisor_match in node.hypervisor_hostname)
-
-    @classmethod
-    def get_all_by_uuids(cls, context, compute_uuids):
-        """Return those with one of these uuids."""
-        return cls.holding(_of('ComputeNodeList.get_all_by_uuids',
-                               'uuid', compute_uuids))

@@ -1,8 +1,5 @@
-"""Instances, as compute services announce them, and as plug-ins look them up.
-"""
+"""Instances, as compute services announce them."""
 
-from nova_sched.compat import current_hosts
-from nova_sched.compat import nova_exception
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
@@ -11,8 +8,6 @@ from nova_sched.objects import pci
 from nova_sched.objects.fields import Field
 
 _TEXTS = fields.dict_of(fields.TEXT, null=True)
-#: What plug-ins may look instances up by.
-_FILTERS = frozenset(('deleted', 'host', 'project_id', 'uuid'))
 
 _LAZY_TEXT = Field(fields.TEXT, null=True, lazy=True)
 _LAZY_TIME = Field(fields.DATETIME, null=True, lazy=True)
@@ -78,19 +73,6 @@ class Instance(base.NovaObject, base.DictCompat):
             _context=None, _changed_fields=set(), _kept=kept)
         return made
 
-    @classmethod
-    def get_by_uuid(cls, context, uuid, expected_attrs=None, use_slave=False):
-        """Return the instance of a uuid on the current hosts.
-
-        Raises InstanceNotFound, DatabaseUnavailable,
-        current_hosts.NoCurrentHosts.
-        """
-        instances = current_hosts.get('Instance.get_by_uuid').instances
-        found = instances.on_host(instances.located([uuid]).get(uuid))
-        if uuid not in found:
-            raise nova_exception.InstanceNotFound(instance_id=uuid)
-        return found[uuid]
-
     def obj_load_attr(self, attrname):
         """Have a field that is unset read, if there is where to read it."""
         kept = self.__dict__.get('_kept')
@@ -113,84 +95,8 @@ _ATTRS = {name: f'_obj_{name}' for name in Instance.fields}
 
 @base.Registry.register
 class InstanceList(base.NovaObjectList):
-    """Instances; see Instance.
-
-    The class methods, which plug-ins call, answer of the instances on the
-    hosts at hand, which are read once a request; of those that no host
-    reports yet the node is not known, and they count for any of their host.
-    Raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
-    """
+    """Instances; see Instance."""
 
     VERSION = '2.6'
     MAJORS = (1, 2)
     fields = fields.objects_of(Instance)
-
-    @classmethod
-    def get_by_host(cls, context, host, expected_attrs=None, use_slave=False):
-        """Return those on a host."""
-        return cls.holding(_on(host, 'InstanceList.get_by_host'))
-
-    @classmethod
-    def get_by_host_and_node(cls, context, host, node, expected_attrs=None):
-        """Return those on a node of a host."""
-        found = _on(host, 'InstanceList.get_by_host_and_node')
-        return cls.holding(instance for instance in found
-                           if instance.node in (None, node))
-
-    @classmethod
-    def get_uuids_by_host(cls, context, host):
-        """Return the uuids of those on a host: list."""
-        return [instance.uuid for instance
-                in _on(host, 'InstanceList.get_uuids_by_host')]
-
-    @classmethod
-    def get_by_filters(cls, context, filters, sort_key='created_at',
-                       sort_dir='desc', limit=None, marker=None,
-                       expected_attrs=None, use_slave=False, sort_keys=None,
-                       sort_dirs=None):
-        """Return those that all filters name; what has no such field comes
-        first.
-
-        filters: host, uuid and project_id, each one text or a list, and
-            deleted, which has to be false.
-        Raises current_hosts.NotAnswered for anything else.
-        """
-        _check(filters, sort_key, marker=marker, sort_keys=sort_keys,
-               sort_dirs=sort_dirs)
-        hosts = current_hosts.get('InstanceList.get_by_filters')
-        wanted = {name: {value} if isinstance(value, str) else {*value}
-                  for name, value in filters.items() if name != 'deleted'}
-        names = wanted.get('host') or {
-            state.host: None for state in hosts.states_of()}
-        found = [instance for host in sorted(names)
-                 for instance in hosts.instances.on_host(host).values()
-                 if all(getattr(instance, name) in values
-                        for name, values in wanted.items())]
-        if sort_key:
-            found.sort(key=lambda instance: _order(instance[sort_key]),
-                       reverse=sort_dir == 'desc')
-        return cls.holding(found[:limit])
-
-
-def _on(host, asked):
-    """Return the instances on one of the current hosts: list."""
-    return [*current_hosts.get(asked).instances.on_host(host).values()]
-
-
-def _check(filters, sort_key, **others):
-    """Raise NotAnswered for what instances cannot be found by."""
-    unknown = sorted(filters.keys() - _FILTERS) + [
-        name for name, value in others.items() if value is not None]
-    if sort_key and sort_key not in Instance.fields:
-        unknown.append(f'sort_key = {sort_key!r}')
-    if not unknown and filters.get('deleted', True):
-        unknown = ['deleted instances (add deleted: False to the filters)']
-    if unknown:
-        raise current_hosts.NotAnswered(
-            f'InstanceList.get_by_filters knows no {", ".join(unknown)}: it '
-            f'goes by {", ".join(sorted(_FILTERS))}; go through the '
-            'instances that it answers with for the rest')
-
-
-def _order(value):
-    return value is None, value if value is not None else 0

@@ -1,12 +1,8 @@
-"""Compute services, as plug-ins look them up."""
+"""Compute services."""
 
-from nova_sched.compat import current_hosts
-from nova_sched.compat import nova_exception
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
-
-_COMPUTE = {'topic': 'compute', 'binary': 'nova-compute'}
 
 
 @base.Registry.register
@@ -29,72 +25,10 @@ class Service(base.NovaObject, base.DictCompat):
         **fields.PERSISTENT,
     }
 
-    @classmethod
-    def get_by_compute_host(cls, context, host, use_slave=False):
-        """Return that of one of the current hosts.
-
-        Raises ComputeHostNotFound, current_hosts.NoCurrentHosts.
-        """
-        for service in _of(current_hosts.get('Service.get_by_compute_host'),
-                           'host', [host]):
-            return service
-        raise nova_exception.ComputeHostNotFound(host=host)
-
 
 @base.Registry.register
 class ServiceList(base.NovaObjectList):
-    """Services; see Service.
-
-    The class methods, which plug-ins call, answer from the current hosts: of
-    their compute services, one a host.
-    Raise current_hosts.NoCurrentHosts, and NotAnswered for services of other
-    kinds.
-    """
+    """Services; see Service."""
 
     VERSION = '1.19'
     fields = fields.objects_of(Service)
-
-    @classmethod
-    def get_all(cls, context, disabled=None, set_zones=False):
-        """Return all of them; disabled: only those that are, or that are not.
-        """
-        if set_zones:
-            raise current_hosts.NotAnswered(
-                'ServiceList.get_all tells no zones; nova.availability_zones.'
-                'set_availability_zones(context, services) does')
-        found = _of(current_hosts.get('ServiceList.get_all'))
-        return cls.holding(service for service in found
-                           if disabled in (None, service.disabled))
-
-    @classmethod
-    def get_by_topic(cls, context, topic):
-        """Return those that are enabled."""
-        _check_kind('ServiceList.get_by_topic', 'topic', topic)
-        return cls.get_all(context, disabled=False)
-
-    @classmethod
-    def get_by_binary(cls, context, binary, include_disabled=False):
-        """Return those that are enabled, or all."""
-        _check_kind('ServiceList.get_by_binary', 'binary', binary)
-        return cls.get_all(context, None if include_disabled else False)
-
-    @classmethod
-    def get_by_host(cls, context, host):
-        """Return the one on a host, or none."""
-        return cls.holding(_of(current_hosts.get('ServiceList.get_by_host'),
-                               'host', [host]))
-
-
-def _of(hosts, *named):
-    """Return the services of hosts: list; of the nodes of a host they are one.
-    """
-    return list({state.host: state.service_object() for state
-                 in hosts.states_of(*named)}.values())
-
-
-def _check_kind(asked, name, value):
-    if value != _COMPUTE[name]:
-        raise current_hosts.NotAnswered(
-            f'{asked} knows compute services alone, of {name} '
-            f'{_COMPUTE[name]!r} and not {value!r}: those of other kinds are '
-            "known to Nova's API")
