@@ -6,6 +6,7 @@ except that the rules and the ports do not know each other.
 
 import ast
 import functools
+import graphlib
 import pathlib
 
 import nova_sched
@@ -153,6 +154,21 @@ def test_a_module_knows_only_the_floors_below_and_its_own():
         f'imports {other}, of a floor above'
         for other in imports(name) & set(MODULES)
         if floor(other) > floor(name)}) == []
+
+
+def test_no_imports_make_a_circle():
+    order = graphlib.TopologicalSorter(
+        {name: imports(name) & set(MODULES) for name in MODULES})
+
+    assert set(order.static_order()) == set(MODULES)
+
+
+def test_only_compat_imports_compat():
+    compat = {name for name in MODULES
+              if f'{name}.'.startswith('nova_sched.compat.')}
+
+    assert offenders(set(MODULES) - compat, lambda name: {
+        f'imports {other}' for other in imports(name) & compat}) == []
 
 
 def test_rules_and_ports_do_not_know_each_other():
