@@ -1,10 +1,10 @@
-"""The hosts that a thread decides on, for objects that are asked of others.
+"""The hosts of the request that the current thread decides.
 
-Nova's class methods, such as ``AggregateList.get_by_host``, are given the
-name of a host and nothing that leads to the hosts of the request.  Whoever
-hands row views of hosts to a plug-in sets the hosts of its thread here, and
-whoever asks a plug-in for hosts says how to make them (``made_by``).
-Nothing of the service itself reads them.
+Nova's class methods, such as ``AggregateList.get_by_host``, take the name of
+a host and no reference to the hosts of the request.  An adapter sets the hosts
+of its thread here before it passes row views of them to a plug-in, and before
+it calls a plug-in that returns hosts, a function that makes them
+(``made_by``).
 """
 
 import contextlib
@@ -16,13 +16,13 @@ from nova_sched import exception
 
 
 class NoCurrentHosts(exception.NovaSchedException):
-    """Something is asked of hosts where no hosts are decided on."""
+    """A method reads hosts in a thread that decides no request."""
 
 
 class NotAnswered(exception.NovaSchedException):
-    """Something is asked that the hosts of a request do not tell.
+    """A method is called for data that the hosts of a request do not have.
 
-    Says what takes its place.
+    The text names an alternative.
     """
 
 
@@ -35,7 +35,7 @@ _make = contextvars.ContextVar('make', default=_nothing)
 
 
 def set(hosts):
-    """Have these be the hosts of this thread from now on.
+    """Set the hosts of this thread.
 
     hosts: an object with ``aggregates()`` and ``aggregates_of(host)``, lists
         of Aggregate, ``cell_of(host)``, uuid or None, ``states_of(column,
@@ -46,13 +46,13 @@ def set(hosts):
 
 
 def clear():
-    """Have no hosts be those of this thread."""
+    """Remove the hosts of this thread."""
     _hosts.set(_nothing)
 
 
 @contextlib.contextmanager
 def being(hosts):
-    """Have these be the hosts of this thread for a while: a context."""
+    """Set the hosts of this thread for the time of a context."""
     token = _hosts.set(weakref.ref(hosts))
     try:
         yield
@@ -62,10 +62,9 @@ def being(hosts):
 
 @contextlib.contextmanager
 def made_by(make):
-    """Have a function make the hosts that are asked for before there are any:
-    a context.
+    """Set a function that makes the hosts where there are none: a context.
 
-    make: called at most once; what it returns is kept as long.
+    make: called at most once; its result is kept until the context ends.
     """
     token = _make.set(functools.cache(make))
     try:
@@ -74,18 +73,18 @@ def made_by(make):
         _make.reset(token)
 
 
-def get(asked):
+def get(method):
     """Return the hosts of this thread.
 
-    asked: what they are asked for, such as ``AggregateList.get_all``.
+    method: the caller by name, such as ``AggregateList.get_all``.
     Raises NoCurrentHosts outside of a request.
     """
-    found = _hosts.get()()
-    if found is None:
-        found = _make.get()()
-    if found is None:
+    hosts = _hosts.get()()
+    if hosts is None:
+        hosts = _make.get()()
+    if hosts is None:
         raise NoCurrentHosts(
-            f'{asked} is answered from the hosts of the request that is being '
-            'decided, and this thread decides none: ask it in host_passes, '
+            f'{method} reads the hosts of the request that is being decided, '
+            'and this thread decides none: call it in host_passes, '
             '_weigh_object and the like, and in the same thread')
-    return found
+    return hosts

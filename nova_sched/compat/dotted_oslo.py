@@ -10,13 +10,13 @@ import importlib.machinery
 import importlib.util
 import sys
 
-#: What is behind the dot.
+#: Libraries by the name after the dot.
 LIBRARIES = ('concurrency', 'config', 'db', 'i18n', 'messaging',
              'serialization', 'utils')
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes the dotted names out of those with an underscore."""
+    """Imports ``oslo_config`` and the like by their dotted names."""
 
     def find_spec(self, name, path=None, target=None):
         if name == 'oslo':

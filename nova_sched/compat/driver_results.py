@@ -1,8 +1,8 @@
-"""What drivers of any release answer, as lists of Selection and back.
+"""Conversion of drivers' results, of any release, to lists of Selection.
 
-Drivers of Queens and later answer with a list of Selection an instance; those
-of Pike with a HostState, those before with a dict or, from within, a
-WeighedHost.
+For each instance, drivers of Queens and later return a list of Selection,
+drivers of Pike a HostState, and older drivers a dict or, between their own
+methods, a WeighedHost.
 """
 
 from nova_sched import weights
@@ -11,14 +11,14 @@ from nova_sched.objects import selection
 
 
 class Chosen(dict):
-    """The dict of one instance, which remembers the Selections it is of."""
+    """The result dict of one instance, made from a list of Selection."""
 
     def __init__(self, selections):
         super().__init__(selections[0].to_dict())
         self._selections, self._made = selections, dict(self)
 
     def is_unchanged(self):
-        """Return whether it still says what the Selections do."""
+        """Return whether the driver has left the dict as it was made."""
         return self == self._made
 
 
@@ -30,8 +30,8 @@ def as_dicts(found):
 def as_states(found, states):
     """Return a HostState an instance.
 
-    states: function that returns the HostStates there are.  Of a host that
-    went away since it was chosen there is one of what was decided alone.
+    states: function that returns the HostStates of all hosts.  A host that
+    has disappeared since it was chosen gets a HostState with its names alone.
     """
     by_name = _by_name(states())
     made = []
@@ -46,7 +46,7 @@ def as_states(found, states):
 
 
 def _of_none(chosen, host, node):
-    """Return the HostState of a host that is not there, of a Selection."""
+    """Return the HostState of a Selection whose host has disappeared."""
     state = host_state.HostState(host, node, chosen.cell_uuid)
     state.uuid = chosen.compute_node_uuid
     return state
@@ -59,11 +59,11 @@ def as_weighed(found, states):
 
 
 def as_selections(found, states, driver):
-    """Return lists of Selection of what a driver answers, one an instance.
+    """Return the lists of Selection of a driver's result, one an instance.
 
-    driver: what it is called.  states: as of ``as_states``.
-    Raises ValueError for a host that is not there, TypeError for what is no
-    answer of any release.
+    driver: its name.  states: as of ``as_states``.
+    Raises ValueError for an unknown host, TypeError for an element of another
+    type than any release has.
     """
     hosts = None
     made = []
@@ -106,7 +106,7 @@ def _found(answer, hosts, driver):
 
 
 class _Limited:
-    """A HostState with limits of another's."""
+    """A HostState with other limits."""
 
     def __init__(self, state, limits):
         self._state, self.limits = state, limits

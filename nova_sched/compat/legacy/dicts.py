@@ -1,9 +1,8 @@
 """Requests in the dict form of RPC 3.0 and 4.0 to 4.2.
 
-Two producers sent it: Kilo's conductors, with everything flattened to plain
-JSON, and later clients under a version cap, whose nested objects stay
-envelopes.  Either form is taken for either part, whoever the caller is; the
-second is what our own client sends to old schedulers.
+Two clients send it: conductors of Kilo, with all values flattened to plain
+JSON, and later ones under a version cap, with nested objects as envelopes.
+Each part may have either form.
 """
 
 import json
@@ -53,10 +52,10 @@ def spec_from_dicts(request_spec, filter_properties):
 
 
 def _wire_version(spec_obj):
-    """Return the RequestSpec that a caller would have sent in place of dicts.
+    """Return the version of RequestSpec that fits the caller's release.
 
-    Only the objects among the dicts tell its release: those of NUMA cells
-    with dedicated CPUs, since version 1.5, are of after Ussuri.
+    Only nested objects show the release: NUMA cells of version 1.5 or later
+    come from Victoria or later.
     """
     cells = spec_obj.numa_topology.cells if spec_obj.numa_topology else ()
     newer = any(base.version_tuple(cell.wire_version) >= (1, 5)

@@ -1,11 +1,11 @@
-"""What a built-in rule judges by, when a plug-in asks it.
+"""The RequestSpec that a plug-in passes to a built-in rule.
 
-A plug-in may ask the built-in that it derives from with a request that it has
-changed: a RequestSpec, or Kilo's filter_properties, be it the mapping, a copy
-of it or a dict of its own.  ``request_of`` makes a RequestSpec of each.
+A plug-in may call the built-in rule that it derives from with a changed
+request: a RequestSpec, or Kilo's filter_properties as the mapping, a copy of
+the mapping or a dict of its own.  ``request_of`` makes a RequestSpec of each.
 
-Of what was copied from a request only what differs from it is read, because
-the mapping cannot say all that a request does.
+A copy of the mapping changes only the fields in which it differs from the
+request, because the mapping does not contain all fields.
 """
 
 import collections.abc
@@ -19,7 +19,7 @@ from nova_sched.objects import request_spec
 
 _GROUP = ('group_updated', 'group_hosts', 'group_policies', 'group_members')
 
-#: Keys of what a plug-in may set to any collection.
+#: Keys that a plug-in may set to any collection.
 _LISTS = (*_GROUP[1:], 'ignore_hosts', 'force_hosts', 'force_nodes')
 
 #: Key of filter_properties, as Kilo's filters read it -> field.
@@ -42,12 +42,12 @@ _INSTANCE_FIELDS = {
 
 
 def request_of(given):
-    """Return the RequestSpec that says what a rule was given.
+    """Return the RequestSpec of a rule's argument.
 
     given: a RequestSpec, or a mapping in the form of Kilo's
     filter_properties.
-    Raises ValueError, which names the key, for values without sense: it is
-    not the caller who wrote them.
+    Raises ValueError, which names the key, for invalid values: the plug-in
+    has written them, not the RPC caller.
     """
     if isinstance(given, kilo_mapping.KiloMapping):
         written = given.written()
@@ -63,7 +63,7 @@ def request_of(given):
 
 
 def _changed(source, mapping):
-    """Return a RequestSpec, with what a mapping of it says differently."""
+    """Return a RequestSpec with the changes of a mapping applied."""
     made = source.made()
     fields = _differing_fields(made, mapping)
     if not fields:
@@ -76,7 +76,7 @@ def _changed(source, mapping):
 
 
 def _differing_fields(made, mapping):
-    """Return the fields of which two mappings say different things: set."""
+    """Return the fields that two mappings have different values for: set."""
     sent = [_part(each, 'request_spec') for each in (made, mapping)]
     instances = [_part(each, 'instance_properties') for each in sent]
     return {field for (one, other), fields in (
@@ -91,9 +91,9 @@ def _part(mapping, key):
 
 
 def _read(mapping, made):
-    """Return a RequestSpec that says what a mapping does, and nothing else.
+    """Return the RequestSpec of a mapping alone.
 
-    made: the mapping that it is a changed copy of, or {}.
+    made: the mapping that it was copied from, or {}.
     """
     sent = _part(mapping, 'request_spec')
     instance = {**_part(sent, 'instance_properties'),
@@ -113,13 +113,12 @@ def _read(mapping, made):
                 if isinstance(mapping.get(key), (set, frozenset, tuple))}})
     except exception.InvalidInput as error:
         raise ValueError(
-            'a filter or weigher of your own has changed what was asked for '
-            f'to what cannot be: {error}') from None
+            'a filter or weigher plug-in has changed the request to an '
+            f'invalid one: {error}') from None
 
 
 def _flavor(given):
-    """Return a flavor as a dict with all sizes, of an object or of some of
-    them.
+    """Return a flavor, an object or a partial dict, as a dict with all sizes.
     """
     if isinstance(given, flavor.Flavor):
         given = given.flat()
@@ -129,9 +128,9 @@ def _flavor(given):
 
 
 def _image_properties(properties, made):
-    """Of two names of one property the one that was changed.
+    """Return image properties without the old or new name of a changed one.
 
-    Of two that were, the one that Kilo's filters read.
+    If both names were changed, the name that Kilo's filters read counts.
     """
     dropped = set()
     for old, now in kilo_mapping.OLD_PROPERTIES.items():
@@ -143,8 +142,7 @@ def _image_properties(properties, made):
 
 
 def _group(mapping, made):
-    """Return the group as an object; None if the other keys say it
-    differently.
+    """Return the group as an object; None if the group_* keys differ from it.
     """
     group = mapping.get('instance_group')
     if not isinstance(group, instance_group.InstanceGroup):

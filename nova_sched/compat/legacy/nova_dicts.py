@@ -1,7 +1,7 @@
 """A request as the two dicts that Nova's RequestSpec makes of itself.
 
-For plug-ins and drivers that hand them on: with objects in them, and only
-with what the request uses.
+For plug-ins and drivers that pass them on: with objects as values, and
+without keys of features that the request does not use.
 """
 
 _OF_INSTANCE = {
