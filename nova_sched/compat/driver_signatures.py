@@ -1,12 +1,12 @@
-"""Adapters for drivers whose select_destinations has another signature.
+"""Adapters for drivers with a select_destinations of Nova's.
 
-Drivers that were written against Nova take what its release knew, all by
-position (``DriverSignature``): Kilo's the request as two dicts, Mitaka's as
-one object, and from Pike on what Placement offers as well, in three arguments:
-the allocation requests by provider, the summaries of the providers, and a
-microversion.  This service passes one, ``offer``, and the record of the
-request.  ``adapt`` makes a class that takes these and calls the driver with
-its own; what the driver is not given is kept for the thread (``current``).
+Such a driver takes the arguments of its release by position
+(``DriverSignature``): of Kilo the request as two dicts, of Mitaka one object,
+and from Pike on Placement's candidates as well, in three arguments: the
+allocation requests by provider, the summaries of the providers, and a
+microversion.  This service passes ``offer`` and the record of the request.
+``adapt`` makes a class that takes these and calls the driver with its own
+arguments; the thread keeps the others (``current``).
 """
 
 import contextlib
@@ -40,12 +40,11 @@ class DriverCall:
 
     offer: scheduler.offer.Offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
-    alternates: whether these are wanted.
-    claimed: instance uuid -> the list of Selection, of which the first was
-        claimed, that was chosen for it so far.
-    attempts: list of the SchedulingAttempts made for it; what they placed
-        is taken back if the driver fails after all.
-    is_told: whether the service sends the notifications of it.
+    alternates: whether the caller wants them.
+    claimed: instance uuid -> list of Selection, the first of them claimed.
+    attempts: list of SchedulingAttempts; their picks are forgotten if the
+        driver fails.
+    is_told: whether the service sends its notifications.
     """
 
     offer: object = NO_OFFER
@@ -68,7 +67,7 @@ class DriverCall:
                 spec_dicts.to_filter_properties_dict(self.spec_obj))
 
     def by_dicts(self, request_spec, filter_properties):
-        """Return the same call about a request as these two dicts say."""
+        """Return this call with the request of two dicts."""
         if (request_spec, filter_properties) == self.of_kilo():
             return self
         spec_obj = arguments.from_legacy_dicts(
@@ -82,26 +81,27 @@ class DriverCall:
         return (self.mapping,)
 
     def of_pike(self):
-        """Return the request, and what Placement offers for it."""
+        """Return the request and its candidates."""
         return (self.mapping, self.instance_uuids, *self._offered()[:2])
 
     def of_queens(self):
-        """Return the same, with how it was worded and what else is wanted."""
+        """Return the request, its candidates, their microversion, alternates.
+        """
         return (self.mapping, self.instance_uuids, *self._offered(),
                 self.alternates)
 
     def note_claims(self, found):
-        """Remember lists of Selection that were claimed."""
+        """Record lists of Selection whose first host is claimed."""
         if self.offer.candidates.asked:
             self.claimed.update(zip(
                 self.instance_uuids or (), found, strict=False))
 
     def with_claims(self, found, driver):
-        """Return an answer with what was claimed for it: lists of Selection.
+        """Return a driver's result with its claims: lists of Selection.
 
-        found: the same, of which those that were made of dicts or states
-            know of no claim.  driver: what it is called.
-        Raises ValueError for other hosts than were claimed.
+        found: lists of Selection; one made of a dict or HostState has no
+            claim.  driver: its name.
+        Raises ValueError for a host that differs from the claimed one.
         """
         if not self.claimed or not self.instance_uuids:
             return found
@@ -110,7 +110,7 @@ class DriverCall:
                                         strict=True)]
 
     def put_on_record(self, found):
-        """Have the record made of an answer that is not what was picked."""
+        """Clear the recorded picks if the driver returns other hosts."""
         record = self.record
         if record is not None and [
                 (pick.host, pick.nodename) for pick in record.picks] != [
@@ -131,8 +131,7 @@ def _place(chosen):
 
 
 def _claimed(chosen, claimed, uuid, driver):
-    """Return what is answered for an instance with a claim: list of Selection.
-    """
+    """Return the result for an instance with a claim: list of Selection."""
     if _place(chosen) != _place(claimed):
         raise ValueError(
             'driver {} answers with host {!r}, node {!r} for instance {}, for '
@@ -160,7 +159,7 @@ class DriverSignature:
     arguments_of: object
 
     def fits(self, signature):
-        """Return whether a method of this signature can be asked so."""
+        """Return whether a method of a signature takes these arguments."""
         try:
             signature.bind('self', 'context', *self.arguments)
         except TypeError:
@@ -172,7 +171,7 @@ class DriverSignature:
         return f'({names}) from {self.releases}'
 
 
-#: Of these, either tells a driver that was written so.
+#: Arguments that only a driver of Pike or later has.
 _OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
 
 KILO = DriverSignature(
@@ -188,10 +187,10 @@ QUEENS = DriverSignature('Queens to Wallaby', (
 
 
 def parse_call(usual, *args, **kwargs):
-    """Return what a driver passes to its base class, and how.
+    """Parse the arguments that a driver passes to its base class.
 
-    usual: signature of the driver's method, which tells Pike's arguments from
-        those of later releases without the last two.
+    usual: signature of the driver's method; it distinguishes Pike's arguments
+        from a later release's without the last two.
     args, kwargs: of the method, without the context.
     Returns (DriverCall, DriverSignature).
     Raises RuntimeError in a thread that answers no call.
@@ -200,7 +199,7 @@ def parse_call(usual, *args, **kwargs):
     if call is NO_CALL:
         raise RuntimeError(
             'select_destinations was called in another thread than the '
-            'one that was asked; call it there by '
+            'one that serves the request; call it there by '
             'contextvars.copy_context().run')
     if 'filter_properties' in kwargs or (args and isinstance(args[0], dict)):
         return call.by_dicts(*args, **kwargs), KILO
@@ -233,26 +232,26 @@ def signature_of(method):
     signature = inspect.signature(method)
     if 'filter_properties' in signature.parameters:
         return KILO if KILO.fits(signature) else None
-    # Of this service's own form, which has as many arguments as Kilo's.
+    # This service's own signature has as many arguments as Kilo's.
     if 'return_alternates' in signature.parameters:
         return QUEENS if QUEENS.fits(signature) else None
     return next((form for form in (QUEENS, PIKE, MITAKA, KILO)
                  if form.fits(signature)), None)
 
 
-#: What a driver of this service's own form need not take.
+#: Optional arguments of a driver with this service's own signature.
 _EXTRAS = ('offer', 'record')
 
-#: The methods that are asked in a form of Nova's, unless a class has more.
+#: Methods that are called with Nova's arguments, by default.
 _ASKED = ('select_destinations',)
 
-#: What no thread has been asked for.
+#: The call of a thread that serves none.
 NO_CALL = DriverCall()
 _current = contextvars.ContextVar('call', default=NO_CALL)
 
 
 def current():
-    """Return the DriverCall that this thread is answering."""
+    """Return the DriverCall that this thread serves."""
     return _current.get()
 
 
@@ -288,7 +287,7 @@ def adapt(cls, option):
 
 
 def no_arg_constructor(cls):
-    """Return a class whose objects are made with the configuration."""
+    """Return a class whose constructor takes the configuration."""
     if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
         return cls
     return behind(_NoArgConstructor, cls)
@@ -304,9 +303,9 @@ def behind(front, cls, **members):
 
 
 def _own_signature(cls, signature):
-    """Return a driver class that takes all arguments, of any other one.
+    """Return a driver class that takes all arguments.
 
-    cls: a class of somebody else's, in this service's form.
+    cls: a plug-in's class with this service's signature.
     signature: of its select_destinations.
     """
     parameters = signature.parameters
@@ -339,9 +338,9 @@ def _refused(cls, name, option):
 
 
 def note_periodic_work(cls):
-    """Have a driver's periodic work done: Nova has a timer for each driver.
+    """Set PERIODIC of a driver class that defines run_periodic_tasks.
 
-    Unless its author says by PERIODIC whether it is to be.
+    Nova has a timer for each driver.  A PERIODIC of its own counts.
     """
     for base in cls.__mro__:
         if 'PERIODIC' in vars(base):
@@ -352,16 +351,16 @@ def note_periodic_work(cls):
 
 
 class _OwnSignature:
-    """In front of a driver that need not take an offer or a record."""
+    """An adapter for drivers that take no offer or no record."""
 
-    #: Which of these it takes.
+    #: The optional arguments that the driver takes.
     TAKEN = _EXTRAS
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
                             offer=NO_OFFER, record=None):
         extras = {'offer': offer, 'record': record}
-        with _claims_given_back(self):
+        with _undone_on_failure(self):
             found = [*map(list, super().select_destinations(
                 context, spec_obj, instance_uuids,
                 return_alternates=return_alternates,
@@ -371,7 +370,7 @@ class _OwnSignature:
 
 
 def note_picks(record, found):
-    """Put lists of Selection on a record that has no picks of its own.
+    """Record the picks of lists of Selection, unless there are picks.
 
     record: Decision, or None.
     """
@@ -386,14 +385,14 @@ def note_picks(record, found):
 
 
 class _NoArgConstructor:
-    """In front of a driver whose class is made without arguments."""
+    """An adapter for drivers whose constructor takes no arguments."""
 
     def __init__(self, conf):
         super().__init__()
 
 
 class _NovaSignature:
-    """In front of a driver that takes Nova's arguments."""
+    """An adapter for drivers that take Nova's arguments."""
 
     WANTS_SUMMARIES = True
     SIGNATURE = QUEENS
@@ -403,7 +402,7 @@ class _NovaSignature:
                             offer=NO_OFFER, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                           return_alternates, is_told=self.NOTIFIES)
-        with _claims_given_back(self, call):
+        with _undone_on_failure(self, call):
             with answering(call), self._making_hosts():
                 found = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
@@ -416,18 +415,18 @@ class _NovaSignature:
         return found
 
     def _making_hosts(self):
-        """Have plug-ins look up hosts even before any are handed out."""
+        """Let plug-ins look up hosts before the driver receives any."""
         if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
             return contextlib.nullcontext()
         return current_hosts.made_by(self.host_manager._hosts)
 
 
 @contextlib.contextmanager
-def _claims_given_back(driver, call=NO_CALL):
-    """Have what a driver has done for a call undone if it fails: a context.
+def _undone_on_failure(driver, call=NO_CALL):
+    """Undo a driver's picks and claims if it fails: a context.
 
-    What it has claimed by Nova's methods is given back then, and if its
-    answer does not reach the caller.
+    Claims that it made by Nova's methods are also released if the reply does
+    not reach the caller.
     """
     with driver_claims.noted() as claims:
         try:
@@ -443,9 +442,9 @@ def _claims_given_back(driver, call=NO_CALL):
     claimed = claims.held()
 
     def give_back():
-        LOG.warning('The answer of driver %(driver)s about instance(s) '
-                    '%(uuids)s does not reach its caller; what the driver '
-                    'has claimed for them is given back', {
+        LOG.warning('The reply of driver %(driver)s for instance(s) '
+                    '%(uuids)s does not reach its caller; the claims of the '
+                    'driver are released', {
                         'driver': type(driver).__name__,
                         'uuids': ', '.join(claimed)})
         releases.give_back(claims, claimed)
@@ -456,7 +455,7 @@ def _claims_given_back(driver, call=NO_CALL):
 
 @contextlib.contextmanager
 def answering(call):
-    """Have a DriverCall be the one that this thread is answering."""
+    """Set the DriverCall that this thread serves: a context."""
     token = _current.set(call)
     try:
         yield

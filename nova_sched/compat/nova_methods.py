@@ -1,9 +1,8 @@
-"""Methods of Nova's classes that documents show, and what becomes of them.
+"""Documented methods of Nova's classes, and how the service treats overrides.
 
-A class of somebody else's that overrides one of them is either asked through
-it, or refused at start with what takes the method's place: ``check``.  A
-method is asked if the classes here that it derives from have it.
-``doc/source/nova-methods.rst`` is these tables.
+An override in a plug-in is called if a base class here has the method;
+otherwise the plug-in is refused at start with an alternative (``check``).
+``doc/source/nova-methods.rst`` has these tables.
 """
 
 import typing
@@ -13,12 +12,11 @@ from nova_sched.plugins.classes import is_built_in as is_ours
 
 
 class Method(typing.NamedTuple):
-    """What becomes of an override.
+    """The treatment of an override.
 
-    instead: what to do where it is not called.
-    called: when it is; None if it never is.
-    served_by: the method that is asked in its place, if a class has that one
-        as well.
+    instead: the alternative for a plug-in whose override is not called.
+    called: when the override is called; None for never.
+    served_by: method of the same class that is called in its place.
     """
 
     instead: str
@@ -50,7 +48,7 @@ _TABLE = Method(
 _NEWS = Method('where instances run is read when a request asks; there is no '
                'news to take')
 
-#: What a driver may override, of any release.
+#: Overrides of drivers, of any release.
 DRIVER = {
     'select_destinations': _of_driver(
         'once per request, in the form of its release'),
@@ -63,7 +61,7 @@ DRIVER = {
                served_by='select_destinations')),
 }
 
-#: What one that derives from FilterScheduler may override besides.
+#: Further overrides of drivers derived from FilterScheduler.
 FILTER_SCHEDULER = {
     '_schedule': _of_steps(
         'once a request, by select_destinations, in the form of its release'),
@@ -95,13 +93,13 @@ FILTER_SCHEDULER = {
         'the caching driver has its hosts from the host manager'),
 }
 
-#: What one that derives from ChanceScheduler may override besides.
+#: Further overrides of drivers derived from ChanceScheduler.
 CHANCE_SCHEDULER = {
     '_filter_hosts': Method('override select_destinations'),
     '_schedule': Method('override select_destinations'),
 }
 
-#: What a host manager may override.
+#: Overrides of host managers.
 HOST_MANAGER = {
     'get_all_host_states': _of_manager(
         'once a request, unless get_host_states_by_uuids is overridden, too'),
@@ -149,21 +147,21 @@ HOST_MANAGER = {
     'get_compute_nodes_by_host_or_node': Method('find_nodes does this here'),
 }
 
-#: Of a driver, what is asked host state by host state ...
+#: Overrides that make a driver decide host state by host state ...
 STEPS = ('_get_all_host_states', '_get_sorted_hosts',
          '_consume_selected_host', '_ensure_sufficient_hosts',
          '_get_alternate_hosts')
-#: ... and of a host manager.
+#: ... and those of a host manager.
 BY_ROWS = ('get_all_host_states', 'get_host_states_by_uuids',
            'get_filtered_hosts', 'get_weighed_hosts', 'host_state_cls',
            'filter_handler', 'weight_handler', '_get_computes_for_cells',
            '_get_host_states', '_get_aggregates_info')
-#: What says which filters and weighers run.
+#: Overrides that choose filters and weighers.
 RULES = ('_load_filters', '_choose_host_filters', 'filter_cls_map',
          'filter_obj_map', 'default_filters', 'enabled_filters', 'weighers')
 
 
-#: Class of this service -> what a class derived from it may override.
+#: Class of this service -> overrides of derived classes.
 _TABLES = {
     'nova_sched.scheduler.driver.Scheduler': DRIVER,
     'nova_sched.scheduler.filter_scheduler.FilterScheduler': FILTER_SCHEDULER,
@@ -180,23 +178,23 @@ def methods_of(cls):
 
 
 def to_call_alone(function):
-    """Decorate a method that drivers may call, and need not override."""
+    """Mark a method that drivers may call and do not override."""
     function.to_call_alone = True
     return function
 
 
 def is_asked(cls, name):
-    """Return whether a method that a class may override is called here."""
+    """Return whether the service calls a method that a class may override."""
     return any(name in vars(base)
                and not getattr(vars(base)[name], 'to_call_alone', False)
                for base in cls.__mro__ if is_ours(base))
 
 
 def overridden(made, names):
-    """Return those of the names that an object has from somebody else: list.
+    """Return the names of attributes that a plug-in overrides: list.
 
-    From a class that is not of this service, or because it was set, to
-    something else than an object of such a class.
+    By its class, or by setting an attribute to an object of a class that is
+    not this service's.
     """
     def is_theirs(name):
         if name in vars(made):
@@ -208,7 +206,7 @@ def overridden(made, names):
 
 
 def check(given, option):
-    """Raise ConfigurationError if one has a method nobody would call.
+    """Raise ConfigurationError for an override that is never called.
 
     given: driver or host manager, or its class.
     option: ``[group] name`` for messages.
@@ -230,4 +228,4 @@ def check(given, option):
 
 
 class Methodless:
-    """Stands for the class of a name that no class has."""
+    """The owner of a name that no class has."""

@@ -3,16 +3,17 @@
 A filter of Nova's time begins with ``from nova.scheduler import filters``.
 Where Nova is not installed, its names lead to the modules here. Where it is,
 whole or broken, they are Nova's and all of them stay so: two halves do not
-make one, and a plug-in that wants ours imports ours.
+make one; a plug-in may import nova_sched's names instead.
 
 A directory ``nova`` on the Python path without ``scheduler/manager.py`` or
 ``scheduler/host_manager.py`` is no Nova, but plug-ins that are named as if
 they were in its tree: a part beside ours. All such directories are searched
-for what is not ours. An ``__init__.py`` runs where the whole package is the
-part's, as in ``nova/myproject``, and not where the package is ours.
+for names that are not offered here. An ``__init__.py`` runs where the whole
+package is the part's, as in ``nova/myproject``, and not where the package is
+ours.
 
-The names are looked up when they are imported (``_Finder``): those of
-``nova_names.toml``, what is below a package among them, and then the parts.
+``_Finder`` looks up names when they are imported: first the names of
+``nova_names.toml`` and the modules of packages among them, then the parts.
 """
 
 import builtins
@@ -34,7 +35,7 @@ from nova_sched.compat.nova import i18n
 
 _TABLE = tomllib.loads(importlib.resources.files(__package__).joinpath(
     'nova_names.toml').read_text())
-#: Nova's module -> the one here, or the library's that it became.
+#: Nova's module -> module here, or of the library that replaced it.
 MODULES, RENAMED = _TABLE['modules'], _TABLE['renamed']
 _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}
 _PACKAGES = ('nova', 'nova.api', 'nova.api.openstack', 'nova.openstack',
@@ -43,7 +44,7 @@ _PACKAGES = ('nova', 'nova.api', 'nova.api.openstack', 'nova.openstack',
 #: What a Nova has in ``nova/scheduler``, in all of its releases.
 _NOVA_S_OWN = ('manager', 'host_manager')
 
-#: What an import of a name of Nova's says that is not here.
+#: Error text for the import of a name that is not offered.
 NOT_OFFERED = ('is not offered by nova_sched where Nova is not installed; '
                'doc/source/plugins.rst says which names are')
 
@@ -92,8 +93,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def _from_package(self, name, path, nova_name):
         """Return a module that a package of ours has by Nova's name alone.
 
-        ``from nova.scheduler.filters import mine`` asks for it by the
-        package's own name; the module is that of Nova's name.
+        ``from nova.scheduler.filters import mine`` imports it by the name of
+        the package here; the module is that of Nova's name.
         """
         find = importlib.machinery.PathFinder.find_spec
         if self.is_ours() and not find(name, path) and (
@@ -130,7 +131,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             vars(builtins).setdefault('_', i18n._)
         ours = module.__spec__.origin
         if ours is not None:
-            # The import goes on with what it finds under the name then.
+            # The import continues with this entry of sys.modules.
             sys.modules[module.__name__] = importlib.import_module(ours)
 
 
@@ -163,9 +164,9 @@ def _beside(package):
 
 
 def hint(error):
-    """Return what to add to an error of an import: text, empty for most.
+    """Return an addition to the text of an import error, often ''.
 
-    It is the name of Nova's that was to be found in a module here.
+    It is the missing name of Nova's.
     """
     if isinstance(error, ImportError):
         found = _CANNOT_IMPORT.match(str(error))
@@ -195,7 +196,7 @@ def _nova_name(name):
     """Return Nova's name of a module here, or of one in a package; '' for
     none.
 
-    Modules of libraries have names of their own, by which they are asked.
+    Modules of libraries keep their names.
     """
     if not name.startswith('nova_sched.'):
         return ''

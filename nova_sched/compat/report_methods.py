@@ -1,7 +1,7 @@
 """Methods of Nova's client of Placement, for plug-ins.
 
-The names, arguments and answers are those of Nova's releases from Queens on
-that are not private to one of them.
+Names, arguments and results are Nova's from Queens on, without methods that
+only one release has.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
-#: The oldest microversion that tells a provider's traits.
+#: The oldest microversion with the traits of a provider ...
 _TRAITS = '1.6'
-#: ... and which tree it is in.
+#: ... and with the tree of a provider.
 _TREES = '1.14'
 
 _NO_CONTENT, _NOT_FOUND = 204, 404
@@ -83,9 +83,9 @@ class NovaMethods:
     A mixin for a class that has ``_adapter``, a PlacementAdapter, and
     ``_fetch_candidates``.
 
-    Refusals and missing answers are logged, and the methods return what
-    stands for nothing. ``get``, ``put``, ``post`` and ``delete`` raise
-    PlacementError without an answer; those with a ``Raises`` say what.
+    A refusal or missing answer is logged, and the method returns an empty
+    result. ``get``, ``put``, ``post`` and ``delete`` raise PlacementError
+    without an answer, other methods as their ``Raises`` states.
     """
 
     def get(self, url, version=None, global_request_id=None):
@@ -100,7 +100,7 @@ class NovaMethods:
         return self._sent('DELETE', url, version, global_request_id)
 
     def put(self, url, data, version=None, global_request_id=None):
-        """As ``get``; data: what is sent as JSON."""
+        """As ``get``; data: the body, sent as JSON."""
         return self._sent('PUT', url, version, global_request_id, data)
 
     def post(self, url, data, version=None, global_request_id=None):
@@ -130,9 +130,10 @@ class NovaMethods:
                         consumer_generation=None):
         """Claim an allocation request for a consumer: whether it succeeds.
 
-        It keeps what it holds already.  allocation_request_version: its
-        microversion; None for one of those of ``get_allocation_candidates``.
-        consumer_generation: not looked at, it is asked for.
+        The consumer keeps its other allocations.
+        allocation_request_version: microversion of the request; None for the
+            microversion of ``get_allocation_candidates``.
+        consumer_generation: ignored, and queried.
         Raises AllocationUpdateFailed when something else claims for it.
         """
         try:

@@ -1,14 +1,13 @@
-"""Filters and weighers of somebody else's, and built-in ones beside them.
+"""Adapters of filters and weighers where any of them is a plug-in.
 
-The service knows filters that judge a block of hosts by columns, and a
-RequestSpec.  Of a plug-in it gets an adapter that is such a filter or weigher
-and has the plug-in's name: ``PlugInFilter``, ``PlugInWeigher``.  What is
-behind it gets what Nova's plug-ins of any release know: host states, a request
-that reads as Kilo's dict as well, and the hosts for Nova's class methods.
+The service runs filters and weighers on a block of hosts and a RequestSpec.
+The adapter of a plug-in is such a filter or weigher with the plug-in's name
+(``PlugInFilter``, ``PlugInWeigher``).  It calls the plug-in with the arguments
+of Nova, of any release: host states, a request that is also Kilo's dict; and
+it sets the hosts for Nova's class methods.
 
-The rules after a plug-in judge by what it writes to that dict.  So where one
-is configured the built-in rules have adapters, too, which read it.  Where none
-is, nothing of this is used.
+A plug-in may write to that dict, and later rules must read its changes;
+therefore built-in rules beside a plug-in have adapters as well.
 """
 
 import functools
@@ -31,7 +30,7 @@ LOG = logging.getLogger(__name__)
 def adapted_filters(filters):
     """Return adapters of filters: list; one for each filter."""
     for rule in {id(rule): rule for rule in filters}.values():
-        _warn_of_asking(rule)
+        _warn_of_asks(rule)
     return _adapted(filters, base_filters.BaseFilter, PlugInFilter,
                     BuiltInFilter)
 
@@ -54,9 +53,7 @@ def _adapted(rules, base, plug_in, built_in):
 
 @functools.cache
 def _named(kind, name):
-    """Return the class of an adapter, with the name of the class it stands
-    for.
-    """
+    """Return a class of adapters that has the name of a rule's class."""
     return type(name, (kind,), {'__doc__': kind.__doc__})
 
 
@@ -64,29 +61,29 @@ def _is_built_in(rule):
     return nova_methods.is_ours(type(rule))
 
 
-def _warn_of_asking(rule):
+def _warn_of_asks(rule):
     if not _is_built_in(rule) and hasattr(rule, 'asks'):
         LOG.warning(
-            'Filter %s has a method asks, which is not called any more: it '
-            'asks others while hosts are decided on, and requests wait for '
-            'it. Have it ask in a thread of its own, judge by what it knows, '
-            'and remove the method', type(rule).__name__)
+            'Filter %s has a method asks, which is no longer called: it '
+            'queries another service while requests wait for its verdict. '
+            'Query in a thread of its own, filter by the latest answer, and '
+            'remove the method', type(rule).__name__)
 
 
 class _Adapter:
-    """In front of a rule; ``rule`` is that of the configuration."""
+    """An adapter; ``rule`` is the configured filter or weigher."""
 
     def __init__(self, rule):
         self.rule = rule
 
 
 class _PlugIn:
-    """Mixed into adapters of rules of somebody else's."""
+    """A mixin for adapters of plug-ins."""
 
     def _called(self, method, hosts, spec_obj):
-        """Return what a method answers to hosts and a request.
+        """Return a method's result for hosts and a request.
 
-        An InvalidInput bears the name of the plug-in.
+        An InvalidInput gets the name of the plug-in.
         """
         snapshot = hosts.snapshot
         if hasattr(self.rule, 'asks'):
@@ -104,7 +101,7 @@ class _PlugIn:
 
 
 class _FilterAdapter(_Adapter, base_filters.BaseFilter):
-    """What adapters of filters have in common."""
+    """Base class of adapters of filters."""
 
     def __init__(self, rule):
         super().__init__(rule)
@@ -125,11 +122,11 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
 
 
 class PlugInFilter(_PlugIn, _FilterAdapter):
-    """A filter of somebody else's, as the service knows filters."""
+    """The adapter of a filter plug-in."""
 
     def __init__(self, rule):
         super().__init__(rule)
-        # How filters asked for all instances before there were inputs.
+        # Names of earlier releases for inputs = (INSTANCES,).
         self._lists_instances = getattr(rule, 'lists_instances', getattr(
             rule, 'needs_all_instances', None))
         if self._lists_instances is not None:
@@ -148,7 +145,7 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
         return self._called(self.rule.limits, hosts, spec_obj)
 
     def reason(self, hosts, spec_obj):
-        # As text: callers are told nothing of a plug-in's words.
+        # A text without public part: callers do not see a plug-in's words.
         return str(
             self._called(self.rule.reason, hosts, spec_obj) or '')
 
@@ -165,7 +162,7 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
 
 
 class BuiltInFilter(_FilterAdapter):
-    """A built-in filter that judges by what plug-ins wrote to the request."""
+    """The adapter of a built-in filter: it reads plug-ins' changes."""
 
     def keep(self, hosts, spec_obj):
         return self.rule.keep(hosts, _as_written(spec_obj))
@@ -184,7 +181,7 @@ class BuiltInFilter(_FilterAdapter):
 
 
 class _WeigherAdapter(_Adapter, base_weights.BaseWeigher):
-    """What adapters of weighers have in common."""
+    """Base class of adapters of weighers."""
 
     @property
     def minval(self):
@@ -196,10 +193,11 @@ class _WeigherAdapter(_Adapter, base_weights.BaseWeigher):
 
 
 class PlugInWeigher(_PlugIn, _WeigherAdapter):
-    """A weigher of somebody else's, as the service knows weighers."""
+    """The adapter of a weigher plug-in."""
 
     def raw(self, hosts, spec_obj):
-        """As of BaseWeigher; raises ValueError for what is no number."""
+        """As of BaseWeigher; raises ValueError for a value that is no number.
+        """
         return base_weights.numbers(
             self._called(self.rule.raw, hosts, spec_obj), type(self).__name__,
             lambda place: hosts.snapshot.state(hosts.rows.item(place)))
@@ -210,7 +208,7 @@ class PlugInWeigher(_PlugIn, _WeigherAdapter):
 
 
 class BuiltInWeigher(_WeigherAdapter):
-    """A built-in weigher that goes by what plug-ins wrote to the request."""
+    """The adapter of a built-in weigher: it reads plug-ins' changes."""
 
     def raw(self, hosts, spec_obj):
         return self.rule.raw(hosts, _as_written(spec_obj))
@@ -220,5 +218,5 @@ class BuiltInWeigher(_WeigherAdapter):
 
 
 def _as_written(spec_obj):
-    """Return a request as plug-ins have written to it: RequestSpec."""
+    """Return a request with the changes of plug-ins: RequestSpec."""
     return given.request_of(kilo_mapping.with_mapping(spec_obj))

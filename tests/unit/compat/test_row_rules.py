@@ -172,10 +172,10 @@ def test_one_that_asks_others_is_warned_of_once_and_judges(caplog):
 
     assert picks(driver, a_request()) == ['b']
     assert [text for text in caplog.messages if 'AskingFilter' in text] == [
-        'Filter AskingFilter has a method asks, which is not called any more: '
-        'it asks others while hosts are decided on, and requests wait for it. '
-        'Have it ask in a thread of its own, judge by what it knows, and '
-        'remove the method']
+        'Filter AskingFilter has a method asks, which is no longer called: it '
+        'queries another service while requests wait for its verdict. Query '
+        'in a thread of its own, filter by the latest answer, and remove the '
+        'method']
 
 
 def test_a_refusal_bears_its_name():
