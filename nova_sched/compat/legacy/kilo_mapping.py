@@ -8,9 +8,8 @@ Values have Kilo's form: the flavor and instance properties are plain dicts,
 hints are not wrapped in lists, groups are sets.  What a feature of the
 request does not use is an absent key, as it was then.
 
-Plug-ins may write to the mapping, as they could then: whoever is asked later
-about the same request reads it, and built-in rules judge by it (``written``).
-The request's own fields stay as they are.
+Plug-ins may write to the mapping, as in Kilo: later plug-ins and built-in
+rules read the changes (``written``).  The request's own fields do not change.
 """
 
 import copy
@@ -33,7 +32,7 @@ _NO_OPTIONS = {}
 
 
 class SentSpec(dict):
-    """The mapping's ``request_spec``: a dict that knows whose it is.
+    """The mapping's ``request_spec``: a dict with a reference to its source.
 
     source: weak reference to the RequestSpec.  Copies have it, too.
     """
@@ -46,9 +45,9 @@ class SentSpec(dict):
 class _Made(typing.NamedTuple):
     """The mapping of a request.
 
-    basis: what the service changes of a request, as of when it was made.
-    pristine: the mapping as it was made.  mapping: the one that plug-ins see
-        and may write to.
+    basis: values that the service changes during a request, at that time.
+    pristine: the mapping as it was made.  mapping: the copy for plug-ins,
+        which may write to it.
     """
 
     basis: tuple
@@ -61,9 +60,9 @@ class KiloMapping:
 
     ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
     for a key of the mapping.  All else about the mapping is as for a dict;
-    ``copy`` gives a request with a mapping of its own.  It is made when first
-    asked for, and made anew, with what was written to it, when the request
-    goes on to another instance.
+    ``copy`` gives a request with a mapping of its own.  The mapping is made
+    at the first use, and again, with the changes of plug-ins, for the next
+    instance of the request.
     """
 
     def __new__(cls, *args, **values):
@@ -75,7 +74,7 @@ class KiloMapping:
     def config_options(self):
         """Content of the operator's JSON options file, {} without one.
 
-        The request's own copy of what was set, made when first asked for.
+        The request's own copy, made at the first use.
         """
         given = self.__dict__.get('config_options') or _NO_OPTIONS
         if self._options is None or self._options[0] is not given:
@@ -87,7 +86,7 @@ class KiloMapping:
         self.__dict__['config_options'] = options
 
     def made(self):
-        """Return the mapping without what was written to it: dict."""
+        """Return the mapping without changes of plug-ins: dict."""
         self._mapping()
         return self._made.pristine
 
@@ -192,7 +191,7 @@ class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
     dicts of itself that Nova's does.  On the wire it is a RequestSpec.
     """
 
-    #: Beside the request's own attributes, which may be those of another.
+    #: A view shares ``__dict__`` with its request; these are its own.
     __slots__ = ('_made', '_options')
     SHARED = request_spec.RequestSpec.SHARED | {'config_options'}
 
@@ -207,9 +206,9 @@ _views = weakref.WeakKeyDictionary()
 def with_mapping(spec_obj):
     """Return a request as plug-ins get it: KiloRequestSpec.
 
-    It has the attributes of the one given: what is set on either is set on
-    both.  The same request gives the same object each time.  What is no
-    RequestSpec, or has a mapping already, is returned as it is.
+    Both share their attributes.  The same request gives the same object each
+    time.  An argument that is no RequestSpec, or has a mapping already, is
+    returned unchanged.
     """
     if (not isinstance(spec_obj, request_spec.RequestSpec)
             or isinstance(spec_obj, KiloRequestSpec)):
@@ -225,7 +224,7 @@ def with_mapping(spec_obj):
 def without_mapping(spec_obj):
     """Return a request as the service knows it, of one of a plug-in's.
 
-    It has the attributes of the one given, and nothing of its mapping.
+    Both share their attributes; the mapping is left out.
     """
     if not isinstance(spec_obj, KiloRequestSpec):
         return spec_obj
@@ -250,7 +249,7 @@ def remember_dicts(spec_obj, request_spec, filter_properties):
 
 
 def _basis(spec_obj):
-    """Return what the service changes of a request while it decides: tuple."""
+    """Return the values that the service changes during a request: tuple."""
     group = spec_obj.instance_group
     return (spec_obj.instance_uuid, spec_obj._context,
             spec_obj.__dict__.get('config_options'), spec_obj.numa_topology,
@@ -259,9 +258,9 @@ def _basis(spec_obj):
 
 
 def _carry(made, written, anew):
-    """Write to a mapping made anew what was written to that of before.
+    """Apply the changes of a previous mapping to a new one.
 
-    made: that of before as it was made.
+    made: the previous mapping without changes.
     """
     for key in made.keys() - written.keys():
         anew.pop(key, None)
@@ -276,7 +275,7 @@ def _carry(made, written, anew):
 
 
 def _filter_properties(spec_obj):
-    """Return the whole mapping of a request, for whoever asks to change."""
+    """Return a new mapping of a request: dict."""
     request_spec = _request_spec(spec_obj)
     properties = _features(spec_obj)
     sent = spec_obj.__dict__.get('_sent_dicts')
@@ -286,7 +285,7 @@ def _filter_properties(spec_obj):
         sent = sent_spec.get(part)
         if isinstance(sent, dict):
             request_spec[part] = _overlaid(request_spec[part], sent)
-    # Of several instances each has its own.
+    # Each instance of a request has its own uuid.
     if spec_obj.instance_uuid is not None:
         request_spec['instance_properties']['uuid'] = spec_obj.instance_uuid
     request_spec = _overlaid(request_spec, {
@@ -308,7 +307,8 @@ def _filter_properties(spec_obj):
 
 
 def _overlaid(made, sent):
-    """Return what was made, with what was sent instead where that is plain."""
+    """Return a mapping with the caller's plain values in place of made ones.
+    """
     kept = {key: value for key, value in sent.items()
             if not (key in made and (key in _SETS or _is_envelope(value)))}
     properties = kept.get('properties')

@@ -1,4 +1,4 @@
-"""One request on its way to hosts, through methods of somebody else's."""
+"""A scheduling attempt by the overridden methods of a plug-in."""
 
 import copy
 import dataclasses
@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 class RowApiAttempt(attempt.SchedulingAttempt):
     """A SchedulingAttempt whose steps are Nova's methods.
 
-    nova: NovaSchedulerMixin.  It is decided in one slice.
+    nova: NovaSchedulerMixin.  All instances are decided in one slice.
     """
 
     def __init__(self, nova, *args):
@@ -45,13 +45,13 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         self._sufficient()
         offer, most = self.hosts.offer, self.request.most_alternates
         hosts = self._ranked.hosts.states()
-        # Other requests may have the same, and whose method it is may change
+        # A copy: requests share the candidates, and an override may change
         # them.
         by_provider = copy.deepcopy(
             dict(offer.by_provider)) if self.claims.claiming else None
         claimed = ([each.claimed.request for each in self._picks()]
                    if by_provider else None)
-        # What is sorted once more is not for the record.
+        # A new Decision: this second sort is not recorded.
         with request.deciding(dataclasses.replace(
                 self._request, claimed=claimed or (),
                 record=decision.Decision())):
@@ -88,9 +88,9 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         return context and context.elevated()
 
     def _ask(self, name, *args):
-        """Return what one of Nova's steps answers.  What it raises goes on."""
+        """Return the result of one of Nova's steps; log what it raises."""
         try:
-            return host_states.asked(getattr(self._nova, name), *args)
+            return host_states.call(getattr(self._nova, name), *args)
         except (exception.NoValidHost, exception.InvalidInput):
             raise
         except Exception as error:
@@ -131,8 +131,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             hosts, self._request.weights, self._request.weighed))
 
     def _left(self, before, rows, index, name):
-        """Return the HostBlock of the rows, with what is gone unseen on
-        record.
+        """Return the HostBlock of rows; record hosts that a method dropped.
         """
         record = self._request.record
         rejected = [rows, *(gone for _, gone in record.funnel.rejected())]
@@ -146,16 +145,17 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         self.hosts.mapping = claimed.mapping
         state = self.hosts.state(claimed.row)
         state.limits.update(limits)
-        # Somebody else may consume more, or less, than what is in flight.
+        # An override may consume more or less than the ledger entry.
         self.hosts.writes += 1
         self._ask('_consume_selected_host', state, self._spec_obj, uuid)
 
 
 def _weighed(hosts, by_name, last):
-    """Return what the hosts of a HostBlock weigh: weights.Weighed.
+    """Return the weights of a HostBlock: weights.Weighed.
 
-    by_name: what they were sorted by, (host, node) -> weight, best first.
-    last: Weighed of the weighers, which tells more if it is about the same.
+    by_name: (host, node) -> weight by which the hosts were sorted, best first.
+    last: Weighed of the weighers, which counts if its weights are the same,
+        because it has each weigher's part.
     """
     if last is not None and np.isin(hosts.rows, last.rows).all() and (
             np.array_equal(last.weights, list(by_name.values()), True)):

@@ -1,4 +1,4 @@
-"""The filter scheduler, with steps that somebody else's classes override."""
+"""The filter scheduler with overridden methods of plug-ins."""
 
 import functools
 
@@ -18,19 +18,19 @@ LOG = logging.getLogger(__name__)
 
 
 class RowApi:
-    """In front of FilterScheduler: asks the overrides of Nova's methods.
+    """An adapter for FilterScheduler that calls overrides of Nova's methods.
 
-    Of the driver itself, and of its host manager.
+    Overrides of the driver and of its host manager.
     """
 
     def check_set_up(self):
         super().check_set_up()
-        # Whatever is wrong with the host manager's rules shows at the start.
+        # Faults of the host manager's rules must appear at the start.
         self._make_attempt  # noqa: B018
 
     @functools.cached_property
     def placement_client(self):
-        """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
+        """The client of Placement for plug-ins: SchedulerReportClient."""
         return reach.only or report_methods.NovaReportClient(self.conf)
 
     def _attempt(self, request, offer, record, make=None):
@@ -68,7 +68,7 @@ class RowApi:
 
 
 def in_front_of(cls):
-    """Return a driver class that asks the overrides of Nova's methods."""
+    """Return a driver class that calls overrides of Nova's methods."""
     if not issubclass(cls, filter_scheduler.FilterScheduler) or issubclass(
             cls, RowApi):
         return cls

@@ -10,10 +10,10 @@ from nova_sched.hosts import state as host_state
 
 
 def block_of(states):
-    """Return the HostBlock of host states, in their order; None unless all are
-    of a table.
+    """Return the HostBlock of host states, in their order.
 
-    Those of another table than the first's are of this one from then on.
+    None if a state belongs to no table.  States of other tables move to the
+    table of the first one.
     """
     rows = [getattr(state, '_row', None) for state in states]
     if None in rows:
@@ -25,13 +25,13 @@ def block_of(states):
 
 
 def rows_of(states, snapshot, method):
-    """Return the rows of a snapshot that host states are of: int (n,).
+    """Return the rows of host states in a snapshot: int (n,).
 
-    States that were made elsewhere, or for another request, are the rows'
-    from then on, by host and node.
-    method: what answered them, for messages.
-    Raises TypeError for what is no host state, ValueError for one of a host
-    that is not there.
+    A state that was made elsewhere, or for another request, becomes the state
+    of the row with its host and node.
+    method: the method that returned the states, for messages.
+    Raises TypeError for an element that is no HostState, ValueError for an
+    unknown host.
     """
     rows, known = [], None
     for state in states:
@@ -46,20 +46,20 @@ def rows_of(states, snapshot, method):
         row = known.get(names_of(state))
         if row is None:
             raise not_there(method, state)
-        # It may be kept by whoever made it, for other requests.
+        # A copy: the plug-in may keep the state for other requests.
         snapshot.have(row, copy.copy(state))
         rows.append(row)
     return np.array(rows, dtype=np.int64)
 
 
 def not_there(method, state):
-    """Return what to raise for the host of a host state that is not there."""
+    """Return the ValueError for the unknown host of a host state."""
     return ValueError(f'{method} answers with host {state.host!r}, node '
                       f'{state.nodename!r}, which is not there')
 
 
 def names_of(state):
-    """Return what a host state is known by: (host, node)."""
+    """Return the key of a host state: (host, node)."""
     return state.host, state.nodename
 
 
@@ -70,21 +70,20 @@ def by_name(snapshot):
         hosts.objects('host'), hosts.objects('nodename'), strict=True))}
 
 
-def asked(method, *args, **about):
-    """Return what a method answers that takes all of the arguments, or the
-    first.
+def call(method, *args, **optional):
+    """Return the result of a method that takes all of the arguments, or fewer.
 
-    Methods of older releases take fewer.
-    about: what it is given by name, as far as it has such parameters.
+    Methods of older releases take only the first ones.
+    optional: arguments by name; those without a parameter are left out.
     """
     rest, places, named = list(args), [], {}
     for parameter in _parameters(method):
         if parameter.kind is parameter.VAR_POSITIONAL:
             places += rest
         elif parameter.kind is parameter.VAR_KEYWORD:
-            named |= about
-        elif parameter.name in about:
-            named[parameter.name] = about.pop(parameter.name)
+            named |= optional
+        elif parameter.name in optional:
+            named[parameter.name] = optional.pop(parameter.name)
             if parameter.kind is not parameter.KEYWORD_ONLY and rest:
                 places.append(named.pop(parameter.name))
         elif parameter.kind is not parameter.KEYWORD_ONLY and rest:
@@ -93,7 +92,7 @@ def asked(method, *args, **about):
 
 
 def takes(method, name):
-    """Return whether a method can be given an argument by this name."""
+    """Return whether a method has a parameter of this name."""
     return any(parameter.kind is parameter.VAR_KEYWORD
                or parameter.name == name for parameter in _parameters(method))
 

@@ -21,7 +21,7 @@ from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 
-#: Of these any makes host states in a way of its own.
+#: An override of any of these makes host states itself.
 _MAKING = ('host_state_cls', '_get_computes_for_cells', '_get_host_states',
            '_get_aggregates_info')
 
@@ -44,7 +44,7 @@ class FilterHandler(filters.HostFilterHandler):
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
             asked.record, given.request_of(spec_obj)).states()
         if asked.hosts is None:
-            # Whoever asks goes on with the states by itself.
+            # The plug-in uses the states outside of an attempt.
             for state in left:
                 state.limits.update(
                     base_filters.limits_of(hosts.snapshot, state._row))
@@ -73,8 +73,8 @@ class WeightHandler(weights.HostWeightHandler):
 class NovaHostManagerMixin:
     """A mixin for classes with the methods of host_manager.HostManager.
 
-    Names and signatures are Nova's; what came or went with a release is there
-    for all.  ``conf`` is the configuration.
+    Names and signatures are Nova's, of all releases together.  ``conf`` is
+    the configuration.
     """
 
     @functools.cached_property
@@ -120,8 +120,8 @@ class NovaHostManagerMixin:
     def host_state_map(self):
         """The hosts of the request by name: (host, node) -> HostState.
 
-        A dict that its methods may change, the same until they are handed
-        hosts anew.
+        A dict that the manager's methods may change; the same until the next
+        hosts of a request.
         Raises NoCurrentHosts outside of a request.
         """
         snapshot = current_hosts.get('HostManager.host_state_map')
@@ -236,7 +236,7 @@ class NovaHostManagerMixin:
         """Return the states of all hosts; as ``get_host_states_by_uuids``
         does.
         """
-        # An override of the one may call the other.
+        # An override of either method may call the other.
         return NovaHostManagerMixin.get_host_states_by_uuids(
             self, context, None, None)
 
@@ -245,9 +245,9 @@ class NovaHostManagerMixin:
 
         compute_uuids: of their compute nodes; None for all.
         spec_obj: RequestSpec whose requested destination may name a cell;
-            None for those of any cell.
-        Hosts of disabled cells are left out.  The states are the caller's:
-        what is set on them nobody else sees.
+            None for all cells.
+        Hosts of disabled cells are left out.  The states are private to the
+        caller.
         Raises DatabaseUnavailable when the hosts cannot be read.
         """
         hosts = narrowing.in_cells(
@@ -258,9 +258,9 @@ class NovaHostManagerMixin:
             return iter(hosts.states())
         cells = _cells_of(hosts)
         with request.on(hosts.snapshot):
-            nodes, services = host_states.asked(
+            nodes, services = host_states.call(
                 self._get_computes_for_cells, context, cells, compute_uuids)
-            return iter(list(host_states.asked(
+            return iter(list(host_states.call(
                 self._get_host_states, context, nodes, services)))
 
     def _hosts(self):
@@ -301,7 +301,7 @@ class NovaHostManagerMixin:
         rows = host_states.by_name(snapshot)
         for cell_uuid, nodes in compute_nodes.items():
             for node in nodes:
-                state = host_states.asked(
+                state = host_states.call(
                     self.host_state_cls, node.host, node.hypervisor_hostname,
                     cell_uuid, compute=node)
                 row = rows.get(host_states.names_of(state))
@@ -321,7 +321,7 @@ class NovaHostManagerMixin:
 
     @nova_methods.to_call_alone
     def _load_cells(self, context):
-        """Set ``cells``, as they are now, without disabled ones."""
+        """Set ``cells``, without disabled cells."""
         self.cells = _cells_of(narrowing.in_cells(self._hosts().block(), None))
 
     @nova_methods.to_call_alone
@@ -341,7 +341,7 @@ class NovaHostManagerMixin:
 
     @nova_methods.to_call_alone
     def _init_instance_info(self, *args):
-        """Do nothing: instances are read when a request asks."""
+        """Do nothing: instances are read for each request."""
 
     @nova_methods.to_call_alone
     def _init_aggregates(self):

@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 
 
 class NovaSchedulerMixin:
-    """Of a driver whose ``host_manager`` is a NovaHostManagerMixin.
+    """A mixin for drivers whose ``host_manager`` is a NovaHostManagerMixin.
 
     ``conf`` is the configuration.
     """
@@ -30,23 +30,23 @@ class NovaSchedulerMixin:
                              provider_summaries=None):
         """Return the host states that a request begins with: iterable.
 
-        provider_summaries: by the uuids of the providers whose hosts may be
-            chosen; None for any.
+        provider_summaries: a dict with the uuids of the candidates; None for
+            all hosts.
         """
         manager = self.host_manager
         if (nova_methods.overridden(manager, ('get_all_host_states',))
                 and not nova_methods.overridden(
                     manager, ('get_host_states_by_uuids',))):
             return manager.get_all_host_states(context)
-        return rows.asked(
+        return rows.call(
             manager.get_host_states_by_uuids, context,
             None if provider_summaries is None else list(provider_summaries),
             spec_obj)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
-        """Return the host states that can take an instance,
-        the drawn one and then
-        best first: list.
+        """Return the host states that can take an instance: list.
+
+        The drawn one comes first, then the best.
 
         index: which instance of the request.
         """
@@ -57,7 +57,7 @@ class NovaSchedulerMixin:
         ranking.tell_filtered(found, len(found))
         if not found:
             return []
-        weighed = list(rows.asked(
+        weighed = list(rows.call(
             manager.get_weighed_hosts, found, spec_obj, context=context))
         ranking.tell_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
@@ -70,12 +70,10 @@ class NovaSchedulerMixin:
 
     @staticmethod
     def _consume_selected_host(selected_host, spec_obj, instance_uuid=None):
-        """Take an instance out of what a host has free.
-
-        From then on the host is in the request's server group, too.
+        """Consume an instance on a host, and add it to the server group.
         """
         if request.current().refuse is None:
-            # In a loop of somebody else's; a SchedulingAttempt tells it.
+            # In a loop of the plug-in; a SchedulingAttempt logs it itself.
             LOG.debug('Selected host: %(host)s', {'host': selected_host})
         theirs = nova_methods.overridden(selected_host, (
             'consume_from_instance', 'consume_from_request'))
@@ -129,11 +127,11 @@ class NovaSchedulerMixin:
 
     @nova_methods.to_call_alone
     def _cleanup_allocations(self, *args):
-        """Give back what instances hold in Placement.
+        """Remove the allocations of instances.
 
         args: list of their uuids, or None, behind a context from Queens on.
-        Nothing happens where the claims are not the driver's own: those are
-        given back when their request has failed.
+        Nothing happens where the service has claimed: it releases the claims
+        of a failed request itself.
         """
         uuids = args[-1]
         if uuids and request.current().refuse is None:
@@ -142,7 +140,7 @@ class NovaSchedulerMixin:
             claimed = {*own.held()}
             releases.give_back(own, [uuid for uuid in uuids
                                      if uuid in claimed])
-            # Whatever was claimed in other ways.
+            # Allocations that were not made by a claim of this driver.
             releases.give_back(types.SimpleNamespace(
                 release=self.placement_client.forget,
                 release_all=lambda uuids: ()), [
@@ -157,8 +155,8 @@ class NovaSchedulerMixin:
 
         hosts: HostStates, best first.  index: of the last instance.
         num_alts: for each of them, at most.
-        selected_alloc_reqs: what was claimed, beside ``selected_hosts``;
-            what they are if None, as before it could be given.
+        selected_alloc_reqs: claimed allocation requests, in the order of
+            ``selected_hosts``; None in releases without it.
         """
         if not selected_hosts:
             return []
@@ -188,12 +186,12 @@ class NovaSchedulerMixin:
 
 
 def _filtered(manager, host_states, spec_obj, index, context):
-    """Return what a host manager's get_filtered_hosts of any release leaves.
+    """Return the result of get_filtered_hosts, of any release.
 
     Before Newton the names of filters come before the index.
     """
     method = manager.get_filtered_hosts
     if rows.takes(method, 'index'):
-        return rows.asked(method, host_states, spec_obj, context=context,
+        return rows.call(method, host_states, spec_obj, context=context,
                           filter_class_names=None, index=index)
-    return rows.asked(method, host_states, spec_obj, index, context=context)
+    return rows.call(method, host_states, spec_obj, index, context=context)

@@ -1,4 +1,4 @@
-"""What the methods of a thread need to know of the request it decides."""
+"""The request that the current thread decides, for overridden methods."""
 
 import contextlib
 import contextvars
@@ -12,16 +12,16 @@ from nova_sched.hosts import decision
 
 @dataclasses.dataclass
 class Request:
-    """A request on its way, by rows.
+    """A request that is being decided.
 
-    record: Decision.  hosts: its HostSnapshot; None where every call reads
-        the hosts anew.
+    record: Decision.  hosts: its HostSnapshot; None where each call reads the
+        hosts again.
     draw: function that returns the random.Random to draw by.
-    refuse: function that raises NoValidHost with what is known of the
-        rejected hosts; None where nothing is.
-    index: which instance it is about.
-    weighed: weights.Weighed of the hosts that were weighed last, or None.
-    weights: what hosts were sorted by: (host, node) -> weight, best first.
+    refuse: function that raises NoValidHost with the reasons of the rejected
+        hosts; None where there are no reasons.
+    index: number of the instance.
+    weighed: weights.Weighed of the last weighing, or None.
+    weights: (host, node) -> weight of the last sort, best first.
     claimed: the allocation request of each instance that has a claim: list.
     """
 
@@ -39,21 +39,19 @@ _current = contextvars.ContextVar('request', default=None)
 
 
 def current():
-    """Return the Request that this thread decides; of nothing where it decides
-    none.
-    """
+    """Return the Request that this thread decides, or an empty one."""
     return _current.get() or Request(
         driver_signatures.current().record or decision.Decision())
 
 
 def on(hosts):
-    """Have this thread's Request be about a HostSnapshot: a context."""
+    """Set the HostSnapshot of this thread's Request: a context."""
     return deciding(dataclasses.replace(current(), hosts=hosts))
 
 
 @contextlib.contextmanager
 def deciding(request):
-    """Have a Request, and its hosts, be those that this thread decides."""
+    """Set the Request that this thread decides, and its hosts: a context."""
     token = _current.set(request)
     try:
         with current_hosts.being(request.hosts):

@@ -34,4 +34,4 @@ def of_class(function):
     (functools.partial(lambda a, b: (a, b), 0), (0, 1)),
 ])
 def test_given(method, given):
-    assert host_states.asked(method, 1, 2, 3, names='n', index='i') == given
+    assert host_states.call(method, 1, 2, 3, names='n', index='i') == given
