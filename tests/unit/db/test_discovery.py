@@ -13,6 +13,7 @@ from nova_sched.db import cell_reader
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
+from nova_sched.db import statements
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders.services import wait_for
@@ -235,8 +236,8 @@ def test_many_hosts_are_mapped(databases, search):
         connection.execute(tables.compute_nodes.insert(), [
             clouds.a_compute_node(f'host{number}', mapped=0, created_at=None,
                                   updated_at=None)
-            for number in range(discovery._CHUNK + 1)])
-    assert len(search.run().mapped) == discovery._CHUNK + 1
+            for number in range(statements.CHUNK + 1)])
+    assert len(search.run().mapped) == statements.CHUNK + 1
     assert set(databases.marks(databases.one).values()) == {1}
 
 
@@ -291,7 +292,7 @@ def test_an_api_database_that_cannot_be_written_is_no_rival(
 
 def test_more_hosts_than_one_statement_may_name_are_all_mapped(
         databases, search, monkeypatch):
-    monkeypatch.setattr(discovery, '_CHUNK', 2)
+    monkeypatch.setattr(statements, 'CHUNK', 2)
     for name in 'abcde':
         databases.add(databases.one, name)
 
