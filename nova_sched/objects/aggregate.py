@@ -1,4 +1,4 @@
-"""Host aggregates, as the API announces their changes."""
+"""Host aggregates, as in the API's notices of changes."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.objects import base
@@ -38,9 +38,9 @@ class Aggregate(base.NovaObject, base.DictCompat):
 class AggregateList(base.NovaObjectList):
     """Aggregates; see Aggregate.
 
-    The class methods, which plug-ins call, answer from the current hosts:
-    without asking the database, and of aggregates that hold any of these.
-    Raise current_hosts.NoCurrentHosts.
+    The class methods, which plug-ins call, return the aggregates of the
+    current hosts, without a query to the database.
+    They raise current_hosts.NoCurrentHosts.
     """
 
     VERSION = '1.3'
@@ -48,36 +48,38 @@ class AggregateList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context):
-        """Return all of them."""
+        """Return all aggregates."""
         hosts = current_hosts.get('AggregateList.get_all')
         return cls(objects=hosts.aggregates())
 
     @classmethod
     def get_by_host(cls, context, host, key=None):
-        """Return those that a host is in; key: of metadata, which they must
-        have then.
+        """Return the aggregates of a host.
+
+        key: only aggregates with this key in their metadata.
         """
         current = current_hosts.get('AggregateList.get_by_host')
         return cls(objects=_having(current.aggregates_of(host), key))
 
     @classmethod
     def get_by_metadata_key(cls, context, key, hosts=None):
-        """Return those with a key of metadata; hosts: any of which they must
-        hold then.
+        """Return the aggregates with a key in their metadata.
+
+        hosts: only aggregates that contain any of these hosts.
         """
         current = current_hosts.get('AggregateList.get_by_metadata_key')
-        found = current.aggregates()
         return cls(objects=[
-            aggregate for aggregate in _having(found, key)
+            aggregate for aggregate in _having(current.aggregates(), key)
             if hosts is None or not {*hosts}.isdisjoint(aggregate.hosts)])
 
     @classmethod
     def get_by_metadata(cls, context, key=None, value=None):
-        """Return those with this key, or value, or both together, in metadata.
+        """Return the aggregates with an item of this key, value or both in
+        their metadata.
         """
-        found = current_hosts.get('AggregateList.get_by_metadata').aggregates()
+        current = current_hosts.get('AggregateList.get_by_metadata')
         return cls(objects=[
-            aggregate for aggregate in found
+            aggregate for aggregate in current.aggregates()
             if any(key in (None, name) and value in (None, text)
                    for name, text in aggregate.metadata.items())])
 
@@ -92,10 +94,10 @@ _AGGREGATES = fields.list_of(_AGGREGATE)
 
 
 def aggregates_from_wire(value, name='aggregates'):
-    """List of Aggregate from any form they are announced in.
+    """Return the aggregates in an RPC argument of any form: list of Aggregate.
 
-    value: one Aggregate, a list of them or an AggregateList, each as object
-        or envelope.  name: the argument's name, for the error.
+    value: an Aggregate, a list of Aggregate or an AggregateList, each as
+        object or envelope.  name: the argument's name, for the error.
     Raises InvalidInput, IncompatibleObjectVersion.
     """
     try:

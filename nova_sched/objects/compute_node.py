@@ -1,4 +1,4 @@
-"""Compute nodes as requests name them, and as plug-ins look them up."""
+"""Compute nodes, as in requests and in lookups of plug-ins."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.compat import nova_exception
@@ -8,19 +8,19 @@ from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
 
-def _of(asked, *named):
+def _of(caller, *names):
     """Return the nodes of the current hosts, or of some of them: list."""
-    hosts = current_hosts.get(asked)
-    return [state.node_object() for state in hosts.states_of(*named)]
+    hosts = current_hosts.get(caller)
+    return [state.node_object() for state in hosts.states_of(*names)]
 
 
 @base.Registry.register
 class ComputeNode(base.NovaObject, base.DictCompat):
-    """A node by its names, and what it has.  MB is MiB, GB is GiB.
+    """A compute node with its names and amounts.  MB is MiB, GB is GiB.
 
-    Requests carry nothing of it but its names (the hosts already tried).
-    The class methods, which plug-ins call, answer from the current hosts, of
-    which the id is not known.  Raise current_hosts.NoCurrentHosts.
+    Requests contain only names, of the hosts that were tried already.
+    The class methods, which plug-ins call, return the nodes of the current
+    hosts, without ids.  They raise current_hosts.NoCurrentHosts.
     """
 
     VERSION = '1.19'
@@ -49,7 +49,7 @@ class ComputeNode(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_host_and_nodename(cls, context, host, nodename):
-        """Return the node of both names.  Raises ComputeHostNotFound."""
+        """Return the node of a host.  Raises ComputeHostNotFound."""
         for node in _of('ComputeNode.get_by_host_and_nodename',
                         'host', [host]):
             if node.hypervisor_hostname == nodename:
@@ -58,7 +58,7 @@ class ComputeNode(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_nodename(cls, context, hypervisor_hostname):
-        """Return the node of that name.  Raises ComputeHostNotFound."""
+        """Return the node of a name.  Raises ComputeHostNotFound."""
         for node in _of('ComputeNode.get_by_nodename',
                         'nodename', [hypervisor_hostname]):
             return node
@@ -74,28 +74,29 @@ class ComputeNodeList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context):
-        """Return all of them."""
+        """Return all nodes."""
         return cls.holding(_of('ComputeNodeList.get_all'))
 
     @classmethod
     def get_all_by_host(cls, context, host, use_slave=False):
-        """Return those of a host.  Raises ComputeHostNotFound if there are
-        none.
+        """Return the nodes of a host.
+
+        Raises ComputeHostNotFound if there are none.
         """
-        found = _of('ComputeNodeList.get_all_by_host', 'host', [host])
-        if not found:
+        nodes = _of('ComputeNodeList.get_all_by_host', 'host', [host])
+        if not nodes:
             raise nova_exception.ComputeHostNotFound(host=host)
-        return cls.holding(found)
+        return cls.holding(nodes)
 
     @classmethod
     def get_by_hypervisor(cls, context, hypervisor_match):
-        """Return those whose name has this text in it."""
+        """Return the nodes with a text in their name."""
         return cls.holding(
             node for node in _of('ComputeNodeList.get_by_hypervisor')
             if hypervisor_match in node.hypervisor_hostname)
 
     @classmethod
     def get_all_by_uuids(cls, context, compute_uuids):
-        """Return those with one of these uuids."""
+        """Return the nodes with these uuids."""
         return cls.holding(_of('ComputeNodeList.get_all_by_uuids',
                                'uuid', compute_uuids))

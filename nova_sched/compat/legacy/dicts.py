@@ -11,12 +11,12 @@ import json
 
 from nova_sched.compat.legacy import image as image_legacy
 from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import instance_group
-from nova_sched.objects import numa
 from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.request_spec import Destination
@@ -31,7 +31,7 @@ INSTANCE = {
     'project_id': fields.NAME.read,
     'user_id': fields.NAME.read,
     'availability_zone': fields.NAME.read,
-    'numa_topology': numa.topology_from_any,
+    'numa_topology': numa_legacy.topology_from_any,
     'pci_requests': pci.requests_from_any,
 }
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)

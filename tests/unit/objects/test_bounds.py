@@ -9,6 +9,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
@@ -263,7 +264,7 @@ class TestCPUs:
     def test_of_all_cells_together_are_no_more_than_there_are_numbers(self):
         with pytest.raises(MalformedError, match=(
                 r'cells = .*: has 16384 CPUs, and must have at most 8192')):
-            numa.topology_from_any({'cells': [
+            numa_legacy.topology_from_any({'cells': [
                 {'id': number, 'cpus': '0-8191'} for number in range(2)]})
 
     def test_a_cpu_of_a_guest_has_such_a_number(self):

@@ -9,6 +9,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import aggregate
 from nova_sched.objects import base
 from nova_sched.objects import fields
@@ -189,7 +190,7 @@ class TestTopologies:
 
     def test_may_hold_cells_in_envelopes_and_as_dicts(self):
         cell = objects.InstanceNUMACell(id=4, cpuset={1}, memory=5)
-        made = numa.topology_from_any({'cells': [
+        made = numa_legacy.topology_from_any({'cells': [
             cell.obj_to_primitive(),
             {'id': 5, 'cpus': '0-1', 'mem': {'total': 7},
              'cpu_topology': {'sockets': 1, 'cores': 2, 'threads': 3}}]})
@@ -200,7 +201,7 @@ class TestTopologies:
 
     @pytest.mark.parametrize('text', [TOO_DEEP, 'x', '{'])
     def test_and_others_are_refused_where_their_text_is_no_json(self, text):
-        for read in (numa.topology_from_any, pci.requests_from_any,
+        for read in (numa_legacy.topology_from_any, pci.requests_from_any,
                      numa._read_limits):
             with pytest.raises(MalformedError, match='must be JSON text'):
                 read(text)

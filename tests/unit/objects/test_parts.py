@@ -6,7 +6,7 @@ import pytest
 
 from nova_sched import objects
 from nova_sched.compat.legacy import image as image_legacy
-from nova_sched.objects import numa
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
 from tests.builders import requests
@@ -220,7 +220,7 @@ class TestNuma:
         json.dumps(ENVELOPE)])
     def test_topologies_come_in_many_forms(self, form):
         """Envelope, flat dict or the oldest spelling, also as JSON text."""
-        made = numa.topology_from_any(form)
+        made = numa_legacy.topology_from_any(form)
 
         assert [(c.id, c.cpuset, c.memory) for c in made.cells] == [
             (1, {0, 1}, 512)]
@@ -228,7 +228,7 @@ class TestNuma:
     @pytest.mark.parametrize('form', [None, 'null'])
     def test_no_topology_is_none(self, form):
         """Null stays null, also as text."""
-        assert numa.topology_from_any(form) is None
+        assert numa_legacy.topology_from_any(form) is None
 
     @pytest.mark.parametrize('form', [
         5, [], '{', '[]', {}, {'cells': 3}, {'cells': [3]},
@@ -237,7 +237,7 @@ class TestNuma:
     def test_other_forms_are_refused(self, form):
         """Including ranges that would fill the memory."""
         with pytest.raises(ValueError):
-            numa.topology_from_any(form)
+            numa_legacy.topology_from_any(form)
 
 
 class TestPci:
