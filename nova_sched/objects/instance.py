@@ -1,5 +1,4 @@
-"""Instances, as compute services announce them, and as plug-ins look them up.
-"""
+"""Instances, as in messages of compute services and lookups of plug-ins."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.compat import nova_exception
@@ -11,7 +10,7 @@ from nova_sched.objects import pci
 from nova_sched.objects.fields import Field
 
 _TEXTS = fields.dict_of(fields.TEXT, null=True)
-#: What plug-ins may look instances up by.
+#: Supported filters of ``get_by_filters``.
 _FILTERS = frozenset(('deleted', 'host', 'project_id', 'uuid'))
 
 _LAZY_TEXT = Field(fields.TEXT, null=True, lazy=True)
@@ -21,11 +20,12 @@ _LAZY_FLAVOR = Field(fields.nested(flavor.Flavor), null=True, lazy=True)
 
 @base.Registry.register
 class Instance(base.NovaObject, base.DictCompat):
-    """The few fields of an instance that scheduling looks at.
+    """The fields of an instance that matter for scheduling.
 
-    memory_mb in MiB, disks in GiB.  Kilo sent version 1.x, others 2.x.
-    Of an instance on a host some fields are read from the database when they
-    are asked for, which may raise DatabaseUnavailable.
+    memory_mb in MiB, disks in GiB.  Kilo sends version 1.x, later releases
+    2.x.
+    Lazy fields of an instance on a host are read from the database at their
+    first use, which may raise DatabaseUnavailable.
     """
 
     VERSION = '2.8'
@@ -67,16 +67,14 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def on_host(cls, row, kept=None):
-        """Return an instance with these fields, which are not looked at.
+        """Return an instance with these fields, which are not checked.
 
-        row: dict.  kept: an object with ``of(uuid, name)``, which gives the
-            value of a field that is not among them, or None.
+        row: dict.  kept: object with ``of(uuid, name)``, which returns the
+            value of a lazy field, or None.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(
-            {_ATTRS.get(name, name): value for name, value in row.items()},
-            _context=None, _changed_fields=set(), _kept=kept)
-        return made
+        obj = cls.known(row)
+        obj.__dict__['_kept'] = kept
+        return obj
 
     @classmethod
     def get_by_uuid(cls, context, uuid, expected_attrs=None, use_slave=False):
@@ -86,39 +84,37 @@ class Instance(base.NovaObject, base.DictCompat):
         current_hosts.NoCurrentHosts.
         """
         instances = current_hosts.get('Instance.get_by_uuid').instances
-        found = instances.on_host(instances.located([uuid]).get(uuid))
-        if uuid not in found:
+        on_host = instances.on_host(instances.located([uuid]).get(uuid))
+        if uuid not in on_host:
             raise nova_exception.InstanceNotFound(instance_id=uuid)
-        return found[uuid]
+        return on_host[uuid]
 
     def obj_load_attr(self, attrname):
-        """Have a field that is unset read, if there is where to read it."""
+        """Read an unset lazy field of an instance on a host."""
         kept = self.__dict__.get('_kept')
         if kept is None:
             return
         value = kept.of(self.uuid, attrname)
         if value is None and callable(self.fields[attrname].unset):
             value = self.fields[attrname].unset()
-        self.__dict__[_ATTRS[attrname]] = value
+        self.__dict__[f'_obj_{attrname}'] = value
 
     def get_flavor(self, namespace=None):
-        """Return its Flavor, or the ``old`` or ``new`` one of a resize, or
-        None.
+        """Return the Flavor, or None.
+
+        namespace: ``old`` or ``new`` for the flavors of a resize.
         """
         return getattr(self, f'{namespace}_flavor' if namespace else 'flavor')
-
-
-_ATTRS = {name: f'_obj_{name}' for name in Instance.fields}
 
 
 @base.Registry.register
 class InstanceList(base.NovaObjectList):
     """Instances; see Instance.
 
-    The class methods, which plug-ins call, answer of the instances on the
-    hosts at hand, which are read once a request; of those that no host
-    reports yet the node is not known, and they count for any of their host.
-    Raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
+    The class methods, which plug-ins call, return instances on the current
+    hosts, which are read once per request. The node of an instance that its
+    host does not report yet is unknown, and matches all nodes of the host.
+    They raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
     """
 
     VERSION = '2.6'
@@ -127,19 +123,20 @@ class InstanceList(base.NovaObjectList):
 
     @classmethod
     def get_by_host(cls, context, host, expected_attrs=None, use_slave=False):
-        """Return those on a host."""
+        """Return the instances on a host."""
         return cls.holding(_on(host, 'InstanceList.get_by_host'))
 
     @classmethod
     def get_by_host_and_node(cls, context, host, node, expected_attrs=None):
-        """Return those on a node of a host."""
-        found = _on(host, 'InstanceList.get_by_host_and_node')
-        return cls.holding(instance for instance in found
-                           if instance.node in (None, node))
+        """Return the instances on a node of a host."""
+        return cls.holding(
+            instance for instance
+            in _on(host, 'InstanceList.get_by_host_and_node')
+            if instance.node in (None, node))
 
     @classmethod
     def get_uuids_by_host(cls, context, host):
-        """Return the uuids of those on a host: list."""
+        """Return the uuids of the instances on a host: list."""
         return [instance.uuid for instance
                 in _on(host, 'InstanceList.get_uuids_by_host')]
 
@@ -148,39 +145,39 @@ class InstanceList(base.NovaObjectList):
                        sort_dir='desc', limit=None, marker=None,
                        expected_attrs=None, use_slave=False, sort_keys=None,
                        sort_dirs=None):
-        """Return those that all filters name; what has no such field comes
-        first.
+        """Return the instances that match all filters.
 
-        filters: host, uuid and project_id, each one text or a list, and
-            deleted, which has to be false.
-        Raises current_hosts.NotAnswered for anything else.
+        Instances without a value of ``sort_key`` come first.
+        filters: host, uuid and project_id, each a text or a list, and
+            deleted, which must be false.
+        Raises current_hosts.NotAnswered for other filters.
         """
         _check(filters, sort_key, marker=marker, sort_keys=sort_keys,
                sort_dirs=sort_dirs)
         hosts = current_hosts.get('InstanceList.get_by_filters')
-        wanted = {name: {value} if isinstance(value, str) else {*value}
-                  for name, value in filters.items() if name != 'deleted'}
-        names = wanted.get('host') or {
+        criteria = {name: {value} if isinstance(value, str) else {*value}
+                    for name, value in filters.items() if name != 'deleted'}
+        names = criteria.get('host') or {
             state.host: None for state in hosts.states_of()}
-        found = [instance for host in sorted(names)
-                 for instance in hosts.instances.on_host(host).values()
-                 if all(getattr(instance, name) in values
-                        for name, values in wanted.items())]
+        instances = [instance for host in sorted(names)
+                     for instance in hosts.instances.on_host(host).values()
+                     if all(getattr(instance, name) in values
+                            for name, values in criteria.items())]
         if sort_key:
-            found.sort(key=lambda instance: _order(instance[sort_key]),
-                       reverse=sort_dir == 'desc')
-        return cls.holding(found[:limit])
+            instances.sort(key=lambda instance: _order(instance[sort_key]),
+                           reverse=sort_dir == 'desc')
+        return cls.holding(instances[:limit])
 
 
-def _on(host, asked):
+def _on(host, caller):
     """Return the instances on one of the current hosts: list."""
-    return [*current_hosts.get(asked).instances.on_host(host).values()]
+    return [*current_hosts.get(caller).instances.on_host(host).values()]
 
 
-def _check(filters, sort_key, **others):
-    """Raise NotAnswered for what instances cannot be found by."""
+def _check(filters, sort_key, **arguments):
+    """Raise NotAnswered for unsupported filters and arguments."""
     unknown = sorted(filters.keys() - _FILTERS) + [
-        name for name, value in others.items() if value is not None]
+        name for name, value in arguments.items() if value is not None]
     if sort_key and sort_key not in Instance.fields:
         unknown.append(f'sort_key = {sort_key!r}')
     if not unknown and filters.get('deleted', True):

@@ -1,4 +1,4 @@
-"""Compute services, as plug-ins look them up."""
+"""Compute services, for lookups of plug-ins."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.compat import nova_exception
@@ -31,7 +31,7 @@ class Service(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_compute_host(cls, context, host, use_slave=False):
-        """Return that of one of the current hosts.
+        """Return the service of one of the current hosts.
 
         Raises ComputeHostNotFound, current_hosts.NoCurrentHosts.
         """
@@ -45,10 +45,10 @@ class Service(base.NovaObject, base.DictCompat):
 class ServiceList(base.NovaObjectList):
     """Services; see Service.
 
-    The class methods, which plug-ins call, answer from the current hosts: of
-    their compute services, one a host.
-    Raise current_hosts.NoCurrentHosts, and NotAnswered for services of other
-    kinds.
+    The class methods, which plug-ins call, return the compute services of the
+    current hosts, one per host.
+    They raise current_hosts.NoCurrentHosts, and NotAnswered for other kinds
+    of services.
     """
 
     VERSION = '1.19'
@@ -56,45 +56,47 @@ class ServiceList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context, disabled=None, set_zones=False):
-        """Return all of them; disabled: only those that are, or that are not.
+        """Return all services.
+
+        disabled: only disabled services if true, only enabled ones if false.
         """
         if set_zones:
             raise current_hosts.NotAnswered(
-                'ServiceList.get_all tells no zones; nova.availability_zones.'
+                'ServiceList.get_all sets no zones; nova.availability_zones.'
                 'set_availability_zones(context, services) does')
-        found = _of(current_hosts.get('ServiceList.get_all'))
-        return cls.holding(service for service in found
-                           if disabled in (None, service.disabled))
+        return cls.holding(
+            service for service
+            in _of(current_hosts.get('ServiceList.get_all'))
+            if disabled in (None, service.disabled))
 
     @classmethod
     def get_by_topic(cls, context, topic):
-        """Return those that are enabled."""
+        """Return the enabled services of a topic."""
         _check_kind('ServiceList.get_by_topic', 'topic', topic)
         return cls.get_all(context, disabled=False)
 
     @classmethod
     def get_by_binary(cls, context, binary, include_disabled=False):
-        """Return those that are enabled, or all."""
+        """Return the enabled services of a binary, or all."""
         _check_kind('ServiceList.get_by_binary', 'binary', binary)
         return cls.get_all(context, None if include_disabled else False)
 
     @classmethod
     def get_by_host(cls, context, host):
-        """Return the one on a host, or none."""
+        """Return a list with the service of a host, or an empty list."""
         return cls.holding(_of(current_hosts.get('ServiceList.get_by_host'),
                                'host', [host]))
 
 
 def _of(hosts, *named):
-    """Return the services of hosts: list; of the nodes of a host they are one.
-    """
+    """Return the services of hosts, one per host: list."""
     return list({state.host: state.service_object() for state
                  in hosts.states_of(*named)}.values())
 
 
-def _check_kind(asked, name, value):
+def _check_kind(caller, name, value):
     if value != _COMPUTE[name]:
         raise current_hosts.NotAnswered(
-            f'{asked} knows compute services alone, of {name} '
-            f'{_COMPUTE[name]!r} and not {value!r}: those of other kinds are '
-            "known to Nova's API")
+            f'{caller} returns only compute services, of {name} '
+            f"{_COMPUTE[name]!r} and not {value!r}: query Nova's API for "
+            'other kinds')
