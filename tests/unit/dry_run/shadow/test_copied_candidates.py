@@ -101,7 +101,7 @@ def _either(of_stage, of_copy):
 def ask(stage):
     """Have a request decided here and there; what is told of the copy."""
     stage.place('a')
-    return stage.told()[-1]['copy']
+    return stage.entries()[-1]['copy']
 
 
 def test_a_request_is_decided_on_the_listing_and_compared_with_the_copy(
@@ -136,12 +136,12 @@ def test_a_decision_that_has_no_effect_takes_nothing_of_the_copy(stage):
 
 
 def test_a_request_that_only_placement_can_judge_is_not_compared(stage):
-    [uuid] = stage.ask(flavor=requests.a_flavor(
+    [uuid] = stage.request(flavor=requests.a_flavor(
         extra_specs={'resources1:CUSTOM_GPU': '1'}))
     stage.claim(uuid, 'a')
-    stage.later()
+    stage.wait()
 
-    assert stage.told()[-1]['copy'] is None
+    assert stage.entries()[-1]['copy'] is None
 
 
 def test_the_summary_counts_the_requests_that_agree():

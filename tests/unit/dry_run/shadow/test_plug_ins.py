@@ -65,7 +65,7 @@ def told(hosts, server, tmp_path):
         stage.place('a')
         stage.close()
         assert {asked.method for asked in server.asked} == {'GET'}
-        return stage.told()[0]['here']['outcome']
+        return stage.entries()[0]['here']['outcome']
     yield told
     for name in ('auth_type', 'endpoint_override'):
         nova_conf.CONF.clear_override(name, 'placement')
