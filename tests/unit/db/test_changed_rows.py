@@ -41,12 +41,12 @@ def _concat_ws(separator, *parts):
 class Scene:
     """A cell of HOSTS hosts with its known rows.
 
-    asked: the statements of the last read.
+    sent: the statements of the last read.
     """
 
     def __init__(self, cell, clock, with_digests):
         self.cell, self.clock = cell, clock
-        self.with_digests, self.asked = with_digests, []
+        self.with_digests, self.sent = with_digests, []
         self.nodes, self.services = KnownRows(), KnownRows()
         engine = cell.db.engine
         sa.event.listen(engine, 'connect', _add_functions)
@@ -54,13 +54,13 @@ class Scene:
 
     def _note(self, connection, cursor, statement, *others):
         if statement != 'BEGIN':
-            self.asked.append(statement)
+            self.sent.append(statement)
 
     def read(self, seconds=0):
         """Read after some seconds: the Found of nodes and of services."""
         self.clock.now += seconds
         with self.cell.transaction() as transaction:
-            del self.asked[:]
+            del self.sent[:]
             found = transaction.changes(
                 self.nodes, self.services, self.clock.now)
         self.changed = self.nodes.pairs(found[0])
@@ -113,7 +113,7 @@ def test_first_read_fetches_all_rows_and_the_next_only_totals(scene):
     scene.read(changed_rows.YOUNG + 1)
     for found in scene.read(changed_rows.PART / 2):
         assert not found.rows
-    assert len(scene.asked) == 1
+    assert len(scene.sent) == 1
 
 
 def test_changed_row_is_fetched(scene, execute):
@@ -125,7 +125,7 @@ def test_changed_row_is_fetched(scene, execute):
 
     assert [*nodes.rows] == [4]
     assert scene.nodes.pairs(nodes) == []
-    assert len([sql for sql in scene.asked if 'cpu_info,' in sql]) == 1
+    assert len([sql for sql in scene.sent if 'cpu_info,' in sql]) == 1
 
 
 def test_new_stamps_come_with_the_totals(scene, execute):
@@ -137,7 +137,7 @@ def test_new_stamps_come_with_the_totals(scene, execute):
     nodes, _ = scene.read(0.1)
 
     assert [*nodes.rows] == [2, 4]
-    assert len(scene.asked) == 2
+    assert len(scene.sent) == 2
 
 
 @pytest.mark.parametrize('text', [
@@ -247,7 +247,7 @@ def test_heartbeats_are_not_fetched(scene, execute):
     _, services = scene.read(0.1)
 
     assert not services.rows
-    assert len(scene.asked) == 1
+    assert len(scene.sent) == 1
 
 
 @pytest.mark.parametrize('change', [

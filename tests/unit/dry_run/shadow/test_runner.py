@@ -113,7 +113,7 @@ def shadow(conf):
 
 @pytest.fixture
 def opened(shadow):
-    """A Shadow that listens, and whose watcher keeps calls in ``calls``."""
+    """A Shadow that listens and keeps the calls of its watcher."""
     made = shadow()
     made.calls = []
 
@@ -286,7 +286,7 @@ def test_stop_ends_requests_to_placement(shadow, server):
 
 
 def test_at_most_eight_requests_between_polls(opened, broker):
-    """Of queued ones; other methods are ignored."""
+    """Other methods are ignored."""
     broker.call('ping')
     for _ in range(8):
         broker.call(tap.SELECT_DESTINATIONS)
