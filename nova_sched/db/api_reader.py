@@ -1,8 +1,8 @@
 """Reads the API database: aggregates, host mappings and cell mappings.
 
-Kilo and Mitaka have the tables of aggregates in the one nova database, with
-soft-deleted rows, and Kilo's aggregates have no uuid; both layouts are read.
-The API database of these releases has mappings that no scheduler uses.
+Kilo and Mitaka have the tables of aggregates in the nova database, with
+soft-deleted rows; Kilo's aggregates have no uuid. Both layouts are read. No
+scheduler uses the mappings in the API database of these releases.
 """
 
 import contextlib
@@ -13,19 +13,20 @@ import sqlalchemy as sa
 from nova_sched.db import statements
 from nova_sched.db import tables
 
-# Seconds after which no later change can have the time stamp of an earlier.
+# Seconds after which a new change cannot get an earlier change's time stamp.
 _STAMP_AGE = 5
 
 _AGGREGATE_TABLES = (tables.aggregates, tables.aggregate_hosts,
                      tables.aggregate_metadata)
 _MAPPING_TABLES = (tables.host_mappings, tables.cell_mappings)
+_MAPPING_COLUMNS = ('uuid', 'name', 'database_connection', 'disabled')
 
 
 class ApiReader:
     """A reader of one Database; its statements are compiled at first use.
 
-    fallback: the Database to read instead of one from before Newton, which
-        has mappings but no aggregates.  Checked at first use.
+    fallback: the Database to read if db is from before Newton, and so has
+        mappings but no aggregates.  Checked at first use.
 
     Its methods raise DatabaseUnavailable.
     """
@@ -34,10 +35,8 @@ class ApiReader:
         self.db, self._fallback = db, fallback
         #: The Database that is read; None until it has been checked.
         self.active = None if fallback else db
-        self._cell_mappings = None
-        self._aggregates = None
-        self._stamp = None
-        self._host_cells = None
+        # Method that prepares statements -> the statements.
+        self._statements = {}
 
     def close(self):
         """Close the idle connections of this process."""
@@ -52,7 +51,7 @@ class ApiReader:
 
     @contextlib.contextmanager
     def _reading(self):
-        """Return Database.reading of the active database."""
+        """Open a read transaction of the active database for a block."""
         if self.active is None:
             self.active = (
                 self._fallback if _is_before_newton(self.db.table_names())
@@ -63,10 +62,9 @@ class ApiReader:
     def aggregates(self):
         """Return all aggregates, as HostReader.aggregates does."""
         with self._reading() as connection:
-            if self._aggregates is None:
-                self._aggregates = self._prepare_aggregates(connection)
             heads, hosts, items = [
-                statement.rows(connection) for statement in self._aggregates]
+                statement.rows(connection) for statement
+                in self._prepared(self._prepare_aggregates, connection)]
         aggregates = {
             id_: {'id': id_, 'uuid': uuid, 'name': name,
                   'hosts': [], 'metadata': {}} for id_, uuid, name in heads}
@@ -78,10 +76,23 @@ class ApiReader:
                 aggregates[id_]['metadata'][key] = value
         return list(aggregates.values())
 
-    def _prepare_aggregates(self, connection):
+    def _prepared(self, prepare, connection):
+        """Return the result of a function; only None is not cached.
+
+        prepare: function of the connection, its Schema and the set of its
+            tables' names.
+        """
+        result = self._statements.get(prepare)
+        if result is None:
+            result = self._statements[prepare] = prepare(
+                connection, statements.Schema(connection, self.active),
+                set(sa.inspect(connection).get_table_names()))
+        return result
+
+    @staticmethod
+    def _prepare_aggregates(connection, schema, _present):
         columns = (('id', 'uuid', 'name'), ('aggregate_id', 'host'),
                    ('aggregate_id', 'key', 'value'))
-        schema = statements.Schema(connection, self.active)
         return [
             statements.CompiledStatement(connection, not_deleted(
                 schema, table, schema.select(table, names)
@@ -91,14 +102,12 @@ class ApiReader:
     def stamp(self):
         """Return the change stamp, as HostReader.api_stamp does."""
         with self._reading() as connection:
-            if self._stamp is None:
-                self._stamp = self._prepare_stamp(connection)
-            rows = tuple(sorted(self._stamp.rows(connection)))
+            rows = tuple(sorted(self._prepared(
+                self._prepare_stamp, connection).rows(connection)))
         return (*rows, object()) if _is_recent(rows) else rows
 
-    def _prepare_stamp(self, connection):
-        schema = statements.Schema(connection, self.active)
-        present = set(sa.inspect(connection).get_table_names())
+    @staticmethod
+    def _prepare_stamp(connection, schema, present):
         stamped = _AGGREGATE_TABLES + tuple(
             table for table in _MAPPING_TABLES if table.name in present)
         return statements.CompiledStatement(connection, sa.union_all(*(
@@ -111,38 +120,42 @@ class ApiReader:
     def cell_mappings(self):
         """Return the rows of cell_mappings, ordered by id: list of dicts.
 
-        The keys are uuid, name, database_connection and disabled.  The list
-        is empty if the database has no such table.
+        The keys are _MAPPING_COLUMNS.  The list is empty if the database has
+        no such table.
         """
-        table, names = tables.cell_mappings, (
-            'uuid', 'name', 'database_connection', 'disabled')
-        with self._reading() as connection:
-            if self._cell_mappings is None:
-                if table.name not in sa.inspect(connection).get_table_names():
-                    return []
-                schema = statements.Schema(connection, self.active)
-                self._cell_mappings = statements.CompiledStatement(
-                    connection, schema.select(table, names).order_by(
-                        table.c.id))
-            return [dict(zip(names, row, strict=True)) for row
-                    in self._cell_mappings.rows(connection)]
+        return [dict(zip(_MAPPING_COLUMNS, row, strict=True))
+                for row in self._rows(self._prepare_cell_mappings)]
+
+    @staticmethod
+    def _prepare_cell_mappings(connection, schema, present):
+        table = tables.cell_mappings
+        if table.name not in present:
+            return None
+        return statements.CompiledStatement(connection, schema.select(
+            table, _MAPPING_COLUMNS).order_by(table.c.id))
 
     def host_cells(self):
-        """Return which cell each host is mapped to: host name -> cell uuid."""
+        """Return the cell that each host is mapped to: host -> cell uuid."""
+        return dict(self._rows(self._prepare_host_cells))
+
+    @staticmethod
+    def _prepare_host_cells(connection, _schema, present):
+        hosts, cells = _MAPPING_TABLES
+        if not {hosts.name, cells.name} <= present:
+            return None
+        return statements.CompiledStatement(
+            connection, sa.select(hosts.c.host, cells.c.uuid)
+            .join(cells, cells.c.id == hosts.c.cell_id))
+
+    def _rows(self, prepare):
+        """Return the rows of a prepared statement, none without: list."""
         with self._reading() as connection:
-            if self._host_cells is None:
-                names = set(sa.inspect(connection).get_table_names())
-                if not {table.name for table in _MAPPING_TABLES} <= names:
-                    return {}
-                hosts, cells = _MAPPING_TABLES
-                self._host_cells = statements.CompiledStatement(
-                    connection, sa.select(hosts.c.host, cells.c.uuid)
-                    .join(cells, cells.c.id == hosts.c.cell_id))
-            return dict(self._host_cells.rows(connection))
+            statement = self._prepared(prepare, connection)
+            return statement.rows(connection) if statement else []
 
 
 def _is_before_newton(present):
-    """Return whether the tables are those of an API database before Newton.
+    """Return whether an API database is from before Newton.
 
     present: names of its tables.
     """
@@ -158,9 +171,9 @@ def not_deleted(schema, table, statement):
 
 
 def _is_recent(rows):
-    """Return whether another change may get the newest time stamp.
+    """Return whether another change may get the same newest time stamp.
 
-    Only time stamps of whole seconds can hide a later change.
+    Only a time stamp in whole seconds can hide a later change.
     """
     times = [time for row in rows for time in row[3:]
              if time is not None and not time.microsecond]

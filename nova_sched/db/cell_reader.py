@@ -1,18 +1,17 @@
 """Reads one cell's database: its hosts, and the instances on them.
 
-A read uses one connection, one transaction, and few statements with explicit
-columns per table: for what has changed (``changed_rows.py``), or for all rows.
-What has changed of MANY hosts is read on two connections.
+A read uses one connection, one transaction and few statements, and returns
+the changed rows (``changed_rows.py``). With MANY hosts it uses two
+connections.
 Rows are the driver's own plain tuples, because with 10,000 hosts an object per
 row costs more than the query.
-A column that a release's schema lacks is selected as NULL, unless no row is a
-host without it.  The schema is inspected once per table, not per read, and
-again when a statement fails, or a column has gone.
+A column that a release's schema lacks is selected as NULL, unless every host
+needs it. The schema is inspected once per table, and again when a statement
+fails or a column has disappeared.
 """
 
 import contextlib
 import copy
-import dataclasses
 import functools
 import math
 import time
@@ -23,7 +22,6 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched import remote
-from nova_sched.db import cells as db_cells
 from nova_sched.db import changed_rows
 from nova_sched.db import engine as db_engine
 from nova_sched.db import instance_details
@@ -42,37 +40,19 @@ INSTANCE_COLUMNS = (
 # Prefix of the keys of image properties in an instance's system metadata.
 _IMAGE = 'image_'
 
-_CHUNK = 500         # values in one IN (...) list
-
-#: Columns of compute nodes that instances change -> a factor of its own, so
-#: that changes of one host do not make up for each other.
+#: Columns of compute nodes that instances change -> a distinct factor, so
+#: that changes of one host do not cancel each other out.
 _AMOUNTS = {'vcpus_used': 65537, 'local_gb_used': 257, 'free_ram_mb': 1}
 #: Columns of services that each heartbeat changes.
 _HEARTBEAT = ('last_seen_up', 'updated_at', 'report_count')
 
-#: Seconds by which a heartbeat is of the future that clocks do not explain
-#: which are kept together.  It is read.
+#: Heartbeats this many seconds in the future are read: synchronized clocks
+#: do not differ by more.
 AHEAD = 10
-#: Seconds after which columns that have gone are looked for again.
+#: Seconds until the schema is inspected again after a column disappeared.
 LOOK_AGAIN = 60
-#: Hosts from which on two connections read a table each, at the same time.
+#: Number of hosts from which the tables are read on two connections at once.
 MANY = 2000
-
-
-@dataclasses.dataclass(frozen=True)
-class CellRows:
-    """One cell's rows that are not deleted, each list ordered by id.
-
-    compute_nodes: tuples in the order of the reader's compute_node_columns.
-    services: nova-compute services, tuples in the order of
-        hosts.columns.SERVICE_COLUMNS.
-    Timestamps are naive UTC datetimes or None, booleans False/True/0/1/None,
-    JSON columns their text.
-    """
-
-    cell: db_cells.Cell
-    compute_nodes: list
-    services: list
 
 
 class NamedNode(typing.NamedTuple):
@@ -90,8 +70,9 @@ class CellReader:
     compute_node_columns: names of the columns to read of compute nodes.
     service_down_time: seconds, as of the option.
 
-    heartbeats: whether ``changes`` reads the heartbeats of services that are
-        up; else, of these, those that are of the future alone.
+    heartbeats: whether ``changes`` reads the heartbeats of all services.
+        Otherwise it skips services that are up, unless their heartbeat is in
+        the future.
     """
 
     heartbeats = True
@@ -102,11 +83,11 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
-        # Columns that were there at some time: (table, name); and until when
-        # the statements count.
+        # Columns that existed at some time: (table, name); and the time until
+        # which the statements are valid.
         self._seen, self._until = set(), math.inf
         self._details = instance_details.InstanceDetails()
-        #: The remote.Guard for questions to it; None where nobody waits.
+        #: The remote.Guard for queries; None where no caller waits.
         self.guard = None
 
     def close(self):
@@ -132,10 +113,9 @@ class CellReader:
 
     @contextlib.contextmanager
     def required(self):
-        """Treat a statement that fails as a cell that does not answer.
+        """Raise DatabaseUnavailable in place of StatementFailed in a block.
 
-        A context manager that raises DatabaseUnavailable in place of
-        StatementFailed.
+        A statement that fails counts as a cell that does not answer.
         """
         try:
             with self.db.translated():
@@ -145,16 +125,15 @@ class CellReader:
 
     @contextlib.contextmanager
     def transaction(self):
-        """Open a read transaction: CellTransaction.
+        """Open a read transaction for a block: CellTransaction.
 
-        A context manager.  Raises DatabaseUnavailable.
+        Raises DatabaseUnavailable.
         """
         with self.db.reading() as connection:
             yield CellTransaction(self, connection)
 
     def changes_of(self, table, moments):
-        """Return the changed_rows.Found of one table, in a transaction of its
-        own.
+        """Return the changed_rows.Found of one table, in a new transaction.
 
         table: (ChangedRows, KnownRows).  moments: as of changed_rows.moments.
         """
@@ -164,22 +143,22 @@ class CellReader:
 
     @functools.cached_property
     def has_two_connections(self):
-        """Whether the pool has another connection for who has one."""
+        """Whether the pool allows a second connection."""
         options = self.db.options
         return (options.get('max_pool_size'),
                 options.get('max_overflow')) != (1, 0)
 
     def statements(self, connection):
-        """Return the statements for compute nodes and services: a pair."""
-        found = self._statements
-        if found is None or time.monotonic() > self._until:
-            found = self._statements = self._prepare(connection)
-        return found
+        """Return the ChangedRows of compute nodes and of services."""
+        prepared = self._statements
+        if prepared is None or time.monotonic() > self._until:
+            prepared = self._statements = self._prepare(connection)
+        return prepared
 
     def forget_statements(self, used=None):
-        """Have them prepared again, for the tables as they are then.
+        """Make the next read prepare the statements again.
 
-        used: the ones to forget; None for any.
+        used: the statements to forget; None for any.
         """
         if used is None or used is self._statements:
             self._statements = None
@@ -208,24 +187,22 @@ class CellReader:
         key = tables.compute_nodes.c.id
         column = functools.partial(schema.column, tables.compute_nodes)
         stamp = sa.func.coalesce(column('updated_at'), column('created_at'))
-        # Of these, what is edited by hand shows at once.
+        # A change of these amounts is noticed without a new time stamp.
         amounts = sum(
             factor * changed_rows.summand(connection, column(name))
             for name, factor in _AMOUNTS.items())
-        return _Statements(
-            statements.CompiledStatement(connection, rows.order_by(key)),
-            changed_rows.ChangedRows(
-                connection, rows, key,
-                changed_rows.seconds_since_epoch(connection, stamp), amounts,
-                stamp, compared=rows.selected_columns))
+        return changed_rows.ChangedRows(
+            connection, rows, key,
+            changed_rows.seconds_since_epoch(connection, stamp), amounts,
+            stamp, compared=rows.selected_columns)
 
     def _services_statements(self, connection, schema, rows):
         key = tables.services.c.id
         column = functools.partial(schema.column, tables.services)
         seen = sa.func.coalesce(column('last_seen_up'), column('created_at'))
         state = _flag(column('disabled'), 2) + _flag(column('forced_down'), 1)
-        # Marks of services that are enabled and fresh are 0, and no others.
-        told = state + 4 * (1 + sa.func.coalesce(
+        # Only services that are enabled and fresh have the mark 0.
+        mark = state + 4 * (1 + sa.func.coalesce(
             changed_rows.seconds_since_epoch(connection, seen), 0))
         compared = rows.selected_columns
         fresh = sa.literal(0)
@@ -233,15 +210,13 @@ class CellReader:
             is_fresh = changed_rows.is_within(connection, seen, 'earliest',
                                               'latest')
             fresh = sa.case((is_fresh, 1), else_=0)
-            told = sa.case((is_fresh, state), else_=told)
+            mark = sa.case((is_fresh, state), else_=mark)
             compared = [each for each in compared
                         if each.name not in _HEARTBEAT]
-        return _Statements(
-            statements.CompiledStatement(connection, rows.order_by(key)),
-            changed_rows.ChangedRows(
-                connection, rows.add_columns(fresh.label('fresh')), key, told,
-                changed_rows.summand(connection, column('version')),
-                stamp=None, compared=compared))
+        return changed_rows.ChangedRows(
+            connection, rows.add_columns(fresh.label('fresh')), key, mark,
+            changed_rows.summand(connection, column('version')), stamp=None,
+            compared=compared)
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name."""
@@ -255,7 +230,7 @@ class CellReader:
         c = tables.instances.c
         statement = sa.select(*(c[name] for name in names)).where(
             c.deleted == 0)
-        # Without the uuid, many instances have equal values.
+        # Without the uuid, many rows are equal.
         rows = self._chunks(
             statement.order_by(c.id) if 'uuid' in names
             else statement.distinct(), c.host, hosts)
@@ -269,7 +244,7 @@ class CellReader:
                 self._nodes = self._prepare_nodes(connection)
             statement, host_of = self._nodes
             if host:
-                # No index helps a condition on host_of alone.
+                # A condition on host_of alone would use no index.
                 statement = statement.where(sa.or_(c.host == host, sa.and_(
                     c.host.is_(None), host_of == host)))
             if node:
@@ -324,53 +299,45 @@ class CellReader:
                               values)
 
 
-class _Statements(typing.NamedTuple):
-    """Of one table: a CompiledStatement for all rows, and ChangedRows."""
-
-    all: object
-    changed: object
-
-
 def _flag(column, value):
-    """Return the expression for a number that stands for a true column."""
+    """Return the expression that is a value where a column is true, or 0."""
     return sa.case((column.is_(True), value), else_=0)
 
 
 class CellTransaction:
-    """A read transaction: all that it reads is of the same moment, but what
-    ``changes`` reads beside it.
+    """A read transaction, in which all reads see the same moment.
+
+    The exception is the second connection of ``changes``.
     """
 
     def __init__(self, reader, connection):
         self._reader, self._connection = reader, connection
 
-    def rows(self):
-        """Return the compute nodes and services: CellRows."""
-        return self._read(lambda nodes, services: CellRows(
-            self._reader.cell, nodes.all.rows(self._connection),
-            services.all.rows(self._connection)))
-
     def changes(self, nodes, services, now):
-        """Return what differs from KnownRows: a pair of changed_rows.Found.
+        """Return the changes since KnownRows: a pair of changed_rows.Found.
 
         nodes, services: KnownRows.  now: seconds since the epoch.
-        Services' values are those of hosts.rows.Service.  Where there are
-        MANY nodes, services are read at the same time in a transaction of
-        their own; as in Nova they may be of another moment then.
+        Nodes have the columns compute_node_columns, services have the fields
+        of hosts.rows.Service. With MANY nodes, services are read at the same
+        time in a separate transaction, and may be of another moment, as in
+        Nova.
         """
         down = self._reader.service_down_time
         moments = changed_rows.moments(
             earliest=math.ceil(now - down),
             latest=math.floor(now + min(down, AHEAD)) - 1)
-        read = (self._side_by_side if self._reader.has_two_connections
-                and len(nodes.rows) >= MANY else self._one_by_one)
-        return self._read(lambda of_nodes, of_services: read(
-            (of_nodes.changed, nodes), (of_services.changed, services),
-            moments))
-
-    def _one_by_one(self, nodes, services, moments):
-        return changed_rows.read(self._connection, [nodes, services],
-                                 **moments)
+        with self._reader.required():
+            used = self._reader.statements(self._connection)
+            known = list(zip(used, (nodes, services), strict=True))
+            try:
+                if self._reader.has_two_connections and (
+                        len(nodes.rows) >= MANY):
+                    return self._side_by_side(*known, moments)
+                return changed_rows.read(self._connection, known, **moments)
+            except Exception:
+                # The next read omits a column that has disappeared.
+                self._reader.forget_statements(used)
+                raise
 
     def _side_by_side(self, nodes, services, moments):
         with remote.aside(self._reader.changes_of, services, moments,
@@ -379,48 +346,32 @@ class CellTransaction:
             try:
                 return found, beside.result()
             except exception.DatabaseUnavailable as error:
-                LOG.debug('Services are read without a connection of their '
-                          'own: %s', error)
+                LOG.debug('Services are read without a second connection: %s',
+                          error)
         return found, *changed_rows.read(self._connection, [services],
                                          **moments)
-
-    def _read(self, read):
-        """Return what a function reads with the statements of both tables."""
-        with self._reader.required():
-            used = self._reader.statements(self._connection)
-            try:
-                return read(*used)
-            except Exception:
-                # A column that is gone is left out the next time.
-                self._reader.forget_statements(used)
-                raise
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name.
 
-        Instances that are on no host are missing.  Raises StatementFailed.
+        Instances without a host are missing.  Raises StatementFailed.
         """
         with self._reader.db.translated():
             return dict(_in_chunks(self._connection, _LOCATE, list(uuids)))
 
 
 def _among(column):
-    """Return the condition that a column has one of a chunk of values."""
+    """Return the condition that a column has a value of a chunk."""
     return column.in_(sa.bindparam('chunk', expanding=True))
 
 
 def _in_chunks(connection, statement, values):
-    """Return the rows of a statement that has ``_among`` in it, for any of
-    the values: list.
-    """
-    rows = []
-    for start in range(0, len(values), _CHUNK):
-        rows += connection.execute(
-            statement, {'chunk': values[start:start + _CHUNK]}).all()
-    return rows
+    """Return the rows of a statement with ``_among``, for all values: list."""
+    return [row for chunk in statements.chunks(values)
+            for row in connection.execute(statement, {'chunk': chunk})]
 
 
-#: To make a statement takes longer than to send it.
+#: Made once: building a statement takes longer than sending it.
 _LOCATE = sa.select(tables.instances.c.uuid, tables.instances.c.host).where(
     tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None),
     _among(tables.instances.c.uuid))
@@ -429,7 +380,7 @@ _LOCATE = sa.select(tables.instances.c.uuid, tables.instances.c.host).where(
 def _node_host(schema):
     """Return the expression for a node's host.
 
-    Rows of very old releases have it only through their service.
+    In very old releases a node has a host only through its service.
     """
     nodes, services = tables.compute_nodes, tables.services
     if 'service_id' not in schema.columns(nodes):

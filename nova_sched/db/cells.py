@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 SINGLE_CELL_UUID = '00000000-0000-0000-0000-000000000001'
 CELL0_UUID = '00000000-0000-0000-0000-000000000000'
 
-#: Names that a template may have besides ``path``.
+#: Names that a template may contain besides ``path``.
 _PARTS = ('scheme', 'username', 'password', 'hostname', 'port', 'query',
           'fragment')
 
@@ -49,7 +49,7 @@ def from_mappings(rows, conf):
     """Return the cells of rows of ``cell_mappings`` except cell0: tuple.
 
     rows: dicts with uuid, name, database_connection and disabled, by id.
-    A cell whose URL cannot be used is left out with a warning.
+    A cell with an invalid URL is skipped with a warning.
     """
     cells = []
     for row in rows:
@@ -58,18 +58,16 @@ def from_mappings(rows, conf):
         try:
             cells.append(from_mapping(row, conf))
         except exception.ConfigurationError as error:
-            LOG.warning('Cell %(name)s (%(uuid)s) is left out, as its '
+            LOG.warning('Cell %s (%s) is left out, as its '
                         'database_connection in cell_mappings cannot be '
-                        'used: %(error)s', {
-                            'name': row['name'], 'uuid': row['uuid'],
-                            'error': error.hint})
+                        'used: %s', row['name'], row['uuid'], error.hint)
     return tuple(cells)
 
 
 def from_mapping(row, conf):
     """Return the Cell of one row of ``cell_mappings``.
 
-    Raises ConfigurationError for a URL that cannot be used.
+    Raises ConfigurationError for an invalid URL.
     """
     connection = mapping_url(row, conf)
     engine.connect(connection, engine.options_from(conf)).dispose()
@@ -98,7 +96,7 @@ def find_cell0(conf):
 
 
 def cell0_secret(conf):
-    """Return a text that nobody without the API database knows, or None.
+    """Return a secret that only users of the API database can read, or None.
 
     It is the same on all hosts with the same password of cell0's database.
     Raises DatabaseUnavailable and ConfigurationError.

@@ -1,15 +1,15 @@
-"""Reads of a table what has changed since it was read before.
+"""Reads the rows of a table that have changed since the last read.
 
-Of thousands of hosts a few report a change a second.  So a read asks for
-*totals* first: one row, from which it shows whether the *mark* of any row has
-changed, its time stamp or its state.  If so, the read lists marks, likely rows
-first, until those that differ explain the totals, and fetches their rows.  No
-index helps to list them: the newest time stamps come beside the totals.
+With thousands of hosts, a few report a change each second. So a read selects
+*totals* first: one row, which shows whether the *mark* of any row has changed,
+its time stamp or its state. If so, the read lists marks, of likely rows first,
+until the different marks explain the totals, and fetches their rows. No index
+helps to list marks, so the newest time stamps come together with the totals.
 
-Stamps have whole seconds: what is written in the same second as a row that was
-read is no news by its mark.  So rows with a new mark are compared by digests
-for some seconds.  And all rows are compared by digests within a minute, some
-with each read: what somebody edits by hand has no new stamp.
+Time stamps have whole seconds: a second change within the same second does not
+change the mark. So rows with a new mark are compared by digests for some
+seconds. All rows are compared by digests within a minute, some with each read,
+because a change by hand may leave the time stamp as it is.
 """
 
 import bisect
@@ -25,35 +25,35 @@ import sqlalchemy as sa
 
 from nova_sched.db import statements
 
-#: Seconds within which all rows are compared.  Rows that were not read for so
-#: long are compared at once.
+#: Seconds within which all rows are compared, a part with each read. After a
+#: longer time without a read they are compared at once.
 SPAN = 60
-#: Seconds between two parts of that.
+#: Minimum seconds between two such parts.
 PART = 0.5
-#: Seconds that a row with a new stamp is compared with each read, and by which
-#: the stamps of two hosts usually differ at most.
+#: Seconds for which a row with a new stamp is compared with each read, and the
+#: usual maximum difference between the stamps of two hosts.
 YOUNG = 3
-#: Keys in one statement, at most.
+#: Maximum number of keys in one statement.
 _MOST_KEYS = 500
-#: Less than any mark, and more than any.
+#: Below and above all marks.
 _LOWEST, _HIGHEST = -(1 << 60), 1 << 60
-#: Rows that come with the totals, at most, while nothing else is newer: of a
-#: cloud that was loaded at once they are all.
+#: Maximum number of rows to list with the totals; in a cloud loaded at once,
+#: all rows have the newest stamp.
 CROWD = 500
-#: Rows weigh differently in totals, so that one change does not make up for
-#: another; sums stay within 64 bits.
+#: Rows have different weights in totals, so that changes do not cancel each
+#: other out; sums stay within 64 bits.
 _WEIGHTS = 1024
 _LOW_BITS = (1 << 24) - 1
-#: The last second that databases have a time for, since the epoch.
+#: The last second that databases can represent, since the epoch.
 _LAST_SECOND = 253_402_300_799
 
 
 class Row(typing.NamedTuple):
     """One row.
 
-    mark: a number that changes with the row.  check: a second one, for
-    changes that leave the mark as it is.
-    digest: of the values that matter; None where the database makes none.
+    mark: a number that changes with the row.  check: a second number, for
+    changes that do not change the mark.
+    digest: of the compared values; None if the database computes none.
     values: of the columns.
     """
 
@@ -64,7 +64,7 @@ class Row(typing.NamedTuple):
 
 
 class Totals(typing.NamedTuple):
-    """What tells whether the mark of any row has changed."""
+    """Sums over all rows, which change with any mark or check."""
 
     count: int = 0
     keys: int = 0
@@ -72,7 +72,7 @@ class Totals(typing.NamedTuple):
     checks: int = 0
 
     def plus(self, key, row, sign=1):
-        """Return the totals with a Row more; with sign = -1 without it."""
+        """Return the totals with a Row added, or removed with sign = -1."""
         weight = (key & _WEIGHTS - 1) + 1
         return Totals(self.count + sign, self.keys + sign * key,
                       self.marks + sign * weight * row.mark,
@@ -81,16 +81,16 @@ class Totals(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What a read has found.
+    """The result of a read.
 
-    rows: id -> Row, of those that were fetched: new or, perhaps, changed.
-    gone: ids of rows that are not there any more.
-    edited: ids of rows that changed, and kept their mark.
-    listed: how many rows came with the totals.
-    walked: last of the ids that were compared in turn; None for none.
+    rows: id -> Row, the fetched rows: new or possibly changed.
+    gone: ids of rows that do not exist any more.
+    edited: ids of rows that changed without a new mark.
+    listed: number of rows listed with the totals.
+    walked: last id of the part that was compared; None without a part.
     whole: whether all rows were compared.
     at: seconds of time.monotonic().
-    source: the ChangedRows that has read.
+    source: the ChangedRows of the read.
     """
 
     rows: dict
@@ -104,22 +104,22 @@ class Found:
 
 
 class KnownRows:
-    """The rows of a table as they were taken last: ``rows``, id -> Row."""
+    """The rows of a table after the last ``take``: ``rows``, id -> Row."""
 
     def __init__(self):
         self.rows, self.totals, self.source = {}, Totals(), None
         self.newest = _LOWEST
         self.read_at = self.walked_at = -math.inf
         self._walked, self._keys = _LOWEST, None
-        # The newest mark when too many came with the totals.
+        # The newest mark at the time when too many rows were listed.
         self._crowded = None
-        # id -> when its mark was seen first, the oldest first.
+        # id -> time of its new mark, oldest first.
         self._marked = {}
 
     def pairs(self, found):
-        """Return what differs: list of (values as known, values as found).
+        """Return the differences: list of (known values, found values).
 
-        None in the place of a row that was not there, or is not any more.
+        None replaces a row that did not exist, or does not exist any more.
         """
         before = [(self.rows.get(key), row)
                   for key, row in found.rows.items()]
@@ -139,7 +139,7 @@ class KnownRows:
         return totals
 
     def take(self, found):
-        """Know what a read has found."""
+        """Update the known rows with the result of a read."""
         self.totals = self.with_found(found.rows, found.gone)
         if found.gone or any(key not in self.rows for key in found.rows):
             self._keys = None
@@ -164,24 +164,25 @@ class KnownRows:
             self._walked = found.walked
 
     def is_crowded(self):
-        """Return whether too many marks are next to the newest one."""
+        """Return whether too many rows have a mark close to the newest."""
         return self._crowded == self.newest
 
     @staticmethod
     def _least_young(found):
-        """Return the least mark of a row that may change and keep it."""
+        """Return the lowest mark of rows that may change without a new mark.
+        """
         if not found.whole:
             return _LOWEST
-        # Of all rows at once: those of the last seconds, by any clock.
+        # All rows are new: take the last seconds, by any clock.
         return max((row.mark for row in found.rows.values()),
                    default=0) - SPAN
 
     def young(self):
-        """Return the ids of rows whose mark was new at the last reads: set."""
+        """Return the ids of rows with a recently changed mark: set."""
         return set(self._marked)
 
     def _forget_young(self, now):
-        """Forget those that were compared once more after YOUNG seconds."""
+        """Forget rows that were compared after YOUNG seconds."""
         while self._marked:
             key, at = next(iter(self._marked.items()))
             if now - at <= YOUNG:
@@ -189,8 +190,7 @@ class KnownRows:
             del self._marked[key]
 
     def in_turn(self, now):
-        """Return the ids of those rows whose turn it is to be compared: list.
-        """
+        """Return the ids of the next part of rows to compare: list."""
         if now - self.walked_at < PART or not self.rows:
             return []
         if self._keys is None:
@@ -201,19 +201,17 @@ class KnownRows:
 
 
 class ChangedRows:
-    """Statements that read what has changed of a table.
+    """Statements that read the changed rows of a table.
 
-    connection: an open one.
-    rows: SELECT of the wanted columns and rows, in no order.
+    connection: an open connection.
+    rows: SELECT of the columns and rows, without an order.
     key: the integer primary key column.
-    mark, check: integer expressions, as of Row, of which NULL counts as 0;
-        marks of rows that are as usual are less than 1, unless they are time
-        stamps.
-    stamp: the time of which marks are the seconds since the epoch; None where
-        they are none.
-    compared: the columns that digests are of.
+    mark, check: integer expressions, as of Row; NULL counts as 0. Marks are
+        time stamps, or states, which are below 1 for the usual state.
+    stamp: time column, if marks are its seconds since the epoch, else None.
+    compared: the columns in digests.
 
-    The numbers that the expressions name are keywords of ``read``.
+    The numbers in the expressions are keywords of ``read``.
     """
 
     def __init__(self, connection, rows, key, mark, check, stamp, compared):
@@ -232,7 +230,7 @@ class ChangedRows:
 
         part = statements.number('part')
         self._has_digests = digest is not _NO_DIGEST
-        # What is asked together has equal columns.
+        # Statements that are sent together have equal columns.
         self._totals = compiled(
             part, sa.func.count(), sa.func.sum(key),
             sa.func.sum(weight * mark), sa.func.sum(weight * check),
@@ -251,27 +249,27 @@ class ChangedRows:
             if column.name in names]
 
     def _are_alike(self, row, other):
-        """Return whether rows have equal marks and compared values."""
+        """Return whether rows have equal marks, checks and compared values."""
         return row[:2] == other[:2] and all(
             row.values[index] == other.values[index]
             for index in self._compared_at)
 
 
 def read(connection, tables, **numbers):
-    """Return what differs of each table: list of Found.
+    """Return the differences of each table: list of Found.
 
     tables: list of (ChangedRows, KnownRows).
-    numbers: integers that the expressions name.
+    numbers: integers in the expressions.
 
-    What suffices where little has changed is asked in one statement.  All
-    statements are of one transaction.  In one that does not keep to one moment
-    a row may be newer than its mark; the next read finds it.
+    If few rows have changed, one statement suffices for all tables. All
+    statements run in one transaction. If that has no single snapshot, a row
+    may be newer than its mark; the next read finds the change.
     """
     readings = [_Reading(statements_, connection, known, numbers)
                 for statements_, known in tables]
     parts = [part for reading in readings for part in reading.first]
     answers = [[] for _ in parts]
-    # Their order is anybody's.
+    # The rows come in any order.
     for number, *row in statements.all_rows(connection, [
             statement.text(keys, part=number, **numbers, **more)
             for number, (statement, keys, more) in enumerate(parts)]):
@@ -294,7 +292,7 @@ class _Reading:
                        or self._at - known.read_at > SPAN)
         self._turn = [] if self._whole else known.in_turn(self._at)
         self._likely = self._least_marks()
-        #: What to ask first: (statement, keys, numbers), a list.
+        #: The first queries: list of (statement, keys, numbers).
         self.first = [] if self._whole else self._first()
 
     def _first(self):
@@ -306,13 +304,13 @@ class _Reading:
             (self._sql._some_digests, part, {}) for part in _parts(keys))]
 
     def _least_listed(self):
-        """Return the least mark of which rows come with the totals."""
+        """Return the lowest mark to list with the totals."""
         if self._known.is_crowded():
             return _HIGHEST
         return self._likely.pop(0)
 
     def found(self, totals=(), *digests):
-        """Return the Found, with the answers to ``first``, in its order."""
+        """Return the Found, given the results of ``first`` in its order."""
         if self._whole:
             self._read_whole()
         else:
@@ -331,7 +329,7 @@ class _Reading:
         return statement.rows(self._connection, **self._numbers, **more)
 
     def _read_whole(self):
-        """Read all rows, or all digests and what differs by these."""
+        """Read all rows, or all digests and the rows that differ by these."""
         known = self._known
         if known.source is self._sql and self._sql._has_digests:
             found = {key: rest for key, *rest
@@ -348,9 +346,9 @@ class _Reading:
                 or row[:3] != (_whole(mark), _whole(check), digest))
 
     def _explain(self, totals, newest):
-        """Fetch the rows whose marks differ.
+        """Fetch the rows with different marks.
 
-        newest: marks that came with the totals, as of ``_listed``.
+        newest: marks listed with the totals, as of ``_listed``.
         """
         self._fetch(self._unlike(newest))
         for least in self._likely:
@@ -365,39 +363,37 @@ class _Reading:
                 self._gone = self._known.rows.keys() - listed.keys()
 
     def _unlike(self, listed):
-        """Return which rows are not known with these marks and checks: set.
-        """
+        """Return the ids that are not known with this mark and check: set."""
         rows = self._known.rows
         return {key for key, mark in listed.items()
                 if key not in rows or rows[key][:2] != mark}
 
     def _least_marks(self):
-        """Return the least marks of which rows are listed, one after another.
-        """
+        """Return the lowest marks for successive lists of rows: list."""
         if not self._sql._stamped:
             return [1, _LOWEST]
-        # A host whose clock is ahead does not hide the others.
+        # A host with a fast clock must not hide other hosts.
         newest = min(self._known.newest, int(time.time()))
         return [newest - YOUNG, newest - SPAN, _LOWEST]
 
     def _as_usual_again(self, listed, least):
-        """Return the ids of rows that had such a mark, if that is a state."""
+        """Return the ids of rows that returned to the usual state: set."""
         if self._sql._stamped:
             return set()
         return {key for key, row in self._known.rows.items()
                 if row.mark >= least and key not in listed}
 
     def _to_compare(self):
-        """Return the ids of rows that may have kept their mark: set."""
+        """Return the ids of rows that may have changed without a mark: set."""
         return self._young() | set(self._turn)
 
     def _young(self):
         return self._known.young() if self._sql._stamped else set()
 
     def _compare(self, digests):
-        """Fetch those of ``_to_compare`` that differ, and were not fetched.
+        """Fetch different rows of ``_to_compare`` that are not fetched yet.
 
-        digests: rows of id, mark, check, nothing and digest.
+        digests: rows of id, mark, check, NULL and digest.
         """
         if self._sql._has_digests:
             keys = {key for key, mark, check, _, digest in digests
@@ -410,7 +406,7 @@ class _Reading:
         self._edited = keys - self._young()
 
     def _fetch_unlike(self, keys):
-        """Fetch rows; keep, and return the ids of, those that differ."""
+        """Fetch rows, keep the different ones and return their ids: set."""
         before = dict(self._rows)
         self._fetch(keys)
         unlike = {key for key in self._rows.keys() - before.keys()
@@ -420,7 +416,7 @@ class _Reading:
         return unlike
 
     def _fetch(self, keys):
-        """Fetch rows that were not fetched yet."""
+        """Fetch rows that are not fetched yet."""
         keys = keys - self._rows.keys()
         if len(keys) > max(_MOST_KEYS, len(self._known.rows) // 2):
             found = self._keyed(self._read(self._sql._all))
@@ -436,14 +432,14 @@ class _Reading:
 
 
 def _whole(number):
-    """Return a number of a statement as int; a sum of no rows is NULL."""
+    """Return a number in a result as int; a sum over no rows is NULL."""
     return int(number or 0)
 
 
 def _listing(connection, least, key, mark, check):
-    """Return the expression for rows as one text.
+    """Return the expression for a list of rows in one text.
 
-    least: condition for those that are listed.
+    least: condition of the listed rows.
     key, mark, check: integer expressions.
     """
     if connection.dialect.name == 'sqlite':
@@ -454,15 +450,15 @@ def _listing(connection, least, key, mark, check):
     row = sa.case((least, sa.func.concat_ws(':', key, mark, check)))
     if connection.dialect.name == 'postgresql':
         return sa.func.string_agg(row, ',')
-    # By default MySQL keeps 1024 octets of it, some 40 rows: the newest.
+    # By default MySQL truncates it to 1024 octets: the 40 newest rows or so.
     return sa.func.group_concat(row.op('ORDER BY')(mark.desc()))
 
 
 def _listed(text):
     """Return the rows of a ``_listing``: key -> (mark, check).
 
-    The server may have cut it anywhere.  What is misread for that is fetched,
-    and no harm.
+    The server may have truncated it anywhere. A misread row is only fetched
+    without need.
     """
     rows = {}
     for row in (text or '').split(','):
@@ -482,11 +478,10 @@ _NO_DIGEST = sa.null()
 
 
 def digest_of(connection, columns):
-    """Return the expression for a row's digest; NULL without such a function.
+    """Return the expression for a row's digest; NULL without a hash function.
 
-    Texts are hexadecimal, so that a comma separates columns and a tilde marks
-    NULL whatever they hold, and so that columns of several character sets can
-    be concatenated.
+    Texts are hexadecimal, so that they cannot contain the separator and the
+    mark for NULL, and so that several character sets can be concatenated.
     """
     if _is_mysql(connection):
         return _sha1(columns)
@@ -502,19 +497,20 @@ def _sha1(columns):
 
 
 def summand(connection, column):
-    """Return the expression for a column of 32 bits in sums that fit.
+    """Return the expression for a 32-bit column in sums that do not overflow.
     """
     if _is_mysql(connection):
         return column
     if connection.dialect.name == 'postgresql':
         column = sa.cast(column, sa.BigInteger)
-    # A column of SQLite holds anything.
+    # A column of SQLite can hold any type.
     return column.op('&')(_LOW_BITS)
 
 
 def seconds_since_epoch(connection, moment):
-    """Return the expression for a time as whole seconds; NULL for what is
-    none.
+    """Return the expression for a time as whole seconds.
+
+    It is NULL for an invalid time.
     """
     if _is_mysql(connection):
         return sa.func.to_seconds(moment) - 62_167_219_200
@@ -525,12 +521,12 @@ def seconds_since_epoch(connection, moment):
 
 
 def is_since(connection, moment, earliest):
-    """Return the condition that a time is not before a number of ``read``.
+    """Return the condition that a time is at or after a number of ``read``.
 
-    earliest: name of one of ``moments``.
+    earliest: name in ``moments``.
     """
     if _is_mysql(connection):
-        # Numbers of this form are times there, and quicker than a function.
+        # MySQL compares times with such numbers, faster than with a function.
         return moment >= statements.number(f'{earliest}_digits')
     return (seconds_since_epoch(connection, moment)
             >= statements.number(earliest))
@@ -539,7 +535,7 @@ def is_since(connection, moment, earliest):
 def is_within(connection, moment, earliest, latest):
     """Return the condition that a time is between two numbers of ``read``.
 
-    earliest, latest: names of ``moments``.
+    earliest, latest: names in ``moments``.
     """
     if _is_mysql(connection):
         return moment.between(statements.number(f'{earliest}_digits'),
@@ -552,8 +548,8 @@ def is_within(connection, moment, earliest, latest):
 def moments(**seconds):
     """Return the numbers for ``is_since`` and ``is_within``.
 
-    seconds: since the epoch, by name.  Those before it, and after the year
-        9999, become its first and last ones.
+    seconds: since the epoch, by name.  Values before the epoch or after the
+        year 9999 are replaced by the first or last second.
     """
     numbers = {}
     for name, value in seconds.items():

@@ -16,8 +16,6 @@ from nova_sched.db import reader
 from nova_sched.db import statements
 from nova_sched.db import tables
 
-_CHUNK = 500    # values in one IN (...) list
-
 
 @dataclasses.dataclass(frozen=True)
 class Discovered:
@@ -34,7 +32,7 @@ class Discovered:
 class Discovery:
     """Host discovery in all mapped cells except cell0, in parallel.
 
-    A cell that does not answer is left out, and its guard logs that.
+    A cell that does not answer is skipped, which its guard logs.
     """
 
     def __init__(self, conf):
@@ -69,7 +67,7 @@ class Discovery:
         """
         cell_id, known = self._mappings(cell, set(nodes.values()))
         if cell_id is None:
-            return []    # the cell's mapping has just been deleted
+            return []    # The cell's mapping has just been deleted.
         for host in dict.fromkeys(nodes.values()):
             if host in known:
                 continue
@@ -82,14 +80,13 @@ class Discovery:
                 if known[host] == cell_id]
 
     def _mappings(self, cell, hosts):
-        """Return the cell's id, and host -> id of the cell it is mapped to.
-        """
+        """Return the cell's id, and host -> id of the cell of its mapping."""
         cells, mappings = tables.cell_mappings.c, tables.host_mappings.c
         known = {}
         with self._api.reading() as connection:
             cell_id = connection.execute(sa.select(cells.id).where(
                 cells.uuid == cell.uuid)).scalar()
-            for chunk in _chunks(hosts):
+            for chunk in statements.chunks(hosts):
                 known.update(connection.execute(
                     sa.select(mappings.host, mappings.cell_id).where(
                         mappings.host.in_(chunk))).all())
@@ -128,7 +125,7 @@ def _mark(cell_reader, marks):
     with cell_reader.db.writing() as connection:
         if not _has_marks(connection, cell_reader.db):
             return
-        for chunk in _chunks(ids):
+        for chunk in statements.chunks(ids):
             connection.execute(
                 tables.compute_nodes.update().where(c.id.in_(chunk))
                 .values(mapped=1, updated_at=timeutils.utcnow()))
@@ -139,8 +136,3 @@ def _has_marks(connection, db):
     return 'mapped' in statements.Schema(connection, db).columns(
         tables.compute_nodes)
 
-
-def _chunks(values):
-    values = list(values)
-    return [values[start:start + _CHUNK]
-            for start in range(0, len(values), _CHUNK)]

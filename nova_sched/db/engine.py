@@ -32,8 +32,8 @@ _ENGINE_OPTIONS = (
     'connection_recycle_time', 'connection_debug', 'connection_trace',
     'max_pool_size', 'max_overflow', 'pool_timeout', 'connection_parameters')
 
-# libpq has no time-out for an answer.  TCP keepalives and its user time-out
-# detect a host that is gone within a minute.
+# libpq has no time-out for an answer.  TCP keepalives and the TCP user
+# time-out detect a lost host within a minute.
 _LIBPQ = {'connect_timeout': '10', 'keepalives_idle': '30',
           'keepalives_interval': '10', 'keepalives_count': '3',
           'tcp_user_timeout': '60000'}    # milliseconds
@@ -55,11 +55,11 @@ _NO_CONNECTION = (db_exc.DBConnectionError, sa.exc.DisconnectionError,
 # Tables without which no request can be answered.
 _REQUIRED_TABLES = ('compute_nodes', 'services')
 
-#: Who has a traceback for each error that it does not know, and raises it.
+#: oslo.db's logger, which writes a traceback for each unknown error.
 _WRAPPING = py_logging.getLogger('oslo_db.sqlalchemy.exc_filters')
 
-# What SQLite fails with when it can make no file, or write none. In WAL mode
-# it makes files to read, too.
+# Errors of SQLite when it cannot create or write a file. In WAL mode it also
+# creates files to read.
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
             sqlite3.SQLITE_CANTOPEN)
 
@@ -68,7 +68,7 @@ def parse_url(url):
     """Return a SQLAlchemy URL with a supported driver and time-outs.
 
     Raises ConfigurationError for a text that is no database URL.  The message
-    does not repeat it, because a mistyped URL may show its password.
+    does not contain the text, because a mistyped URL may show its password.
     """
     if isinstance(url, str):
         url = db_conf.driver_url(url)
@@ -87,7 +87,8 @@ def parse_url(url):
 
 
 def masked(url):
-    """Return the URL for logs: password hidden, parameters left out."""
+    """Return the URL for logs, with the password hidden, without parameters.
+    """
     return sa.make_url(url)._replace(query={}).render_as_string(
         hide_password=True)
 
@@ -102,9 +103,9 @@ def connect(url, options=None):
     """Return a new engine that has not connected yet.
 
     options: from options_from, or any keyword of oslo.db's create_engine.
-    Raises ConfigurationError for a URL or driver that cannot be used.
+    Raises ConfigurationError for an invalid URL or driver.
     """
-    _WRAPPING.addFilter(_is_news)
+    _WRAPPING.addFilter(_is_debug)
     try:
         engine = engines.create_engine(
             parse_url(url), max_retries=0, thread_checkin=False,
@@ -120,10 +121,8 @@ def connect(url, options=None):
     return engine
 
 
-def _is_news(record):
-    """Return whether a record is to be logged: in debug mode.
-
-    Whoever handles the error tells of it.
+def _is_debug(record):
+    """Filter records of oslo.db that repeat a handled error: debug mode only.
     """
     return _WRAPPING.isEnabledFor(py_logging.DEBUG)
 
@@ -133,7 +132,7 @@ def _tune_pymysql(engine):
 
     The pattern is the most expensive part of reading a row of services, and
     returns 0000-00-00 and other invalid values as texts.
-    A log-in that is given up ends; libpq has a time for all of it.
+    Also end a log-in at its deadline; libpq has a time-out for this.
     """
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
@@ -147,19 +146,19 @@ def _tune_pymysql(engine):
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):
         kwargs.setdefault('conv', conversions)
-        made = mysql.Connection(*args, **kwargs, defer_connect=True)
-        with remote.ended_by(functools.partial(_hang_up, made), None):
-            made.connect()
-        return made
+        opened = mysql.Connection(*args, **kwargs, defer_connect=True)
+        with remote.ended_by(functools.partial(_hang_up, opened), None):
+            opened.connect()
+        return opened
 
 
 def _tune_sqlite(engine, synchronous):
     """Use synchronous=NORMAL, which is safe for a file in WAL mode.
 
     ``db sync`` sets that mode, in which readers never wait for a writer.
-    Text that is not in UTF-8 is read all the same: it is one row's fault.
-    A file is read also where the disk is full.  One that is not there is made
-    by ``db sync`` alone: its path may be mistyped.
+    Invalid UTF-8 in one row does not make the others unreadable. A file can
+    be read while the disk is full. Only ``db sync`` creates a missing file,
+    because the path may be mistyped.
     """
     @event.listens_for(engine, 'do_connect')
     def on_do_connect(dialect, record, args, kwargs):
@@ -173,7 +172,7 @@ def _tune_sqlite(engine, synchronous):
         except sqlite3.OperationalError as error:
             path = args[0]
             if (error.sqlite_errorcode & 0xff not in _NO_ROOM
-                    or not _is_all_there(path)):
+                    or not _is_complete(path)):
                 opened.close()
                 raise
         else:
@@ -191,15 +190,15 @@ def _tune_sqlite(engine, synchronous):
 
 
 def is_file(url):
-    """Return whether a SQLAlchemy URL is that of a file of SQLite."""
+    """Return whether a SQLAlchemy URL names a SQLite file."""
     return (url.get_backend_name() == 'sqlite' and bool(url.database)
             and ':' not in url.database)
 
 
-def _is_all_there(path):
-    """Return whether nothing of a file of SQLite is yet beside it.
+def _is_complete(path):
+    """Return whether a SQLite file has no pending data in its WAL file.
 
-    What is, one reads there only with room for what tells readers apart.
+    Reading the WAL file needs an index file, and so room on the disk.
     """
     try:
         return os.path.isfile(path) and not os.path.getsize(f'{path}-wal')
@@ -211,10 +210,10 @@ def _is_all_there(path):
 def writing(engine, limited=contextlib.nullcontext):
     """Open a transaction that commits at the end of the block.
 
-    limited: function of the connection; a context for all that is done.
+    limited: function of the connection that returns a context for the block.
     On SQLite it takes the write lock at its start.  A transaction that reads
     first and locks later fails at once, whatever the busy time-out, if
-    another writer comes in between.
+    another process has written in between.
     """
     with engine.connect() as connection, limited(connection):
         if engine.dialect.name != 'sqlite':
@@ -229,13 +228,13 @@ def writing(engine, limited=contextlib.nullcontext):
 
 
 def _hang_up(dbapi_connection):
-    """Have a thread that waits for an answer find its connection lost.
+    """Shut the socket down, so that a thread waiting for an answer fails.
 
-    The file of an SQLite has a time for what it waits for.
+    A SQLite file has no socket; its waits have a time-out.
     """
-    # PyMySQL tells its socket nowhere else.
+    # PyMySQL has no public name for its socket.
     link = getattr(dbapi_connection, '_sock', dbapi_connection)
-    # Its own thread may be closing it, of which each driver has an error.
+    # The thread may be closing it: each driver has another error for this.
     with contextlib.suppress(Exception), socket.socket(
             fileno=os.dup(link.fileno())) as other:
         other.shutdown(socket.SHUT_RDWR)
@@ -245,8 +244,8 @@ class Database:
     """A database by URL; safe to share between threads and over forks.
 
     url: SQLAlchemy URL or text.  options: of ``connect``.
-    timeout: seconds that a transaction may take; None for any.  Within a
-        remote.Call it is the Call's time.
+    timeout: maximum seconds of a transaction, or None.  Within a remote.Call
+        the Call's deadline applies.
     """
 
     def __init__(self, url, options=None, timeout=None):
@@ -254,7 +253,7 @@ class Database:
         self.masked = masked(self.url)
         self.options = options or {}
         # By pid: a forked child must neither use nor close the sockets of its
-        # parent's engine, which therefore stays referenced.
+        # parent's engine, so that engine stays referenced.
         self._engines = {}
 
     @property
@@ -266,8 +265,7 @@ class Database:
         return self._engines[pid]
 
     def close(self):
-        """Close this process's idle connections; a later use opens new ones.
-        """
+        """Close this process's idle connections; it can be used again."""
         engine = self._engines.pop(os.getpid(), None)
         if engine is not None:
             engine.dispose()
@@ -276,16 +274,15 @@ class Database:
     def reading(self):
         """Open a read transaction that is rolled back after the block.
 
-        It begins with the first statement of the block, so that it sees all
-        that was committed before the block, and nothing that was committed
-        after that statement.
+        It begins with the first statement of the block, and sees all commits
+        before the block and none after that statement.
         Raises StatementFailed for a statement that the database refuses, and
         DatabaseUnavailable for every other error.
         """
         with self.translated(), self._connection() as connection, (
                 self._limited(connection)):
             if connection.dialect.name == 'postgresql':
-                # By default, each statement sees a snapshot of its own.
+                # By default, each statement sees a separate snapshot.
                 connection.execution_options(
                     isolation_level='REPEATABLE READ')
             yield connection
@@ -312,9 +309,9 @@ class Database:
 
     @contextlib.contextmanager
     def _limited(self, connection):
-        """End what takes too long on a connection in a block.
+        """Shut a connection down in a block that takes too long.
 
-        No driver has a time for an answer that comes a byte at a time.
+        No driver has a time-out for an answer that arrives a byte at a time.
         """
         link, lost = connection.connection.dbapi_connection, []
 
@@ -327,7 +324,8 @@ class Database:
                 yield
             finally:
                 if lost:
-                    connection.invalidate()    # or the pool tries to use it
+                    # Keeps it out of the pool.
+                    connection.invalidate()
 
     @contextlib.contextmanager
     def translated(self):
@@ -345,12 +343,12 @@ class Database:
                 f'Database {self.masked}: {reason(error)}') from error
 
     def table_names(self):
-        """Return the names of its tables: set.  Raises DatabaseUnavailable."""
+        """Return the names of all tables: set.  Raises DatabaseUnavailable."""
         with self.reading() as connection:
             return set(sa.inspect(connection).get_table_names())
 
     def check(self, required=_REQUIRED_TABLES):
-        """Raise DatabaseUnavailable if tables are missing, or no answer."""
+        """Raise DatabaseUnavailable if it does not answer or lacks tables."""
         present = self.table_names()
         missing = [name for name in required if name not in present]
         if missing:
@@ -369,9 +367,9 @@ def database(conf, group='database'):
 def connection_url(conf, group='database'):
     """Return the URL of a group: text.
 
-    It is never ``slave_connection``: a replica may lag behind, and a request
-    is decided on what was committed before it arrived.  The default is the
-    embedded SQLite file.
+    It is never ``slave_connection``: a replica may lag behind, and a decision
+    has to see all commits before the request.  The default is the embedded
+    SQLite file.
     Raises ConfigurationError if the configured text is no URL.
     """
     if group == db_conf.GROUP:
@@ -386,31 +384,22 @@ def wait_for_database(conf, log, sleep=time.sleep):
     attempts, ``retry_interval`` seconds apart; -1 means forever, 0 means one.
     Raises DatabaseUnavailable after the last attempt.
     """
+    limit, interval = conf.database.max_retries, conf.database.retry_interval
     with contextlib.closing(database(conf)) as db:
-        _wait(db, conf.database.max_retries, conf.database.retry_interval,
-              log, sleep)
-
-
-def _wait(db, limit, interval, log, sleep):
-    for attempt in itertools.count(1):
-        try:
-            return db.check()
-        except exception.DatabaseUnavailable as error:
-            if limit >= 0 and attempt >= limit:
-                raise
-            log.warning('%(error)s. Attempt %(attempt)s of %(limit)s, the '
-                        'next in %(interval)s seconds.',
-                        {'error': error, 'attempt': attempt,
-                         'limit': limit if limit >= 0 else 'endless',
-                         'interval': interval})
-            sleep(interval)
+        for attempt in itertools.count(1):
+            try:
+                return db.check()
+            except exception.DatabaseUnavailable as error:
+                if limit >= 0 and attempt >= limit:
+                    raise
+                log.warning('%s. Attempt %s of %s, the next in %s seconds.',
+                            error, attempt, limit if limit >= 0 else 'endless',
+                            interval)
+                sleep(interval)
 
 
 def reason(error):
-    """Return the database's own text of an error.
-
-    It has no SQL, class names or web links.
-    """
+    """Return the database's text of an error, without SQL or class names."""
     inner = getattr(error, 'inner_exception', None) or error
     inner = getattr(inner, 'orig', None) or inner
     args = getattr(inner, 'args', ())

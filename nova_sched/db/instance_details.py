@@ -1,7 +1,7 @@
 """Columns of instances that are read on demand.
 
-These tables are Nova's.  A database of the service's own lacks some of them,
-and older releases lack columns; the details are unknown then.
+The tables are Nova's. The embedded database lacks some of them, and older
+releases lack columns; these details are unknown then.
 """
 
 import sqlalchemy as sa
@@ -35,46 +35,47 @@ class InstanceDetails:
         self._columns = {}
 
     def statement(self, schema, name):
-        """Return a SELECT of (uuid, value), of metadata (uuid, key, value),
-        of block devices their uuid and columns.
+        """Return a SELECT of one detail, or None if the database lacks it.
 
-        schema: statements.Schema.  name: of a column, of metadata, or
-            ``block_device_mapping``.
-        None where the database lacks the table or the column.
+        Its columns are the uuid and the value; for metadata the uuid, key and
+        value; for block devices the uuid and their columns.
+        schema: statements.Schema.  name: of a column, ``metadata``,
+            ``system_metadata`` or ``block_device_mapping``.
         """
-        table, wanted = _source(name)
+        table, columns = _source(name)
         if table.name not in self._columns:
             self._columns[table.name] = schema.present(table)
-        if not {column.name for column in wanted} <= self._columns[
+        if not {column.name for column in columns} <= self._columns[
                 table.name]:
             return None
-        found = sa.select(_instances.c.uuid, *wanted).where(
+        statement = sa.select(_instances.c.uuid, *columns).where(
             _instances.c.deleted == 0)
         if table is _instances:
-            return found
-        return found.where(table.c.instance_uuid == _instances.c.uuid,
+            return statement
+        return statement.where(table.c.instance_uuid == _instances.c.uuid,
                            table.c.deleted == 0).order_by(table.c.id)
 
 
 def by_uuid(rows):
-    """Return the rows of a statement as {uuid: value}; metadata as dicts,
-    block devices as lists of dicts.
+    """Return the rows of a statement as {uuid: value}.
+
+    Metadata is a dict, block devices are a list of dicts.
     """
-    found = {}
+    values = {}
     for uuid, *value in rows:
         if len(value) == len(_DEVICES.c) - len(_ROW):
-            found.setdefault(uuid, []).append(dict(zip(
+            values.setdefault(uuid, []).append(dict(zip(
                 _DEVICES.c.keys()[len(_ROW):], value, strict=True)))
         elif len(value) == 1:
-            found[uuid], = value
+            values[uuid], = value
         else:
             key, text = value
-            found.setdefault(uuid, {})[key] = text
-    return found
+            values.setdefault(uuid, {})[key] = text
+    return values
 
 
 def _source(name):
-    """Return the table that has a detail, and the columns to read."""
+    """Return the table of a detail, and the columns to read."""
     if name in _PAIRS:
         table = _PAIRS[name]
         return table, (table.c.key, table.c.value)

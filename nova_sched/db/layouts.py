@@ -1,10 +1,10 @@
-"""Which release of Nova made a database, by the columns that it has."""
+"""Detects the release of Nova that created a database, by its columns."""
 
 import dataclasses
 
 import sqlalchemy as sa
 
-#: Made by "nova-sched-manage db sync".
+#: The version table of "nova-sched-manage db sync".
 _OWN = 'nova_sched_alembic_version'
 
 
@@ -12,15 +12,15 @@ _OWN = 'nova_sched_alembic_version'
 class Layout:
     """The tables of some releases.
 
-    words: which these are.  version: what services of the oldest one that is
-    meant write into ``services.version``, None if that has no such column.
+    words: the releases, for texts.  version: ``services.version`` in the
+    oldest of these releases; None if it has no such column.
     """
 
     words: str
     version: int | None = None
 
 
-#: (table, column) by which a layout is known; the first that is there counts.
+#: (table, column, layout); the first existing column decides.
 _CELL = (
     ('instances', 'compute_id', Layout('as of 2026.2', 74)),
     ('instances', 'hidden', Layout('newer than Queens, older than 2026.2',
@@ -37,7 +37,7 @@ _API = (
     ('cell_mappings', 'id', Layout('before Rocky')),
 )
 _OWN_LAYOUT = Layout("this service's own", 74)
-# With the least version that there is, which keeps no service from starting.
+# The lowest version, so that every service can start.
 _UNKNOWN = Layout('of no era that is known', 2)
 
 
@@ -62,6 +62,6 @@ def _find(db, layouts):
             return _OWN_LAYOUT
         for table, column, layout in layouts:
             if table in present and column in {
-                    found['name'] for found in inspector.get_columns(table)}:
+                    row['name'] for row in inspector.get_columns(table)}:
                 return layout
     return _UNKNOWN

@@ -1,8 +1,8 @@
-"""Locks of a database server, which one of its clients holds at a time.
+"""Named locks of a database server, for processes on several machines.
 
-MySQL's and MariaDB's ``GET_LOCK`` and PostgreSQL's advisory locks: they take
-neither a table nor a row, and end with the connection.  In a Galera cluster
-they are of one node alone.
+``GET_LOCK`` of MySQL and MariaDB, advisory locks of PostgreSQL. They lock
+neither a table nor a row, and end with the connection. In a Galera cluster
+each node has separate locks.
 """
 
 import contextlib
@@ -18,8 +18,7 @@ from nova_sched.db import engine
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds for which no lock is tried after one that could not be had for
-#: another reason than that somebody holds it.
+#: Seconds without another attempt after an error.
 PAUSE = 60
 
 
@@ -38,10 +37,10 @@ class NamedLocks:
 
     @contextlib.contextmanager
     def held(self, name, seconds):
-        """Hold a lock for a block; gives whether it is held.
+        """Hold a lock for a block; yields whether it is held.
 
-        It is not where somebody holds it for more than so many seconds, and
-        where the database has no such lock, which is logged once.
+        It is not held if another client keeps it for longer than ``seconds``,
+        or if the database has no such locks, which is logged once.
         name: text.
         """
         with contextlib.ExitStack() as stack:
@@ -54,34 +53,39 @@ class NamedLocks:
             with turns.waiting():
                 connection = stack.enter_context(_quietly(
                     self._database.reading()))
-                take, give = _STATEMENTS[connection.dialect.name]
+                acquire, release = _STATEMENTS[connection.dialect.name]
                 key = _key(name, connection.dialect.name)
-                is_held = take(connection, key, seconds)
+                is_held = acquire(connection, key, seconds)
         except (exception.DatabaseUnavailable, sa.exc.SQLAlchemyError,
                 OSError, KeyError) as error:
             if not self._next_try:
-                LOG.warning('Server groups are not decided by one daemon at a '
-                            'time, and two may break a policy at the same '
-                            'moment: the database has no named locks (%s)',
-                            engine.reason(error))
+                LOG.warning('Two daemons may break the policy of a server '
+                            'group at the same moment: the database has no '
+                            'named locks (%s)', engine.reason(error))
             self._next_try = time.monotonic() + PAUSE
             return False
         if is_held:
-            stack.callback(_quiet(give), connection, key)
+            stack.callback(_release, release, connection, key)
         return is_held
 
 
-def _take_mysql(connection, key, seconds):
+def _release(release, connection, key):
+    # On failure, the lock ends with its connection.
+    with contextlib.suppress(sa.exc.SQLAlchemyError, OSError):
+        release(connection, key)
+
+
+def _acquire_mysql(connection, key, seconds):
     return connection.execute(sa.text('SELECT GET_LOCK(:key, :seconds)'), {
         'key': key, 'seconds': seconds}).scalar() == 1
 
 
-def _give_mysql(connection, key):
+def _release_mysql(connection, key):
     connection.execute(sa.text('SELECT RELEASE_LOCK(:key)'), {'key': key})
 
 
-def _take_postgresql(connection, key, seconds):
-    # A wait in the server would need a time-out of the session's.
+def _acquire_postgresql(connection, key, seconds):
+    # Waiting in the server would require a time-out of the whole session.
     end = time.monotonic() + seconds
     statement = sa.text('SELECT pg_try_advisory_lock(:key)')
     while not connection.execute(statement, {'key': key}).scalar():
@@ -91,14 +95,14 @@ def _take_postgresql(connection, key, seconds):
     return True
 
 
-def _give_postgresql(connection, key):
+def _release_postgresql(connection, key):
     connection.execute(sa.text('SELECT pg_advisory_unlock(:key)'),
                        {'key': key})
 
 
-_STATEMENTS = {'mysql': (_take_mysql, _give_mysql),
-               'mariadb': (_take_mysql, _give_mysql),
-               'postgresql': (_take_postgresql, _give_postgresql)}
+_MYSQL = _acquire_mysql, _release_mysql
+_STATEMENTS = {'mysql': _MYSQL, 'mariadb': _MYSQL,
+               'postgresql': (_acquire_postgresql, _release_postgresql)}
 
 
 def _key(name, dialect):
@@ -113,7 +117,7 @@ def _key(name, dialect):
 def _quietly(reading):
     """Open a transaction of ``Database.reading`` for a block.
 
-    What the block raises is not the database's.
+    An error of the block is not translated into a database error.
     """
     connection = reading.__enter__()
     try:
@@ -121,11 +125,3 @@ def _quietly(reading):
     finally:
         with contextlib.suppress(exception.DatabaseUnavailable):
             reading.__exit__(None, None, None)
-
-
-def _quiet(function):
-    def call(*args):
-        # A lock ends with its connection, too.
-        with contextlib.suppress(sa.exc.SQLAlchemyError, OSError):
-            function(*args)
-    return call

@@ -25,14 +25,14 @@ class HostReader:
 
     The API database is ``[api_database] connection`` if that is set and holds
     aggregates, as since Newton, else ``[database] connection``.
-    cells: the Cells to read; by default those that the API database maps, or
-        that of ``[database] connection`` if it maps none.
+    cells: the Cells to read; by default the cells in the API database's
+        mappings, or ``[database] connection`` if there are no mappings.
     compute_node_columns: columns to read of compute nodes, a subset of
         COMPUTE_NODE_COLUMNS for callers that need no long texts.
 
     After a database has not answered within ``[nova_sched] cell_timeout``
     seconds, no caller waits for it until it answers again.  Mapped cells that
-    cannot be read are left out, with a warning; otherwise all methods raise
+    cannot be read are skipped with a warning; otherwise all methods raise
     DatabaseUnavailable.
     """
 
@@ -58,7 +58,7 @@ class HostReader:
         self._api.close()
 
     def skip_heartbeats(self):
-        """Read no heartbeats of services that are up, but that they are."""
+        """Skip the heartbeats of services that are up."""
         self._heartbeats = False
         for reader in self._readers.values():
             reader.heartbeats = False
@@ -66,7 +66,7 @@ class HostReader:
 
     @property
     def has_api_database(self):
-        """Whether aggregates and mappings have a database of their own.
+        """Whether aggregates and mappings are in a separate database.
 
         True for an API database from before Newton until its first read.
         """
@@ -74,27 +74,27 @@ class HostReader:
 
     @property
     def cells(self):
-        """The cells that are read, in the order of their mappings: tuple."""
+        """The cells to read, in the order of their mappings: tuple."""
         return tuple(self._readers_by_cell())
 
     def _readers_by_cell(self):
-        """Return the readers by cell: a dict that is never changed."""
+        """Return Cell -> CellReader: a dict that is never changed."""
         if not self._readers:
             self.set_cells(self.find_cells())
         return self._readers
 
     def set_cells(self, cells):
-        """Set the cells to read; readers of the same databases are kept."""
+        """Set the cells to read, and keep readers of the same databases."""
         with self._lock:
-            before = {(cell.uuid, cell.connection): reader
+            unused = {(cell.uuid, cell.connection): reader
                       for cell, reader in self._readers.items()}
             readers = {}
             for cell in cells:
-                reader = before.pop((cell.uuid, cell.connection), None)
+                reader = unused.pop((cell.uuid, cell.connection), None)
                 readers[cell] = (self._reader(cell) if reader is None
                                  else reader.for_cell(cell))
             self._readers = readers
-        for reader in before.values():
+        for reader in unused.values():
             reader.close()
 
     def _reader(self, cell):
@@ -110,8 +110,8 @@ class HostReader:
     def find_cells(self):
         """Return the cells of the cloud: tuple of Cell.
 
-        Those of ``cell_mappings`` except cell0, disabled ones included; in a
-        cloud without mappings, the one of ``[database] connection``.
+        All cells of ``cell_mappings`` except cell0, also disabled ones; in a
+        cloud without mappings, the cell of ``[database] connection``.
         """
         if self._fixed is not None:
             return tuple(self._fixed)
@@ -130,7 +130,7 @@ class HostReader:
         if not self._has_api:
             return None
         rows = self._ask_api(self._api.cell_mappings)
-        # The cells of a loaded cloud share its database.
+        # The cells of a cloud loaded from a file share its database.
         if not any(row['database_connection'] for row in rows):
             return None
         return db_cells.from_mappings(rows, self._conf)
@@ -144,29 +144,29 @@ class HostReader:
         read: function of a CellReader, called in a thread per cell.
         uuids: of the cells to read; by default all.
         Cells that do not answer are missing; ``unavailable_cells`` or the log
-        says why.
+        has the reason.
         """
         return _ask_all([
             reader for cell, reader in self._readers_by_cell().items()
             if uuids is None or cell.uuid in uuids], read, *args)
 
     def unavailable_cells(self):
-        """Return why cells are not read at present: Cell -> text."""
+        """Return the reasons why cells are not read now: Cell -> text."""
         return {cell: why for cell, reader in self._readers.items()
                 if (why := reader.guard.down) is not None}
 
     def contacts(self):
-        """Return the Contact with each database that was asked: list.
+        """Return the Contact with each database: list of (Cell, Contact).
 
-        Of (Cell, Contact); None in place of the cell for the API database.
+        None replaces the cell for the API database.
         """
-        found = [(cell, reader.guard.contact)
-                 for cell, reader in self._readers.items()]
-        return ([(None, self._api_guard.contact)] if self.has_api_database
-                else []) + found
+        api = ([(None, self._api_guard.contact)] if self.has_api_database
+               else [])
+        return api + [(cell, reader.guard.contact)
+                      for cell, reader in self._readers.items()]
 
     def none_answers(self):
-        """Return the DatabaseUnavailable of cells none of which is read."""
+        """Return the DatabaseUnavailable for when no cell can be read."""
         return exception.DatabaseUnavailable('; '.join(
             why if cell.uuid == db_cells.SINGLE_CELL_UUID
             else f'cell {cell} cannot be read: {why}'
@@ -176,9 +176,9 @@ class HostReader:
     def locate_instances(self, uuids, needed=()):
         """Return the hosts of instances: instance uuid -> host name.
 
-        Instances that are on no host are missing.
-        needed: uuids of the cells whose hosts the decision is about.  Other
-            cells that are unavailable already are left out.
+        Instances without a host are missing.
+        needed: uuids of the cells that the decision is about.  Other cells
+            are skipped if they are unavailable already.
         Raises DatabaseUnavailable if a cell does not answer, because the
         affinity of a request could not be judged.
         """
@@ -203,7 +203,7 @@ class HostReader:
             if reader.cell not in answers:
                 raise exception.DatabaseUnavailable(
                     f'{trouble} in cell {reader.cell}: '
-                    f'{reader.guard.down or "the log says why"}')
+                    f'{reader.guard.down or "see the log"}')
         return [answers[reader.cell] for reader in readers]
 
     def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):
@@ -212,7 +212,7 @@ class HostReader:
         names: columns to read, of INSTANCE_COLUMNS.  Without ``uuid`` among
             them, equal rows are returned once.
         memory_mb is in MiB, the disk sizes in GiB.
-        needed: as for ``locate_instances``, which reads the same cells.
+        needed: as for ``locate_instances``.
         """
         return [row for part in self._ask_required_cells(
             'The instances on hosts cannot be read', needed,
@@ -222,13 +222,13 @@ class HostReader:
     def find_nodes(self, host, node, cell_uuid=None):
         """Return the compute nodes of a host or node name: list of NamedNode.
 
-        host, node: None if it does not matter.
-        cell_uuid: the cell to search; by default all, but for a node name
-            alone no disabled cells.
-        The nodes are those of the first cell that has any, enabled cells
-        first.  If there are none, the cell mappings are read again, and
-        changed cells are searched and used from then on.
-        Raises DatabaseUnavailable if no cell that is searched answers.
+        host, node: None for any.
+        cell_uuid: the cell to search; by default all, or all enabled cells
+            without a host name.
+        Returns the nodes of the first cell that has any, enabled cells first.
+        If there are none, reads the cell mappings again, and uses the changed
+        cells from then on.
+        Raises DatabaseUnavailable if none of the searched cells answers.
         """
         nodes = self._find_nodes(host, node, cell_uuid)
         if not nodes and self._refresh_cells():
@@ -238,16 +238,16 @@ class HostReader:
     def _find_nodes(self, host, node, cell_uuid):
         uuids = None if cell_uuid is None or self._is_single() else {
             cell_uuid}
-        found = self.for_each_cell(
+        answers = self.for_each_cell(
             cell_reader.CellReader.find_nodes, host, node, uuids=uuids)
-        if not found and any(uuids is None or cell.uuid in uuids
-                             for cell in self.cells):
+        if not answers and any(uuids is None or cell.uuid in uuids
+                               for cell in self.cells):
             raise self.none_answers()
         if self._is_single():
             return self._in_mapped_cell(
-                [node for nodes in found.values() for node in nodes],
+                [node for nodes in answers.values() for node in nodes],
                 host, cell_uuid)
-        for cell, nodes in sorted(found.items(),
+        for cell, nodes in sorted(answers.items(),
                                   key=lambda item: item[0].disabled):
             if nodes and (cell_uuid is not None or host
                           or not cell.disabled):
@@ -260,7 +260,7 @@ class HostReader:
             db_cells.SINGLE_CELL_UUID]
 
     def _in_mapped_cell(self, nodes, host, cell_uuid):
-        """Return the nodes of one database that ``find_nodes`` may return."""
+        """Filter the nodes of a shared database by their mapped cells."""
         if cell_uuid == db_cells.SINGLE_CELL_UUID or not nodes:
             return nodes
         if cell_uuid is not None:
@@ -279,7 +279,7 @@ class HostReader:
         try:
             cells = self.find_cells()
         except exception.DatabaseUnavailable:
-            return False    # the guard logs it
+            return False    # The guard logs it.
         if cells == self.cells:
             return False
         self.set_cells(cells)
@@ -290,7 +290,7 @@ class HostReader:
 
         Returns tuples (host, instance uuid, name, text).
         names: of the properties; a final * matches any rest.
-        needed: as for ``locate_instances``, which reads the same cells.
+        needed: as for ``locate_instances``.
         """
         return [row for part in self._ask_required_cells(
             'The image properties of instances cannot be read', needed,
@@ -300,11 +300,11 @@ class HostReader:
     def instance_details(self, hosts, name, needed=()):
         """Return one detail of the instances on hosts: {uuid: value}.
 
-        name: of a column, whose values are returned as they are stored, or
+        name: of a column, whose values are returned as stored, or
             ``metadata`` or ``system_metadata``, whose values are dicts.
-        Instances without a value are missing, as are all of a cell that has
-        no such column.
-        needed: as for ``locate_instances``, which reads the same cells.
+        Instances without a value are missing, as are all instances of a cell
+        without the column.
+        needed: as for ``locate_instances``.
         """
         details = {}
         for part in self._ask_required_cells(
@@ -336,16 +336,16 @@ class HostReader:
     def api_stamp(self):
         """Return a stamp that changes with aggregates and cell mappings.
 
-        Reads it with one statement: counts show deletions, ids insertions,
-        times updates.  Times in whole seconds hide a second change within the
-        same second, and a slow commit can follow one with a newer time; so
-        the stamp equals no other until the newest change is a few seconds
+        One statement reads it: counts show deletions, ids insertions, times
+        updates.  Times in whole seconds hide a second change within the same
+        second, and a slow commit may come after a commit with a newer time.
+        So the stamp equals no other until the newest change is a few seconds
         old.
         """
         return self.begin_api_stamp()()
 
     def begin_api_stamp(self):
-        """Begin to read it; return a function that returns ``api_stamp``."""
+        """Start reading it; return a function that returns ``api_stamp``."""
         return self._api_guard.ask(self._api.stamp)
 
 
@@ -354,21 +354,20 @@ def _ask_all(readers, read, *args):
 
     Cells that do not answer, or fail, are missing, which is logged.
     """
-    found = {}
-    for reader, result in [
-            (each, each.guard.ask(functools.partial(read, each, *args)))
-            for each in readers]:
+    results, error = {}, None
+    for reader, wait in [
+            (reader, reader.guard.ask(functools.partial(read, reader, *args)))
+            for reader in readers]:
         try:
-            found[reader.cell] = result()
+            results[reader.cell] = wait()
+            continue
         except exception.DatabaseUnavailable:
             # The guard has logged it.
             continue
         except Exception as exc:
             error = exc
-        else:
-            continue
         reader.guard.log_failure(read, error)
-    return found
+    return results
 
 
 def _api_reader(conf):

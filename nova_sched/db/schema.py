@@ -1,7 +1,7 @@
 """Creates and upgrades the scheduler's own database (``db sync|version``).
 
-An empty database is given the tables as they are defined and the newest
-version; migrations bring older ones up to that.
+An empty database gets the tables as they are defined, and the newest version;
+an older database is migrated.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
-# Alembic's default name is Nova's, which may use the same database.
+# Nova, which may use the same database, has Alembic's default name.
 VERSION_TABLE = 'nova_sched_alembic_version'
 # Version tables of Nova and of other services.
 _FOREIGN_VERSION_TABLES = ('migrate_version', 'alembic_version')
@@ -29,7 +29,7 @@ def sync(conf):
     not create, and DatabaseUnavailable.
     """
     with contextlib.closing(db_engine.database(conf)) as db:
-        db.timeout = None    # tables are made in the time that it takes
+        db.timeout = None    # Creating tables may take long.
         return sync_database(db)
 
 
@@ -52,7 +52,8 @@ def sync_database(db):
         config = _alembic_config()
         config.attributes['connection'] = connection
         if _version(connection) is None:
-            # The table of versions first: what is cut off can be repeated.
+            # The version table first, so that ``sync`` can be repeated if it
+            # is interrupted.
             alembic.command.ensure_version(config)
             tables.metadata.create_all(connection)
             alembic.command.stamp(config, 'head')
@@ -64,7 +65,7 @@ def sync_database(db):
 def check_own_schema(db):
     """Raise ConfigurationError unless ``sync`` created the database.
 
-    To be called before writing anything but the service's own record.
+    Required before any write except to the service record.
     db: engine.Database.
     """
     _check_owner(db, db.table_names())

@@ -1,9 +1,9 @@
 """The service record: this service's row in ``services``.
 
-It shows operators whether the service is up; schedulers of newer releases of
-Nova elect a leader by it, and compare its version with their own.  The row is
-in the database of ``[database]``; all workers and daemons on one host share
-it.
+It shows operators whether the service is up. Schedulers of newer releases of
+Nova use it to elect a leader, and compare its version with their own. The row
+is in the database of ``[database]``; all workers and daemons on one host
+share it.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from nova_sched.db import tables
 BINARY = 'nova-scheduler'
 TOPIC = 'scheduler'
 
-#: Whose records tell the release of a deployment, the first that has any.
+#: Services whose records show the release of a deployment, in this order.
 _PEERS = (BINARY, 'nova-conductor')
 
 _LIVENESS = ('host', 'disabled', 'forced_down', 'last_seen_up', 'created_at')
@@ -37,9 +37,10 @@ def _is_conflict(error):
 class Version:
     """The version in a service record.
 
-    number: int, or None for none.  origin: where it is from: text.
-    is_there: whether there is a record, which keeps it.
-    above: the least one of nova-conductor where all schedulers' are higher.
+    number: int, or None.  origin: source of the number, text.
+    is_there: whether the record exists; its version is never changed.
+    above: the lowest version of nova-conductor if the lowest version of
+        schedulers is higher, else None.
     """
 
     number: int | None
@@ -49,7 +50,7 @@ class Version:
 
 
 class ServiceRecord:
-    """The row of this service that is not deleted.
+    """The row of this service.
 
     db: engine.Database.  host: ``[DEFAULT] host``.
     Columns that a release's schema lacks are neither read nor written; the
@@ -68,9 +69,9 @@ class ServiceRecord:
     @db_api.wrap_db_retry(max_retries=5, retry_interval=0.2, jitter=True,
                           exception_checker=_is_conflict)
     def register(self):
-        """Create the row, unless there is one, which stays as it is.
+        """Create the row unless it exists.
 
-        Several processes may do so at once; there is one row in the end.
+        Safe for several processes at once, which create one row together.
         """
         version = self.version()
         if version.is_there:
@@ -86,10 +87,11 @@ class ServiceRecord:
         self.service_id = row.get('uuid')
 
     def version(self):
-        """Return the Version that the row has, or would be created with.
+        """Return the Version of the row, also before it is created.
 
-        A service of Nova does not start where the least version of its binary
-        is above its own.  So a new row gets what is there, or less.
+        A service of Nova does not start if the lowest version of its binary
+        in the table is above its own. So a new row gets the lowest existing
+        version.
         """
         versioned = 'version' in self._present({'version': None})
         c = tables.services.c
@@ -114,8 +116,8 @@ class ServiceRecord:
     def heartbeat(self):
         """Record that the service is up; return False if there is no row.
 
-        Takes one statement.  ``disabled`` and ``forced_down``, which an
-        administrator sets, stay.
+        One statement, which does not change ``disabled`` and
+        ``forced_down``: administrators set these.
         """
         now = timeutils.utcnow()
         values = self._present({
@@ -130,7 +132,7 @@ class ServiceRecord:
 
         A scheduler that is disabled or forced down is no leader.  This
         service counts as up.
-        down_time: seconds without a heartbeat after which another is down.
+        down_time: seconds without a heartbeat after which a service is down.
         """
         with self.db.reading() as connection:
             if self._statement is None:
@@ -152,15 +154,15 @@ class ServiceRecord:
                 c.deleted == 0, c.binary == BINARY))
 
     def _conditions(self):
-        """Return the conditions that the row meets."""
+        """Return the conditions that select the row."""
         c = tables.services.c
         return c.host == self.host, c.binary == BINARY, c.deleted == 0
 
     def _present(self, values):
         """Return the values of the columns that the database has."""
         if self._columns is None:
-            # On a connection of its own: after inspecting one of MySQL's,
-            # oslo.db misses later errors on it.
+            # On a separate connection: after an inspection of MySQL, oslo.db
+            # misses later errors on the connection.
             with self.db.reading() as connection:
                 self._columns = statements.Schema(
                     connection, self.db).columns(tables.services)
@@ -169,7 +171,7 @@ class ServiceRecord:
 
 
 def _least_version(connection, binary):
-    """Return the least version among the records that Nova looks at."""
+    """Return the lowest version of a binary, as Nova computes it."""
     c = tables.services.c
     return connection.execute(sa.select(sa.func.min(c.version)).where(
         c.binary == binary, c.deleted == 0,
@@ -177,7 +179,7 @@ def _least_version(connection, binary):
 
 
 def _exceeded(least):
-    """Return what the least versions by binary have for ``Version.above``."""
+    """Return ``Version.above`` for the lowest versions by binary."""
     ours, conductors = map(least.get, _PEERS)
     return conductors if None not in (ours, conductors) and (
         ours > conductors) else None

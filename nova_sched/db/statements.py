@@ -6,15 +6,25 @@ from nova_sched import exception
 from nova_sched.db import tables
 from nova_sched.db import timestamps
 
+#: Maximum number of values in one IN (...) list.
+CHUNK = 500
+
 #: Substitutes for columns that a release's table lacks.  In Kilo, a heartbeat
 #: of a service shows in updated_at only.
 _SUBSTITUTES = {tables.services.c.last_seen_up: tables.services.c.updated_at}
 
 
+def chunks(values):
+    """Return values in lists of at most CHUNK: list."""
+    values = list(values)
+    return [values[start:start + CHUNK]
+            for start in range(0, len(values), CHUNK)]
+
+
 class Schema:
     """The columns that a database has.
 
-    connection: an open one.  db: its engine.Database, for error texts.
+    connection: an open connection.  db: its engine.Database, for error texts.
     """
 
     def __init__(self, connection, db):
@@ -36,14 +46,14 @@ class Schema:
         return {column['name'] for column in columns}
 
     def present(self, table):
-        """Return the names of a table's columns: set, empty without table."""
+        """Return the names of a table's columns: set, empty for no table."""
         try:
             return self.columns(table)
         except exception.DatabaseUnavailable:
             return set()
 
     def check(self, table, names):
-        """Raise DatabaseUnavailable if a table lacks one of these columns."""
+        """Raise DatabaseUnavailable if a table lacks any of these columns."""
         missing = [name for name in names if name not in self.columns(table)]
         if missing:
             raise exception.DatabaseUnavailable(
@@ -51,8 +61,9 @@ class Schema:
                 f'column {" and no column ".join(missing)}')
 
     def column(self, table, name):
-        """Return the expression for a column: the column itself, if it is
-        there, its substitute, or NULL.
+        """Return the expression for a column.
+
+        The column itself if it exists, else its substitute, or NULL.
         """
         present = self.columns(table)
         return (table.c[name] if name in present
@@ -61,7 +72,7 @@ class Schema:
     def select(self, table, names, **instead):
         """Return a SELECT of the columns in this order.
 
-        A column that is missing is selected as its substitute, or as NULL.
+        A missing column is selected as its substitute, or as NULL.
         instead: expressions that replace columns, by name.
         """
         present = self.columns(table)
@@ -77,7 +88,7 @@ def _substitute(column, present):
     return other if other is not None and other.name in present else sa.null()
 
 
-#: What stands in a statement for integers that differ from call to call.
+#: Placeholder in a statement for a list of integers.
 KEYS = '/* keys */'
 
 
@@ -86,7 +97,7 @@ def _number(name):
 
 
 def number(name):
-    """Return the expression for an integer that differs from call to call."""
+    """Return the expression for an integer that each call sets."""
     return sa.literal_column(_number(name), sa.BigInteger)
 
 
@@ -97,8 +108,8 @@ class CompiledStatement:
         dialect = connection.dialect
         self._sql = str(statement.compile(
             dialect=dialect, compile_kwargs={'literal_binds': True}))
-        # SQLite returns times as texts, the only values to convert per row.
-        # Booleans stay 0 and 1.
+        # SQLite returns times as texts. These are converted; booleans stay 0
+        # and 1.
         self._times = [
             index for index, column in enumerate(statement.selected_columns)
             if isinstance(column.type, sa.DateTime)
@@ -118,8 +129,8 @@ class CompiledStatement:
     def text(self, keys=(), **numbers):
         """Return its SQL.
 
-        keys: integers that take the place of ``KEYS`` in the statement.
-        numbers: integers that take the place of ``number(name)``.
+        keys: integers that replace ``KEYS`` in the statement.
+        numbers: integers that replace ``number(name)``.
         """
         sql = self._sql
         if keys:
@@ -136,9 +147,9 @@ class CompiledStatement:
 
 
 def all_rows(connection, texts):
-    """Return the rows of several statements of equal columns, as one: list.
+    """Return the rows of several statements, which are sent as one: list.
 
-    texts: of CompiledStatement; they select no times.
+    texts: of CompiledStatement, with equal columns and without times.
     """
     return _rows(connection, ' UNION ALL '.join(texts)) if texts else []
 

@@ -1,6 +1,6 @@
-"""Reads the flavors that Nova keeps, in its API database.
+"""Reads Nova's flavors from the API database.
 
-Before Newton they are instance types, in the one nova database.
+Before Newton they are instance types in the nova database.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def _layout(name, specs, key):
             _table(specs, key, 'key', 'value'), key)
 
 
-#: (flavors, their extra specs, column of those that names the flavor).
+#: (table of flavors, table of extra specs, its column with the flavor's id).
 LAYOUTS = (
     _layout('flavors', 'flavor_extra_specs', 'flavor_id'),
     _layout('instance_types', 'instance_type_extra_specs',
@@ -35,38 +35,37 @@ LAYOUTS = (
 def gathered(rows):
     """Return flavors: list of dicts of name, flavorid, SIZES, extra_specs.
 
-    rows: function of a table: its rows, a list of dicts; empty where there is
-        no such table.
+    rows: function that returns the rows of a table, a list of dicts; empty
+        if the table does not exist.
     """
-    for flavors, specs, key in LAYOUTS:
-        found = {row.pop('id'): row | {'extra_specs': {}}
-                 for row in rows(flavors)}
-        if found:
+    for table, specs, key in LAYOUTS:
+        flavors = {row.pop('id'): row | {'extra_specs': {}}
+                   for row in rows(table)}
+        if flavors:
             for row in rows(specs):
-                if row[key] in found:
-                    found[row[key]]['extra_specs'][row['key']] = row['value']
-            return list(found.values())
+                if row[key] in flavors:
+                    flavors[row[key]]['extra_specs'][row['key']] = row['value']
+            return list(flavors.values())
     return []
 
 
 def read(conf):
-    """Return the flavors of a cloud, as ``gathered`` does, and where they are.
+    """Return the flavors of a cloud, as ``gathered`` does, and their source.
 
-    The second value is a text.
+    The source is a text.
     Raises DatabaseUnavailable.
     """
-    names = [name for name in ('api_database', 'database')
-             if conf[name].connection]
-    databases = [engine.database(conf, name) for name in names]
+    databases = [engine.database(conf, name)
+                 for name in ('api_database', 'database')
+                 if conf[name].connection]
+    flavors = []
     for database in databases:
         with contextlib.closing(database), database.reading() as connection:
-            found = gathered(functools.partial(
+            flavors = gathered(functools.partial(
                 _rows, connection, statements.Schema(connection, database)))
-        if found:
+        if flavors:
             break
-    else:
-        found = []
-    return found, ' or '.join(
+    return flavors, ' or '.join(
         f'database {database.masked}' for database in databases)
 
 

@@ -1,9 +1,10 @@
-"""Reads what Nova keeps of an instance: its request, its group, its host.
+"""Reads the stored request of an instance, its server group and its host.
 
 Requests and server groups are in the API database, instances in their cells.
 """
 
 import dataclasses
+import functools
 import json
 
 import sqlalchemy as sa
@@ -23,9 +24,9 @@ _DATA = 'nova_object.data'
 
 @dataclasses.dataclass(frozen=True)
 class StoredInstance:
-    """An instance by its row, and the cell that it is in.
+    """An instance's row and cell.
 
-    host: None where it is on none.
+    host: None if it is on no host.
     cell_uuid: None in a database without cells.
     """
 
@@ -53,9 +54,9 @@ class StoredRequests:
     def spec(self, uuid):
         """Return the stored RequestSpec of an instance: an envelope, a dict.
 
-        With the server group as it is now, and without hosts of its members.
-        Raises InvalidInput for an instance without a request or with one
-        that is no JSON, and DatabaseUnavailable.
+        It has the current server group, without the hosts of its members.
+        Raises InvalidInput if there is no request or it is no JSON, and
+        DatabaseUnavailable.
         """
         with self._api.reading() as connection:
             schema = statements.Schema(connection, self._api)
@@ -76,46 +77,21 @@ class StoredRequests:
                            f'{self._api.masked} has '
                            + ('a request of it that cannot be read'
                               if text else 'no request of it')) from None
-            data['instance_group'] = self._group(
-                _Rows(schema, connection), data)
+            data['instance_group'] = _group(
+                functools.partial(_rows, schema, connection), data)
         return spec
 
-    def _group(self, rows, data):
-        """Return the envelope of a request's server group; None without."""
-        stored = data.get('instance_group')
-        hints = data.get('scheduler_hints') or {}
-        uuid = ((stored or {}).get(_DATA, {}).get('uuid')
-                or next(iter(hints.get('group') or ()), None))
-        if stored is None or uuid is None:
-            return None
-        found = rows.of(tables.instance_groups, ('id',), uuid=uuid)
-        if not found:
-            hints.pop('group', None)
-            return None
-        [(group_id,)] = found
-        [(policy, rules), *_] = rows.of(
-            tables.instance_group_policy, ('policy', 'rules'),
-            group_id=group_id) or [(None, None)]
-        members = rows.of(tables.instance_group_member, ('instance_uuid',),
-                          group_id=group_id)
-        now = {'uuid': uuid, 'members': [member for member, in members],
-               'hosts': None, 'policies': [policy] if policy else []}
-        if 'policy' in stored[_DATA]:
-            now |= {'policy': policy, '_rules': json.loads(rules or '{}')}
-        return {**stored, _DATA: {**stored[_DATA], **now}}
-
     def instance(self, uuid):
-        """Return the StoredInstance of that uuid.
+        """Return the StoredInstance of a uuid.
 
         Raises InvalidInput if there is none, and DatabaseUnavailable if a
         cell that may have it cannot be read.
         """
-        found = self._hosts.for_each_cell(_read_instance, uuid)
-        for cell, row in found.items():
+        rows = self._hosts.for_each_cell(_read_instance, uuid)
+        for cell, row in rows.items():
             if row is not None:
                 return StoredInstance(uuid, *row, self._cell_of(cell, row[0]))
-        lost = self._hosts.unavailable_cells()
-        if lost or not found:
+        if self._hosts.unavailable_cells() or not rows:
             raise self._hosts.none_answers()
         raise exception.InvalidInput(
             reason=f'there is no instance {uuid} in any cell')
@@ -126,24 +102,46 @@ class StoredRequests:
         return self._hosts.host_cells().get(host)
 
 
-class _Rows:
-    """Rows of the API database, with the columns that it has."""
+def _group(rows, data):
+    """Return the envelope of a request's current server group, or None.
 
-    def __init__(self, schema, connection):
-        self._schema, self._connection = schema, connection
+    rows: ``_rows`` of the API database.  data: of the request's envelope; the
+        hint of a deleted group is removed from it.
+    """
+    stored = data.get('instance_group')
+    hints = data.get('scheduler_hints') or {}
+    uuid = ((stored or {}).get(_DATA, {}).get('uuid')
+            or next(iter(hints.get('group') or ()), None))
+    if stored is None or uuid is None:
+        return None
+    groups = rows(tables.instance_groups, ('id',), uuid=uuid)
+    if not groups:
+        hints.pop('group', None)
+        return None
+    [(group_id,)] = groups
+    [(policy, rules), *_] = rows(
+        tables.instance_group_policy, ('policy', 'rules'),
+        group_id=group_id) or [(None, None)]
+    members = rows(tables.instance_group_member, ('instance_uuid',),
+                   group_id=group_id)
+    current = {'uuid': uuid, 'members': [member for member, in members],
+               'hosts': None, 'policies': [policy] if policy else []}
+    if 'policy' in stored[_DATA]:
+        current |= {'policy': policy, '_rules': json.loads(rules or '{}')}
+    return {**stored, _DATA: {**stored[_DATA], **current}}
 
-    def of(self, table, names, **wanted):
-        """Return the rows with wanted values: list of tuples."""
-        statement = api_reader.not_deleted(
-            self._schema, table, self._schema.select(table, names))
-        return [tuple(row) for row in self._connection.execute(
-            statement.where(*(table.c[name] == value
-                              for name, value in wanted.items()))
-            .order_by(table.c.id))]
+
+def _rows(schema, connection, table, names, **values):
+    """Return the rows of a table with these values: list of tuples."""
+    statement = api_reader.not_deleted(
+        schema, table, schema.select(table, names))
+    return [tuple(row) for row in connection.execute(statement.where(*(
+        table.c[name] == value for name, value in values.items())
+    ).order_by(table.c.id))]
 
 
 def _read_instance(cell, uuid):
-    """Return (host, vm_state) of an instance; None if it is not there.
+    """Return (host, vm_state) of an instance in a cell, or None.
 
     cell: cell_reader.CellReader.
     """

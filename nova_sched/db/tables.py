@@ -1,14 +1,15 @@
 """The tables of Nova that the scheduler reads, as SQLAlchemy Core metadata.
 
-Names, column types and uniqueness rules are those of Nova's own schema
-(compute_nodes and services complete, of the others what a scheduler needs),
-so that the same statements read a Nova database and the embedded one.
+Names, column types and uniqueness rules are the same as in Nova's schema, so
+that the same statements read a Nova database and the embedded database. The
+tables compute_nodes and services are complete; the others have the columns
+that a scheduler needs.
 
-What lives where: compute_nodes, services, instances and
-instance_system_metadata belong to a cell's database, the rest to the API
-database; the embedded database holds both.  Cell tables are soft-deleted
-(``deleted`` is 0, or the row's own id once it is deleted), API tables are
-deleted for good.  Timestamps are naive UTC; MySQL keeps whole seconds.
+The tables compute_nodes, services, instances and instance_system_metadata
+belong to a cell's database, the others to the API database; the embedded
+database holds both.  Rows of cell tables are soft-deleted (``deleted`` is 0,
+or the row's id once it is deleted), rows of API tables are removed.
+Timestamps are naive UTC; MySQL keeps whole seconds.
 """
 
 import sqlalchemy as sa
@@ -19,8 +20,8 @@ metadata = sa.MetaData()
 # A serialized NUMA topology or RequestSpec outgrows MySQL's 64 KB TEXT.
 MediumText = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
 
-# SQLite would give the id of a deleted last row to the next one, which hides
-# a "delete and insert" from whoever watches max(id), as MySQL never does.
+# Without it, SQLite reuses the id of a deleted last row, unlike MySQL, and
+# max(id) would not show that a row was deleted and another inserted.
 _TABLE_ARGS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8',
                'sqlite_autoincrement': True}
 
@@ -29,9 +30,12 @@ def _name(column='name', **kw):
     return sa.Column(column, sa.String(255), **kw)
 
 
+def _columns(kind, names, **kw):
+    return [sa.Column(name, kind, **kw) for name in names.split()]
+
+
 def _stamps():
-    return [sa.Column('created_at', sa.DateTime),
-            sa.Column('updated_at', sa.DateTime)]
+    return _columns(sa.DateTime, 'created_at updated_at')
 
 
 def _soft_deletion():
@@ -55,30 +59,18 @@ compute_nodes = _table(
     _name('host'),
     _name('hypervisor_hostname'),
     sa.Column('service_id', sa.Integer),
-    sa.Column('vcpus', sa.Integer, nullable=False),
-    sa.Column('memory_mb', sa.Integer, nullable=False),
-    sa.Column('local_gb', sa.Integer, nullable=False),
-    sa.Column('vcpus_used', sa.Integer, nullable=False),
-    sa.Column('memory_mb_used', sa.Integer, nullable=False),
-    sa.Column('local_gb_used', sa.Integer, nullable=False),
-    sa.Column('free_ram_mb', sa.Integer),
-    sa.Column('free_disk_gb', sa.Integer),
-    sa.Column('disk_available_least', sa.Integer),
-    sa.Column('current_workload', sa.Integer),
-    sa.Column('running_vms', sa.Integer),
+    *_columns(sa.Integer, 'vcpus memory_mb local_gb vcpus_used memory_mb_used '
+              'local_gb_used', nullable=False),
+    *_columns(sa.Integer, 'free_ram_mb free_disk_gb disk_available_least '
+              'current_workload running_vms'),
     sa.Column('hypervisor_type', MediumText, nullable=False),
     sa.Column('hypervisor_version', sa.Integer, nullable=False),
     sa.Column('cpu_info', MediumText, nullable=False),
     sa.Column('host_ip', sa.String(39)),
-    sa.Column('supported_instances', sa.Text),
-    sa.Column('pci_stats', sa.Text),
-    sa.Column('metrics', sa.Text),
-    sa.Column('extra_resources', sa.Text),
-    sa.Column('stats', sa.Text),
-    sa.Column('numa_topology', sa.Text),
-    sa.Column('ram_allocation_ratio', sa.Float),
-    sa.Column('cpu_allocation_ratio', sa.Float),
-    sa.Column('disk_allocation_ratio', sa.Float),
+    *_columns(sa.Text, 'supported_instances pci_stats metrics extra_resources '
+              'stats numa_topology'),
+    *_columns(sa.Float, 'ram_allocation_ratio cpu_allocation_ratio '
+              'disk_allocation_ratio'),
     sa.Column('mapped', sa.Integer),
     sa.Index('compute_nodes_uuid_idx', 'uuid', unique=True),
     sa.UniqueConstraint(
@@ -115,19 +107,10 @@ instances = _table(
     _name('host'),
     _name('node'),
     sa.Column('compute_id', sa.BigInteger),
-    _name('project_id'),
-    _name('user_id'),
-    _name('vm_state'),
-    _name('task_state'),
-    sa.Column('power_state', sa.Integer),
-    sa.Column('memory_mb', sa.Integer),
-    sa.Column('vcpus', sa.Integer),
-    sa.Column('root_gb', sa.Integer),
-    sa.Column('ephemeral_gb', sa.Integer),
-    sa.Column('instance_type_id', sa.Integer),
-    _name('image_ref'),
-    _name('availability_zone'),
-    _name('os_type'),
+    *_columns(sa.String(255), 'project_id user_id vm_state task_state'),
+    *_columns(sa.Integer, 'power_state memory_mb vcpus root_gb ephemeral_gb '
+              'instance_type_id'),
+    *_columns(sa.String(255), 'image_ref availability_zone os_type'),
     sa.Column('cleaned', sa.Integer),
     sa.Column('hidden', sa.Boolean(create_constraint=False)),
     sa.UniqueConstraint('uuid', name='uniq_instances0uuid'),

@@ -1,6 +1,6 @@
 """Parses the time stamps of databases, some of which are invalid.
 
-Columns of SQLite hold any text, and those of MySQL and MariaDB may hold the
+A column of SQLite can hold any text, and a column of MySQL or MariaDB the
 zero date.
 """
 
@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 def parse(value):
     """Return a text in ISO 8601 form as a naive UTC datetime.
 
-    None stays None.  Any other value is None as well, with one warning per
+    Returns None for None, and for an invalid value, with one warning per
     distinct value: one bad column must not make its row unreadable.
     """
     if value is None:
@@ -33,4 +33,4 @@ def parse(value):
 @functools.lru_cache(maxsize=1024)
 def _warn_unreadable(text):
     LOG.warning('A row of the database holds %.200r where a time must be; it '
-                'counts as absent until that row is corrected', text)
+                'counts as absent until the row is corrected', text)

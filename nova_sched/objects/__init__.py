@@ -1,7 +1,7 @@
-"""Versioned objects of the ``nova`` namespace: what crosses RPC.
+"""Versioned objects of the ``nova`` namespace, as sent over RPC.
 
-One module per noun.  ``objects.arguments`` makes a checked RequestSpec from
-RPC arguments; ``objects.selection`` makes replies.
+One module per noun.  ``objects.arguments`` converts RPC arguments into a
+checked RequestSpec; ``objects.selection`` builds replies.
 """
 
 from nova_sched.objects import arguments

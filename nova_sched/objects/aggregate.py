@@ -1,4 +1,4 @@
-"""Host aggregates, as the API announces their changes."""
+"""Host aggregates, as in the API's notices of changes."""
 
 from nova_sched.objects import base
 from nova_sched.objects import fields
@@ -46,10 +46,10 @@ _AGGREGATES = fields.list_of(_AGGREGATE)
 
 
 def aggregates_from_wire(value, name='aggregates'):
-    """List of Aggregate from any form they are announced in.
+    """Return the aggregates in an RPC argument of any form: list of Aggregate.
 
-    value: one Aggregate, a list of them or an AggregateList, each as object
-        or envelope.  name: the argument's name, for the error.
+    value: an Aggregate, a list of Aggregate or an AggregateList, each as
+        object or envelope.  name: the argument's name, for the error.
     Raises InvalidInput, IncompatibleObjectVersion.
     """
     try:

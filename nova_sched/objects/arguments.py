@@ -1,7 +1,7 @@
-"""The edge: RPC arguments in, a checked RequestSpec out.
+"""Conversion of RPC arguments into a checked RequestSpec.
 
-After these functions a request needs no more checks: it has a flavor with
-all its sizes, and every value has its type and a sensible range.
+The result needs no more checks: it has a flavor with all its sizes, and every
+value has its type and a sensible range.
 """
 
 import re
@@ -13,12 +13,12 @@ from nova_sched.objects import request_spec
 from nova_sched.objects.fields import MalformedError
 
 _SPEC = fields.nested(request_spec.RequestSpec)
-#: NUL, and halves of characters.
+#: NUL and lone surrogates.
 _BAD = re.compile('[\0\ud800-\udfff]')
 _DATA = 'nova_object.data'
-#: What may hold text.
+#: Types that are or contain text.
 _HOLD_TEXT = (str, dict, list)
-#: What no flavor of a request may lack.
+#: Required fields of a flavor.
 SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
@@ -26,9 +26,9 @@ def from_wire(spec_obj):
     """Return the RequestSpec of the argument ``spec_obj``.
 
     spec_obj: envelope of a RequestSpec, or the object.
-    Raises InvalidInput, which names the field by its dotted path and shows
-    its value; oslo.versionedobjects' IncompatibleObjectVersion when an
-    object in it has an unknown major version.
+    Raises InvalidInput with the dotted path of the field and its value, and
+    oslo.versionedobjects' IncompatibleObjectVersion for an object of an
+    unknown major version.
     """
     try:
         with fields.at('spec_obj'):
@@ -57,9 +57,9 @@ def from_legacy_dicts(request_spec, filter_properties):
 
 
 def check_instance_uuids(value):
-    """Raise InvalidInput unless the argument ``instance_uuids`` is right.
+    """Raise InvalidInput for an invalid argument ``instance_uuids``.
 
-    That is a list of texts, none of them empty, or None.
+    It must be a list of non-empty texts, or None.
     """
     if value is None:
         return
@@ -70,7 +70,7 @@ def check_instance_uuids(value):
 
 
 def check_distinct(uuids):
-    """Raise InvalidInput if an instance is named twice: it holds one claim.
+    """Raise InvalidInput for a duplicate instance, which has only one claim.
     """
     if uuids is not None and len(set(uuids)) < len(uuids):
         raise MalformedError(
@@ -79,14 +79,14 @@ def check_distinct(uuids):
 
 
 def check_text(call, as_json):
-    """Raise InvalidInput for a call that is too large, or holds bad text.
+    """Raise InvalidInput for a call that is too large or contains bad text.
 
-    Bad is a lone surrogate (half of a character, which JSON can say) and the
-    character NUL: databases, logs and JSON readers refuse them, each in its
-    own words and in the midst of something.
+    Bad text contains a lone surrogate, which JSON can represent, or the
+    character NUL. Databases, logs and JSON readers would refuse it later, each
+    with another error.
 
     call: {argument: plain JSON}.  as_json: the same as JSON text in ASCII,
-    bytes, in which either begins with a backslash and a u.
+    bytes, in which bad characters begin with a backslash and a u.
     """
     fields.check_size('the arguments of select_destinations', len(as_json),
                       bounds.REQUEST_BYTES, 'bytes of JSON')
@@ -98,10 +98,10 @@ def check_text(call, as_json):
 
 
 def flag(name, value):
-    """Return a boolean argument of this name; 'false' is false, and so is
-    null.
+    """Return the value of a boolean argument; null counts as false.
 
-    Raises InvalidInput for what is neither true nor false.
+    Raises InvalidInput for another value than true, false and their usual
+    spellings.
     """
     try:
         return value is not None and fields.BOOLEAN.read(value)
@@ -110,41 +110,37 @@ def flag(name, value):
 
 
 def _walk(call):
-    # A path is a pair of that above it and a step, or None: made whole only
-    # for what is refused, because there may be millions of them.
-    left = [(call, None)]
-    while left:
-        value, path = left.pop()
+    # A path is None or a pair (parent path, step). Whole paths are built only
+    # for an error, because there may be millions of values.
+    stack = [(call, None)]
+    while stack:
+        value, path = stack.pop()
         if isinstance(value, str):
             _check_characters(value, path)
         elif isinstance(value, dict):
             for name, item in value.items():
-                # The envelopes of objects are in no path.
+                # Paths omit the envelopes of objects.
                 below = path if name == _DATA else (path, name)
                 _check_characters(name, path)
                 if isinstance(item, _HOLD_TEXT):
-                    left.append((item, below))
+                    stack.append((item, below))
         elif isinstance(value, list):
-            left.extend((item, (path, index))
-                        for index, item in enumerate(value)
-                        if isinstance(item, _HOLD_TEXT))
+            stack.extend((item, (path, index))
+                         for index, item in enumerate(value)
+                         if isinstance(item, _HOLD_TEXT))
 
 
 def _check_characters(text, path):
-    found = isinstance(text, str) and _BAD.search(text)
-    if found:
-        raise MalformedError(
-            text, f'must not contain {found[0]!r}, which no database takes',
-            *_steps(path))
-
-
-def _steps(path):
-    """Return the steps of a path of pairs, from the top: list."""
+    match = isinstance(text, str) and _BAD.search(text)
+    if not match:
+        return
     steps = []
     while path is not None:
         path, step = path
         steps.append(step)
-    return steps[::-1]
+    raise MalformedError(
+        text, f'must not contain {match[0]!r}, which no database takes',
+        *reversed(steps))
 
 
 def _read_uuid(value):
@@ -165,7 +161,7 @@ def _check_flavor(spec_obj, *path):
 
 
 def _check_parts(spec_obj, *path):
-    """Check what filters count on, and no sender leaves out."""
+    """Check fields that filters rely on and that every sender sets."""
     if spec_obj.pci_requests is not None:
         _check_pci(spec_obj.pci_requests.requests,
                    *path, 'pci_requests', 'requests')

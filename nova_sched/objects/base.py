@@ -2,19 +2,19 @@
 
 On the wire an object is an envelope: a dict with the keys
 ``nova_object.name``, ``.namespace``, ``.version``, ``.data`` and sometimes
-``.changes``.  Rules of reading one:
+``.changes``.  Rules for reading an envelope:
 
-1. The namespace is ``nova`` and the major version a known one; any minor is
-   accepted, also one newer than ours.
-2. Fields we do not know are kept aside untouched, and written back.
-3. A field that is missing stays unset.  ``obj_attr_is_set`` and ``in`` tell;
-   reading it gives the field's default (mostly None) and never raises.
-4. The object remembers the version it came in as ``wire_version``.
+1. The namespace is ``nova`` and the major version is known; any minor version
+   is accepted, also newer ones.
+2. Unknown fields are kept unchanged, and written back.
+3. A missing field stays unset, as ``obj_attr_is_set`` and ``in`` show;
+   reading it returns the field's default (mostly None) and never raises.
+4. ``wire_version`` is the version in the envelope.
 
-The library's generic way costs milliseconds per request, so reading,
-writing and the fields' properties are done here by tables made once per
-class.  ``nova_object.changes`` is neither read nor written: it is optional
-and says nothing that matters to a scheduler.
+The library's generic code takes milliseconds per request. So this module reads
+and writes objects with tables that are made once per class.
+``nova_object.changes`` is neither read nor written: it is optional, and a
+scheduler does not need it.
 """
 
 import collections
@@ -34,19 +34,19 @@ _VERSION = 'nova_object.version'
 _DATA = 'nova_object.data'
 
 
-#: Values that nothing can change, and a copy shares.
+#: Types of immutable values, which copies share.
 _ATOMS = frozenset((str, int, float, bool, type(None), bytes,
                     datetime.datetime))
 
-#: What makes an object answer as a dict of its set fields, too.
+#: Makes an object also a dict of its set fields.
 DictCompat = ovo_base.VersionedObjectDictCompat
 
 
 @functools.lru_cache(maxsize=512)
 def version_tuple(text):
-    """Return '1.15' as (1, 15); a third part is dropped.
+    """Return a version text such as '1.15' as (1, 15), without a third part.
 
-    Raises ValueError when the text is no version.
+    Raises ValueError for any other text.
     """
     parts = text.split('.')
     if not 2 <= len(parts) <= 3 or not all(
@@ -56,10 +56,10 @@ def version_tuple(text):
 
 
 class Registry(ovo_base.VersionedObjectRegistry):
-    """Our classes by name, apart from those of other libraries.
+    """The classes of this package by name.
 
-    oslo.versionedobjects keeps one table per process; a class of os-vif or
-    Nova of the same name must not take the place of ours.
+    oslo.versionedobjects has one table per process, in which os-vif or Nova
+    may register classes of the same names. So this table is separate.
     """
 
     _ours = collections.defaultdict(list)
@@ -81,21 +81,19 @@ class Registry(ovo_base.VersionedObjectRegistry):
             for name, field in cls.fields.items()]
         for name, field in cls.fields.items():
             setattr(cls, name, _property(name, field))
-            # What is read of an object without the field, see _getter.
+            # The value of an unset field, see _getter.
             setattr(cls, f'_obj_{name}',
-                    _Unread(name) if field.lazy else field.unset)
+                    _LazyField(name) if field.lazy else field.unset)
 
 
-class _Unread:
-    """In place of a field that is read when it is asked for, where plug-ins
-    look below its name.
-    """
+class _LazyField:
+    """Private attribute of a lazy field, for plug-ins that read it."""
 
     def __init__(self, name):
         self._name = name
 
-    def __get__(self, made, owner=None):
-        return self if made is None else getattr(made, self._name)
+    def __get__(self, obj, owner=None):
+        return self if obj is None else getattr(obj, self._name)
 
 
 def _property(name, field):
@@ -113,7 +111,7 @@ def _property(name, field):
 def _getter(name, attr, field):
     unset, keep, lazy = field.unset, field.keep, field.lazy
     if not (callable(unset) or lazy):
-        # The class has the value of an unset field as this attribute.
+        # The class attribute is the value of an unset field.
         return operator.attrgetter(attr)
 
     def getter(self):
@@ -152,13 +150,13 @@ def _setter(name, attr, field):
 class NovaObject(ovo_base.VersionedObject):
     """An object of the ``nova`` namespace, tolerant of other releases.
 
-    ``Cls(field=value, ...)`` raises MalformedError (a ValueError) for a value
-    the field cannot hold and TypeError for a name that is no field.
+    ``Cls(field=value, ...)`` raises MalformedError (a ValueError) for an
+    invalid value and TypeError for an unknown field.
     """
 
     OBJ_SERIAL_NAMESPACE = 'nova_object'
     OBJ_PROJECT_NAMESPACE = 'nova'
-    #: Major versions that are understood; None: that of VERSION.
+    #: Supported major versions; None for that of VERSION.
     MAJORS = None
     #: Attributes that copies share instead of copying.
     SHARED = frozenset(('_context', '_unknown'))
@@ -176,7 +174,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @property
     def wire_version(self):
-        """The version (text) the object came in, or that of our class."""
+        """The version in the envelope, or the class's version: text."""
         return self.__dict__.get('_wire_version', type(self).VERSION)
 
     @wire_version.setter
@@ -184,14 +182,14 @@ class NovaObject(ovo_base.VersionedObject):
         self.__dict__['_wire_version'] = version
 
     def settle(self):
-        """Bring related fields into one form; called once filled.
+        """Normalize related fields, after all fields are set.
 
-        ``wire_version`` tells whose rules the values follow.
+        ``wire_version`` determines the meaning of the values.
         """
 
     @classmethod
     def obj_class_from_name(cls, objname, objver):
-        """Return the class of that name.
+        """Return the class of a name.
 
         Raises UnsupportedObjectError for an unknown name and
         IncompatibleObjectVersion for an unknown major version.
@@ -204,10 +202,10 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def check_version(cls, version):
-        """Return (major, minor) of a version text that we can read.
+        """Return (major, minor) of a supported version text.
 
         Raises MalformedError, or IncompatibleObjectVersion for an unknown
-        major.
+        major version.
         """
         try:
             major, minor = version_tuple(version)
@@ -222,7 +220,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def obj_from_primitive(cls, primitive, context=None):
-        """Return the object in an envelope, of whatever class it names.
+        """Return the object in an envelope of any class.
 
         Raises MalformedError, UnsupportedObjectError and
         IncompatibleObjectVersion.
@@ -230,9 +228,8 @@ class NovaObject(ovo_base.VersionedObject):
         if not isinstance(primitive, dict) or not isinstance(
                 primitive.get(_NAME), str):
             raise MalformedError(primitive, 'must be an object')
-        found = cls.obj_class_from_name(
-            primitive[_NAME], primitive.get(_VERSION))
-        obj = found.from_envelope(primitive)
+        obj = cls.obj_class_from_name(
+            primitive[_NAME], primitive.get(_VERSION)).from_envelope(primitive)
         obj._context = context
         return obj
 
@@ -240,8 +237,8 @@ class NovaObject(ovo_base.VersionedObject):
     def from_envelope(cls, envelope):
         """Return an object of this class from its envelope.
 
-        Raises MalformedError when it is another class's or a field's value is
-        wrong, IncompatibleObjectVersion when its major is unknown.
+        Raises MalformedError for another class or an invalid value, and
+        IncompatibleObjectVersion for an unknown major version.
         """
         name = envelope.get(_NAME)
         if name != cls.__name__:
@@ -263,7 +260,8 @@ class NovaObject(ovo_base.VersionedObject):
     def from_data(cls, data, version):
         """Return an object from a dict of its fields in wire form.
 
-        Raises MalformedError, IncompatibleObjectVersion (from objects in it).
+        Raises MalformedError, and IncompatibleObjectVersion for nested
+        objects.
         """
         obj = cls.__new__(cls)
         state = obj.__dict__
@@ -293,7 +291,7 @@ class NovaObject(ovo_base.VersionedObject):
         return obj
 
     def obj_to_primitive(self, target_version=None, version_manifest=None):
-        """Return the envelope, in an older minor version if asked.
+        """Return the envelope, in an older minor version if given.
 
         Raises InvalidTargetVersion for a version newer than the object's.
         """
@@ -315,25 +313,28 @@ class NovaObject(ovo_base.VersionedObject):
                 _VERSION: version, _DATA: data}
 
     def rewrite(self, data, version):
-        """Change data, in wire form, to what an older version means by it.
+        """Convert data in wire form to its meaning in an older version.
 
-        version: (major, minor) asked for; newer fields are gone already.
+        version: (major, minor); newer fields are removed already.
         """
 
     @classmethod
     def known(cls, values):
-        """Return an object with these fields, which are not looked at.
+        """Return an object with these fields, which are not checked.
 
-        values: dict of those that are set.
+        values: dict of the set fields.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(
+        obj = cls.__new__(cls)
+        obj.__dict__.update(
             {f'_obj_{name}': value for name, value in values.items()},
             _context=None, _changed_fields=set())
-        return made
+        return obj
 
     def obj_attr_is_set(self, attrname):
-        """Return whether a field is set.  AttributeError if it is no field."""
+        """Return whether a field is set.
+
+        Raises AttributeError for an unknown field.
+        """
         if attrname in self.obj_extra_fields:
             return True
         if attrname not in self.fields:
@@ -342,8 +343,7 @@ class NovaObject(ovo_base.VersionedObject):
         return f'_obj_{attrname}' in self.__dict__
 
     def flat(self):
-        """Return the set fields as a plain dict, objects within flat as well.
-        """
+        """Return the set fields as a plain dict, with nested plain dicts."""
         return {name: _flat(getattr(self, name)) for name in self.fields
                 if self.obj_attr_is_set(name)}
 
@@ -376,12 +376,11 @@ def _flat(value):
 
 
 def clone(value):
-    """Return a copy that shares nothing that can be changed.
+    """Return a deep copy of an object or of a field's value.
 
-    It is what copy.deepcopy returns of the few kinds of values that objects
-    hold, in a fraction of the time (``python -m benchmarks.objects``).
-    value: a NovaObject, or what one may hold.  What an object has as SHARED
-    is shared.
+    It is the same as copy.deepcopy, but much faster for the few types of
+    values in objects (``python -m benchmarks.objects``). Attributes in SHARED
+    are shared.
     """
     kind = value.__class__
     if kind in _ATOMS:
@@ -397,7 +396,7 @@ def clone(value):
     twin = kind.__new__(kind)
     twin.__dict__.update({
         name: item if item.__class__ in _ATOMS or name in kind.SHARED
-        # What a set holds cannot be changed.
+        # Items of a set are immutable.
         else item.copy() if item.__class__ is set else clone(item)
         for name, item in value.__dict__.items()})
     return twin
@@ -412,10 +411,10 @@ class NovaObjectList(ovo_base.ObjectListBase, NovaObject):
 
     @classmethod
     def holding(cls, objects):
-        """Return a list of these objects, which are not looked at."""
-        made = cls()
-        made.__dict__['_obj_objects'] = list(objects)
-        return made
+        """Return a list of these objects, which are not checked."""
+        obj = cls()
+        obj.__dict__['_obj_objects'] = list(objects)
+        return obj
 
     def flat(self):
         """Return the objects as a list of plain dicts."""

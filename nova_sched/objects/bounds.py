@@ -1,12 +1,12 @@
-"""How large a request may be: the limits that no sane request meets.
+"""Limits of the size of a request, far above any reasonable request.
 
-``doc/source/limits.rst`` shows each constant with its comment.  What has no
-limit of its own is bounded by REQUEST_BYTES.  A larger request is refused by
-InvalidInput, which names the field, its size and the limit; what costs in
-proportion to its size, and little, is not limited but paid for.
+``doc/source/limits.rst`` shows each constant with its comment.  REQUEST_BYTES
+bounds all fields without a separate limit.  A larger request is refused with
+InvalidInput, which names the field, its size and the limit.  Fields have no
+separate limit if their cost is low and in proportion to their size.
 """
 
-# Twice REQUEST_BYTES, so that what is refused is read.
+# Twice REQUEST_BYTES, so that a refused request can be read and answered.
 #: Bytes of a message, unpacked. A larger message is dropped unread, with a
 #: line in the log.
 MESSAGE_BYTES = 8 << 20
@@ -20,8 +20,8 @@ REQUEST_BYTES = 4 << 20
 INSTANCES = 10000
 #: Members of a server group; also the hosts that they run on.
 GROUP_MEMBERS = 10000
-# A live migration without [DEFAULT] migrate_max_retries ignores each host
-# that it has tried.
+# A live migration without [DEFAULT] migrate_max_retries ignores all hosts that
+# it has tried.
 #: Hosts or nodes in one list: forced, or to be ignored.
 HOSTS = 10000
 #: Names in one such list, of hosts or of a server group, times the instances
@@ -40,12 +40,12 @@ EXTRA_SPECS = 500
 EXTRA_SPEC_TEXT = 1024
 #: Properties of an image.
 IMAGE_PROPERTIES = 1000
-# Glance takes 255 characters of a name, and 65,535 of a value.
+# Glance allows 255 characters in a name, and 65,535 in a value.
 #: Characters of the name of a property of an image.
 IMAGE_PROPERTY_NAME = 1024
 #: Characters of the value of a property of an image.
 IMAGE_PROPERTY_TEXT = 256 << 10
-# A value that Glance takes may hold 21,845 of the shortest.
+# A value in Glance can contain 21,845 of the shortest conditions.
 #: Conditions of an image on the version of the hypervisor.
 VERSION_CONDITIONS = 30000
 #: NUMA cells of a guest.
@@ -67,7 +67,7 @@ REQUEST_GROUPS = 256
 #: classes, aggregates.
 GROUP_NAMES = 10000
 
-# What Nova's API lets through.
+# The maximum of Nova's API.
 #: Characters of a query for JsonFilter.
 QUERY_TEXT = 112 << 10
 #: Lists within lists of such a query.

@@ -1,4 +1,4 @@
-"""The cell a host belongs to."""
+"""The cell of a host."""
 
 from nova_sched.objects import base
 from nova_sched.objects import fields
@@ -7,7 +7,7 @@ from nova_sched.objects.fields import Field
 
 @base.Registry.register
 class CellMapping(base.NovaObject):
-    """A cell with its URLs, which hold passwords: neither logged nor shown."""
+    """A cell with its URLs, which contain passwords and are never shown."""
 
     VERSION = '1.1'
     HIDDEN = frozenset(('transport_url', 'database_connection'))

@@ -8,7 +8,7 @@ from nova_sched.objects.fields import Field
 
 @base.Registry.register
 class ComputeNode(base.NovaObject, base.DictCompat):
-    """A node by its names, and what it has.  MB is MiB, GB is GiB.
+    """A compute node with its names and amounts.  MB is MiB, GB is GiB.
 
     Requests carry nothing of it but its names (the hosts already tried).
     A plug-in gets nodes of hosts, whose id is not known.

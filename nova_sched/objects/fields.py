@@ -1,12 +1,12 @@
-"""What a field of a wire object may hold: one pair of plain functions each.
+"""Fields of wire objects, and kinds of values: a pair of functions each.
 
-A kind reads a JSON value into what the code works with and, where the two
-differ, writes it back.  ``Field`` puts a kind into a class; it is a field of
-oslo.versionedobjects, so the generic machinery of that library works on it.
+A kind reads a JSON value into a Python value and, where the two differ, writes
+it back. ``Field`` makes a kind a field of a class; it is a field of
+oslo.versionedobjects, so the library's generic code supports it.
 
-Reading is forgiving about form ("20" is an integer) and strict about sense:
-whatever cannot be meant raises MalformedError, which collects the dotted path
-to the value on its way up.
+Reading accepts several forms of a value ("20" is an integer), and raises
+MalformedError for values without meaning. The error collects the dotted path
+to the value.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ _NO_VALUE = object()
 
 
 class MalformedError(ValueError):
-    """A value that its place cannot take.
+    """An invalid value of a field.
 
-    ``str()`` is 'path = value: what it must be'.  Containers, URLs and long
-    text are described, not shown: they may hold passwords.
+    ``str()`` is 'path = value: the requirement'.  Containers, URLs and long
+    text are described and not shown, as they may contain passwords.
     """
 
     def __init__(self, value, must, *path):
@@ -38,12 +38,11 @@ class MalformedError(ValueError):
 
     @classmethod
     def missing(cls, *path):
-        """Return the error for a value that must be there and is not."""
+        """Return the error for a missing value."""
         return cls(_NO_VALUE, 'is missing', *path)
 
     def under(self, step):
-        """Return the same error, found at key or index ``step`` of something.
-        """
+        """Return the same error, with a key or index in front of its path."""
         self.path.insert(0, step)
         return self
 
@@ -54,13 +53,13 @@ class MalformedError(ValueError):
         return f'{path} = {shown(self.value)}: {self.must}'
 
     def as_invalid_input(self):
-        """Return the error as a caller gets to see it."""
+        """Return the error for the caller."""
         return exception.InvalidInput(reason=str(self))
 
 
 @contextlib.contextmanager
 def at(*path):
-    """Put the errors of a block at a path of keys and indices: a context."""
+    """Add a path of keys and indices to the errors of a block."""
     try:
         yield
     except MalformedError as error:
@@ -69,7 +68,7 @@ def at(*path):
 
 
 def from_json_text(value):
-    """Return what a JSON text says, and any other value as it is."""
+    """Return the value in a JSON text, and any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -107,9 +106,10 @@ def shown(value):
 
 
 class Kind(ovo_fields.FieldType):
-    """One kind of value: ``read`` it from JSON, ``write`` it (None: as is).
+    """One kind of value.
 
-    plain: class of which all values are read as they are; None for none.
+    read, write: functions from and to JSON; write is None for no change.
+    plain: class whose values need no reading, or None.
     """
 
     def __init__(self, read, write=None, plain=None):
@@ -132,13 +132,12 @@ class Kind(ovo_fields.FieldType):
 class Field(ovo_fields.Field):
     """A kind of value as a field of an object.
 
-    null: whether null is a value.  Where it is not, null on the wire counts
-        as unset, as some releases send it.
-    unset: what reading gives while the field is unset; a callable makes a
-        new value, which stays on the object unless ``keep`` is false.
+    null: whether null is a value.  Otherwise null on the wire counts as
+        unset, as some releases send it.
+    unset: value of the unset field, or a callable that returns a new one,
+        which is stored in the object unless ``keep`` is false.
     since: version of the object that added the field.
-    lazy: whether the object is asked for it while it is unset; see
-        ``obj_load_attr``.
+    lazy: whether ``obj_load_attr`` loads the unset field.
     """
 
     def __init__(self, kind, *, null=False, unset=None, keep=True,
@@ -150,7 +149,7 @@ class Field(ovo_fields.Field):
 
 
 def _read_integer(value):
-    """Return an integer of at most 64 bits; fractions are cut off."""
+    """Return an integer of at most 64 bits; fractions are truncated."""
     if value.__class__ is int and -MAX_LONG <= value <= MAX_LONG:
         return value
     try:
@@ -164,7 +163,7 @@ def _read_integer(value):
 
 
 def between(low, high):
-    """Return whole numbers from low to high; '20' and 20.0 are 20."""
+    """Return the kind of integers from low to high; '20' and 20.0 are 20."""
     must = f'must be an integer from {low} to {high}'
 
     def read(value):
@@ -250,16 +249,16 @@ SIZE = between(0, MAX_INT)
 BIG_SIZE = between(0, MAX_LONG)
 FLOAT = Kind(_read_float)
 BOOLEAN = Kind(_read_boolean, plain=bool)
-TEXT = Kind(_read_text, plain=str)         # numbers are taken as text
+TEXT = Kind(_read_text, plain=str)         # also numbers, as text
 NAME = Kind(_read_name, plain=str)         # text only
 SECRET = Kind(_read_secret, plain=str)     # never shown in an error
 DATETIME = Kind(_read_datetime, _write_datetime)
 
 
 def one_of(values, aliases=None, lower=False):
-    """Return text that is one of some names, in its canonical form.
+    """Return the kind of text that is one of some names.
 
-    aliases: {other spelling: name}.  lower: capitals do not matter.
+    aliases: {other spelling: name}.  lower: whether to ignore case.
     """
     values, aliases = frozenset(values), aliases or {}
     must = f'must be one of {", ".join(sorted(values))}'
@@ -277,24 +276,24 @@ def one_of(values, aliases=None, lower=False):
 
 
 def check_most(value, most):
-    """Raise MalformedError for more than so many items; None: any number.
+    """Raise MalformedError for more than ``most`` items, unless it is None.
     """
     if most is not None and len(value) > most:
         raise MalformedError(value, f'must have at most {most} items')
 
 
 def check_length(text, most, *path):
-    """Raise MalformedError for a text of more than so many characters."""
+    """Raise MalformedError for a text of more than ``most`` characters."""
     if len(text) > most:
         raise MalformedError(text, f'has {len(text)} characters, and must '
                              f'have at most {most}', *path)
 
 
 def check_size(field, size, limit, unit='items', by=''):
-    """Raise InvalidInput if something in a request is larger than its limit.
+    """Raise InvalidInput if a part of a request is larger than its limit.
 
-    field: its dotted path, or what else the caller knows it by.
-    size, limit: numbers of ``unit``.  by: what sets the limit, if not this.
+    field: dotted path or name of the part.
+    size, limit: numbers of ``unit``.  by: origin of the limit, for the text.
     """
     if size > limit:
         raise exception.InvalidInput(
@@ -303,7 +302,9 @@ def check_size(field, size, limit, unit='items', by=''):
 
 
 def list_of(kind, most=None):
-    """Return a list whose items are all of one kind; at most so many, if said.
+    """Return the kind of lists with items of one kind.
+
+    most: maximum number of items, or None.
     """
     read_item, write_item = kind.read, kind.write
 
@@ -326,7 +327,7 @@ def list_of(kind, most=None):
 
 
 def set_of(kind, most=None):
-    """Return a set; a list on the wire, written in order."""
+    """Return the kind of sets, which are sorted lists on the wire."""
     read_list = list_of(kind, most).read
 
     def read(value):
@@ -338,10 +339,10 @@ def set_of(kind, most=None):
 
 
 def dict_of(kind, null=False, keys=None, most=None):
-    """Return a dict whose values are all of one kind.
+    """Return the kind of dicts with values of one kind.
 
     null: whether a value may be null.  keys: kind of the keys, text if None;
-        JSON makes them text on the way.  most: so many items at most.
+        on the wire keys are text.  most: maximum number of items, or None.
     """
     read_item = kind.read
     read_key = (keys or NAME).read
@@ -366,7 +367,7 @@ def dict_of(kind, null=False, keys=None, most=None):
 
 
 def nested(cls):
-    """Return an object of a class of ours; on the wire its envelope."""
+    """Return the kind of objects of a class; envelopes on the wire."""
     must = f'must be a {cls.__name__} object'
 
     def read(value):
@@ -380,14 +381,14 @@ def nested(cls):
 
 
 def objects_of(cls, most=None):
-    """Return the fields of a list of objects of a class of ours: dict.
+    """Return the fields of a list of objects of a class: dict.
 
-    most: how many there are at most; None for any number.
+    most: maximum number of objects, or None.
     """
     return {'objects': Field(list_of(nested(cls), most), unset=list)}
 
 
-#: Fields of every object that is also a database row.
+#: Fields of each object that is also a database row.
 PERSISTENT = {
     'created_at': Field(DATETIME, null=True),
     'updated_at': Field(DATETIME, null=True),

@@ -1,4 +1,4 @@
-"""The flavor: how much of a host one instance takes."""
+"""The flavor: the amounts of resources of one instance."""
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds

@@ -45,14 +45,14 @@ def _read_predicate(value):
 
 
 def _read_flag(value):
-    """Return a truth value; text that is no word for yes is false."""
+    """Return a boolean; text counts as false unless it means true."""
     if isinstance(value, (dict, list)):
         raise MalformedError(value, 'must be true or false')
     return strutils.bool_from_string(value)
 
 
 def _read_model(value):
-    """Return the name of a device model, also from VMware's for it."""
+    """Return the name of a device model, also for VMware's name."""
     name = fields.TEXT.read(value).lower()
     return _MODELS.get(name, name)
 
@@ -79,7 +79,7 @@ _NUMBERS = (
 
 
 def check_properties(properties):
-    """Raise MalformedError for too many properties, or too long a text.
+    """Raise MalformedError for too many properties or too long texts.
 
     properties: dict of name -> value of any kind.
     """
@@ -95,10 +95,9 @@ def check_properties(properties):
 
 @base.Registry.register
 class ImageMetaProps(base.NovaObject):
-    """Properties of an image; those below typed, any other as it came.
+    """Properties of an image: typed if listed below, else unchanged.
 
-    Any property reads as None while unset, as an attribute or through
-    ``get``.
+    An unset property is None, as an attribute and in ``get``.
     """
 
     VERSION = '1.44'
@@ -152,25 +151,24 @@ class ImageMetaProps(base.NovaObject):
 
     @classmethod
     def from_dict(cls, properties):
-        """Return one of {name: value}, names as they are today.
+        """Return the properties of a dict with current names.
 
         Raises MalformedError, which names the property.
         """
         return cls.from_data(properties, cls.VERSION)
 
     def get(self, name, default=None):
-        """Return the property of that name, or the default when it is unset.
-        """
+        """Return the property of a name, or the default if it is unset."""
         if name in self.fields:
             return self.__dict__.get(f'_obj_{name}', default)
         return self._others().get(name, default)
 
     def flat(self):
-        """Return all properties that are set: name -> value."""
+        """Return all set properties: name -> value."""
         return super().flat() | self._others()
 
     def obj_attr_is_set(self, attrname):
-        """Return whether the image has the property, of whatever name."""
+        """Return whether the image has a property of any name."""
         return (f'_obj_{attrname}' in self.__dict__
                 or attrname in self._others())
 
@@ -185,7 +183,7 @@ class ImageMetaProps(base.NovaObject):
 
 @base.Registry.register
 class ImageMeta(base.NovaObject):
-    """An image; every field may be unset, as for volumes.
+    """An image; all fields may be unset, as for volumes.
 
     min_ram in MiB, min_disk in GiB, size in bytes.
     """

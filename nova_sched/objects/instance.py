@@ -16,11 +16,12 @@ _LAZY_FLAVOR = Field(fields.nested(flavor.Flavor), null=True, lazy=True)
 
 @base.Registry.register
 class Instance(base.NovaObject, base.DictCompat):
-    """The few fields of an instance that scheduling looks at.
+    """The fields of an instance that matter for scheduling.
 
-    memory_mb in MiB, disks in GiB.  Kilo sent version 1.x, others 2.x.
-    Of an instance on a host some fields are read from the database when they
-    are asked for, which may raise DatabaseUnavailable.
+    memory_mb in MiB, disks in GiB.  Kilo sends version 1.x, later releases
+    2.x.
+    Lazy fields of an instance on a host are read from the database at their
+    first use, which may raise DatabaseUnavailable.
     """
 
     VERSION = '2.8'
@@ -62,35 +63,31 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def on_host(cls, row, kept=None):
-        """Return an instance with these fields, which are not looked at.
+        """Return an instance with these fields, which are not checked.
 
-        row: dict.  kept: an object with ``of(uuid, name)``, which gives the
-            value of a field that is not among them, or None.
+        row: dict.  kept: object with ``of(uuid, name)``, which returns the
+            value of a lazy field, or None.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(
-            {_ATTRS.get(name, name): value for name, value in row.items()},
-            _context=None, _changed_fields=set(), _kept=kept)
-        return made
+        obj = cls.known(row)
+        obj.__dict__['_kept'] = kept
+        return obj
 
     def obj_load_attr(self, attrname):
-        """Have a field that is unset read, if there is where to read it."""
+        """Read an unset lazy field of an instance on a host."""
         kept = self.__dict__.get('_kept')
         if kept is None:
             return
         value = kept.of(self.uuid, attrname)
         if value is None and callable(self.fields[attrname].unset):
             value = self.fields[attrname].unset()
-        self.__dict__[_ATTRS[attrname]] = value
+        self.__dict__[f'_obj_{attrname}'] = value
 
     def get_flavor(self, namespace=None):
-        """Return its Flavor, or the ``old`` or ``new`` one of a resize, or
-        None.
+        """Return the Flavor, or None.
+
+        namespace: ``old`` or ``new`` for the flavors of a resize.
         """
         return getattr(self, f'{namespace}_flavor' if namespace else 'flavor')
-
-
-_ATTRS = {name: f'_obj_{name}' for name in Instance.fields}
 
 
 @base.Registry.register

@@ -1,4 +1,4 @@
-"""The server group an instance belongs to."""
+"""The server group of an instance."""
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
@@ -9,9 +9,9 @@ _NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
 POLICIES = ('affinity', 'anti-affinity', 'soft-affinity',
             'soft-anti-affinity')
 
-#: The version in which a group says its policy and rules (Rocky).
+#: The version that added policy and rules to a group (Rocky).
 _POLICY_SINCE = (1, 11)
-#: The last one before.
+#: The last version before it.
 _BEFORE_POLICY = '1.10'
 
 
@@ -19,9 +19,9 @@ _BEFORE_POLICY = '1.10'
 class InstanceGroup(base.NovaObject, base.DictCompat):
     """A server group with one policy.
 
-    members: uuids of instances.  hosts: names of the hosts they are on.
-    ``policy`` and ``policies`` agree whichever the sender set; ``policies``
-    has at most one entry.
+    members: uuids of instances.  hosts: names of the members' hosts.
+    ``policy`` and ``policies`` agree, whichever the sender sets;
+    ``policies`` has at most one entry.
     """
 
     VERSION = '1.11'
@@ -41,7 +41,7 @@ class InstanceGroup(base.NovaObject, base.DictCompat):
     }
 
     def settle(self):
-        """Take the policy from where the sender put it."""
+        """Set the policy in both fields, from the one that the sender set."""
         self._old_form = self.policy is None and bool(self.policies)
         if self._old_form:
             self.policy = self.policies[0]
@@ -49,25 +49,25 @@ class InstanceGroup(base.NovaObject, base.DictCompat):
 
     @property
     def counts_by_host(self):
-        """Whether anti-affinity goes by the group's hosts, not its members.
+        """Whether anti-affinity counts the group's hosts, not its members.
 
-        So it is for senders of before Rocky: their groups are of an older
-        version and have no ``policy`` of their own.
+        True for senders before Rocky: their groups have an older version and
+        no ``policy``.
         """
         return self._old_form or (
             base.version_tuple(self.wire_version) < _POLICY_SINCE)
 
     def obj_to_primitive(self, target_version=None, version_manifest=None):
-        """Return the envelope; its reader counts as this group does."""
+        """Return the envelope, in a version with the same way of counting."""
         if self.counts_by_host:
             target_version = target_version or _BEFORE_POLICY
         return super().obj_to_primitive(target_version, version_manifest)
 
     @property
     def rules(self):
-        """{'max_server_per_host': int} if the group has that rule, or {}.
+        """The rules: {'max_server_per_host': int}, or {}.
 
-        Raises ValueError when the rule is no integer.
+        Raises ValueError for a rule that is no integer.
         """
         most = (self._rules or {}).get('max_server_per_host')
         return {} if most is None else {'max_server_per_host': int(most)}

@@ -1,4 +1,4 @@
-"""What the monitors of a host measure, as plug-ins see it."""
+"""Metrics from the monitors of a host, for plug-ins."""
 
 import json
 import typing
@@ -7,14 +7,14 @@ from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
-#: Metrics that are reported as fractions and count as whole percents.
+#: Metrics that hosts report as fractions, and that are percents here.
 PERCENTS = frozenset((
     'cpu.percent', 'cpu.user.percent', 'cpu.kernel.percent',
     'cpu.idle.percent', 'cpu.iowait.percent'))
 
 
 class MetricItem(typing.NamedTuple):
-    """A metric of a host, of Kilo: the value as it is reported."""
+    """Kilo's form of a metric, with the value as reported."""
 
     value: float | None
     timestamp: str | None
@@ -23,9 +23,9 @@ class MetricItem(typing.NamedTuple):
 
 @base.Registry.register
 class MonitorMetric(base.NovaObject):
-    """One metric: a value, or the memory bandwidth of NUMA nodes.
+    """One metric: a value, or the memory bandwidths of NUMA nodes.
 
-    value: of ``PERCENTS`` in percents.  numa_membw_values: node -> number.
+    value: in percents for ``PERCENTS``.  numa_membw_values: node -> number.
     """
 
     VERSION = '1.1'
@@ -39,26 +39,25 @@ class MonitorMetric(base.NovaObject):
     }
 
     def to_dict(self):
-        """Return it as it is reported: PERCENTS as fractions, its time as
-        text.
+        """Return the metric as reported: fractions, and the time as text.
 
-        It has ``value``, or else ``numa_membw_values``.
+        It contains ``value`` or ``numa_membw_values``.
         """
-        time = self.timestamp and self.timestamp.strftime(
-            '%Y-%m-%dT%H:%M:%S.%f')
-        found = {'name': self.name, 'timestamp': time, 'source': self.source}
+        metric = {'name': self.name, 'source': self.source,
+                  'timestamp': self.timestamp and self.timestamp.strftime(
+                      '%Y-%m-%dT%H:%M:%S.%f')}
         if self.value is None:
-            return found | {'numa_membw_values': self.numa_membw_values}
-        return found | {'value': self.value / 100.0 if self.name in PERCENTS
-                        else self.value}
+            return metric | {'numa_membw_values': self.numa_membw_values}
+        return metric | {'value': self.value / 100.0 if self.name in PERCENTS
+                         else self.value}
 
 
 @base.Registry.register
 class MonitorMetricList(base.NovaObjectList):
     """The metrics of a host.
 
-    It is a list from Liberty on, and asked by a name what Kilo's dict of
-    MetricItem was asked: ``metrics['name']``, ``get`` and ``in``.
+    A list since Liberty. ``metrics['name']``, ``get`` and ``in`` also work
+    with names, as with Kilo's dict of MetricItem.
     """
 
     VERSION = '1.1'
@@ -66,23 +65,23 @@ class MonitorMetricList(base.NovaObjectList):
 
     @classmethod
     def from_json(cls, metrics):
-        """Return those of a JSON text, in which PERCENTS are fractions.
+        """Return the metrics in a JSON text, in which PERCENTS are fractions.
 
-        None and an empty text are of no metrics.
-        Raises ValueError for other text.
+        None and an empty text contain no metrics.
+        Raises ValueError for text that is no JSON.
         """
         return cls(objects=[
-            MonitorMetric(**each | {
-                'value': each['value'] * 100 if each['name'] in PERCENTS
-                else each['value']} if 'value' in each else each)
-            for each in (json.loads(metrics) if metrics else ())])
+            MonitorMetric(**metric | {
+                'value': metric['value'] * 100 if metric['name'] in PERCENTS
+                else metric['value']} if 'value' in metric else metric)
+            for metric in (json.loads(metrics) if metrics else ())])
 
     def to_list(self):
-        """Return them as they are reported: list of dicts."""
+        """Return the metrics as reported: list of dicts."""
         return [metric.to_dict() for metric in self.objects]
 
     def get(self, name, default=None):
-        """Return the MetricItem of a name, the last one; default for none."""
+        """Return the last MetricItem of a name, or the default."""
         return next((
             MetricItem(metric.get('value'), metric['timestamp'],
                        metric['source'])
@@ -92,10 +91,10 @@ class MonitorMetricList(base.NovaObjectList):
     def __getitem__(self, index):
         if not isinstance(index, str):
             return super().__getitem__(index)
-        found = self.get(index)
-        if found is None:
+        metric = self.get(index)
+        if metric is None:
             raise KeyError(index)
-        return found
+        return metric
 
     def __contains__(self, value):
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a request says about networks and ports."""
+"""Networks, ports and security groups in a request."""
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
@@ -20,7 +20,7 @@ class NetworkMetadata(base.NovaObject):
 
 @base.Registry.register
 class NetworkRequest(base.NovaObject):
-    """One network or port that the user asked for."""
+    """One requested network or port."""
 
     VERSION = '1.3'
     fields = {
@@ -44,7 +44,7 @@ class NetworkRequestList(base.NovaObjectList):
 
 @base.Registry.register
 class SecurityGroup(base.NovaObject):
-    """A security group, which a scheduler only passes on by its uuid."""
+    """A security group; the scheduler only passes on its uuid."""
 
     VERSION = '1.2'
     fields = {

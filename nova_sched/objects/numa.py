@@ -1,4 +1,4 @@
-"""Guest NUMA topologies as requests carry them, and the limits in replies."""
+"""Guest NUMA topologies in requests, and NUMA limits in replies."""
 
 import functools
 
@@ -22,7 +22,7 @@ _PAGE_SIZE = fields.between(-3, fields.MAX_INT)
 
 @base.Registry.register
 class VirtCPUTopology(base.NovaObject):
-    """How guest CPUs are arranged."""
+    """The sockets, cores and threads of guest CPUs."""
 
     VERSION = '1.0'
     fields = {
@@ -34,12 +34,12 @@ class VirtCPUTopology(base.NovaObject):
 
 @base.Registry.register
 class InstanceNUMACell(base.NovaObject, base.DictCompat):
-    """One guest NUMA cell in today's meaning, whoever sent it.
+    """One guest NUMA cell, with the current meaning of its fields.
 
-    cpuset: floating guest CPUs.  pcpuset: pinned ones.  memory in MiB.
-    pagesize in KiB, or -1 small, -2 large, -3 any, None not asked for.
+    cpuset: floating guest CPUs.  pcpuset: pinned CPUs.  memory in MiB.
+    pagesize in KiB, or -1 small, -2 large, -3 any, None not requested.
 
-    Before version 1.5 all guest CPUs were in cpuset and cpu_policy told
+    Before version 1.5 all guest CPUs are in cpuset, and cpu_policy shows
     whether they are pinned.
     """
 
@@ -65,7 +65,7 @@ class InstanceNUMACell(base.NovaObject, base.DictCompat):
     }
 
     def settle(self):
-        """Move pinned CPUs of an old sender to where they belong now."""
+        """Move pinned CPUs of an old sender to pcpuset."""
         if self.pcpuset or base.version_tuple(self.wire_version) >= (1, 5):
             return
         if self.cpu_policy == 'dedicated':
@@ -74,9 +74,10 @@ class InstanceNUMACell(base.NovaObject, base.DictCompat):
             self.pcpuset = set()
 
     def rewrite(self, data, version):
-        """Pinned CPUs go back to cpuset for readers older than 1.5.
+        """Move pinned CPUs to cpuset for readers before version 1.5.
 
-        Raises MalformedError for a cell that mixes both: they cannot know it.
+        Raises MalformedError for a cell with both kinds, which these readers
+        do not support.
         """
         if version < (1, 5):
             if self.cpu_policy == 'mixed':
@@ -88,7 +89,7 @@ class InstanceNUMACell(base.NovaObject, base.DictCompat):
 
     @property
     def total_cpus(self):
-        """All guest CPUs of the cell, pinned or not."""
+        """All guest CPUs of the cell: set."""
         return self.cpuset | self.pcpuset
 
     def __len__(self):
@@ -113,7 +114,7 @@ class InstanceNUMATopology(base.NovaObject, base.DictCompat):
     }
 
     def settle(self):
-        """Raise MalformedError for more CPUs than there are numbers."""
+        """Raise MalformedError for too many CPUs."""
         count = sum(len(cell.cpuset) + len(cell.pcpuset)
                     for cell in self.cells)
         if count > bounds.CPU_NUMBER + 1:
@@ -142,17 +143,17 @@ class NUMATopologyLimits(base.NovaObject):
 
 
 def parse_cpus(text):
-    """Set of CPU numbers from text such as '0-3,^2,8'.
+    """Return the CPU numbers in a text such as '0-3,^2,8': set.
 
-    Raises MalformedError for other text, and for what is beyond
-    bounds.CPU_NUMBER and bounds.CPU_TEXT.
+    Raises MalformedError for other text, and beyond bounds.CPU_NUMBER and
+    bounds.CPU_TEXT.
     """
     must = (f'must be CPU numbers such as 0-3,^2,8, up to '
             f'{bounds.CPU_NUMBER}')
     if not isinstance(text, str):
         raise MalformedError(text, must)
     fields.check_length(text, bounds.CPU_TEXT)
-    # As bits: a range costs the same however long and often it is named.
+    # With bits, the cost does not depend on the length of a range.
     chosen = excluded = 0
     for part in filter(None, map(str.strip, text.split(','))):
         numbers = part.removeprefix('^')
@@ -172,51 +173,13 @@ def parse_cpus(text):
     return {number for number, bit in enumerate(bits) if bit == '1'}
 
 
-def topology_from_any(value):
-    """Return InstanceNUMATopology from any of the forms it was ever sent in.
-
-    value: None; an object or its envelope; a flat dict of cells, in the
-        Kilo or the older "cpus"/"mem" spelling; JSON text of any of these.
-    Raises MalformedError, IncompatibleObjectVersion.
-    """
-    value = fields.from_json_text(value)
-    if value is None or isinstance(value, InstanceNUMATopology):
-        return value
-    if not isinstance(value, dict):
-        raise MalformedError(value, 'must be a NUMA topology')
-    if 'nova_object.name' in value:
-        return InstanceNUMATopology.from_envelope(value)
-    with fields.at('cells'):
-        cells = _CELLS.read(value.get('cells'))
-    return InstanceNUMATopology.from_data({**value, 'cells': cells}, '1.1')
-
-
-def _cell_from_any(cell):
-    if not isinstance(cell, dict):
-        raise MalformedError(cell, 'must be a NUMA cell')
-    if 'nova_object.name' in cell:
-        return InstanceNUMACell.from_envelope(cell)
-    cell = dict(cell)
-    if 'cpus' in cell:
-        cell['cpuset'] = parse_cpus(cell.pop('cpus'))
-    if isinstance(cell.get('mem'), dict):
-        cell['memory'] = cell.pop('mem').get('total')
-    topology = cell.get('cpu_topology')
-    if isinstance(topology, dict) and 'nova_object.name' not in topology:
-        cell['cpu_topology'] = VirtCPUTopology.from_data(topology, '1.0')
-    return InstanceNUMACell.from_data(cell, '1.2')
-
-
-_CELLS = fields.list_of(fields.Kind(_cell_from_any), bounds.NUMA_CELLS)
-
-
 def limits_from_any(value):
-    """Return NUMATopologyLimits from any form in which filters leave them.
+    """Return the NUMATopologyLimits of a filter's limits in any form.
 
     value: the object or its envelope; a dict of its ratios; Juno's dict of
         cells, of which the strictest counts; JSON text of any of these.
-    None for no limits and, with one warning for each distinct cause, for what
-    cannot be read: a limit that another author wrote must not fail a request.
+    Returns None for no limits, and for invalid limits with one warning per
+    distinct cause: a limit of a plug-in must not fail a request.
     """
     try:
         return _read_limits(value)
@@ -241,25 +204,24 @@ def _read_limits(value):
     if not isinstance(value, dict):
         raise MalformedError(value, 'must be NUMA limits')
     if 'nova_object.name' in value:
-        made = NUMATopologyLimits.from_envelope(value)
-        value = {name: getattr(made, name) for name in made.fields}
+        limits = NUMATopologyLimits.from_envelope(value)
+        value = {name: getattr(limits, name) for name in limits.fields}
     elif 'cells' in value:
         value = _ratios(value['cells'])
     for name in ('cpu_allocation_ratio', 'ram_allocation_ratio'):
         if value.get(name) is None:
             raise MalformedError.missing(name)
-    # A new one, in a version that callers know.
+    # A new object, in a version that callers support.
     return NUMATopologyLimits(**{
         name: value[name] for name in NUMATopologyLimits.fields
         if value.get(name) is not None})
 
 
 def _ratios(cells):
-    """Return the fields of NUMATopologyLimits that Juno's cells come to: dict.
-    """
+    """Return the fields of NUMATopologyLimits for Juno's cells: dict."""
     if not isinstance(cells, list):
         raise MalformedError(cells, 'must be a list', 'cells')
-    made = {'cpu_allocation_ratio': [], 'ram_allocation_ratio': []}
+    ratios = {'cpu_allocation_ratio': [], 'ram_allocation_ratio': []}
     for number, cell in enumerate(cells):
         with fields.at('cells', number):
             parts = {
@@ -269,8 +231,9 @@ def _ratios(cells):
                                          _amount(cell, 'mem', 'total'))}
         for name, (limit, total) in parts.items():
             if total:
-                made[name].append(limit / total)
-    return {name: min(ratios) for name, ratios in made.items() if ratios}
+                ratios[name].append(limit / total)
+    return {name: min(of_cells) for name, of_cells in ratios.items()
+            if of_cells}
 
 
 def _limited_cpus(cell):

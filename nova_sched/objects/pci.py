@@ -1,4 +1,4 @@
-"""PCI devices a request asks for."""
+"""PCI devices in a request."""
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
@@ -9,10 +9,10 @@ from nova_sched.objects.fields import MalformedError
 
 @base.Registry.register
 class InstancePCIRequest(base.NovaObject, base.DictCompat):
-    """A number of devices that match one of some specifications.
+    """A number of devices that match any of the specifications.
 
-    spec: list of dicts, device property -> wanted value.  alias_name None
-    means that a Neutron port asks.
+    spec: list of dicts, device property -> required value.  alias_name: None
+    for the request of a Neutron port.
     """
 
     VERSION = '1.4'
@@ -45,7 +45,7 @@ class InstancePCIRequests(base.NovaObject, base.DictCompat):
 
 
 def requests_from_any(value):
-    """Return InstancePCIRequests from any of the forms they were ever sent in.
+    """Return the InstancePCIRequests of a value in any historical form.
 
     value: None; an object or its envelope; a flat dict
         {instance_uuid, requests: [...]}; a plain list of request dicts; JSON
@@ -62,8 +62,9 @@ def requests_from_any(value):
     if 'nova_object.name' in value:
         return InstancePCIRequests.from_envelope(value)
     with fields.at('requests'):
-        made = _REQUESTS.read(value.get('requests') or [])
-    return InstancePCIRequests.from_data({**value, 'requests': made}, '1.1')
+        requests = _REQUESTS.read(value.get('requests') or [])
+    return InstancePCIRequests.from_data(
+        {**value, 'requests': requests}, '1.1')
 
 
 def _request_from_any(request):

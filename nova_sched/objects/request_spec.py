@@ -1,4 +1,6 @@
-"""What a caller wants scheduled, and the objects in it alone."""
+"""The request of a caller, and the objects that occur only in it."""
+
+import operator
 
 from oslo_log import log as logging
 
@@ -26,11 +28,11 @@ _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 
 @base.Registry.register
 class Destination(base.NovaObject):
-    """A host, node, cell or aggregates that the request is bound to.
+    """A host, node, cell or aggregates to which the request is restricted.
 
-    "Has a host" means that the field is set.  Each entry of ``aggregates``
-    is a comma-joined list of aggregate uuids of which one must fit; all
-    entries must be met.
+    A host is required if the field is set.  Each entry of ``aggregates`` is a
+    comma-separated list of aggregate uuids, of which one must match; all
+    entries must match.
     """
 
     VERSION = '1.4'
@@ -52,7 +54,7 @@ class Destination(base.NovaObject):
 
 @base.Registry.register
 class RequestGroup(base.NovaObject):
-    """Amounts per resource class and traits wanted of one provider."""
+    """Amounts per resource class and traits, requested from one provider."""
 
     VERSION = '1.3'
     fields = {
@@ -73,7 +75,7 @@ class RequestGroup(base.NovaObject):
 
 @base.Registry.register
 class RequestLevelParams(base.NovaObject):
-    """Traits of the root provider and groups that belong together."""
+    """Traits of the root provider, and groups of the same subtree."""
 
     VERSION = '1.1'
     fields = {
@@ -85,10 +87,10 @@ class RequestLevelParams(base.NovaObject):
 
 @base.Registry.register
 class SchedulerLimits(base.NovaObject):
-    """Amounts up to which the compute node may fill itself, by filters.
+    """Limits of usage that filters set for the compute node.
 
-    memory_mb in MiB, disk_gb in GiB; None means no limit.  ``other`` holds
-    limits of third-party filters, which only the dict form can carry.
+    memory_mb in MiB, disk_gb in GiB; None means no limit.  ``other`` has the
+    limits of third-party filters, which only the dict form can contain.
     """
 
     VERSION = '1.0'
@@ -102,44 +104,43 @@ class SchedulerLimits(base.NovaObject):
 
     @classmethod
     def from_dict(cls, limits):
-        """Return limits of {name: amount}; names that are missing become None.
+        """Return the limits of a dict {name: amount}, or of None.
 
-        limits: dict or None.  Amounts are cut to whole numbers;
-        ``numa_topology`` as of ``numa.limits_from_any``.
+        Amounts are truncated to integers; ``numa_topology`` is as of
+        ``numa.limits_from_any``.
         Raises MalformedError for an amount that is no number.
         """
         limits = limits or {}
         known = {name: limits.get(name) for name in cls.fields}
         known['numa_topology'] = numa.limits_from_any(known['numa_topology'])
-        made = cls.from_data(known, cls.VERSION)
-        made.__dict__['other'] = {
+        obj = cls.from_data(known, cls.VERSION)
+        obj.__dict__['other'] = {
             name: value for name, value in limits.items()
             if name not in cls.fields}
-        return made
+        return obj
 
     @property
     def other(self):
-        """Limits under names that the object form does not know."""
+        """Limits with names that are no fields: dict."""
         return self.__dict__.get('other', {})
 
     def to_dict(self):
-        """Return {name: amount} of the limits there are, objects as objects.
-        """
+        """Return the set limits: {name: amount or object}."""
         known = {name: getattr(self, name) for name in self.fields}
         return {name: value for name, value in {**known, **self.other}.items()
                 if value is not None}
 
     def obj_to_primitive(self, target_version=None, version_manifest=None):
-        """Return the envelope; limits of unknown names are left out."""
+        """Return the envelope, without ``other`` limits."""
         if self.other:
             LOG.warning('Limits %s are not sent: only the dict form of a '
-                        'reply can carry them', sorted(self.other))
+                        'reply can contain them', sorted(self.other))
         return super().obj_to_primitive(target_version, version_manifest)
 
 
 @base.Registry.register
 class SchedulerRetries(base.NovaObject):
-    """How often and where a build has failed so far."""
+    """The number and hosts of failed attempts to build."""
 
     VERSION = '1.1'
     fields = {
@@ -150,9 +151,10 @@ class SchedulerRetries(base.NovaObject):
 
     @classmethod
     def from_dict(cls, retry):
-        """Return one of {'num_attempts': n, 'hosts': [[host, node], ...]}.
+        """Return the retries of a dict, or None for an empty value.
 
-        An envelope is taken as well; anything empty gives None.
+        retry: {'num_attempts': n, 'hosts': [[host, node], ...]}, an envelope
+            or the object.
         Raises MalformedError.
         """
         if not retry:
@@ -189,10 +191,8 @@ _NODES = fields.list_of(fields.Kind(_node), bounds.RETRIES)
 
 
 def _hint_values(value):
-    """Return a hint's value: a list of text, for a lone value too."""
-    if not isinstance(value, (list, tuple)):
-        value = [value]
-    return _HINTS.read(value)
+    """Return the values of a hint: list of texts."""
+    return _HINTS.read(value if isinstance(value, (list, tuple)) else [value])
 
 
 def _hint_text(value):
@@ -202,19 +202,23 @@ def _hint_text(value):
 _HINTS = fields.list_of(fields.Kind(_hint_text), bounds.HINT_VALUES)
 
 
-#: Attributes of what an instance takes of a host, and of every object.
+#: Attributes that determine an instance's usage, or that all objects have.
 _DEMAND = frozenset((
     '_obj_flavor', '_obj_numa_topology', '_obj_pci_requests',
     '_obj_network_metadata', '_changed_fields', '_wire_version'))
 
 
+def _of_flavor(name, text):
+    return property(operator.attrgetter(f'flavor.{name}'), doc=text)
+
+
 @base.Registry.register
 class RequestSpec(base.NovaObject):
-    """One request: flavor, image, wishes and limits of where it may go.
+    """One request: flavor, image, and the conditions on its hosts.
 
-    Comes from ``objects.arguments``, which checks it.  Unset fields read as
-    their defaults; ``wire_version`` tells the caller's release.  ``_context``
-    is the RequestContext of the call, or None.
+    ``objects.arguments`` checks it.  Unset fields have their defaults;
+    ``wire_version`` shows the caller's release.  ``_context`` is the
+    RequestContext of the call, or None.
     """
 
     VERSION = '1.15'
@@ -265,7 +269,7 @@ class RequestSpec(base.NovaObject):
     }
 
     def settle(self):
-        """Null request groups are none; a null hint is no hint."""
+        """Replace null request groups by an empty list; remove null hints."""
         if self.__dict__.get('_obj_requested_resources', self) is None:
             self.requested_resources = []
         hints = self.scheduler_hints
@@ -275,52 +279,33 @@ class RequestSpec(base.NovaObject):
                 if value is not None}
 
     def demand(self):
-        """Return what an instance takes of a host: a RequestSpec of that.
+        """Return a RequestSpec with the fields that determine the usage.
 
-        It shares all values with this one, but can be given others.
+        Its values are shared with this object.
         """
         twin = RequestSpec.__new__(RequestSpec)
-        # Picks live longer than the call, whose context has a token.
+        # Picks outlive the call, whose context contains a token.
         twin.__dict__['_context'] = None
         twin.__dict__.update({name: value for name, value
                               in self.__dict__.items() if name in _DEMAND})
         return twin
 
-    @property
-    def memory_mb(self):
-        """Memory of one instance, MiB."""
-        return self.flavor.memory_mb
-
-    @property
-    def vcpus(self):
-        """CPUs of one instance."""
-        return self.flavor.vcpus
-
-    @property
-    def root_gb(self):
-        """Root disk of one instance, GiB, also when it is on a volume."""
-        return self.flavor.root_gb
-
-    @property
-    def ephemeral_gb(self):
-        """Ephemeral disks of one instance, GiB."""
-        return self.flavor.ephemeral_gb
-
-    @property
-    def swap(self):
-        """Swap disk of one instance, MiB."""
-        return self.flavor.swap
+    memory_mb = _of_flavor('memory_mb', 'Memory of one instance, MiB.')
+    vcpus = _of_flavor('vcpus', 'CPUs of one instance.')
+    root_gb = _of_flavor('root_gb', 'Root disk of one instance, GiB, also '
+                         'with a volume.')
+    ephemeral_gb = _of_flavor('ephemeral_gb', 'Ephemeral disks of one '
+                              'instance, GiB.')
+    swap = _of_flavor('swap', 'Swap disk of one instance, MiB.')
 
     @property
     def image_properties(self):
-        """The image's properties (ImageMetaProps), also without an image."""
-        if self.image is None:
-            return image_meta.ImageMetaProps()
-        return self.image.properties
+        """The image's ImageMetaProps, empty without an image."""
+        return (image_meta.ImageMetaProps() if self.image is None
+                else self.image.properties)
 
     def get_scheduler_hint(self, hint_name, default=None):
-        """Return a hint: the element of a one-element list, or the whole list.
-        """
+        """Return the value of a hint, or the list of several values."""
         value = (self.scheduler_hints or {}).get(hint_name)
         if value is None:
             return default
@@ -328,6 +313,6 @@ class RequestSpec(base.NovaObject):
 
     @property
     def is_rebuild(self):
-        """Whether this only checks if a rebuild may stay on its host."""
+        """Whether it only checks that an instance can be rebuilt in place."""
         hints = self.scheduler_hints or {}
         return hints.get('_nova_check_type') == ['rebuild']

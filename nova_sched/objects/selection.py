@@ -1,4 +1,4 @@
-"""The answer for one instance: a host, and how to claim it."""
+"""The reply for one instance: a host, and its allocation request."""
 
 import json
 
@@ -10,10 +10,10 @@ from nova_sched.objects.request_spec import SchedulerLimits
 
 @base.Registry.register
 class Selection(base.NovaObject):
-    """One host chosen for an instance, or an alternate of it.
+    """One host for an instance: the selected one or an alternate.
 
-    allocation_request: JSON text of the Placement candidate to claim; the
-    text 'null' when there is none.  limits: SchedulerLimits.
+    allocation_request: JSON text of the Placement candidate to claim, or
+    'null'.  limits: SchedulerLimits.
     """
 
     VERSION = '1.1'
@@ -31,7 +31,7 @@ class Selection(base.NovaObject):
     @classmethod
     def from_host_state(cls, host_state, allocation_request=None,
                         allocation_request_version=None):
-        """Return the Selection of a host: made of its HostState.
+        """Return the Selection of a HostState.
 
         allocation_request: candidate of Placement to claim, a dict.
         """
@@ -47,22 +47,19 @@ class Selection(base.NovaObject):
             availability_zone=min(filter(None, zones), default=None))
 
     def to_dict(self):
-        """Return {'host', 'nodename', 'limits'}; objects in limits stay
-        objects.
-        """
+        """Return the dict form: host, nodename, limits with objects."""
         return {'host': self.service_host, 'nodename': self.nodename,
                 'limits': self.limits.to_dict() if self.limits else {}}
 
 
 def to_wire(selection_lists, spec_version):
-    """Return the reply of ``return_objects``: lists of lists of envelopes
-    (dicts).
+    """Return the reply with ``return_objects``: lists of envelopes.
 
-    selection_lists: one list of Selection per instance, the chosen host
+    selection_lists: a list of Selection per instance, the selected host
         first.  spec_version: ``wire_version`` of the caller's RequestSpec,
-        which tells its release.
-    Callers before Ussuri (1.13) know neither Selection 1.1 nor, before
-    Rocky (1.11), NUMATopologyLimits 1.1, and would hang on them.
+        which shows its release.
+    Callers before Ussuri (1.13) do not support Selection 1.1, nor, before
+    Rocky (1.11), NUMATopologyLimits 1.1, and would hang.
     """
     caller = base.version_tuple(spec_version)
     version = '1.1' if caller >= (1, 13) else '1.0'
@@ -73,20 +70,18 @@ def to_wire(selection_lists, spec_version):
 def to_dicts(selections, spec_version):
     """Return the reply without ``return_objects``: a dict per instance.
 
-    selections: the chosen Selection per instance.  spec_version: as for
-    to_wire; '1.0' for callers that sent dicts.
+    selections: the Selection per instance.  spec_version: as for to_wire;
+    '1.0' for callers that send dicts.
     """
     caller = base.version_tuple(spec_version)
-    answers = []
-    for selection in selections:
-        answer = selection.to_dict()
-        numa = answer['limits'].get('numa_topology')
+    replies = [selection.to_dict() for selection in selections]
+    for reply in replies:
+        numa = reply['limits'].get('numa_topology')
         if numa is not None:
-            answer['limits']['numa_topology'] = numa.obj_to_primitive(
+            reply['limits']['numa_topology'] = numa.obj_to_primitive(
                 '1.1' if caller >= (1, 13) or _needs_networks(numa, caller)
                 else '1.0')
-        answers.append(answer)
-    return answers
+    return replies
 
 
 def _envelope(selection, version, caller):
@@ -100,5 +95,5 @@ def _envelope(selection, version, caller):
 
 
 def _needs_networks(numa, caller):
-    """Return whether a caller that can read it has to be told of networks."""
+    """Return whether the caller supports networks and the limits have any."""
     return caller >= (1, 11) and numa.network_metadata is not None

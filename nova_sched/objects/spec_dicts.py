@@ -7,19 +7,11 @@ unversioned notifications contain ``request_spec``.
 import datetime
 
 from nova_sched.objects import fields
-from nova_sched.objects import numa
-from nova_sched.objects import pci
 from nova_sched.objects.request_spec import RequestSpec
 
-#: Key of instance_properties -> function that reads its value.
-INSTANCE = {
-    'uuid': fields.NAME.read,
-    'project_id': fields.NAME.read,
-    'user_id': fields.NAME.read,
-    'availability_zone': fields.NAME.read,
-    'numa_topology': numa.topology_from_any,
-    'pci_requests': pci.requests_from_any,
-}
+#: Keys of instance_properties that a RequestSpec is read from.
+INSTANCE = ('uuid', 'project_id', 'user_id', 'availability_zone',
+            'numa_topology', 'pci_requests')
 _SPEC = fields.nested(RequestSpec)
 
 

@@ -1,10 +1,13 @@
 """A SQLite file with a cloud in it: the real thing behind a driver."""
 
 import shutil
+import time
+import typing
 
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import schema
+from nova_sched.db.changed_rows import KnownRows
 from nova_sched.scheduler import loading
 from tests.builders import clouds
 from tests.builders import rules
@@ -19,11 +22,27 @@ def make_tables(directory):
     return path
 
 
+class CellRows(typing.NamedTuple):
+    """All rows of a cell, by id; services in the order of SERVICE_COLUMNS."""
+
+    cell: object
+    compute_nodes: list
+    services: list
+
+
+def all_rows(cell_reader, transaction):
+    """Read a cell without any known rows: CellRows."""
+    nodes, services = ([row.values for _, row in sorted(found.rows.items())]
+                       for found in transaction.changes(
+                           KnownRows(), KnownRows(), time.time()))
+    return CellRows(cell_reader.cell, nodes, [row[:-1] for row in services])
+
+
 def cell_rows(hosts):
-    """What a HostReader reads of the hosts: one CellRows a cell."""
-    def rows(cell):
-        with cell.transaction() as transaction:
-            return transaction.rows()
+    """Read all cells of a HostReader: list of CellRows."""
+    def rows(cell_reader):
+        with cell_reader.transaction() as transaction:
+            return all_rows(cell_reader, transaction)
 
     return list(hosts.for_each_cell(rows).values())
 

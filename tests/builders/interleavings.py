@@ -16,6 +16,7 @@ from nova_sched.db import reader
 from nova_sched.db import tables
 from nova_sched.db.changed_rows import KnownRows
 from nova_sched.hosts import columns
+from tests.builders.cloud_database import all_rows
 
 HOSTS = 6
 #: Seconds that clocks differ at most, that a commit is late at most, and
@@ -179,7 +180,7 @@ class Interleaving:
         now = self._clock.now
         with self._reader.transaction() as transaction:
             found = transaction.changes(self._nodes, self._services, now)
-            rows = transaction.rows()
+            rows = all_rows(self._reader, transaction)
         self._nodes.take(found[0])
         self._services.take(found[1])
         assert known(self._nodes) == rows.compute_nodes

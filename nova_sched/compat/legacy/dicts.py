@@ -8,13 +8,14 @@ Each part may have either form.
 import json
 
 from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import glance_image
 from nova_sched.objects import instance_group
-from nova_sched.objects import spec_dicts
+from nova_sched.objects import pci
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.request_spec import Destination
 from nova_sched.objects.request_spec import RequestSpec
@@ -22,6 +23,15 @@ from nova_sched.objects.request_spec import SchedulerLimits
 from nova_sched.objects.request_spec import SchedulerRetries
 
 _INSTANCE = 'request_spec.instance_properties'
+#: Key of instance_properties -> function that reads its value.
+INSTANCE = {
+    'uuid': fields.NAME.read,
+    'project_id': fields.NAME.read,
+    'user_id': fields.NAME.read,
+    'availability_zone': fields.NAME.read,
+    'numa_topology': numa_legacy.topology_from_any,
+    'pci_requests': pci.requests_from_any,
+}
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 _NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
 
@@ -100,7 +110,7 @@ def _any_flavor(value):
 
 def _of_instance(instance):
     parts = {key: _part(instance, _INSTANCE, key, read)
-             for key, read in spec_dicts.INSTANCE.items()}
+             for key, read in INSTANCE.items()}
     parts['instance_uuid'] = parts.pop('uuid')
     return parts
 

@@ -1,4 +1,4 @@
-"""The block devices of instances, as plug-ins look them up."""
+"""The block devices of instances, for lookups of plug-ins."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.objects import base
@@ -12,7 +12,7 @@ _NUMBER = Field(fields.INTEGER, null=True)
 
 @base.Registry.register
 class BlockDeviceMapping(base.NovaObject, base.DictCompat):
-    """One of them.  volume_size in GiB."""
+    """One block device.  volume_size in GiB."""
 
     VERSION = '1.20'
     fields = {
@@ -31,7 +31,7 @@ class BlockDeviceMapping(base.NovaObject, base.DictCompat):
 
     @property
     def is_root(self):
-        """Whether the instance boots from it."""
+        """Whether it is the boot device."""
         return self.boot_index == 0
 
     @property
@@ -44,9 +44,9 @@ class BlockDeviceMapping(base.NovaObject, base.DictCompat):
 class BlockDeviceMappingList(base.NovaObjectList):
     """Block devices.
 
-    The class methods, which plug-ins call, answer of instances on the hosts
-    at hand; an instance that is being booted has none in a cell yet.
-    Raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
+    The class methods return the devices of instances on the current hosts; an
+    instance that is being created has none in a cell yet.
+    They raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
     """
 
     VERSION = '1.17'
@@ -54,12 +54,12 @@ class BlockDeviceMappingList(base.NovaObjectList):
 
     @classmethod
     def get_by_instance_uuid(cls, context, instance_uuid, use_slave=False):
-        """Return those of an instance."""
+        """Return the devices of an instance."""
         return cls.get_by_instance_uuids(context, [instance_uuid])
 
     @classmethod
     def get_by_instance_uuids(cls, context, instance_uuids, use_slave=False):
-        """Return those of some instances."""
+        """Return the devices of some instances."""
         instances = current_hosts.get('BlockDeviceMappingList').instances
         return cls(objects=[
             BlockDeviceMapping(instance_uuid=uuid, **row)
@@ -68,12 +68,13 @@ class BlockDeviceMappingList(base.NovaObjectList):
 
     @classmethod
     def bdms_by_instance_uuid(cls, context, instance_uuids):
-        """Return uuid -> BlockDeviceMappingList of some instances, of which
-        those without any are missing: dict.
+        """Return a dict uuid -> BlockDeviceMappingList.
+
+        Instances without devices are missing.
         """
-        return {uuid: found for uuid in instance_uuids
-                if (found := cls.get_by_instance_uuid(context, uuid))}
+        return {uuid: devices for uuid in instance_uuids
+                if (devices := cls.get_by_instance_uuid(context, uuid))}
 
     def root_bdm(self):
-        """Return what the instance boots from, or None."""
+        """Return the boot device, or None."""
         return next((device for device in self if device.is_root), None)

@@ -1,4 +1,4 @@
-"""In which cell a host is."""
+"""The mapping of a host to its cell, for lookups of plug-ins."""
 
 from nova_sched import exception
 from nova_sched.compat import current_hosts
@@ -10,7 +10,7 @@ from nova_sched.objects.fields import Field
 
 @base.Registry.register
 class HostMapping(base.NovaObject):
-    """A host by its name, and its cell."""
+    """A host's name and cell."""
 
     VERSION = '1.0'
     fields = {
@@ -23,9 +23,9 @@ class HostMapping(base.NovaObject):
 
     @classmethod
     def get_by_host(cls, context, host):
-        """Return that of one of the current hosts; of its cell the uuid is
-        known.
+        """Return the mapping of one of the current hosts.
 
+        Its cell has only a uuid.
         Raises HostMappingNotFound, current_hosts.NoCurrentHosts.
         """
         uuid = current_hosts.get('HostMapping.get_by_host').cell_of(host)

@@ -1,4 +1,4 @@
-"""Databases of the tests: SQLite files that live as long as a test."""
+"""Databases for tests: SQLite files."""
 
 import shutil
 
@@ -14,7 +14,7 @@ from tests.builders import clouds
 
 @pytest.fixture
 def conf(tmp_path):
-    """Configuration whose [database] is a SQLite file not made yet."""
+    """Configuration with a SQLite file that does not exist yet."""
     conf = nova_conf.new_conf(default_config_files=[])
     conf.set_override('connection', f'sqlite:///{tmp_path}/test.sqlite',
                       'database')
@@ -23,7 +23,7 @@ def conf(tmp_path):
 
 @pytest.fixture(scope='session')
 def empty_file(tmp_path_factory):
-    """A database file with empty tables, to be copied."""
+    """A database file with empty tables, to copy."""
     path = tmp_path_factory.mktemp('db') / 'empty.sqlite'
     db = engine.Database(f'sqlite:///{path}')
     schema.sync_database(db)
@@ -33,7 +33,7 @@ def empty_file(tmp_path_factory):
 
 @pytest.fixture
 def db(conf, empty_file, tmp_path):
-    """That database with its tables."""
+    """The database of ``conf`` with its tables."""
     shutil.copy(empty_file, tmp_path / 'test.sqlite')
     db = engine.database(conf)
     yield db
@@ -42,7 +42,7 @@ def db(conf, empty_file, tmp_path):
 
 @pytest.fixture
 def load(db):
-    """Function: put a cloud (keywords of a_cloud) into the database."""
+    """Function: load a cloud (keywords of a_cloud) into the database."""
     def load(**lists):
         return cloud_file.load(db.engine, clouds.a_cloud(**lists))
     return load
@@ -50,13 +50,13 @@ def load(db):
 
 @pytest.fixture
 def hosts(conf, db):
-    """A HostReader of the one database."""
+    """A HostReader of the database."""
     return reader.HostReader(conf)
 
 
 @pytest.fixture
 def execute(db):
-    """Function: run one SQL text and commit it."""
+    """Function: run and commit a statement."""
     def execute(sql):
         with db.writing() as connection:
             connection.exec_driver_sql(sql)

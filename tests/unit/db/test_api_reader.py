@@ -1,4 +1,4 @@
-"""Reading aggregates and host mappings, and noticing their changes."""
+"""Reading of aggregates and host mappings, and the stamp of their changes."""
 
 import threading
 
@@ -9,6 +9,8 @@ from nova_sched import remote
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
+from nova_sched.db.api_reader import ApiReader
+from nova_sched.db.cell_reader import CellReader
 from tests.builders import clouds
 from tests.builders.services import wait_for
 
@@ -19,7 +21,7 @@ LONG_AGO = '2020-01-01 00:00:00.000000'
 
 @pytest.fixture
 def settled(load, execute):
-    """Two aggregates that nobody has changed for years."""
+    """Two aggregates that were changed long ago."""
     load(aggregates=[
         clouds.an_aggregate(1, hosts=['host1', 'host2'],
                             metadata={'availability_zone': 'az1'}),
@@ -29,7 +31,7 @@ def settled(load, execute):
 
 
 class TestAggregates:
-    def test_come_with_hosts_and_metadata(self, settled, hosts):
+    def test_aggregates_have_hosts_and_metadata(self, settled, hosts):
         one, two = hosts.aggregates()
         assert {'id', 'uuid', 'name', 'hosts', 'metadata'} == set(one)
         assert one['hosts'] == ['host1', 'host2']
@@ -41,9 +43,9 @@ class TestAggregates:
          'ALTER TABLE away RENAME TO aggregate_hosts'),
         ('ALTER TABLE aggregates RENAME COLUMN name TO away',
          'ALTER TABLE aggregates RENAME COLUMN away TO name')])
-    def test_of_which_a_part_goes_are_a_database_unavailable_until_it_is_back(
+    def test_database_without_a_part_is_unavailable(
             self, settled, hosts, execute, gone, back):
-        """By that very name, which is what callers are told."""
+        """Callers receive this type of error; the database recovers."""
         assert hosts.aggregates()
         execute(gone)
         with pytest.raises(exception.DatabaseUnavailable) as unavailable:
@@ -53,27 +55,28 @@ class TestAggregates:
         execute(back)
         assert hosts.aggregates()
 
-    def test_may_be_empty(self, load, hosts):
+    def test_aggregate_may_be_empty(self, load, hosts):
         load(aggregates=[clouds.an_aggregate(hosts=[])])
         aggregate, = hosts.aggregates()
         assert (aggregate['hosts'], aggregate['metadata']) == ([], {})
 
-    def test_of_kilo_have_no_uuid_and_are_deleted_softly(
+    def test_aggregates_of_kilo_have_no_uuid_and_soft_deleted_rows(
             self, settled, hosts, execute):
         execute('DROP INDEX aggregate_uuid_idx')
         execute('ALTER TABLE aggregates DROP COLUMN uuid')
         for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
             execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
                     f'DEFAULT 0')
-        execute('UPDATE aggregates SET deleted = 2 WHERE id = 2')
+        before = hosts.api_stamp()
         execute("UPDATE aggregate_hosts SET deleted = id "
                 "WHERE host = 'host1'")
+        assert before != hosts.api_stamp()
+        execute('UPDATE aggregates SET deleted = 2 WHERE id = 2')
         aggregate, = hosts.aggregates()
         assert aggregate['uuid'] is None
         assert aggregate['hosts'] == ['host2']
 
-    def test_come_from_the_api_database_where_there_is_one(
-            self, conf, settled, tmp_path):
+    def test_api_database_is_preferred(self, conf, settled, tmp_path):
         url = f'sqlite:///{tmp_path}/schema.sqlite'
         schema.sync_database(engine.Database(url))
         conf.set_override('connection', url, 'api_database')
@@ -112,18 +115,19 @@ CHANGES = {
 }
 
 
-def test_a_reader_that_is_closed_probes_no_more(
-        conf, settled, monkeypatch):
-    """Of a database of aggregates that hung."""
+@pytest.mark.parametrize(('cls', 'method', 'args'), [
+    (ApiReader, 'aggregates', ()),
+    (CellReader, 'find_nodes', ('host1', None))])
+def test_closed_reader_stops_probing(
+        conf, settled, monkeypatch, cls, method, args):
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
-    conf.set_override('connection', conf.database.connection, 'api_database')
     conf.set_override('cell_timeout', 1, 'nova_sched')
     before, awake = set(threading.enumerate()), threading.Event()
     hosts = reader.HostReader(conf)
-    for name in ('aggregates', 'probe'):
-        monkeypatch.setattr(hosts._api, name, lambda: awake.wait(20))
+    for name in (method, 'probe'):
+        monkeypatch.setattr(cls, name, lambda *_: awake.wait(20))
     with pytest.raises(exception.DatabaseUnavailable):
-        hosts.aggregates()
+        getattr(hosts, method)(*args)
 
     def probes():
         return [thread for thread in threading.enumerate()
@@ -137,42 +141,30 @@ def test_a_reader_that_is_closed_probes_no_more(
 
 
 class TestStamp:
-    def test_is_equal_while_nothing_changes(self, settled, hosts):
-        assert hosts.api_stamp() == hosts.api_stamp()
-
-    def test_is_equal_in_a_cloud_without_aggregates(self, load, hosts,
-                                                    execute):
+    def test_stamp_is_equal_without_aggregates(self, load, hosts, execute):
         load()
         for table in ('host_mappings', 'cell_mappings'):
             execute(f"UPDATE {table} SET created_at = '{LONG_AGO}'")
         assert hosts.api_stamp() == hosts.api_stamp()
 
     @pytest.mark.parametrize('change', CHANGES.values(), ids=CHANGES.keys())
-    def test_tells(self, settled, hosts, execute, change):
+    def test_stamp_changes(self, settled, hosts, execute, change):
         before = hosts.api_stamp()
+        assert before == hosts.api_stamp()
         for sql in change.format(then='2020-01-02 00:00:00.000000',
                                  long_ago=LONG_AGO).split(';'):
             execute(sql)
         assert before != hosts.api_stamp()
 
-    def test_tells_a_soft_deletion(self, settled, hosts, execute):
-        for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
-            execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
-                    f'DEFAULT 0')
-        before = hosts.api_stamp()
-        execute('UPDATE aggregate_hosts SET deleted = 1 WHERE id = 1')
-        assert before != hosts.api_stamp()
-
-    def test_of_a_second_still_running_equals_nothing(
+    def test_stamp_of_current_second_equals_none(
             self, settled, hosts, execute):
-        """A second change within one whole second leaves no other trace."""
+        """It would not show a second change within the same second."""
         execute("UPDATE aggregates SET updated_at = "
                 "strftime('%Y-%m-%d %H:%M:%S.000000', 'now')")
         assert hosts.api_stamp() != hosts.api_stamp()
 
-    def test_is_told_whatever_stands_where_a_time_must_be(
+    def test_stamp_with_invalid_times_shows_a_deletion(
             self, settled, hosts, execute):
-        """Rows added and removed still show."""
         execute("UPDATE aggregates SET created_at = 'junk', "
                 "updated_at = '0000-00-00 00:00:00'")
         before = hosts.api_stamp()
@@ -182,13 +174,12 @@ class TestStamp:
 
 
 class TestHostCells:
-    def test_map_hosts_to_cell_uuids(self, load, hosts):
+    @pytest.mark.parametrize('missing', [
+        None, 'host_mappings', 'cell_mappings'])
+    def test_hosts_are_mapped_to_cells(self, load, hosts, execute, missing):
+        """Without the tables, to none."""
         load(hosts=1)
-        assert hosts.host_cells() == {'host1': clouds.CELL_UUID}
-
-    @pytest.mark.parametrize('table', ['host_mappings', 'cell_mappings'])
-    def test_are_empty_in_a_database_without_cells(
-            self, load, hosts, execute, table):
-        load(hosts=1)
-        execute(f'DROP TABLE {table}')
-        assert hosts.host_cells() == {}
+        if missing:
+            execute(f'DROP TABLE {missing}')
+        assert hosts.host_cells() == (
+            {} if missing else {'host1': clouds.CELL_UUID})

@@ -1,6 +1,6 @@
-"""Reads that fetch what has changed.
+"""Reads of changed rows.
 
-On SQLite, in places taught the functions that make digests on MySQL.
+On SQLite, also with the functions that compute digests on MySQL.
 """
 
 import hashlib
@@ -39,28 +39,28 @@ def _concat_ws(separator, *parts):
 
 
 class Scene:
-    """A cell of HOSTS hosts, of which is known what was read.
+    """A cell of HOSTS hosts with its known rows.
 
-    asked: the statements of the last read.
+    sent: the statements of the last read.
     """
 
     def __init__(self, cell, clock, with_digests):
         self.cell, self.clock = cell, clock
-        self.with_digests, self.asked = with_digests, []
+        self.with_digests, self.sent = with_digests, []
         self.nodes, self.services = KnownRows(), KnownRows()
         engine = cell.db.engine
-        sa.event.listen(engine, 'connect', _teach)
+        sa.event.listen(engine, 'connect', _add_functions)
         sa.event.listen(engine, 'before_cursor_execute', self._note)
 
     def _note(self, connection, cursor, statement, *others):
         if statement != 'BEGIN':
-            self.asked.append(statement)
+            self.sent.append(statement)
 
     def read(self, seconds=0):
-        """Read after so many seconds; the Found of nodes and of services."""
+        """Read after some seconds: the Found of nodes and of services."""
         self.clock.now += seconds
         with self.cell.transaction() as transaction:
-            del self.asked[:]
+            del self.sent[:]
             found = transaction.changes(
                 self.nodes, self.services, self.clock.now)
         self.changed = self.nodes.pairs(found[0])
@@ -69,13 +69,13 @@ class Scene:
         return found
 
     def settled(self):
-        """Read until nothing is new any more."""
+        """Read until no row is new."""
         self.read()
         self.read(changed_rows.YOUNG + 1)
         return self
 
 
-def _teach(connection, record):
+def _add_functions(connection, record):
     connection.create_function('sha1', 1, _sha1)
     connection.create_function('hex', 1, _hex)
     connection.create_function('concat_ws', -1, _concat_ws)
@@ -105,25 +105,18 @@ def scene(load, hosts, db, monkeypatch, with_digests):
     hosts.close()
 
 
-def test_the_first_read_has_all(scene):
-    nodes, services = scene.read()
+def test_first_read_fetches_all_rows_and_the_next_only_totals(scene):
+    for found in scene.read():
+        assert len(found.rows) == HOSTS
+        assert found.whole
 
-    assert (len(nodes.rows), len(services.rows)) == (HOSTS, HOSTS)
-    assert nodes.whole
-    assert services.whole
-
-
-def test_where_nothing_has_changed_only_totals_are_asked_for(scene):
-    scene.settled()
-
-    nodes, services = scene.read(changed_rows.PART / 2)
-
-    assert len(scene.asked) == 1
-    assert not nodes.rows
-    assert not services.rows
+    scene.read(changed_rows.YOUNG + 1)
+    for found in scene.read(changed_rows.PART / 2):
+        assert not found.rows
+    assert len(scene.sent) == 1
 
 
-def test_a_report_costs_its_row(scene, execute):
+def test_changed_row_is_fetched(scene, execute):
     scene.settled()
     execute("UPDATE compute_nodes SET vcpus_used = 3, "
             "updated_at = '2027-01-15 08:00:03' WHERE id = 4")
@@ -132,11 +125,11 @@ def test_a_report_costs_its_row(scene, execute):
 
     assert [*nodes.rows] == [4]
     assert scene.nodes.pairs(nodes) == []
-    assert len([sql for sql in scene.asked if 'cpu_info,' in sql]) == 1
+    assert len([sql for sql in scene.sent if 'cpu_info,' in sql]) == 1
 
 
-def test_a_new_stamp_comes_with_the_totals(scene, execute):
-    """No index helps to look for it: it would be one more walk."""
+def test_new_stamps_come_with_the_totals(scene, execute):
+    """A separate list would read the whole table."""
     scene.settled()
     execute("UPDATE compute_nodes SET vcpus_used = 3, "
             "updated_at = '2027-01-15 08:00:03' WHERE id IN (2, 4)")
@@ -144,15 +137,14 @@ def test_a_new_stamp_comes_with_the_totals(scene, execute):
     nodes, _ = scene.read(0.1)
 
     assert [*nodes.rows] == [2, 4]
-    assert len(scene.asked) == 2
+    assert len(scene.sent) == 2
 
 
 @pytest.mark.parametrize('text', [
     '2:{mark}:{check},4:{mark}:{che}', '2:{mark}:{check},4:1', '2:', '', None,
     '2:{mark}:{check},4', '1:{mark}:{check},999:1:1,-:-:-'])
-def test_what_the_server_has_cut_is_looked_for(
-        scene, execute, monkeypatch, text):
-    """As MySQL does, by default after 1024 octets."""
+def test_truncated_list_is_completed(scene, execute, monkeypatch, text):
+    """By default MySQL truncates it after 1024 octets."""
     scene.settled()
     execute("UPDATE compute_nodes SET vcpus_used = 3, "
             "updated_at = '2027-01-15 08:00:03' WHERE id IN (2, 4)")
@@ -173,9 +165,8 @@ def test_what_the_server_has_cut_is_looked_for(
     assert 999 not in scene.nodes.rows
 
 
-def test_a_crowd_of_one_moment_does_not_come_with_each_read(
-        scene, execute, monkeypatch):
-    """As of a cloud that was loaded at once, until something is newer."""
+def test_many_equal_stamps_are_not_listed(scene, execute, monkeypatch):
+    """In a cloud that was loaded at once, until a row is newer."""
     monkeypatch.setattr(changed_rows, 'CROWD', HOSTS - 1)
     scene.settled()
     assert scene.read(0.1)[0].listed == 0
@@ -188,7 +179,7 @@ def test_a_crowd_of_one_moment_does_not_come_with_each_read(
     assert scene.read(0.1)[0].listed == 2
 
 
-def test_a_host_without_any_stamp_stays(scene, execute):
+def test_host_without_stamp_is_kept(scene, execute):
     scene.settled()
     execute('UPDATE compute_nodes SET created_at = NULL, updated_at = NULL '
             'WHERE id = 4')
@@ -200,8 +191,8 @@ def test_a_host_without_any_stamp_stays(scene, execute):
         key for key in range(1, HOSTS + 1) if key != 3]
 
 
-class TestSideBySide:
-    """Where there are many hosts, on two connections."""
+class TestTwoConnections:
+    """For many hosts."""
 
     @pytest.fixture(autouse=True)
     def many(self, scene, monkeypatch):
@@ -214,30 +205,20 @@ class TestSideBySide:
                 "'2027-01-15 08:00:03' WHERE id = 4")
         execute('UPDATE services SET disabled = 1 WHERE id = 2')
 
-    def test_finds_what_one_connection_does(self, scene, execute):
-        self.change(execute)
+    @staticmethod
+    def refuse(*args):
+        raise exception.DatabaseUnavailable('Too many connections')
 
-        nodes, services = scene.read(0.1)
-
-        assert ([*nodes.rows], [*services.rows]) == ([4], [2])
-
-    def test_needs_no_second_connection(self, scene, execute, monkeypatch):
-        def refuse(*args):
-            raise exception.DatabaseUnavailable('Too many connections')
-
-        monkeypatch.setattr(scene.cell, 'changes_of', refuse)
-        self.change(execute)
-
-        nodes, services = scene.read(0.1)
-
-        assert ([*nodes.rows], [*services.rows]) == ([4], [2])
-
-    def test_does_not_wait_for_one_that_the_pool_never_has(
-            self, scene, execute, monkeypatch):
-        monkeypatch.setattr(scene.cell, 'changes_of', None)
-        monkeypatch.setattr(scene.cell.db, 'options', {
-            'max_pool_size': 1, 'max_overflow': 0})
-        scene.cell.__dict__.pop('has_two_connections', None)
+    @pytest.mark.parametrize('second', ['open', 'refused', 'not in pool'])
+    def test_changes_are_found(self, scene, execute, monkeypatch, second):
+        """Also without a second connection."""
+        if second == 'refused':
+            monkeypatch.setattr(scene.cell, 'changes_of', self.refuse)
+        if second == 'not in pool':
+            monkeypatch.setattr(scene.cell, 'changes_of', None)
+            monkeypatch.setattr(scene.cell.db, 'options', {
+                'max_pool_size': 1, 'max_overflow': 0})
+            scene.cell.__dict__.pop('has_two_connections', None)
         self.change(execute)
 
         nodes, services = scene.read(0.1)
@@ -245,7 +226,7 @@ class TestSideBySide:
         assert ([*nodes.rows], [*services.rows]) == ([4], [2])
 
     @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
-    def test_fails_as_a_whole(self, scene, execute, table):
+    def test_read_fails_without_a_table(self, scene, execute, table):
         execute(f'ALTER TABLE {table} RENAME TO elsewhere')
         with pytest.raises(exception.DatabaseUnavailable):
             scene.read(0.1)
@@ -253,12 +234,12 @@ class TestSideBySide:
 
         nodes, services = scene.read(0.1)
 
-        # The statements are new, and so all is read.
+        # New statements read all rows.
         assert (nodes.whole, services.whole) == (True, True)
         assert not scene.read(0.1)[0].whole
 
 
-def test_a_heartbeat_costs_nothing(scene, execute):
+def test_heartbeats_are_not_fetched(scene, execute):
     scene.settled()
     execute("UPDATE services SET report_count = 9, "
             "last_seen_up = '2027-01-15 08:00:10'")
@@ -266,7 +247,7 @@ def test_a_heartbeat_costs_nothing(scene, execute):
     _, services = scene.read(0.1)
 
     assert not services.rows
-    assert len(scene.asked) == 1
+    assert len(scene.sent) == 1
 
 
 @pytest.mark.parametrize('change', [
@@ -274,8 +255,7 @@ def test_a_heartbeat_costs_nothing(scene, execute):
     "last_seen_up = '2027-01-15 07:00:00'",
     "last_seen_up = '2027-01-15 09:00:00'",
     'last_seen_up = NULL, created_at = NULL'])
-def test_a_service_that_is_not_as_usual_is_seen_at_once(
-        scene, execute, change):
+def test_changed_service_is_fetched_at_once(scene, execute, change):
     scene.settled()
     before = known(scene.services)
     execute(f'UPDATE services SET {change} WHERE id = 2')
@@ -290,9 +270,8 @@ def test_a_service_that_is_not_as_usual_is_seen_at_once(
     assert services.rows[2].values[-1] == 1
 
 
-def test_a_service_that_falls_silent_is_down_when_its_time_is_over(
-        scene, execute):
-    """No row changes: the others go on."""
+def test_service_without_heartbeats_is_down_after_its_time(scene, execute):
+    """Its row does not change, other heartbeats go on."""
     scene.settled()
     for number in range(9):
         execute('UPDATE services SET last_seen_up = '
@@ -303,9 +282,8 @@ def test_a_service_that_falls_silent_is_down_when_its_time_is_over(
     assert fresh == {key: int(key != 5) for key in range(1, HOSTS + 1)}
 
 
-def test_a_clock_that_is_ahead_and_goes_on_is_read_each_time(
-        scene, execute):
-    """Else it would seem up as soon as ours has caught up."""
+def test_heartbeat_in_the_future_is_always_read(scene, execute):
+    """Otherwise the service would seem up later."""
     scene.settled()
     seen = cell_reader.columns.SERVICE_COLUMNS.index('last_seen_up')
     for minute in (10, 11, 12):
@@ -316,9 +294,8 @@ def test_a_clock_that_is_ahead_and_goes_on_is_read_each_time(
         assert known(scene.services)[4][seen].minute == minute
 
 
-def test_what_is_deleted_goes_and_what_is_restored_comes_back(
-        scene, execute):
-    """Neither has a new time stamp."""
+def test_deleted_and_restored_rows_are_found(scene, execute):
+    """Without a new time stamp."""
     scene.settled()
     execute('UPDATE compute_nodes SET deleted = id WHERE id = 3')
     execute('UPDATE services SET deleted = id WHERE id = 3')
@@ -331,16 +308,16 @@ def test_what_is_deleted_goes_and_what_is_restored_comes_back(
     assert ([*nodes.rows], [*services.rows]) == ([3], [3])
 
 
-def test_amounts_that_are_edited_by_hand_show_at_once(scene, execute):
+def test_amount_edited_by_hand_is_found_at_once(scene, execute):
     scene.settled()
     execute('UPDATE compute_nodes SET free_ram_mb = 5 WHERE id = 3')
 
     assert [*scene.read(0.1)[0].rows] == [3]
 
 
-def test_a_text_that_is_edited_by_hand_shows_within_a_minute(
+def test_text_edited_by_hand_is_found_within_a_minute(
         scene, execute, caplog):
-    """And is told of, as no service of Nova does that."""
+    """It is logged, as no service of Nova does this."""
     caplog.set_level(logging.INFO)
     inventory, found = CellInventory('cell', 1), []
 
@@ -363,8 +340,8 @@ def test_a_text_that_is_edited_by_hand_shows_within_a_minute(
         'state; the first of them has the id 3']
 
 
-def test_heartbeats_are_no_drift(scene, execute):
-    """Though all rows are compared."""
+def test_heartbeats_are_no_edits(scene, execute):
+    """Also when all rows are compared."""
     scene.settled()
     found = []
     for second in range(10, 59):
@@ -375,7 +352,7 @@ def test_heartbeats_are_no_drift(scene, execute):
     assert not any(each.rows or each.edited for each in found)
 
 
-def test_a_second_write_in_the_same_second_is_no_secret(scene, execute):
+def test_second_write_in_the_same_second_is_found(scene, execute):
     scene.settled()
     stamp = "updated_at = '2027-01-15 08:00:03'"
     execute(f'UPDATE compute_nodes SET {stamp} WHERE id = 4')
@@ -388,8 +365,7 @@ def test_a_second_write_in_the_same_second_is_no_secret(scene, execute):
     assert not nodes.edited
 
 
-def test_what_was_not_read_for_a_minute_is_compared_as_a_whole(
-        scene, execute):
+def test_all_rows_are_compared_after_a_minute_without_reads(scene, execute):
     scene.settled()
     execute("UPDATE compute_nodes SET cpu_info = 'edited' WHERE id = 3")
 
@@ -400,7 +376,7 @@ def test_what_was_not_read_for_a_minute_is_compared_as_a_whole(
     assert len(nodes.rows) == (1 if scene.with_digests else HOSTS)
 
 
-def test_many_rows_that_changed_are_fetched_by_reading_all(
+def test_many_changed_rows_are_fetched_with_all_rows(
         scene, execute, monkeypatch):
     monkeypatch.setattr(changed_rows, '_MOST_KEYS', 2)
     scene.settled()
@@ -410,7 +386,7 @@ def test_many_rows_that_changed_are_fetched_by_reading_all(
     assert scene.read(0.1)[0].rows.keys() == {6, 7, 8, 9}
 
 
-def test_a_read_that_is_not_taken_is_found_again(scene, execute):
+def test_changes_are_found_again_unless_taken(scene, execute):
     scene.settled()
     execute('UPDATE compute_nodes SET vcpus_used = 3 WHERE id = 4')
     take, scene.nodes.take = scene.nodes.take, lambda found: None
@@ -425,12 +401,12 @@ def test_a_read_that_is_not_taken_is_found_again(scene, execute):
 @pytest.mark.parametrize('seconds, digits', [
     (0, '19700101000000'), (-10 ** 12, '19700101000000'),
     (1_800_000_000, '20270115080000'), (10 ** 15, '99991231235959')])
-def test_moments_are_those_that_databases_know(seconds, digits):
-    """Whatever service_down_time is."""
+def test_moments_are_within_the_range_of_databases(seconds, digits):
+    """For any service_down_time."""
     assert changed_rows.moments(then=seconds)['then_digits'] == digits
 
 
-def test_pairs_are_of_rows_that_differ():
+def test_pairs_are_the_different_rows():
     rows = KnownRows()
     one, two, too = (changed_rows.Row(1, 0, None, values) for values in (
         (1, 'a'), (2, 'b'), (2, 'c')))
@@ -450,7 +426,7 @@ def test_pairs_are_of_rows_that_differ():
 @pytest.mark.parametrize('name, can', [
     ('mysql', True), ('mariadb', True), ('postgresql', False),
     ('sqlite', False)])
-def test_only_mysql_and_mariadb_make_digests(name, can):
+def test_only_mysql_and_mariadb_compute_digests(name, can):
     connection = types.SimpleNamespace(
         dialect=types.SimpleNamespace(name=name))
 

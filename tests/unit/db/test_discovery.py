@@ -1,28 +1,26 @@
-"""Compute hosts that no cell mapping knows yet."""
+"""Host discovery: compute hosts without a mapping."""
 
 import datetime
 import shutil
-import threading
 
 import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched import remote
-from nova_sched.db import cell_reader
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
+from nova_sched.db import statements
 from nova_sched.db import tables
 from tests.builders import clouds
-from tests.builders.services import wait_for
 
 ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
 LONG_AGO = datetime.datetime(2020, 1, 1)
 
 
 class Databases:
-    """An API database, cell0's and those of two cells, in files."""
+    """Files with an API database, cell0's database and two cells' databases.
+    """
 
     def __init__(self, directory, tables_file):
         self._directory, self._tables_file = directory, tables_file
@@ -56,14 +54,14 @@ class Databases:
                         mapping.uuid == uuid).scalar_subquery())
 
     def mappings(self):
-        """dict host -> uuid of its cell."""
+        """Return host -> uuid of its cell."""
         hosts, mapped = tables.host_mappings, tables.cell_mappings
         with self.api.reading() as connection:
             return dict(connection.execute(sa.select(
                 hosts.c.host, mapped.c.uuid).join(mapped)).all())
 
     def marks(self, db):
-        """Of compute nodes: dict hypervisor_hostname -> mapped."""
+        """Return the name of each compute node -> mapped."""
         c = tables.compute_nodes.c
         with db.reading() as connection:
             return dict(connection.execute(sa.select(
@@ -77,7 +75,7 @@ def databases(tmp_path, empty_file):
 
 @pytest.fixture
 def search(conf, databases):
-    """The Discovery of these databases."""
+    """The Discovery in these databases."""
     conf.set_override('connection', str(databases.cell0.url), 'database')
     conf.set_override('connection', str(databases.api.url), 'api_database')
     search = discovery.Discovery(conf)
@@ -85,20 +83,19 @@ def search(conf, databases):
     search.close()
 
 
-def test_a_new_host_is_mapped_to_its_cell(databases, search):
-    """A cell without a name is told by its uuid."""
+def test_new_host_is_mapped_to_its_cell(databases, search):
+    """The result has the uuid of a cell without a name."""
     databases.add(databases.one, 'host1')
     databases.add(databases.two, 'host2', mapped=None)
 
-    found = search.run()
-
-    assert found.mapped == ['one:host1', f'{TWO}:host2']
+    assert search.run().mapped == ['one:host1', f'{TWO}:host2']
+    assert search.run() == discovery.Discovered()
     assert databases.mappings() == {'host1': ONE, 'host2': TWO}
     assert databases.marks(databases.one) == {'host1': 1}
     assert databases.marks(databases.two) == {'host2': 1}
 
 
-def test_a_mark_is_a_change_of_its_row_and_of_no_other(databases, search):
+def test_mark_changes_only_its_row(databases, search):
     databases.add(databases.one, 'new')
     databases.add(databases.one, 'old', mapped=1)
     search.run()
@@ -110,8 +107,7 @@ def test_a_mark_is_a_change_of_its_row_and_of_no_other(databases, search):
     assert updated['old'] == LONG_AGO
 
 
-def test_a_host_is_mapped_once_whatever_the_number_of_its_nodes(
-        databases, search):
+def test_host_with_several_nodes_is_mapped_once(databases, search):
     for name in ('node1', 'node2'):
         databases.add(databases.one, 'ironic', hypervisor_hostname=name)
 
@@ -119,38 +115,25 @@ def test_a_host_is_mapped_once_whatever_the_number_of_its_nodes(
     assert databases.marks(databases.one) == {'node1': 1, 'node2': 1}
 
 
-def test_a_second_search_finds_nothing(databases, search):
-    databases.add(databases.one, 'host1')
-    search.run()
-    assert search.run() == discovery.Discovered()
-
-
-@pytest.mark.parametrize('columns', [
-    {'mapped': 1}, {'deleted': 1}, {'host': None}])
-def test_what_is_marked_or_deleted_or_without_a_host_is_not_new(
-        databases, search, columns):
-    databases.add(databases.one, 'host1', **columns)
+@pytest.mark.parametrize(('cell', 'columns'), [
+    ('one', {'mapped': 1}), ('one', {'deleted': 1}), ('one', {'host': None}),
+    ('cell0', {})])
+def test_other_nodes_are_not_mapped(databases, search, cell, columns):
+    """Marked or deleted nodes, nodes without a host, and nodes in cell0."""
+    databases.add(getattr(databases, cell), 'host1', **columns)
     assert search.run() == discovery.Discovered()
     assert databases.mappings() == {}
 
 
-def test_cell0_has_no_hosts(databases, search):
-    databases.add(databases.cell0, 'host1')
-    assert search.run() == discovery.Discovered()
-    assert databases.mappings() == {}
-
-
-def test_a_node_of_a_mapped_host_is_marked_and_no_discovery(
-        databases, search):
+def test_node_of_mapped_host_is_marked(databases, search):
     databases.add(databases.one, 'host1')
     databases.map('host1', ONE)
     assert search.run() == discovery.Discovered()
     assert databases.marks(databases.one) == {'host1': 1}
 
 
-def test_a_host_that_is_mapped_to_another_cell_stays_there(
-        databases, search):
-    """And is found as soon as that mapping is deleted."""
+def test_host_in_another_cell_stays_there(databases, search):
+    """Its node is not marked, so the host is mapped after the deletion."""
     databases.add(databases.one, 'host1')
     databases.map('host1', TWO)
     assert search.run() == discovery.Discovered()
@@ -158,9 +141,9 @@ def test_a_host_that_is_mapped_to_another_cell_stays_there(
     assert databases.marks(databases.one) == {'host1': 0}
 
 
-def test_a_host_that_somebody_else_maps_meanwhile_is_told_apart(
+def test_host_that_another_process_maps_is_reported_separately(
         databases, search, monkeypatch):
-    """And the others are mapped."""
+    """The other hosts are mapped."""
     databases.add(databases.one, 'host1')
     databases.add(databases.one, 'host2')
     look = search._mappings
@@ -178,26 +161,23 @@ def test_a_host_that_somebody_else_maps_meanwhile_is_told_apart(
     assert databases.mappings() == {'host1': ONE, 'host2': ONE}
 
 
-def test_a_cell_that_is_away_does_not_hide_the_others(
-        databases, search, tmp_path):
+@pytest.mark.parametrize('name', ['one', 'api'])
+def test_cell_without_an_answer_is_skipped(
+        databases, search, tmp_path, name):
+    """The API database is required."""
     databases.add(databases.two, 'host2')
-    (tmp_path / 'one.sqlite').write_text('this is no database')
-    for name in ('one.sqlite-wal', 'one.sqlite-shm'):
-        (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / f'{name}.sqlite').write_text('this is no database')
+    for end in ('wal', 'shm'):
+        (tmp_path / f'{name}.sqlite-{end}').unlink(missing_ok=True)
 
-    assert search.run().mapped == [f'{TWO}:host2']
-
-
-def test_without_the_api_database_a_search_is_a_typed_error(
-        databases, search, tmp_path):
-    (tmp_path / 'api.sqlite').write_text('this is no database')
-    for name in ('api.sqlite-wal', 'api.sqlite-shm'):
-        (tmp_path / name).unlink(missing_ok=True)
-    with pytest.raises(exception.DatabaseUnavailable):
-        search.run()
+    if name == 'api':
+        with pytest.raises(exception.DatabaseUnavailable):
+            search.run()
+    else:
+        assert search.run().mapped == [f'{TWO}:host2']
 
 
-def test_a_cell_that_is_mapped_later_is_searched_then(databases, search):
+def test_cell_that_is_mapped_later_is_searched(databases, search):
     with databases.api.writing() as connection:
         connection.execute(tables.cell_mappings.delete().where(
             tables.cell_mappings.c.uuid == TWO))
@@ -208,14 +188,14 @@ def test_a_cell_that_is_mapped_later_is_searched_then(databases, search):
     assert search.run().mapped == ['two:host2']
 
 
-def test_without_cells_there_is_nothing_to_do(databases, search):
+def test_cloud_without_cells_has_nothing_to_map(databases, search):
     with databases.api.writing() as connection:
         connection.execute(tables.cell_mappings.delete())
     assert search.run() == discovery.Discovered()
 
 
-def test_cells_of_ocata_have_no_marks(databases, search):
-    """Then every host is compared with the mappings."""
+def test_cell_of_ocata_has_no_marks(databases, search):
+    """Each host is compared with the mappings."""
     with databases.one.writing() as connection:
         connection.exec_driver_sql(
             'ALTER TABLE compute_nodes DROP COLUMN mapped')
@@ -229,42 +209,7 @@ def test_cells_of_ocata_have_no_marks(databases, search):
     assert search.run() == discovery.Discovered()
 
 
-def test_many_hosts_are_mapped(databases, search):
-    """More than one list of values holds."""
-    with databases.one.writing() as connection:
-        connection.execute(tables.compute_nodes.insert(), [
-            clouds.a_compute_node(f'host{number}', mapped=0, created_at=None,
-                                  updated_at=None)
-            for number in range(discovery._CHUNK + 1)])
-    assert len(search.run().mapped) == discovery._CHUNK + 1
-    assert set(databases.marks(databases.one).values()) == {1}
-
-
-def test_a_search_that_is_closed_probes_no_more(
-        databases, search, monkeypatch):
-    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
-    search.run()
-    before, awake = set(threading.enumerate()), threading.Event()
-    for name in ('find_nodes', 'probe'):
-        monkeypatch.setattr(cell_reader.CellReader, name,
-                            lambda *_: awake.wait(20))
-    for each in search._hosts._readers.values():
-        each.guard._timeout, each.guard._probe = 0.1, each.probe
-    with pytest.raises(exception.DatabaseUnavailable):
-        search._hosts.find_nodes('x', None)
-
-    def probes():
-        return [thread for thread in threading.enumerate()
-                if thread.name.startswith('probe') and thread not in before]
-
-    assert probes()
-    search.close()
-    awake.set()
-
-    wait_for(lambda: not probes())
-
-
-def test_a_cell_whose_mapping_is_just_deleted_gets_no_hosts(
+def test_cell_with_a_deleted_mapping_gets_no_hosts(
         databases, search, monkeypatch):
     databases.add(databases.one, 'host1')
     mappings = search._mappings
@@ -276,9 +221,8 @@ def test_a_cell_whose_mapping_is_just_deleted_gets_no_hosts(
     assert databases.marks(databases.one) == {'host1': 0}
 
 
-def test_an_api_database_that_cannot_be_written_is_no_rival(
-        databases, search):
-    """It does not answer, and that is what is raised."""
+def test_error_of_a_write_is_raised(databases, search):
+    """It differs from a mapping by another process."""
     databases.add(databases.one, 'host1')
     with databases.api.writing() as connection:
         connection.exec_driver_sql(
@@ -289,9 +233,9 @@ def test_an_api_database_that_cannot_be_written_is_no_rival(
         search.run()
 
 
-def test_more_hosts_than_one_statement_may_name_are_all_mapped(
+def test_many_hosts_are_mapped_in_several_statements(
         databases, search, monkeypatch):
-    monkeypatch.setattr(discovery, '_CHUNK', 2)
+    monkeypatch.setattr(statements, 'CHUNK', 2)
     for name in 'abcde':
         databases.add(databases.one, name)
 

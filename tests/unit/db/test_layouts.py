@@ -1,4 +1,4 @@
-"""Which release of Nova made a database."""
+"""Detection of the release that created a database."""
 
 import pytest
 
@@ -7,8 +7,6 @@ from nova_sched.db import layouts
 
 
 class TestLayouts:
-    """Of which era tables are, by the first column that is there."""
-
     @pytest.fixture
     def tables(self, tmp_path):
         """Function of tables and their columns: a Database of them."""
@@ -37,11 +35,9 @@ class TestLayouts:
          "this service's own", 74),
         ({'compute_nodes': 'host'}, 'of no era that is known', 2),
         ({}, 'of no era that is known', 2)])
-    def test_of_cells_are_those_of_a_release(
-            self, tables, columns, words, version):
+    def test_layout_of_cell(self, tables, columns, words, version):
         made = tables(**columns)
-        found = layouts.of_cell(made)
-        assert (found.words, found.version) == (words, version)
+        assert layouts.of_cell(made) == layouts.Layout(words, version)
         made.close()
 
     @pytest.mark.parametrize(('columns', 'words'), [
@@ -49,7 +45,7 @@ class TestLayouts:
          'as of 2026.2'),
         ({'cell_mappings': 'id, disabled'}, 'as of Rocky or later'),
         ({'cell_mappings': 'id'}, 'before Rocky')])
-    def test_of_api_databases_as_well(self, tables, columns, words):
+    def test_layout_of_api_database(self, tables, columns, words):
         made = tables(**columns)
         assert layouts.of_api(made).words == words
         made.close()

@@ -1,4 +1,4 @@
-"""PyMySQL's connections, without what each would do again."""
+"""PyMySQL connections that share one TLS context."""
 
 import ssl
 
@@ -11,14 +11,14 @@ def made(**kwargs):
     return mysql.Connection(defer_connect=True, **kwargs)
 
 
-def test_connections_that_may_use_tls_share_what_they_know_of_it():
+def test_connections_without_tls_options_share_a_context():
     first, second = made(), made()
 
     assert first.ctx is second.ctx
     assert first.ctx.verify_mode == ssl.CERT_NONE
 
 
-def test_a_connection_that_must_has_its_own(tmp_path):
+def test_connection_with_tls_options_has_its_own_context(tmp_path):
     path = tmp_path / 'ca.pem'
     trustme.CA().cert_pem.write_to_path(path)
 
@@ -28,5 +28,5 @@ def test_a_connection_that_must_has_its_own(tmp_path):
     assert first.ctx.verify_mode == ssl.CERT_REQUIRED
 
 
-def test_a_connection_without_tls_knows_nothing_of_it():
+def test_connection_without_tls_has_no_context():
     assert not made(ssl_disabled=True).ssl

@@ -1,4 +1,4 @@
-"""Reading hosts and instances, in the schema of any era."""
+"""Reading of hosts and instances, in the schema of any release."""
 
 import datetime
 import logging
@@ -6,7 +6,6 @@ import time
 import types
 
 import pytest
-from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
@@ -15,6 +14,7 @@ from nova_sched.db import cells
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
+from nova_sched.db.changed_rows import KnownRows
 from tests.builders import clouds
 from tests.builders.cloud_database import cell_rows
 
@@ -32,18 +32,18 @@ def services_of(rows):
 
 
 class TestConfiguredCells:
-    def test_is_one_nameless_cell_that_is_not_cell0(self, conf):
+    def test_single_cell_has_no_name_and_is_not_cell0(self, conf):
         cell, = reader.HostReader(conf).cells
         assert cell.name is None
         assert cell.uuid == '00000000-0000-0000-0000-000000000001'
 
-    def test_a_cell_does_not_show_its_password(self):
+    def test_cell_does_not_show_its_password(self):
         cell = cells.Cell('u', 'east', 'mysql://u:secret@h/d')
         assert 'secret' not in repr(cell) + str(cell)
 
 
 class TestRows:
-    def test_gives_plain_tuples_of_the_rows(self, load, hosts):
+    def test_rows_are_plain_tuples(self, load, hosts):
         load(hosts=2)
         rows, = cell_rows(hosts)
         assert {tuple} == {type(row) for row in rows.compute_nodes}
@@ -51,20 +51,23 @@ class TestRows:
         assert {32768} == {n['memory_mb'] for n in nodes_of(rows)}
         assert [s['host'] for s in services_of(rows)] == ['host1', 'host2']
 
-    def test_gives_times_as_datetimes_or_none(self, load, hosts):
-        load(services=[clouds.a_service(last_seen_up='2026-04-03T09:40:41',
-                                        updated_at=None)])
+    @pytest.mark.parametrize(('text', 'time'), [
+        ('2026-04-03T09:40:41', datetime.datetime(2026, 4, 3, 9, 40, 41)),
+        ('2026-04-03 09:40:41+02:00',
+         datetime.datetime(2026, 4, 3, 7, 40, 41))])
+    def test_times_are_datetimes_in_utc_or_none(
+            self, load, hosts, execute, text, time):
+        load(services=[clouds.a_service(updated_at=None)])
+        execute(f"UPDATE services SET last_seen_up = '{text}'")
         service, = services_of(cell_rows(hosts)[0])
-        assert datetime.datetime(2026, 4, 3, 9, 40, 41) == (
-            service['last_seen_up'])
+        assert service['last_seen_up'] == time
         assert service['updated_at'] is None
 
     @pytest.mark.parametrize('column', [
         'last_seen_up', 'updated_at', 'created_at'])
     @pytest.mark.parametrize('text', [
         '0000-00-00 00:00:00', 'junk', '', '2026-13-01 00:00:00', '20260403'])
-    def test_gives_none_for_a_time_that_is_none(
-            self, load, hosts, execute, column, text):
+    def test_invalid_time_is_none(self, load, hosts, execute, column, text):
         load(hosts=2)
         execute(f"UPDATE services SET {column} = '{text}' WHERE id = 1")
         execute(f"UPDATE compute_nodes SET updated_at = '{text}' "
@@ -75,17 +78,9 @@ class TestRows:
         assert [node['updated_at'] is None for node in nodes_of(rows)] == (
             [True, False])
 
-    def test_gives_a_time_of_another_zone_in_utc(self, load, hosts, execute):
-        load(hosts=1)
-        execute("UPDATE services SET last_seen_up = "
-                "'2026-04-03 09:40:41+02:00'")
-        service, = services_of(cell_rows(hosts)[0])
-        assert datetime.datetime(2026, 4, 3, 7, 40, 41) == (
-            service['last_seen_up'])
-
-    def test_warns_once_of_a_time_that_is_none(
+    def test_one_warning_for_an_invalid_time(
             self, load, hosts, execute, caplog):
-        """Not for each row, nor for each read."""
+        """For all rows and reads."""
         load(hosts=3)
         execute("UPDATE services SET last_seen_up = 'no time at all'")
         for _ in range(2):
@@ -93,48 +88,27 @@ class TestRows:
         text, = [text for text in caplog.messages if 'no time at all' in text]
         assert 'counts as absent' in text
 
-    def test_keeps_nulls(self, load, hosts):
+    def test_nulls_are_kept(self, load, hosts):
         load(compute_nodes=[clouds.a_compute_node(
             free_disk_gb=None, cpu_allocation_ratio=None, stats=None)])
         node, = nodes_of(cell_rows(hosts)[0])
-        assert node['free_disk_gb'] is None
-        assert node['cpu_allocation_ratio'] is None
-        assert node['stats'] is None
+        assert [node[name] for name in (
+            'free_disk_gb', 'cpu_allocation_ratio', 'stats')] == [None] * 3
 
-    def test_leaves_out_the_deleted(self, load, hosts):
+    def test_deleted_rows_and_other_services_are_left_out(self, load, hosts):
+        """Disabled services are read."""
         load(hosts=1,
              compute_nodes=[clouds.a_compute_node(id=5, deleted=5)],
-             services=[clouds.a_service(id=5, deleted=5)])
-        rows, = cell_rows(hosts)
-        assert (rows.compute_nodes, rows.services) == ([], [])
-
-    def test_reads_compute_services_only(self, load, hosts):
-        load(services=[clouds.a_service(binary='nova-scheduler',
+             services=[clouds.a_service(id=5, deleted=5),
+                       clouds.a_service('b', disabled=True),
+                       clouds.a_service('c', binary='nova-scheduler',
                                         topic='scheduler')])
-        assert cell_rows(hosts)[0].services == []
+        rows, = cell_rows(hosts)
+        assert rows.compute_nodes == []
+        service, = services_of(rows)
+        assert (service['host'], bool(service['disabled'])) == ('b', True)
 
-    def test_reads_disabled_services_too(self, load, hosts):
-        load(services=[clouds.a_service(disabled=True)])
-        service, = services_of(cell_rows(hosts)[0])
-        assert service['disabled']
-
-    def test_orders_by_id(self, load, hosts):
-        load(compute_nodes=[clouds.a_compute_node('b', id=2),
-                            clouds.a_compute_node('c', id=3),
-                            clouds.a_compute_node('a', id=1)])
-        nodes = nodes_of(cell_rows(hosts)[0])
-        assert [node['host'] for node in nodes] == ['a', 'b', 'c']
-
-    def test_sees_what_was_committed_before_the_call(
-            self, load, hosts, execute):
-        load(hosts=1)
-        cell_rows(hosts)
-        execute('UPDATE compute_nodes SET vcpus_used = 7')
-        node, = nodes_of(cell_rows(hosts)[0])
-        assert node['vcpus_used'] == 7
-
-    def test_takes_the_host_of_a_very_old_row_from_its_service(
-            self, load, hosts):
+    def test_host_of_a_very_old_node_is_its_service_s(self, load, hosts):
         load(compute_nodes=[clouds.a_compute_node(
                 host=None, hypervisor_hostname='node1', service_id=9)],
              services=[clouds.a_service('host9', id=9)])
@@ -144,7 +118,7 @@ class TestRows:
     @pytest.mark.parametrize('column', [
         'uuid', 'ram_allocation_ratio', 'cpu_allocation_ratio',
         'disk_allocation_ratio', 'service_id', 'numa_topology'])
-    def test_reads_null_for_a_node_column_that_an_era_lacks(
+    def test_missing_column_of_a_release_is_null(
             self, load, hosts, execute, column):
         load(hosts=1)
         execute('CREATE TABLE old AS SELECT * FROM compute_nodes')
@@ -155,7 +129,7 @@ class TestRows:
         assert node.get(column) is None
         assert node['hypervisor_hostname'] == 'host1'
 
-    def test_reads_services_of_kilo_which_are_seen_by_their_updates(
+    def test_service_of_kilo_was_seen_at_its_update(
             self, load, hosts, execute):
         load(hosts=1)
         execute('CREATE TABLE old AS SELECT id, host, "binary", disabled, '
@@ -170,13 +144,13 @@ class TestRows:
             'uuid', 'forced_down', 'version')] == [None] * 3
         assert service['last_seen_up'] == service['updated_at'] is not None
 
-    def test_selects_only_the_columns_it_is_told(self, conf, load):
+    def test_only_the_given_columns_are_read(self, conf, load):
         load(hosts=1)
         narrow = reader.HostReader(conf,
                                    compute_node_columns=('host', 'vcpus'))
         assert cell_rows(narrow)[0].compute_nodes == [('host1', 16)]
 
-    def test_a_missing_table_is_named(self, hosts, execute):
+    def test_error_names_missing_table(self, hosts, execute):
         execute('DROP TABLE compute_nodes')
         assert cell_rows(hosts) == []
         [why] = hosts.unavailable_cells().values()
@@ -185,9 +159,9 @@ class TestRows:
     @pytest.mark.parametrize('column', [
         'host', 'hypervisor_hostname', 'vcpus', 'memory_mb', 'local_gb',
         'vcpus_used', 'local_gb_used', 'free_disk_gb', 'free_ram_mb'])
-    def test_a_column_that_each_host_needs_is_named_while_it_is_gone(
+    def test_error_names_missing_required_column(
             self, load, hosts, execute, column):
-        """Without it, each row would be no host: a full cloud."""
+        """Without the column no row would be a valid host."""
         load(hosts=1)
         assert nodes_of(cell_rows(hosts)[0])
         execute(f'ALTER TABLE compute_nodes RENAME COLUMN {column} TO away')
@@ -200,9 +174,8 @@ class TestRows:
         node, = nodes_of(cell_rows(hosts)[0])
         assert node[column] is not None
 
-    def test_another_column_counts_again_some_time_after_it_is_back(
+    def test_restored_column_is_read_after_some_time(
             self, load, hosts, execute, monkeypatch):
-        """It is looked for from time to time, once it has gone."""
         def metrics():
             return nodes_of(cell_rows(hosts)[0])[0]['metrics']
         load(compute_nodes=[clouds.a_compute_node('host1', metrics='[]')])
@@ -216,7 +189,7 @@ class TestRows:
         monkeypatch.setattr(cell_reader.time, 'monotonic', lambda: later)
         assert metrics() == '[]'
 
-    def test_looks_at_the_schema_again_after_a_missing_table(
+    def test_schema_is_inspected_again_after_a_missing_table(
             self, conf, tmp_path):
         conf.set_override('connection', f'sqlite:///{tmp_path}/late.sqlite',
                           'database')
@@ -229,7 +202,7 @@ class TestRows:
 class TestSeveralCells:
     @pytest.fixture
     def cell(self, tmp_path):
-        """Function: a cell with one host in a database of its own."""
+        """Function: return a cell with one host in a new database."""
         def cell(name):
             url = f'sqlite:///{tmp_path}/{name}.sqlite'
             db = engine.Database(url)
@@ -240,7 +213,7 @@ class TestSeveralCells:
             return cells.Cell(clouds.a_uuid(), name, url)
         return cell
 
-    def test_reads_all_of_them(self, conf, cell):
+    def test_all_cells_are_read(self, conf, cell):
         both = reader.HostReader(conf, [cell('east'), cell('north')])
         names = [nodes_of(rows)[0]['host'] for rows in cell_rows(both)]
         assert names == ['east', 'north']
@@ -249,7 +222,7 @@ class TestSeveralCells:
         assert {'east', 'north'} == {
             i['host'] for i in both.instances_on(['east', 'north'])}
 
-    def test_leaves_out_a_failing_one_with_a_warning(
+    def test_failing_cell_is_left_out_with_a_warning(
             self, conf, cell, caplog):
         east = cell('east')
         gone = cells.Cell(clouds.a_uuid(), 'gone',
@@ -264,63 +237,29 @@ class TestSeveralCells:
             f'Failed to get computes for cell {gone.uuid}(gone)')
         assert 'secret' not in caplog.text
 
-    def test_no_cell_means_no_hosts(self, conf):
+    def test_no_cells_have_no_hosts(self, conf):
         assert cell_rows(reader.HostReader(conf, [])) == []
 
 
-class TestMoment:
-    @staticmethod
-    def ask(hosts, ask):
-        """What ``ask(transaction)`` returns in the only cell."""
-        def read(cell_reader):
-            with cell_reader.transaction() as transaction:
-                return ask(transaction)
-        answer, = hosts.for_each_cell(read).values()
-        return answer
+def test_transaction_does_not_see_later_commits(load, hosts, execute):
+    server = clouds.an_instance('host1')
+    load(hosts=1, instances=[server])
 
-    def test_gives_the_rows_and_where_instances_are(self, load, hosts):
-        server = clouds.an_instance('host2')
-        load(hosts=2, instances=[server])
-
-        rows, located = self.ask(hosts, lambda transaction: (
-            transaction.rows(),
-            transaction.locate_instances([server['uuid'], 'nobody'])))
-
-        assert rows == cell_rows(hosts)[0]
-        assert located == {server['uuid']: 'host2'}
-
-    def test_does_not_see_what_is_committed_after_its_first_question(
-            self, load, hosts, execute):
-        server = clouds.an_instance('host1')
-        load(hosts=1, instances=[server])
-
-        def ask(transaction):
-            rows = transaction.rows()
+    def read(cell):
+        with cell.transaction() as transaction:
+            before = transaction.changes(KnownRows(), KnownRows(), 0)
             execute("UPDATE instances SET host = 'host2'")
             execute('UPDATE compute_nodes SET vcpus_used = 9')
-            return (transaction.rows() == rows,
-                    transaction.locate_instances([server['uuid']]))
+            after = transaction.changes(KnownRows(), KnownRows(), 0)
+            return (after[0].rows == before[0].rows,
+                    transaction.locate_instances([server['uuid'], 'nobody']))
 
-        assert self.ask(hosts, ask) == (True, {server['uuid']: 'host1'})
-        assert hosts.locate_instances([server['uuid']]) == {
-            server['uuid']: 'host2'}
-
-    def test_is_one_on_postgresql_too(self, db, monkeypatch):
-        """Whose default is a state of its own for each statement."""
-        asked = []
-        # Any other database is taken for one, as none needs to be here.
-        monkeypatch.setattr(db.engine.dialect, 'name', 'postgresql')
-
-        @event.listens_for(db.engine, 'set_connection_execution_options')
-        def on_options(connection, options):
-            asked.append(dict(options))
-            options.clear()
-
-        with db.reading():
-            pass
-
-        assert asked == [{'isolation_level': 'REPEATABLE READ'}]
-
+    answer, = hosts.for_each_cell(read).values()
+    assert answer == (True, {server['uuid']: 'host1'})
+    assert hosts.locate_instances([server['uuid']]) == {
+        server['uuid']: 'host2'}
+    node, = nodes_of(cell_rows(hosts)[0])
+    assert node['vcpus_used'] == 9
 
 class TestInstances:
     @pytest.fixture
@@ -333,77 +272,70 @@ class TestInstances:
         load(hosts=2, instances=list(vars(servers).values()))
         return servers
 
-    def test_are_located_by_uuid(self, servers, hosts):
+    def test_instances_are_located_by_uuid(self, servers, hosts):
         uuids = [server['uuid'] for server in vars(servers).values()]
         assert {servers.one['uuid']: 'host1',
                 servers.errored['uuid']: 'host2'} == (
             hosts.locate_instances([*uuids, 'nobody']))
 
-    def test_are_listed_by_host_in_any_state(self, servers, hosts):
-        found = hosts.instances_on(['host1', 'host2'])
+    def test_instances_of_hosts_are_listed_in_any_state(self, servers, hosts):
+        rows = hosts.instances_on(['host1', 'host2'])
         assert [servers.one['uuid'], servers.errored['uuid']] == [
-            row['uuid'] for row in found]
-        assert set(cell_reader.INSTANCE_COLUMNS) == set(found[0])
-        assert found[0]['memory_mb'] == 2048
+            row['uuid'] for row in rows]
+        assert set(cell_reader.INSTANCE_COLUMNS) == set(rows[0])
+        assert rows[0]['memory_mb'] == 2048
 
-    def test_that_differ_in_none_of_the_columns_are_told_once(
-            self, load, hosts):
+    def test_equal_rows_are_listed_once(self, load, hosts):
         load(hosts=2, instances=[
             clouds.an_instance('host1', instance_type_id=flavor)
             for flavor in (5, 5, 6)] + [clouds.an_instance('host2')])
 
-        found = hosts.instances_on(['host1'], ('host', 'instance_type_id'))
+        rows = hosts.instances_on(['host1'], ('host', 'instance_type_id'))
 
-        assert sorted(row['instance_type_id'] for row in found) == [5, 6]
-        assert {row['host'] for row in found} == {'host1'}
+        assert sorted(row['instance_type_id'] for row in rows) == [5, 6]
+        assert {row['host'] for row in rows} == {'host1'}
 
-    def test_of_thousands_of_names_are_asked_for_in_portions(
-            self, servers, hosts):
+    def test_many_names_are_read_in_several_statements(self, servers, hosts):
         names = [f'none{n}' for n in range(1200)]
         assert len(hosts.instances_on([*names, 'host1'])) == 1
         assert len(
             hosts.locate_instances({*names, servers.one['uuid']})) == 1
 
-    def test_nothing_asked_is_nothing_read(self, hosts):
+    def test_nothing_is_read_without_names(self, hosts):
         assert hosts.locate_instances([]) == {}
         assert hosts.instances_on([]) == []
         assert hosts.image_properties([], ['os_type']) == []
 
 
-class TestTheOnlyDatabase:
-    """While it does not answer nobody is told that there is nothing."""
+class TestSingleDatabase:
+    """Without an answer each method raises an error."""
 
     @pytest.fixture(params=['refuses', 'hangs'])
     def silent(self, request, load, hosts, execute):
-        """A HostReader of such a database."""
+        """A HostReader of a database that does not answer."""
         load(hosts=1, instances=[clouds.an_instance('host1')])
         execute('ALTER TABLE compute_nodes RENAME TO nodes')
         execute('ALTER TABLE instances RENAME TO servers')
         assert hosts.for_each_cell(cell_reader.CellReader.find_nodes,
                                    None, None) == {}
-        [found] = hosts._readers.values()
-        assert found.guard.down
-        found.guard.hangs = request.param == 'hangs'
+        [cell] = hosts._readers.values()
+        assert cell.guard.down
+        cell.guard.hangs = request.param == 'hangs'
         return hosts
 
-    def test_a_host_that_is_asked_for_may_be_there(self, silent):
-        with pytest.raises(exception.DatabaseUnavailable,
-                           match='compute_nodes'):
-            silent.find_nodes('host1', None)
-
-    def test_so_may_instances(self, silent):
-        with pytest.raises(exception.DatabaseUnavailable,
-                           match='cannot be looked up'):
-            silent.locate_instances(['u'])
-        with pytest.raises(exception.DatabaseUnavailable,
-                           match='cannot be read'):
-            silent.instances_on(['host1'])
+    @pytest.mark.parametrize(('method', 'args', 'reason'), [
+        ('find_nodes', ('host1', None), 'compute_nodes'),
+        ('locate_instances', (['u'],), 'cannot be looked up'),
+        ('instances_on', (['host1'],), 'cannot be read')])
+    def test_database_is_unavailable(self, silent, method, args, reason):
+        with pytest.raises(exception.DatabaseUnavailable, match=reason):
+            getattr(silent, method)(*args)
 
 
 class TestImageProperties:
     @pytest.fixture
     def servers(self, load):
-        """Function: put servers with system metadata on host1."""
+        """Function: create an instance with system metadata on host1."""
         def servers(*keys, **columns):
             server = clouds.an_instance('host1', **columns)
             load(hosts=1, instances=[server], instance_system_metadata=[
@@ -412,36 +344,28 @@ class TestImageProperties:
             return server['uuid']
         return servers
 
-    def test_are_those_asked_for(self, servers, hosts):
+    def test_named_properties_are_read(self, servers, hosts):
         uuid = servers('image_os_type', 'image_os_distro', 'os_type',
                        'image_trait:A', 'image_trait:B', 'image_traits')
-        assert hosts.image_properties(['host1'], ['os_type', 'trait:*']) == [
+        names = [f'none{n}' for n in range(1200)]
+        assert hosts.image_properties(
+            [*names, 'host1'], ['os_type', 'trait:*']) == [
             ('host1', uuid, 'os_type', 'its image_os_type'),
             ('host1', uuid, 'trait:A', 'its image_trait:A'),
             ('host1', uuid, 'trait:B', 'its image_trait:B')]
+        assert hosts.image_properties(['host2'], ['os_type']) == []
 
-    def test_are_asked_for_literally(self, servers, hosts):
-        """Wildcards of SQL in a name are none."""
+    def test_names_are_no_sql_patterns(self, servers, hosts):
         servers('image_os_type', 'image_osXtype')
         assert hosts.image_properties(['host1'], ['os%', 'os_t%*']) == []
         assert len(hosts.image_properties(['host1'], ['os_*'])) == 1
-
-    def test_are_not_those_of_other_hosts(self, servers, hosts):
-        servers('image_os_type')
-        assert hosts.image_properties(['host2'], ['os_type']) == []
 
     @pytest.mark.parametrize('sql', [
         'UPDATE instances SET deleted = id',
         'UPDATE instance_system_metadata SET deleted = id',
         'UPDATE instance_system_metadata SET value = NULL'])
-    def test_are_not_deleted_nor_null(self, servers, hosts, execute, sql):
+    def test_deleted_and_null_properties_are_left_out(
+            self, servers, hosts, execute, sql):
         servers('image_os_type')
         execute(sql)
         assert hosts.image_properties(['host1'], ['os_type']) == []
-
-    def test_of_thousands_of_hosts_are_asked_for_in_portions(
-            self, servers, hosts):
-        servers('image_os_type')
-        names = [f'none{n}' for n in range(1200)]
-        assert len(hosts.image_properties(
-            [*names, 'host1'], ['os_type'])) == 1

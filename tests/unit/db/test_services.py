@@ -1,4 +1,4 @@
-"""The service's own row in the services table."""
+"""The service record: this service's row in the services table."""
 
 import datetime
 import threading
@@ -24,7 +24,7 @@ def record(db):
 
 @pytest.fixture
 def insert(db):
-    """Function: insert a row of a scheduler; columns as keywords."""
+    """Function: insert a scheduler's row; columns are keywords."""
     def insert(host=HOST, **columns):
         with db.writing() as connection:
             connection.execute(tables.services.insert().values(**{
@@ -38,7 +38,7 @@ def insert(db):
 
 @pytest.fixture
 def rows(db):
-    """Function: all rows of the table, as dicts."""
+    """Function: return all rows of the table, as dicts."""
     def rows():
         with db.reading() as connection:
             return [dict(row) for row in connection.execute(sa.text(
@@ -48,7 +48,7 @@ def rows(db):
 
 @pytest.fixture
 def kilo(db, execute):
-    """That database as Kilo has it, without the newer columns."""
+    """The database with Kilo's columns."""
     execute('DROP INDEX services_uuid_idx')
     for name in NEWER_COLUMNS:
         execute(f'ALTER TABLE services DROP COLUMN {name}')
@@ -60,9 +60,11 @@ def seconds_old(text):
 
 
 class TestRegister:
-    def test_makes_the_row_that_nova_34_makes(self, record, rows):
+    def test_row_is_the_same_as_of_nova_34(self, record, rows):
+        assert record.service_id is None
         record.register()
         row, = rows()
+        assert row['uuid'] == record.service_id
         assert len(row.pop('uuid')) == 36
         assert seconds_old(row.pop('created_at')) < 30
         assert row == {
@@ -72,39 +74,35 @@ class TestRegister:
             'version': 74, 'updated_at': None, 'deleted': 0,
             'deleted_at': None}
 
-    def test_a_second_time_changes_nothing(self, record, rows):
+    def test_second_registration_changes_nothing(self, record, rows):
         record.register()
         before = rows()
         services.ServiceRecord(record.db, HOST).register()
         assert rows() == before
 
     @pytest.mark.parametrize('version', [None, 30, 74, 99])
-    def test_leaves_a_row_that_is_there_as_it_is(
+    def test_existing_row_is_not_changed(
             self, record, insert, rows, version):
-        """Whatever the version of the others."""
         insert(version=version, disabled=True, forced_down=True,
-               disabled_reason='maintenance')
+               disabled_reason='maintenance', uuid='some-uuid')
         insert('there', version=60)
         before = rows()
         record.register()
         assert rows() == before
+        assert record.service_id == 'some-uuid'
 
-    def test_leaves_a_soft_deleted_row_alone(self, record, insert, rows):
-        insert(deleted=1)
+    @pytest.mark.parametrize('columns', [
+        {'deleted': 1}, {'host': 'there'},
+        {'binary': 'nova-compute', 'topic': 'compute'}])
+    def test_other_rows_are_ignored(self, record, insert, rows, columns):
+        insert(**columns)
         before, = rows()
+        assert not record.heartbeat()
         record.register()
         assert rows()[0] == before
-        assert [row['deleted'] for row in rows()] == [1, 0]
+        assert len(rows()) == 2
 
-    def test_takes_no_row_of_another_host_or_service_for_its_own(
-            self, record, insert, rows):
-        insert('there')
-        insert(binary='nova-compute', topic='compute')
-        record.register()
-        assert len(rows()) == 3
-
-    def test_of_several_at_once_makes_one_row(self, db, rows):
-        """Whatever the order; none fails."""
+    def test_concurrent_registrations_create_one_row(self, db, rows):
         failed, start = [], threading.Barrier(6)
 
         def register():
@@ -122,9 +120,8 @@ class TestRegister:
         assert not failed
         assert len(rows()) == 1
 
-    def test_behind_a_row_made_in_the_same_moment_uses_that_one(
+    def test_row_of_a_concurrent_registration_is_used(
             self, record, insert, rows, monkeypatch):
-        """It looked before the other one had committed."""
         def look_too_early():
             monkeypatch.undo()
             return services.Version(74, 'of tables')
@@ -134,27 +131,31 @@ class TestRegister:
         row, = rows()
         assert row['version'] == 60
 
-    def test_in_a_database_of_kilo_does_without_the_newer_columns(
-            self, kilo, record, rows):
+    def test_row_of_kilo_lacks_newer_columns(self, kilo, record, rows):
+        """Its id is the service's id."""
         record.register()
         record.register()
+        assert record.heartbeat()
         row, = rows()
         assert not set(NEWER_COLUMNS) & set(row)
-        assert row['report_count'] == 0
+        assert row['report_count'] == 1
+        assert seconds_old(row['updated_at']) < 30
+        assert record.service_id == str(row['id'])
 
 
-#: What Nova's services wrote, from Liberty to 2026.2.
+#: Versions of Nova's services from Liberty to 2026.2.
 RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
             68, 70, 72, 74)
 
 
 class TestVersion:
-    """Nova refuses to start where the least version of its kind is above its
-    own, so a new row is of the release that runs."""
+    """A service of Nova does not start if the lowest version of its binary is
+    above its own. So a new row gets a version that is there already.
+    """
 
     @pytest.fixture
     def registered(self, record, rows):
-        """Function: the version of the row that is made."""
+        """Function: return the version of a new row, and its origin."""
         def registered():
             expected = record.version()
             assert not expected.is_there
@@ -168,45 +169,33 @@ class TestVersion:
         return registered
 
     @pytest.mark.parametrize('version', RELEASED)
-    def test_is_that_of_the_only_scheduler(
-            self, insert, registered, version):
-        insert('there', version=version)
-        insert('conductor', binary='nova-conductor', version=1)
-        assert registered() == (version, 'the least of nova-scheduler')
-
-    @pytest.mark.parametrize('version', RELEASED)
-    def test_is_the_least_of_several_schedulers(
-            self, insert, registered, version):
+    @pytest.mark.parametrize(('binary', 'lower'), [
+        ('nova-scheduler', 'nova-conductor'),
+        ('nova-conductor', 'nova-compute')])
+    def test_version_is_the_lowest_of_schedulers_or_else_of_conductors(
+            self, insert, registered, version, binary, lower):
         for number, other in enumerate((version + 1, version, 99)):
-            insert(f'there{number}', version=other)
-        assert registered() == (version, 'the least of nova-scheduler')
-
-    @pytest.mark.parametrize('version', RELEASED)
-    def test_is_the_least_of_the_conductors_where_no_scheduler_counts(
-            self, insert, registered, version):
-        for number, other in enumerate((99, version)):
-            insert(f'there{number}', binary='nova-conductor', version=other)
-        insert('there', binary='nova-compute', version=1)
-        assert registered() == (version, 'the least of nova-conductor')
+            insert(f'there{number}', binary=binary, version=other)
+        insert('lower', binary=lower, version=1)
+        assert registered() == (version, f'the least of {binary}')
 
     @pytest.mark.parametrize('binary', ['nova-scheduler', 'nova-conductor'])
     @pytest.mark.parametrize('columns', [
         {'deleted': 1}, {'forced_down': True}, {'version': None}])
-    def test_heeds_none_that_does_not_count(
-            self, insert, registered, binary, columns):
+    def test_ignored_rows(self, insert, registered, binary, columns):
         insert('there', binary=binary, **{'version': 1, **columns})
         insert('other', binary=binary, version=30)
         assert registered() == (30, f'the least of {binary}')
 
     @pytest.mark.parametrize('columns', [
         {'disabled': True}, {'last_seen_up': None}, {'forced_down': None}])
-    def test_heeds_one_that_is_disabled_or_silent(
+    def test_disabled_and_silent_schedulers_count(
             self, insert, registered, columns):
         insert('there', version=30, **columns)
         insert('other', version=60)
         assert registered() == (30, 'the least of nova-scheduler')
 
-    def test_is_of_the_era_of_the_tables_where_nobody_else_is(
+    def test_default_version_is_of_the_release_of_the_tables(
             self, execute, insert, registered):
         insert('there', version=None)
         insert('gone', binary='nova-conductor', deleted=1)
@@ -215,20 +204,21 @@ class TestVersion:
         assert registered() == (
             35, 'of tables newer than Queens, older than 2026.2')
 
-    def test_is_none_in_a_database_of_kilo(self, kilo, record):
+    def test_kilo_has_no_version(self, kilo, record, rows):
         assert record.version() == services.Version(
             None, 'its table has no versions')
+        assert rows() == []
         record.register()
         assert record.version() == services.Version(
             None, 'its own', is_there=True)
 
-    @pytest.mark.parametrize(('own', 'others', 'conductor', 'told'), [
+    @pytest.mark.parametrize(('own', 'others', 'conductor', 'above'), [
         (74, [], 30, 30), (74, [74], 30, 30), (74, [30], 30, None),
         (30, [74], 30, None), (30, [], 30, None), (30, [], 74, None),
         (None, [74], 30, 30), (None, [], 30, None), (74, [], None, None)])
-    def test_that_is_above_the_conductors_is_told_of(
-            self, insert, record, own, others, conductor, told):
-        """A nova-scheduler of their release does not start then."""
+    def test_version_above_the_conductors(
+            self, insert, record, own, others, conductor, above):
+        """A nova-scheduler of the conductors' release would not start."""
         insert(version=own)
         for number, version in enumerate(others):
             insert(f'there{number}', version=version)
@@ -236,15 +226,11 @@ class TestVersion:
             insert(host, binary='nova-conductor', topic='conductor',
                    version=conductor and version)
         assert record.version() == services.Version(
-            own, 'its own', is_there=True, above=told)
-
-    def test_is_looked_up_without_a_change(self, record, rows):
-        record.version()
-        assert rows() == []
+            own, 'its own', is_there=True, above=above)
 
 
 class TestHeartbeat:
-    def test_counts_and_says_when(self, record, rows):
+    def test_heartbeat_is_counted_with_its_time(self, record, rows):
         record.register()
         assert record.heartbeat()
         assert record.heartbeat()
@@ -253,7 +239,8 @@ class TestHeartbeat:
         assert row['last_seen_up'] == row['updated_at']
         assert seconds_old(row['updated_at']) < 30
 
-    def test_leaves_what_an_admin_has_set(self, record, insert, rows):
+    def test_columns_of_administrators_are_not_changed(
+            self, record, insert, rows):
         insert(disabled=True, disabled_reason='maintenance',
                forced_down=True)
         before, = rows()
@@ -262,25 +249,8 @@ class TestHeartbeat:
         changed = {name for name in before if before[name] != after[name]}
         assert changed == {'report_count', 'last_seen_up', 'updated_at'}
 
-    @pytest.mark.parametrize('columns', [
-        {'deleted': 1}, {'host': 'there'}, {'binary': 'nova-compute'}])
-    def test_without_a_row_of_its_own_says_so(
-            self, record, insert, rows, columns):
-        insert(**columns)
-        before = rows()
-        assert not record.heartbeat()
-        assert rows() == before
-
-    def test_in_a_database_of_kilo_sets_updated_at(
-            self, kilo, record, rows):
-        record.register()
-        assert record.heartbeat()
-        row, = rows()
-        assert row['report_count'] == 1
-        assert seconds_old(row['updated_at']) < 30
-
-    def test_is_one_statement(self, record):
-        """Which columns there are is looked at once."""
+    def test_heartbeat_is_one_statement(self, record):
+        """The schema is inspected once."""
         record.register()
         sent = []
         sa.event.listen(record.db.engine, 'before_cursor_execute',
@@ -289,23 +259,23 @@ class TestHeartbeat:
         assert [text.partition(' ')[0] for text in sent] == [
             'BEGIN', 'UPDATE']
 
-    def test_without_a_database_is_a_typed_error(self, tmp_path):
+    def test_missing_database_is_unavailable(self, tmp_path):
         db = engine.Database(f'sqlite:///{tmp_path}/none.sqlite')
         with pytest.raises(exception.DatabaseUnavailable):
             services.ServiceRecord(db, HOST).heartbeat()
 
 
 class TestLeader:
-    """Who of the schedulers does what only one is to do."""
+    """The scheduler with the tasks that only one scheduler has."""
 
     @pytest.fixture
     def fresh(self, insert):
-        """Function: insert the row of a scheduler that has just reported."""
+        """Function: insert the row of a scheduler with a new heartbeat."""
         def fresh(host, **columns):
             insert(host, **{'last_seen_up': timeutils.utcnow(), **columns})
         return fresh
 
-    def test_is_the_first_by_name(self, record, fresh):
+    def test_leader_is_the_first_by_name(self, record, fresh):
         for host in ('m', 'a', HOST):
             fresh(host)
         assert record.leader(60) == 'a'
@@ -316,46 +286,21 @@ class TestLeader:
         {'last_seen_up': None, 'created_at': LONG_AGO},
         {'last_seen_up': None, 'created_at': None},
         {'last_seen_up': timeutils.utcnow() + datetime.timedelta(days=1000)}])
-    def test_is_none_that_does_not_work(self, record, fresh, columns):
+    def test_scheduler_that_is_down_is_no_leader(
+            self, record, insert, fresh, columns):
+        """The asking scheduler counts as up before its first heartbeat."""
         fresh('a', **columns)
-        fresh(HOST)
+        insert(HOST)
         assert record.leader(60) == HOST
 
-    def test_may_be_one_that_has_just_been_made(self, record, fresh):
+    def test_new_scheduler_without_heartbeat_may_be_leader(
+            self, record, fresh):
         fresh('a', last_seen_up=None, created_at=timeutils.utcnow())
         fresh(HOST)
         assert record.leader(60) == 'a'
 
-    def test_may_be_who_asks_before_its_first_heartbeat(
-            self, record, insert):
-        insert()
-        assert record.leader(60) == HOST
-
     @pytest.mark.parametrize('columns', [
         {'disabled': True}, {'forced_down': True}])
-    def test_is_nobody_where_the_only_one_is_set_aside(
-            self, record, fresh, columns):
+    def test_no_leader_if_all_are_disabled(self, record, fresh, columns):
         fresh(HOST, **columns)
         assert record.leader(60) is None
-
-
-class TestTheIdOfTheRow:
-    def test_is_unknown_before_it_is_registered(self, record):
-        assert record.service_id is None
-
-    def test_is_the_uuid_that_it_is_made_with(self, record, rows):
-        record.register()
-        assert record.service_id == rows()[0]['uuid']
-
-    def test_is_that_of_a_row_that_is_there(self, record, insert):
-        insert(uuid='some-uuid')
-        record.register()
-        assert record.service_id == 'some-uuid'
-
-    def test_is_its_number_in_a_release_without_uuids(
-            self, kilo, record, execute, rows):
-        execute("INSERT INTO services (host, binary, topic, report_count, "
-                "disabled, deleted) VALUES ('here', 'nova-scheduler', "
-                "'scheduler', 0, 0, 0)")
-        record.register()
-        assert record.service_id == str(rows()[0]['id'])

@@ -1,4 +1,4 @@
-"""The decision of a dry run, and the state that it rests on."""
+"""The decision of a dry run, and its state."""
 
 import pytest
 
@@ -20,14 +20,14 @@ A, B = a_uuid(1), a_uuid(2)
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """Plug-ins of the next test may write again."""
+    """Lifts the limits of plug-ins after a test."""
     yield
     reach.limit(None)
 
 
 @pytest.fixture
 def made(cloud):
-    """Function: a Decider of the hosts a and b that was started."""
+    """Function: start a Decider on the hosts a and b."""
     cloud.load_nodes(
         clouds.a_compute_node('a', uuid=A, free_ram_mb=9000),
         clouds.a_compute_node('b', uuid=B, free_ram_mb=8000))
@@ -41,8 +41,8 @@ def made(cloud):
         started[-1].start()
         return started[-1]
     yield made
-    for each in started:
-        each.stop()
+    for scheduler in started:
+        scheduler.stop()
 
 
 def decide(made, count=1, **request):
@@ -54,18 +54,16 @@ def decide(made, count=1, **request):
         'return_alternates': True})
 
 
-def test_the_same_request_has_the_same_answer_again(made):
-    """Nothing is in flight from one to the next."""
+def test_repeated_request_has_the_same_decision(made):
+    """No pick is assumed."""
     scheduler = made()
 
     for _ in range(2):
-        [[chosen, *others]] = decide(
-            scheduler, memory_mb=5000).record.selections
-        assert chosen.service_host == 'a'
-        assert [other.service_host for other in others] == ['b']
+        [selections] = decide(scheduler, memory_mb=5000).record.selections
+        assert [host.service_host for host in selections] == ['a', 'b']
 
 
-def test_the_hosts_are_there_as_before_the_first_instance(made):
+def test_snapshot_shows_the_hosts_before_the_first_instance(made):
     dry_run = decide(made(), count=3, memory_mb=3000)
 
     for _ in range(2):
@@ -77,21 +75,21 @@ def test_the_hosts_are_there_as_before_the_first_instance(made):
     assert hosts.cell('free_ram_mb', 0) == 6000
 
 
-def test_a_refusal_has_the_hosts_and_the_rules_as_well(made):
+def test_refusal_has_hosts_and_rules(made):
     dry_run = decide(made(), memory_mb=10 ** 6)
 
     assert dry_run.record.outcome == decision.REFUSED
     assert isinstance(dry_run.error, exception.NoValidHost)
     assert dry_run.is_expected
     assert dry_run.offer is PLACEMENT_NOT_USED
-    ram, = (each for each in dry_run.ranker.filters
-            if type(each).__name__ == 'RamFilter')
+    ram, = (filter_ for filter_ in dry_run.ranker.filters
+            if type(filter_).__name__ == 'RamFilter')
     assert not any(ram.keep(dry_run.snapshot().block(),
                             dry_run.spec_obj))
 
 
-def test_the_request_is_there_as_request_filters_leave_it(made, server):
-    """Also of one that Placement offers nothing."""
+def test_spec_is_the_one_after_request_filters(made, server):
+    """Also without candidates from Placement."""
     dry_run = decide(made(server), requested_destination=(
         requests.a_destination(host='a')))
 
@@ -100,7 +98,7 @@ def test_the_request_is_there_as_request_filters_leave_it(made, server):
     assert dry_run.snapshot().size == 2
 
 
-def test_what_placement_offers_goes_with_the_hosts(made, server):
+def test_candidates_of_placement_are_in_the_snapshot(made, server):
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         http_placement.a_candidate(B)))
 
@@ -112,7 +110,7 @@ def test_what_placement_offers_goes_with_the_hosts(made, server):
     assert dry_run.snapshot().offer is dry_run.offer
 
 
-def test_a_request_that_cannot_be_read_has_no_spec(made):
+def test_invalid_request_has_no_spec(made):
     dry_run = made().decide(context.RequestContext(), {
         'spec_obj': {}, 'instance_uuids': None})
 
@@ -121,7 +119,7 @@ def test_a_request_that_cannot_be_read_has_no_spec(made):
     assert dry_run.snapshot().size == 2
 
 
-def test_a_fault_is_none_that_is_expected(made, monkeypatch):
+def test_fault_is_not_expected(made, monkeypatch):
     scheduler = made()
     monkeypatch.setattr(scheduler.driver, 'select_destinations', None)
 
@@ -132,8 +130,8 @@ def test_a_fault_is_none_that_is_expected(made, monkeypatch):
         False, decision.FAILED)
 
 
-def test_copies_of_the_hosts_share_where_instances_run(made, cloud):
-    """What a rule looks at of all of them is read once."""
+def test_copies_of_the_snapshot_share_instances(made, cloud):
+    """So instances are read once."""
     scheduler = made(enabled_filters=['TypeAffinityFilter'])
     cloud.execute('INSERT INTO instances (uuid, host, vm_state, deleted, '
                   "instance_type_id) VALUES (?, 'a', 'active', 0, 7)",
@@ -144,8 +142,7 @@ def test_copies_of_the_hosts_share_where_instances_run(made, cloud):
     assert hosts.copy().instances.each('instance_type_id') == {'a': {7}}
 
 
-def test_the_request_has_its_instances_and_the_options_of_the_file(
-        made, tmp_path):
+def test_request_has_instances_and_json_options(made, tmp_path):
     file = tmp_path / 'scheduler.json'
     file.write_text('{"x": 1}')
     dry_run = decide(made(
@@ -157,8 +154,8 @@ def test_the_request_has_its_instances_and_the_options_of_the_file(
     assert dry_run.request.options == {'x': 1}
 
 
-def test_any_host_can_be_compared_with_what_others_have_chosen(cloud, made):
-    """It is one of many that are as good, or the worst of them."""
+def test_all_hosts_have_weights_for_the_comparison(cloud, made):
+    """Many of equal weight, and the last one."""
     cloud.load_nodes(*(
         clouds.a_compute_node(f'c{number:02}', uuid=a_uuid(),
                               free_ram_mb=8000 if number == 20 else 9000)

@@ -1,4 +1,4 @@
-"""What counts as a change of a host between two reads."""
+"""Changes of a host between two reads."""
 
 import pytest
 
@@ -9,7 +9,7 @@ A, B = ('a', 'a.org'), ('b', 'b.org')
 
 
 def a_table(**values):
-    """The hosts a and b, of which a has these values."""
+    """A table of the hosts a, with these values, and b."""
     return hosts.table(hosts.a_host('a', nodename='a.org', uuid='A',
                                     **values),
                        hosts.a_host('b', nodename='b.org', uuid='B'))
@@ -24,22 +24,21 @@ GONE = a_table().without([0])
     (A, a_table(), a_table(service_disabled=True),
      ['service_disabled of a: False became True']),
     (B, a_table(free_ram_mb=4096), a_table(free_ram_mb=2048), []),
-    # Heartbeats are no change.
+    # Heartbeats are ignored.
     (A, a_table(), a_table(updated=hosts.NOW + 60,
                            service_last_seen=hosts.NOW + 10), []),
     (A, a_table(), GONE, ['host a is gone']), (A, GONE, GONE, []),
     (A, GONE, a_table(), ['host a was not read when it was decided here'])])
-def test_the_changes_of_a_host_have_both_values(
-        place, before, after, changes):
+def test_changes_have_both_values(place, before, after, changes):
     assert host_changes.row_changes(place, before, after) == changes
 
 
-def test_without_a_node_all_nodes_of_the_host_are_looked_at():
+def test_all_nodes_are_compared_without_a_node_name():
     assert len(host_changes.row_changes(('a', None), a_table(num_instances=1),
                                         a_table(num_instances=2))) == 1
 
 
-def test_a_host_that_differs_has_one_change_in_the_list_of_all():
+def test_list_has_one_change_per_host():
     before = a_table()
 
     [text] = host_changes.changed_hosts(
@@ -52,7 +51,7 @@ def test_a_host_that_differs_has_one_change_in_the_list_of_all():
         assert host_changes.changed_hosts(before, same) == []
 
 
-def test_hosts_that_come_and_go_are_told():
+def test_added_and_removed_hosts_are_listed():
     fewer = a_table().without([0])
 
     assert host_changes.changed_hosts(a_table(), fewer) == ['host a is gone']

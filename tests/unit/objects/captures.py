@@ -1,4 +1,4 @@
-"""The captured messages as tests read them."""
+"""Captured messages for tests."""
 
 import json
 import pathlib
@@ -7,49 +7,48 @@ WIRE = pathlib.Path(__file__).parents[2] / 'wire'
 
 
 def load(name):
-    """The capture of that name (without .json)."""
+    """Return the capture of a name without .json."""
     return json.loads((WIRE / f'{name}.json').read_text())
 
 
 def message(name):
-    """The inner message of a captured request."""
+    """Return the inner message of a captured request."""
     return load(name)['request']['decoded']['oslo.message']
 
 
 def args(name):
-    """The arguments of a captured request."""
+    """Return the arguments of a captured request."""
     return message(name)['args']
 
 
 def replies(name):
-    """Results of the replies of a capture that are no failures."""
-    found = [reply['decoded']['oslo.message']
-             for reply in load(name).get('replies', [])]
-    return [reply['result'] for reply in found
-            if reply.get('result') is not None]
+    """Return the results of the successful replies of a capture."""
+    return [reply['decoded']['oslo.message']['result']
+            for reply in load(name).get('replies', [])
+            if reply['decoded']['oslo.message'].get('result') is not None]
 
 
 def names_where(test):
-    """Names of the captures for whose request message test is true."""
-    found = []
+    """Return the names of the captures with a matching request message."""
+    names = []
     for path in sorted(WIRE.glob('*.json')):
         capture = json.loads(path.read_text())
         request = capture.get('request') if isinstance(capture, dict) else {}
         inner = ((request or {}).get('decoded') or {}).get('oslo.message')
         if inner and test(inner):
-            found.append(path.stem)
-    return found
+            names.append(path.stem)
+    return names
 
 
 def with_argument(argument):
-    """Names of the select_destinations calls with a usable argument."""
+    """Return the captured select_destinations calls with an argument."""
     return names_where(
         lambda m: m['method'] == 'select_destinations'
         and isinstance(m['args'].get(argument), dict))
 
 
 def envelopes(value, name):
-    """All object envelopes of that name within a JSON value."""
+    """Yield the envelopes of a class in a JSON value."""
     if isinstance(value, dict):
         if value.get('nova_object.name') == name:
             yield value
@@ -61,9 +60,9 @@ def envelopes(value, name):
 
 
 def without_changes(value):
-    """A JSON value without the optional list of changed fields.
+    """Return a JSON value without the optional list of changed fields.
 
-    Sets come as lists in any order; lists of numbers or text are sorted.
+    Lists of numbers or texts are sorted, as sets have no order.
     """
     if isinstance(value, dict):
         return {key: without_changes(part) for key, part in value.items()

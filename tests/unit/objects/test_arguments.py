@@ -1,4 +1,4 @@
-"""Malformed requests are refused with the field and its value."""
+"""Refusal of malformed requests, with the field and its value."""
 
 import copy
 import json
@@ -23,7 +23,8 @@ FLAVOR = ('flavor', 'nova_object.data')
 
 
 def changed(spec, path, value):
-    """A copy of an envelope with the value at a path of its data changed."""
+    """Return a copy of an envelope with another value at a path of its data.
+    """
     spec = copy.deepcopy(spec)
     place = spec['nova_object.data']
     for step in path[:-1]:
@@ -33,7 +34,7 @@ def changed(spec, path, value):
 
 
 def refusal(spec):
-    """The reason a spec_obj is refused for."""
+    """Return the reason of a refusal."""
     with pytest.raises(exception.InvalidInput) as caught:
         objects.arguments.from_wire(spec)
     return caught.value.kwargs['reason']
@@ -42,13 +43,11 @@ def refusal(spec):
 class TestSpecObj:
 
     @pytest.mark.parametrize('value', [None, 'x', 3, [], {}, [SPEC]])
-    def test_anything_but_a_spec_is_refused(self, value):
-        """spec_obj must be a RequestSpec object."""
+    def test_other_values_are_refused(self, value):
         assert refusal(value).startswith('spec_obj = ')
         assert refusal(value).endswith('must be a RequestSpec object')
 
-    def test_an_object_of_another_type_is_refused(self):
-        """The reason names the type that was sent."""
+    def test_object_of_another_class_is_refused(self):
         assert refusal(SPEC['nova_object.data']['flavor']) == (
             "spec_obj = <'Flavor' object>: must be a RequestSpec object")
 
@@ -57,23 +56,20 @@ class TestSpecObj:
         float('nan'), 'many', True, [], {}])
     @pytest.mark.parametrize('name', [
         'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap'])
-    def test_senseless_sizes_are_refused(self, name, size):
-        """Sizes of the flavor are whole numbers from 0 to 2147483647."""
+    def test_invalid_size_is_refused(self, name, size):
         reason = refusal(changed(SPEC, (*FLAVOR, name), size))
 
         assert reason.startswith(f'spec_obj.flavor.{name} = ')
         assert reason.endswith('must be an integer from 0 to 2147483647')
         assert len(reason) < 200
 
-    def test_a_reason_shows_field_and_value(self):
-        """The text is the dotted path, the value and what it must be."""
+    def test_reason_has_field_value_and_requirement(self):
         assert refusal(changed(SPEC, (*FLAVOR, 'memory_mb'), -1)) == (
             'spec_obj.flavor.memory_mb = -1: '
             'must be an integer from 0 to 2147483647')
 
     @pytest.mark.parametrize('value', ['20', 20, 20.0, ' 20 '])
-    def test_a_number_may_come_as_text(self, value):
-        """'20' is 20."""
+    def test_size_may_be_text(self, value):
         spec = objects.arguments.from_wire(
             changed(SPEC, (*FLAVOR, 'memory_mb'), value))
 
@@ -81,14 +77,15 @@ class TestSpecObj:
 
     @pytest.mark.parametrize('name', [
         'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb'])
-    def test_a_size_must_be_there(self, name):
-        """A flavor without a size, or with null for it, is refused."""
-        assert refusal(changed(SPEC, (*FLAVOR, name), None)) == (
-            f'spec_obj.flavor.{name}: is missing')
+    def test_missing_or_null_size_is_refused(self, name):
+        without = changed(SPEC, (*FLAVOR, name), None)
+        assert refusal(without) == f'spec_obj.flavor.{name}: is missing'
+
+        del without['nova_object.data']['flavor']['nova_object.data'][name]
+        assert refusal(without) == f'spec_obj.flavor.{name}: is missing'
 
     @pytest.mark.parametrize('value', [None, 'absent'])
-    def test_a_spec_without_flavor_is_refused(self, value):
-        """Null and unset alike."""
+    def test_missing_or_null_flavor_is_refused(self, value):
         spec = changed(SPEC, ('flavor',), None)
         if value == 'absent':
             del spec['nova_object.data']['flavor']
@@ -115,22 +112,19 @@ class TestSpecObj:
          {'img_hv_requested_version': 'about 6'},
          "image.properties.img_hv_requested_version = 'about 6'"),
     ])
-    def test_the_wrong_field_is_named(self, path, value, named):
-        """Whatever is wrong, the reason says where and what."""
+    def test_invalid_field_is_refused_with_its_path(self, path, value, named):
         assert refusal(changed(SPEC, path, value)).startswith(
             f'spec_obj.{named}')
 
     @pytest.mark.parametrize('cpus', [[-1], [10 ** 9], ['a'], 3])
-    def test_numa_cells_are_checked(self, cpus):
-        """Guest CPUs are small numbers."""
+    def test_invalid_cpus_of_numa_cell_are_refused(self, cpus):
         path = ('numa_topology', 'nova_object.data', 'cells', 0,
                 'nova_object.data', 'pcpuset')
 
         assert refusal(changed(NUMA_SPEC, path, cpus)).startswith(
             'spec_obj.numa_topology.cells[0].pcpuset')
 
-    def test_passwords_are_not_shown(self):
-        """Neither a cell's URLs nor other URLs get into a reason."""
+    def test_urls_are_not_shown(self):
         cell = ('requested_destination', 'nova_object.data', 'cell')
         url = 'mysql://nova:secret@db/nova'
 
@@ -144,17 +138,14 @@ class TestSpecObj:
         ('nova_object.namespace', 'heat'), ('nova_object.namespace', None),
         ('nova_object.version', 'one'), ('nova_object.version', 1.5),
         ('nova_object.data', []), ('nova_object.data', None)])
-    def test_a_broken_envelope_is_refused(self, key, value):
-        """Namespace, version and data are checked."""
+    def test_broken_envelope_is_refused(self, key, value):
         assert refusal({**SPEC, key: value}).startswith(f'spec_obj.{key} = ')
 
-    def test_an_unknown_major_version_is_incompatible(self):
-        """No conductor is asked; the call fails at once."""
+    def test_unknown_major_version_is_incompatible(self):
         with pytest.raises(ovo_exception.IncompatibleObjectVersion):
             objects.arguments.from_wire({**SPEC, 'nova_object.version': '2.0'})
 
-    def test_what_newer_releases_add_is_ignored(self):
-        """A newer minor, unknown fields and unknown objects are no error."""
+    def test_newer_minor_version_and_unknown_objects_are_accepted(self):
         newer = changed(SPEC, ('teleport',), {
             'nova_object.name': 'Teleporter', 'nova_object.data': {}})
 
@@ -165,8 +156,7 @@ class TestSpecObj:
         assert spec.obj_to_primitive()['nova_object.version'] == '1.99'
         assert 'teleport' in spec.obj_to_primitive()['nova_object.data']
 
-    def test_an_object_passes_too(self):
-        """A RequestSpec that is one already is checked and taken."""
+    def test_object_is_checked_and_returned(self):
         spec = objects.arguments.from_wire(SPEC)
 
         assert objects.arguments.from_wire(spec) is spec
@@ -187,22 +177,19 @@ class TestNesting:
         ('flavor',), ('image',), ('scheduler_hints', 'deep'),
         ('numa_topology',), (*FLAVOR, 'extra_specs')])
     @pytest.mark.parametrize('shape', ['nova_object.data', ']'])
-    def test_deep_junk_is_refused(self, path, shape):
-        """10,000 levels of lists or dicts do not end the worker."""
+    def test_deeply_nested_value_is_refused(self, path, shape):
         deep = self.deep(shape, '}' if shape != ']' else ']')
 
         assert refusal(changed(SPEC, path, deep)).startswith('spec_obj.')
 
-    def test_deep_unknown_fields_are_ignored(self):
-        """What nobody reads does not matter, copied or not."""
+    def test_deeply_nested_unknown_field_is_ignored(self):
         deep = self.deep('a', '}')
 
         spec = objects.arguments.from_wire(changed(SPEC, ('unknown',), deep))
 
         assert copy.deepcopy(spec).memory_mb == spec.memory_mb
 
-    def test_deep_hints_of_the_dict_form_are_refused(self):
-        """A hint too deep to be made text is refused."""
+    def test_deeply_nested_hint_in_dict_form_is_refused(self):
         with pytest.raises(exception.InvalidInput, match=r'scheduler_hints'):
             objects.arguments.from_legacy_dicts(
                 KILO['request_spec'],
@@ -210,38 +197,47 @@ class TestNesting:
                  'scheduler_hints': {'h': self.deep('a', '}')}})
 
 
+    @pytest.mark.parametrize(('read', 'argument'), [
+        (objects.arguments.from_wire, 'spec_obj'),
+        (lambda deep: objects.arguments.from_legacy_dicts(deep, {}),
+         'request_spec')])
+    def test_recursion_error_is_a_refusal(self, monkeypatch, read, argument):
+        def fail(*args):
+            raise RecursionError
+        monkeypatch.setattr(objects.arguments._SPEC, 'read', fail)
+        monkeypatch.setattr(objects.arguments.legacy_dicts, 'spec_from_dicts',
+                            fail)
+        with pytest.raises(exception.InvalidInput, match=(
+                f'{argument} = None: is nested too deeply')):
+            read({})
+
+
 @pytest.mark.parametrize('value', [None, [], ['a'], ['a'] * 10000])
-def test_good_instance_uuids_pass(value):
-    """None or at most 10000 texts."""
+def test_valid_instance_uuids_are_accepted(value):
     objects.arguments.check_instance_uuids(value)
 
 
-def test_an_empty_instance_uuid_is_refused_by_its_place():
-    """Nothing could be claimed for it, nor found again."""
-    with pytest.raises(exception.InvalidInput, match=re.escape(
-            "instance_uuids[1] = '': must be the uuid of an instance")):
-        objects.arguments.check_instance_uuids(['a', '', 'b'])
+@pytest.mark.parametrize(('value', 'reason'), [
+    *((value, 'instance_uuids') for value in (
+        'abc', {}, 5, [1], [None], [['a']], ['a'] * 10001)),
+    (['a', '', 'b'],
+     "instance_uuids[1] = '': must be the uuid of an instance")])
+def test_invalid_instance_uuids_are_refused(value, reason):
+    with pytest.raises(exception.InvalidInput, match=re.escape(reason)):
+        objects.arguments.check_instance_uuids(value)
 
 
-@pytest.mark.parametrize(('value', 'meant'), [
+@pytest.mark.parametrize(('value', 'expected'), [
     (True, True), (False, False), (None, False), ('false', False),
     ('True', True), ('', False), (1, True), (0, False)])
-def test_a_flag_may_be_text(value, meant):
-    assert objects.arguments.flag('return_objects', value) is meant
+def test_flag_may_be_text(value, expected):
+    assert objects.arguments.flag('return_objects', value) is expected
 
 
 @pytest.mark.parametrize('value', ['maybe', [], {}])
-def test_a_flag_that_is_neither_is_refused(value):
+def test_invalid_flag_is_refused(value):
     with pytest.raises(exception.InvalidInput, match='return_objects = '):
         objects.arguments.flag('return_objects', value)
-
-
-@pytest.mark.parametrize('value', [
-    'abc', {}, 5, [1], [None], [['a']], ['a'] * 10001])
-def test_bad_instance_uuids_are_refused(value):
-    """The argument is named."""
-    with pytest.raises(exception.InvalidInput, match='instance_uuids'):
-        objects.arguments.check_instance_uuids(value)
 
 
 JSON = st.recursive(
@@ -255,7 +251,7 @@ JSON = st.recursive(
 
 @st.composite
 def mutated(draw, source):
-    """The JSON value with one random place replaced by any JSON value."""
+    """Return a JSON value with one random part replaced by another value."""
     value = copy.deepcopy(source)
     place = value
     while True:
@@ -270,15 +266,15 @@ def mutated(draw, source):
 
 
 class TestAnyJson:
-    """Any input gives a RequestSpec or a typed refusal, nothing else."""
+    """Any JSON value is a RequestSpec or refused with a typed error."""
 
     REFUSED = (exception.InvalidInput,
                ovo_exception.IncompatibleObjectVersion)
 
     @given(JSON | st.sampled_from([SPEC, NUMA_SPEC]).flatmap(mutated))
     @examples(400)
-    def test_as_spec_obj(self, value):
-        """Also in use: mapping, writing and copying it do not fail."""
+    def test_spec_obj_is_read_or_refused(self, value):
+        """An accepted request can be mapped, written and copied."""
         try:
             spec = objects.arguments.from_wire(value)
         except self.REFUSED as error:
@@ -296,8 +292,7 @@ class TestAnyJson:
            | st.sampled_from([KILO, CAPPED]).flatmap(mutated).map(
                lambda a: (a['request_spec'], a['filter_properties'])))
     @examples(400)
-    def test_as_legacy_dicts(self, dicts):
-        """The same for the two dicts."""
+    def test_legacy_dicts_are_read_or_refused(self, dicts):
         try:
             spec = objects.arguments.from_legacy_dicts(*dicts)
         except self.REFUSED as error:
@@ -310,8 +305,7 @@ class TestAnyJson:
 
 
 @pytest.mark.parametrize('count', [{}, {'count': None}])
-def test_a_pci_request_without_a_count_is_refused(count):
-    """Nobody can say how many devices are meant."""
+def test_pci_request_without_count_is_refused(count):
     requests = copy.deepcopy(captures.args('34-pci-request')['spec_obj'][
         'nova_object.data']['pci_requests'])
     [request] = requests['nova_object.data']['requests']
@@ -322,7 +316,7 @@ def test_a_pci_request_without_a_count_is_refused(count):
         'spec_obj.pci_requests.requests[0].count: is missing')
 
 
-def test_a_pci_request_of_the_dict_form_has_a_count_as_well():
+def test_pci_request_without_count_in_dict_form_is_refused():
     request_spec = {**KILO['request_spec'], 'instance_properties': {
         'pci_requests': [{'spec': []}]}}
 
@@ -334,8 +328,8 @@ def test_a_pci_request_of_the_dict_form_has_a_count_as_well():
 
 @pytest.mark.parametrize('policy, fails', [
     ('anti-affinity', True), ('affinity', False)])
-def test_the_rule_of_an_anti_affinity_group_is_a_number(policy, fails):
-    """Other groups have no use for it."""
+def test_invalid_rule_of_anti_affinity_group_is_refused(policy, fails):
+    """Other policies do not use the rule."""
     spec = changed(SPEC, ('instance_group',), {
         'nova_object.name': 'InstanceGroup',
         'nova_object.namespace': 'nova', 'nova_object.version': '1.11',
@@ -362,9 +356,8 @@ class TestText:
         ((*FLAVOR, 'name'), 'flavor.name'),
         ((*FLAVOR, 'extra_specs'), 'flavor.extra_specs.a[0]'),
         (('of_a_newer_release',), 'of_a_newer_release')])
-    def test_that_no_database_takes_is_refused_by_its_place(
-            self, path, field, bad):
-        """Also in fields that nobody here knows."""
+    def test_bad_character_is_refused_with_its_path(self, path, field, bad):
+        """Also in unknown fields."""
         value = {'a': [f'x{bad}y']} if field.endswith(']') else f'x{bad}y'
 
         with pytest.raises(exception.InvalidInput) as caught:
@@ -379,22 +372,22 @@ class TestText:
         ({'spec_obj': {'x\ud800': 1}}, 'spec_obj'),
         ({'instance_uuids': ['a', '\ud800']}, 'instance_uuids[1]'),
         ({'request_spec': {'image': {'\0': 1}}}, 'request_spec.image')])
-    def test_may_be_a_name_or_an_argument(self, call, field):
+    def test_bad_character_in_name_is_refused(self, call, field):
         with pytest.raises(exception.InvalidInput, match=re.escape(field)):
             self.check(call)
 
     @pytest.mark.parametrize('text', [
         '\u00fc', '\U0001f600', '\n\x7f', '\\ud800', '\\u0000', 'x' * 9999])
-    def test_of_any_language_passes(self, text):
+    def test_other_characters_are_accepted(self, text):
         self.check({'spec_obj': changed(SPEC, ('project_id',), text)})
 
-    def test_is_looked_at_only_where_json_had_to_escape_it(self, monkeypatch):
-        """A plain request costs a search in bytes."""
+    def test_plain_request_is_not_walked(self, monkeypatch):
+        """A search in the bytes suffices."""
         monkeypatch.setattr(objects.arguments, '_walk', None)
 
         self.check({'spec_obj': SPEC})
 
-    def test_of_more_than_four_mebibytes_is_refused(self):
+    def test_call_larger_than_the_limit_is_refused(self):
         with pytest.raises(exception.InvalidInput, match=(
                 r'the arguments of select_destinations: 4194[0-9]+ bytes of '
                 'JSON, and at most 4194304 are allowed')):

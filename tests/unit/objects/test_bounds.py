@@ -1,4 +1,4 @@
-"""A request may be large, but not without end."""
+"""The limits of the size of a request."""
 
 import copy
 import json
@@ -9,6 +9,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
@@ -20,7 +21,6 @@ SPEC = captures.args('34-requested-destination-full')['spec_obj']
 KILO = captures.args('34-kilo-style-call')
 FLAVOR = ('flavor', 'nova_object.data')
 IMAGE = ('image', 'nova_object.data', 'properties', 'nova_object.data')
-#: What an old caller's request would unpack to, if it were let: 33 MB each.
 RANGES = '0-8191,' * 2000
 
 
@@ -67,8 +67,8 @@ def groups(count=1, **values):
     return [envelope('RequestGroup', **values)] * count
 
 
-#: Path in the data of a request, of what is too large by one in a value made
-#: of a number; the path that the error names, if it is longer; the limit.
+#: Path in the data of a request; function that returns a value of a size; rest
+#: of the path in the error; maximum size.
 BOUNDED = [
     (('ignore_hosts',), named, '', bounds.HOSTS),
     (('force_hosts',), named, '', bounds.HOSTS),
@@ -125,9 +125,9 @@ def changed(path, value):
 
 
 @pytest.mark.parametrize('path, made, below, limit', BOUNDED)
-def test_what_is_too_large_is_refused_with_field_size_and_limit(
+def test_too_large_value_is_refused_with_field_size_and_limit(
         path, made, below, limit):
-    """What is as large as it may be is not."""
+    """A value at the limit is accepted."""
     objects.arguments.from_wire(changed(path, made(limit)))
 
     with pytest.raises(exception.InvalidInput) as caught:
@@ -143,9 +143,9 @@ def test_what_is_too_large_is_refused_with_field_size_and_limit(
 
 @pytest.mark.parametrize('requests, specs, conditions', [
     (1, 1, 1000), (1, 1001, 0), (64, 4, 3)])
-def test_conditions_on_pci_devices_are_counted_together(
+def test_conditions_of_all_pci_requests_are_limited(
         requests, specs, conditions):
-    """A specification without any counts as one."""
+    """A specification without conditions counts as one."""
     with pytest.raises(exception.InvalidInput, match=(
             r'spec_obj.pci_requests.requests = .*: has 10[0-9]+ conditions '
             'in its specifications, and must have at most 1000')):
@@ -182,9 +182,8 @@ def legacy(instance=None, image=None, properties=None):
     ({'properties': {'retry': {'hosts': [['a', 'a']] * 2000}}},
      'filter_properties.retry.hosts'),
 ])
-def test_a_request_of_the_dict_form_is_refused_before_it_is_unpacked(
-        parts, field):
-    """500 cells of all CPUs would be 250 MB."""
+def test_large_dict_request_is_refused_before_it_is_expanded(parts, field):
+    """500 cells of all CPUs would take 250 MB."""
     tracemalloc.start()
     try:
         with pytest.raises(exception.InvalidInput) as caught:
@@ -196,7 +195,7 @@ def test_a_request_of_the_dict_form_is_refused_before_it_is_unpacked(
     assert caught.value.kwargs['reason'].startswith(f'{field} = ')
 
 
-def test_the_name_of_a_property_of_an_image_is_bounded():
+def test_name_of_image_property_is_limited():
     limit = bounds.IMAGE_PROPERTY_NAME
     objects.arguments.from_wire(changed(IMAGE, {'x' * limit: '1'}))
 
@@ -207,7 +206,7 @@ def test_the_name_of_a_property_of_an_image_is_bounded():
 
 @pytest.mark.parametrize('value', [
     'x' * 3_000_000, '>=1' + '.1' * 1_500_000, '>=1.0,' * 200_000])
-def test_a_large_property_of_an_image_is_not_looked_into(value, monkeypatch):
+def test_large_image_property_is_not_parsed(value, monkeypatch):
     monkeypatch.setattr(image_meta.versionutils, 'VersionPredicate', None)
 
     with pytest.raises(exception.InvalidInput):
@@ -215,8 +214,7 @@ def test_a_large_property_of_an_image_is_not_looked_into(value, monkeypatch):
             changed((*IMAGE, 'img_hv_requested_version'), value))
 
 
-def test_looking_for_bad_text_costs_no_path_for_what_holds_none():
-    """Nor one for each text, however deep it lies."""
+def test_check_of_text_takes_little_memory():
     deep = [1] * 50_000 + ['x'] * 50_000
     for _ in range(100):
         deep = [deep]
@@ -232,9 +230,7 @@ def test_looking_for_bad_text_costs_no_path_for_what_holds_none():
 
 class TestCPUs:
 
-    def test_a_range_costs_the_same_however_often_it_is_named(
-            self, monkeypatch):
-        """No number is touched before all is known: they are counted."""
+    def test_repeated_range_is_not_expanded(self, monkeypatch):
         drawn = []
         monkeypatch.setattr(
             numa, 'range', lambda *ends: drawn.append(ends) or range(*ends),
@@ -245,33 +241,33 @@ class TestCPUs:
 
     @pytest.mark.parametrize('text, found', [
         ('', set()), ('0', {0}), ('0-3,^2,8', {0, 1, 3, 8}), ('^2', set()),
-        ('2,2,1-2', {1, 2}), ('^0-1,0-3', {2, 3}), ('8191', {8191})])
-    def test_the_numbers_are_those_that_are_named_and_not_excluded(
-            self, text, found):
+        ('2,2,1-2', {1, 2}), ('^0-1,0-3', {2, 3}), ('8191', {8191}),
+        ('1-', {1})])
+    def test_excluded_numbers_are_left_out(self, text, found):
         assert numa.parse_cpus(text) == found
 
     @pytest.mark.parametrize('text, must', [
         ('8192', 'up to 8191'), ('0-65535', 'up to 8191'),
         (f'0-{10 ** 18}', 'up to 8191'),
         ('0,' * 9000, 'has 18000 characters, and must have at most 16384')])
-    def test_larger_numbers_and_longer_text_are_refused(self, text, must):
+    def test_large_number_and_long_text_are_refused(self, text, must):
         with pytest.raises(MalformedError) as caught:
             numa.parse_cpus(text)
 
         assert str(caught.value).endswith(must)
 
-    def test_of_all_cells_together_are_no_more_than_there_are_numbers(self):
+    def test_cpus_of_all_cells_are_limited(self):
         with pytest.raises(MalformedError, match=(
                 r'cells = .*: has 16384 CPUs, and must have at most 8192')):
-            numa.topology_from_any({'cells': [
+            numa_legacy.topology_from_any({'cells': [
                 {'id': number, 'cpus': '0-8191'} for number in range(2)]})
 
-    def test_a_cpu_of_a_guest_has_such_a_number(self):
+    def test_number_of_guest_cpu_is_limited(self):
         with pytest.raises(MalformedError, match='0 to 8191'):
             objects.InstanceNUMACell(id=0, cpuset={8192})
 
 
-def test_what_novas_api_lets_through_is_far_inside():
+def test_largest_requests_of_nova_are_accepted():
     """128 items of metadata, servers and groups of a thousand, 64 KiB."""
     spec = changed(('scheduler_hints',), {
         'different_host': named(1600), 'query': ['x' * (64 << 10)]})
@@ -284,7 +280,7 @@ def test_what_novas_api_lets_through_is_far_inside():
     assert objects.arguments.from_wire(spec).num_instances == 1000
 
 
-def test_a_size_is_checked_with_the_name_of_its_field():
+def test_refusal_of_size_has_field_and_limit():
     fields.check_size('a.b', 3, 3)
 
     with pytest.raises(exception.InvalidInput) as caught:
@@ -293,8 +289,3 @@ def test_a_size_is_checked_with_the_name_of_its_field():
     assert caught.value.kwargs['reason'] == (
         'a.b: 4 bytes, and at most 3 are allowed')
 
-
-def test_properties_of_an_image_may_have_any_name():
-    properties = image_meta.ImageMetaProps.from_dict({'hw_x': 'y'})
-
-    assert properties.get('hw_x') == 'y'

@@ -1,4 +1,4 @@
-"""Every captured request becomes a RequestSpec that says what was sent."""
+"""Reading and writing of the captured requests and replies of Nova."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.unit.objects import captures
 
 SPECS = captures.with_argument('spec_obj')
 DICTS = captures.with_argument('request_spec')
-#: Calls that were captured because they are malformed.
+#: Captures of malformed calls.
 MALFORMED = {name for name in DICTS + SPECS
              if name.endswith(('err-bad-args', 'err-no-args',
                               'err-version-3-0'))}
@@ -21,8 +21,7 @@ _PLAIN = ('project_id', 'user_id', 'availability_zone', 'num_instances',
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')
 
 
-def test_captures_of_both_eras_and_forms_are_there():
-    """The lists below are not empty by accident."""
+def test_captures_of_both_releases_and_forms_exist():
     assert len(SPECS) > 40
     assert {'34-kilo-style-call', 'queens-kilo-style-call'} <= set(DICTS)
     assert len(DICTS) >= 8
@@ -31,8 +30,7 @@ def test_captures_of_both_eras_and_forms_are_there():
 @pytest.mark.parametrize('name', SPECS)
 class TestSpecObj:
 
-    def test_plain_values_are_those_of_the_message(self, name):
-        """Plain fields and the flavor's sizes read as they were sent."""
+    def test_plain_fields_and_sizes_have_the_sent_values(self, name):
         sent = captures.args(name)['spec_obj']
         data = sent['nova_object.data']
         flavor = data['flavor']['nova_object.data']
@@ -47,8 +45,7 @@ class TestSpecObj:
         assert spec.flavor.extra_specs == flavor['extra_specs']
         assert spec.scheduler_hints == data['scheduler_hints']
 
-    def test_nothing_is_lost(self, name):
-        """Written out again it has the same fields with the same values."""
+    def test_written_request_has_the_same_fields(self, name):
         sent = captures.args(name)['spec_obj']
 
         spec = objects.arguments.from_wire(sent)
@@ -65,7 +62,7 @@ class TestSpecObj:
 
 
 def _data(envelope):
-    """Data of an envelope, nested envelopes reduced to their data."""
+    """Return the data of an envelope and of nested envelopes."""
     def reduce(value):
         if isinstance(value, dict):
             if 'nova_object.data' in value:
@@ -76,8 +73,7 @@ def _data(envelope):
 
 
 @pytest.mark.parametrize('name', [n for n in DICTS if n not in MALFORMED])
-def test_legacy_dicts_become_the_same_request(name):
-    """Both producers' dicts give flavor, image, instance and hints."""
+def test_legacy_dicts_are_read(name):
     args = captures.args(name)
     sent, properties = args['request_spec'], args['filter_properties']
     instance = sent['instance_properties']
@@ -104,8 +100,7 @@ def test_legacy_dicts_become_the_same_request(name):
 @pytest.mark.parametrize('era', ['queens', '34'])
 class TestLegacyParts:
 
-    def test_group_keys_become_a_group(self, era):
-        """The group_* keys give policy, hosts and members."""
+    def test_group_keys_are_a_group(self, era):
         args = captures.args(f'{era}-cap-4-2-legacy-dicts-group')
 
         group = objects.arguments.from_legacy_dicts(**args).instance_group
@@ -118,7 +113,6 @@ class TestLegacyParts:
         assert group.wire_version == '1.9'
 
     def test_numa_and_pci_envelopes_are_read(self, era):
-        """A capped client's nested envelopes are read."""
         spec = objects.arguments.from_legacy_dicts(
             **captures.args(f'{era}-cap-4-2-legacy-dicts-numa-pci'))
 
@@ -127,8 +121,7 @@ class TestLegacyParts:
         assert spec.pci_requests.requests[0].alias_name == 'nicpf'
         assert spec.pci_requests.requests[0].spec[0]['vendor_id'] == '8086'
 
-    def test_a_pinned_cell_means_the_same_in_both_eras(self, era):
-        """Pinned CPUs are in pcpuset, wherever the sender had them."""
+    def test_pinned_cpus_are_in_pcpuset(self, era):
         cell = objects.arguments.from_wire(
             captures.args(f'{era}-numa-pinned-hugepages')['spec_obj']
         ).numa_topology.cells[0]
@@ -137,8 +130,7 @@ class TestLegacyParts:
         assert cell.cpu_policy == 'dedicated'
         assert cell.pagesize == 2048
 
-    def test_a_group_has_policy_and_policies(self, era):
-        """Queens sends policies only, later releases both."""
+    def test_group_has_policy_and_policies(self, era):
         group = objects.arguments.from_wire(
             captures.args(f'{era}-server-group-affinity')['spec_obj']
         ).instance_group
@@ -146,7 +138,6 @@ class TestLegacyParts:
         assert (group.policy, group.policies) == ('affinity', ['affinity'])
 
     def test_retry_lists_host_and_node(self, era):
-        """The hosts tried are readable in the dict form as well."""
         spec = objects.arguments.from_wire(
             captures.args(f'{era}-retry')['spec_obj'])
 
@@ -154,7 +145,6 @@ class TestLegacyParts:
         assert node == f'{host}.example.org'
 
     def test_aggregate_casts_are_read(self, era):
-        """Aggregates come with hosts, metadata and zone."""
         sent = captures.args(f'{era}-info-update-aggregates')['aggregates']
 
         found = objects.aggregates_from_wire(sent)
@@ -164,7 +154,6 @@ class TestLegacyParts:
             'availability_zone')
 
     def test_instance_casts_are_read(self, era):
-        """Instances come with uuid, host and sizes."""
         sent = captures.args(f'{era}-info-update-instance-info')
 
         found = objects.InstanceList.from_envelope(
@@ -178,8 +167,7 @@ class TestLegacyParts:
 
 @pytest.mark.parametrize('name', captures.names_where(
     lambda m: m['method'] == 'select_destinations'))
-def test_a_reply_of_selections_survives_reading_and_writing(name):
-    """Selections of a captured reply are written for that caller as then."""
+def test_captured_selections_are_written_unchanged(name):
     caller = '1.15' if name.startswith('34-') else '1.8'
     for envelope in captures.envelopes(captures.replies(name), 'Selection'):
         selection = objects.Selection.obj_from_primitive(envelope)
@@ -192,8 +180,8 @@ def test_a_reply_of_selections_survives_reading_and_writing(name):
 @pytest.mark.parametrize('name', captures.names_where(
     lambda m: m['method'] == 'select_destinations'
     and not m['args'].get('return_objects')))
-def test_limits_of_a_dict_reply_survive_reading_and_writing(name):
-    """A dict reply carries the limits it carried, NUMA limits as 1.0."""
+def test_captured_dict_replies_are_written_unchanged(name):
+    """Except that NUMA limits are in version 1.0."""
     for result in captures.replies(name):
         for sent in result:
             selection = objects.Selection(
@@ -213,8 +201,7 @@ def test_limits_of_a_dict_reply_survive_reading_and_writing(name):
     and isinstance(m['args'].get('request_spec'), dict)
     and m['args']['request_spec'].get('instance_type', {}).get(
         'nova_object.name')))
-def test_the_dict_form_is_written_as_real_clients_do(name):
-    """A capped client's dicts are read and written as the same dicts."""
+def test_captured_dicts_are_written_unchanged(name):
     sent = captures.without_changes(captures.args(name))
     instance = sent['request_spec']['instance_properties']
     instance.setdefault('user_id', None)
@@ -224,7 +211,7 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
     written = captures.without_changes(spec_dicts.to_request_spec_dict(spec))
     for cell in captures.envelopes(instance, 'InstanceNUMACell'):
         cell['nova_object.data'].setdefault('pcpuset', [])
-    # Queens' objects are written in today's versions.
+    # Queens' objects are written in current versions.
     for name_ in ('InstanceNUMACell', 'InstancePCIRequest'):
         for value in (sent, written):
             for envelope in captures.envelopes(value, name_):
@@ -235,8 +222,7 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
 
 
 @pytest.mark.parametrize('name', SPECS)
-def test_any_request_can_be_written_in_dict_form(name):
-    """It is plain JSON, and read again asks for the same."""
+def test_captured_request_is_the_same_in_dict_form(name):
     spec = objects.arguments.from_wire(captures.args(name)['spec_obj'])
 
     dicts = json.loads(json.dumps([

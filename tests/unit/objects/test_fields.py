@@ -1,10 +1,10 @@
-"""Which fields the objects of the wire have, and what stands for one unset.
+"""The fields of each object, and the values of unset fields.
 
-Of each object, with its version: the names of its fields, with ``?`` where
-null is a value, ``=x`` where an unset field is read as x, or as an empty one
-of it, ``~`` where that does not set it, and ``@version`` of the object that
-added the field.  As Nova's, but that some may be null here which old releases
-leave out or send as null.
+For each object and version: the names of its fields, with ``?`` if null is a
+value, ``=x`` for the value of the unset field or its empty type, ``~`` if
+reading does not set the field, and ``@version`` of the object that added the
+field. The same as in Nova, except that some fields may be null that old
+releases omit or send as null.
 """
 
 import re
@@ -121,14 +121,14 @@ FIELD = re.compile(r'(\w+?)(\?)?(?:=(\w+(?:\.\d)?))?(~)?(?:@([\d.]+))?')
 
 
 def parsed(form):
-    """{name: (null, what stands for it, whether that sets it, since)}."""
-    found = [FIELD.fullmatch(text).groups() for text in form.split()]
+    """Return {name: (null, unset value, whether reading sets it, since)}."""
     return {name: (bool(null), unset, not unkept, since or '1.0')
-            for name, null, unset, unkept, since in found}
+            for name, null, unset, unkept, since in (
+                FIELD.fullmatch(text).groups() for text in form.split())}
 
 
 def an_object(named, **data):
-    """The object of this name that arrives with these fields."""
+    """Read an object with these fields from the wire."""
     name, version = named.split()
     return base.NovaObject.obj_from_primitive({
         'nova_object.name': name, 'nova_object.namespace': 'nova',
@@ -137,20 +137,19 @@ def an_object(named, **data):
 
 @pytest.mark.parametrize('named', FORMS)
 class TestObject:
-    def test_has_these_fields_since_these_versions(self, named):
+    def test_fields_and_versions(self, named):
         assert {name: field.since
                 for name, field in an_object(named).fields.items()} == {
             name: since
             for name, (*_, since) in parsed(FORMS[named]).items()}
 
-    def test_keeps_null_where_that_is_a_value(self, named):
-        """Elsewhere it counts as unset."""
+    def test_null_is_kept_or_counts_as_unset(self, named):
         for name, (null, *_) in parsed(FORMS[named]).items():
             found = an_object(named, **{name: None})
             assert found.obj_attr_is_set(name) == (
                 null or an_object(named).obj_attr_is_set(name)), name
 
-    def test_gives_for_what_is_unset_what_stands_for_it(self, named):
+    def test_value_of_unset_field(self, named):
         for name, (_, unset, sets, _) in parsed(FORMS[named]).items():
             found = an_object(named)
             value = getattr(found, name)
@@ -164,7 +163,7 @@ class TestObject:
                 sets and said == type(value).__name__)
 
 
-def test_of_the_properties_of_images_none_may_be_null_or_is_newer():
+def test_image_properties_are_not_null_and_in_all_versions():
     for field in objects.ImageMetaProps.fields.values():
         assert not field.nullable
         assert (field.unset, field.since) == (None, '1.0')

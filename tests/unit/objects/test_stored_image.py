@@ -1,4 +1,4 @@
-"""Image properties in the form in which instances keep them."""
+"""Image properties in the system metadata of instances."""
 
 import pytest
 
@@ -14,16 +14,16 @@ from nova_sched.objects import stored_image
     (['traits_required'], ('trait:*', 'traits_required')),
     ([], ()),
 ])
-def test_names_are_those_of_all_eras(wanted, names):
+def test_stored_names_of_all_releases(wanted, names):
     assert stored_image.names(wanted) == names
 
 
 @pytest.mark.parametrize('old', glance_image.OLD_NAMES)
-def test_every_old_name_is_looked_under(old):
+def test_old_name_is_a_stored_name(old):
     assert old in stored_image.names([glance_image.OLD_NAMES[old]])
 
 
-def test_only_what_is_asked_for_is_read():
+def test_other_properties_are_left_out():
     assert stored_image.typed({'os_type': 'linux', 'os_distro': 'x'},
                               {'os_type': 'windows'}) == {'os_type': 'linux'}
 
@@ -36,7 +36,7 @@ def test_only_what_is_asked_for_is_read():
     ('hw_a_new_share', '0.50', 1.0, 0.5),
     ('hw_a_new_text', 'True', 'x', 'True'),
 ])
-def test_a_text_is_read_by_its_type_or_that_of_the_like(
+def test_text_has_its_type_or_the_type_of_the_example(
         name, text, like, value):
     read = stored_image.typed({name: text}, {name: like})
 
@@ -44,7 +44,7 @@ def test_a_text_is_read_by_its_type_or_that_of_the_like(
     assert type(read[name]) is type(value)
 
 
-def test_lists_are_put_together():
+def test_parts_of_lists_are_joined():
     assert stored_image.typed(
         {'hw_numa_cpus.0': '0-1', 'hw_numa_cpus.1': '2', 'trait:B': 'required',
          'trait:A': 'required'},
@@ -55,7 +55,7 @@ def test_lists_are_put_together():
 @pytest.mark.parametrize('texts', [
     {'hw_vm_mode': 'none'}, {'hw_numa_nodes': 'two'},
     {'hw_numa_cpus.0': '1-x'}, {'hw_a_new_flag': 'maybe'}])
-def test_what_cannot_be_read_is_left_out(texts):
+def test_invalid_text_is_left_out(texts):
     like = {'hw_vm_mode': 'hvm', 'hw_numa_nodes': 2, 'hw_numa_cpus': [[0]],
             'hw_a_new_flag': True, 'os_type': 'linux'}
 

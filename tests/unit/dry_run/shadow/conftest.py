@@ -1,4 +1,4 @@
-"""Clouds, Placements and shadows for the tests of this folder."""
+"""Clouds, Placement servers and shadows for tests."""
 
 import pytest
 
@@ -15,14 +15,14 @@ from tests.unit.dry_run.shadow.stage import offer
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a shadow in this process keeps plug-ins from, the next may do."""
+    """Lifts the limits of plug-ins after a test."""
     yield
     reach.limit(None)
 
 
 @pytest.fixture
 def hosts(cloud):
-    """Load the cloud: three hosts that are up, each with less memory."""
+    """Function: load three hosts that are up, with decreasing memory."""
     def load(disabled=()):
         cloud.load_nodes(*(
             a_compute_node(host, uuid=uuid, free_ram_mb=9000 - 1000 * number)
@@ -34,7 +34,7 @@ def hosts(cloud):
 
 @pytest.fixture
 def server():
-    """A Placement that offers all three."""
+    """A Placement with all three hosts as candidates."""
     with http_placement.placement() as server:
         offer(server, 'abc')
         yield server
@@ -49,7 +49,7 @@ def stage(hosts, server, tmp_path):
 
 @pytest.fixture
 def broker(monkeypatch):
-    """One with the exchange of live schedulers."""
+    """A broker with the exchange of live schedulers."""
     made = MemoryBroker()
     made.declare()
     monkeypatch.setattr(brokers, 'connection', made.connection)

@@ -1,6 +1,7 @@
-"""A shadow that is asked by hand, beside a live scheduler that is none.
+"""A shadow without a broker, beside a simulated live scheduler.
 
-What the live scheduler does is what Placement and the database say then.
+The decisions of the live scheduler are contents of Placement and of the
+database.
 """
 
 from urllib import parse
@@ -14,7 +15,7 @@ from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_uuid
 
-#: Providers of the hosts a, b and c, which weigh less and less.
+#: Providers of the hosts a, b and c, in the order of their weights.
 A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
 HOSTS = {'a': A, 'b': B, 'c': C}
 TOKEN = 'the-token-of-the-caller'
@@ -22,10 +23,10 @@ PATIENCE = 60
 
 
 class Stage:
-    """A shadow that is asked by hand, on a cloud and a Placement.
+    """A shadow on a cloud and a Placement.
 
-    held: consumer -> provider -> class -> amount, what Placement says;
-    a list of such for one answer after the other.
+    held: consumer -> provider -> class -> amount, Placement's allocations.
+    now: the clock of the shadow.
     """
 
     def __init__(self, cloud, server, directory, **options):
@@ -41,62 +42,69 @@ class Stage:
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
         self.decider = decider.Decider(conf, is_shadow=True)
         self.decider.start()
-        self._live_picks = live_picks.LivePicks(conf, self.decider)
+        self.live_picks = live_picks.LivePicks(conf, self.decider)
         self.watcher = watcher.LiveDecisionWatcher(
-            conf, self.decider, self._live_picks, report.Report(self.path),
+            conf, self.decider, self.live_picks, report.Report(self.path),
             clock=lambda: self.now)
 
     def close(self):
         self.decider.stop()
-        self._live_picks.close()
+        self.live_picks.close()
 
-    def ask(self, count=1, uuids=None, **request):
-        """Have a request decided; the uuids of its instances."""
+    def request(self, count=1, uuids=None, **request):
+        """Decide a request here; return the uuids of its instances."""
         uuids = uuids or [a_uuid() for _ in range(count)]
-        self.watcher.add(tap.Call('select_destinations', {
-            'spec_obj': requests.a_request(
-                num_instances=len(uuids), instance_uuid=uuids[0],
-                **request).obj_to_primitive(),
-            'instance_uuids': uuids, 'return_objects': True,
-            'return_alternates': True}, {
-                'auth_token': TOKEN, 'request_id': f'req-{uuids[0]}'}))
+        self.call(spec_obj=requests.a_request(
+            num_instances=len(uuids), instance_uuid=uuids[0],
+            **request).obj_to_primitive(), instance_uuids=uuids)
         return uuids
 
+    def call(self, **args):
+        """Pass a call of select_destinations to the watcher."""
+        uuids = args.get('instance_uuids')
+        self.watcher.add(tap.Call('select_destinations', args, {
+            'auth_token': TOKEN,
+            'request_id': f'req-{uuids[0]}' if uuids else 'req-1'}))
+
     def claim(self, uuid, host, vcpus=1):
-        """Have the live scheduler put an instance on a host."""
+        """Let the live scheduler claim a host for an instance."""
         self.held[uuid] = {HOSTS[host]: {'VCPU': vcpus}}
 
     def place(self, host, uuid=None):
-        """Have a request decided here and there; the uuid of its instance."""
-        [uuid] = self.ask(uuids=[uuid or a_uuid()])
+        """Decide a request here and there; return its instance."""
+        [uuid] = self.request(uuids=[uuid or a_uuid()])
+        return self.claim_and_wait(uuid, host)
+
+    def claim_and_wait(self, uuid, host):
         self.claim(uuid, host)
-        self.later()
+        self.wait()
         return uuid
 
     def boot(self, uuid, host):
-        """Have the row of an instance show its host."""
+        """Set the host in the row of an instance."""
         self.cloud.execute('INSERT INTO instances (uuid, host, deleted) '
                            'VALUES (?, ?, 0)', uuid, host)
 
-    def bury(self, *uuids):
-        """Have the live scheduler refuse instances."""
+    def refuse(self, *uuids):
+        """Let the live scheduler refuse instances."""
         for uuid in uuids:
             self.cloud.execute(
                 'INSERT INTO instances (uuid, vm_state, deleted) VALUES (?, '
                 "'error', 0)", uuid)
+        self.wait()
 
-    def later(self, seconds=1.0):
-        """Look again after a while."""
+    def wait(self, seconds=1.0):
+        """Poll after some seconds."""
         self.now += seconds
         self.watcher.poll()
 
-    def told(self):
-        """What was reported so far: list of dicts."""
+    def entries(self):
+        """Return the reported entries: list of dicts."""
         return list(report.read(self.path)) if self.path.exists() else []
 
     def verdict(self):
-        """Verdict, rule and words of the one request that was reported."""
-        [entry] = self.told()
+        """Return verdict, rule and reason of the only entry."""
+        [entry] = self.entries()
         return entry['verdict'], entry['rule'], entry['why']
 
     def of_consumer(self, asked):
@@ -105,8 +113,8 @@ class Stage:
     def of_provider(self, asked):
         provider = asked.path.split('/')[2]
         return http_placement.Answer(body={'allocations': {
-            consumer: {'resources': found[provider]}
-            for consumer, found in self.held.items() if provider in found},
+            consumer: {'resources': held[provider]}
+            for consumer, held in self.held.items() if provider in held},
             'resource_provider_generation': 3,
             'root_provider_uuid': provider})
 

@@ -1,4 +1,4 @@
-"""A driver of somebody else's, in a shadow."""
+"""A third-party driver in a shadow."""
 
 import pytest
 
@@ -10,15 +10,15 @@ from tests.unit.dry_run.shadow.stage import Stage
 
 
 class Claiming(FilterScheduler):
-    """Claims, gives back, and sends notifications by itself."""
+    """Claims, releases and sends notifications."""
 
     def select_destinations(self, context, spec_obj, instance_uuids, **kwargs):
         [uuid] = instance_uuids
-        found = self.client()
-        assert found.claim_resources(
+        placement = self.client()
+        assert placement.claim_resources(
             context, uuid, {'allocations': {}}, 'project', 'user', '1.28')
-        assert found.delete_allocation_for_instance(context, uuid)
-        found.forget(uuid)
+        assert placement.delete_allocation_for_instance(context, uuid)
+        placement.forget(uuid)
         notifier = rpc.notifier(self.conf, 'a.publisher')
         assert list(notifier._driver_mgr.names()) == ['noop']
         return super().select_destinations(context, spec_obj, instance_uuids,
@@ -36,17 +36,17 @@ class ByOnesOwn(Claiming):
 
 
 class Derived(FilterScheduler):
-    """Claims by a client that derives from Nova's."""
+    """Claims with a client that derives from Nova's."""
 
     class Client(client.report.SchedulerReportClient):
-        """More than Nova's."""
+        """A client with additions."""
 
     def select_destinations(self, context, spec_obj, instance_uuids, **kwargs):
         self.Client().put('/allocations/x', {})
 
 
 class Asking(FilterScheduler):
-    """Asks another scheduler."""
+    """Calls another scheduler."""
 
     def select_destinations(self, context, spec_obj, instance_uuids, **kwargs):
         client.SchedulerClient().select_destinations(
@@ -54,9 +54,9 @@ class Asking(FilterScheduler):
 
 
 @pytest.fixture
-def told(hosts, server, tmp_path):
-    """Function: what a shadow with a driver of that class tells of a call."""
-    def told(driver):
+def outcome(hosts, server, tmp_path):
+    """Function: return the outcome of a call with a driver's name."""
+    def outcome(driver):
         stage = Stage(hosts(), server, tmp_path,
                       scheduler__driver=f'{__name__}.{driver}')
         for name in ('auth_type', 'endpoint_override'):
@@ -65,17 +65,15 @@ def told(hosts, server, tmp_path):
         stage.place('a')
         stage.close()
         assert {asked.method for asked in server.asked} == {'GET'}
-        return stage.told()[0]['here']['outcome']
-    yield told
+        return stage.entries()[0]['here']['outcome']
+    yield outcome
     for name in ('auth_type', 'endpoint_override'):
         nova_conf.CONF.clear_override(name, 'placement')
 
 
-@pytest.mark.parametrize('driver', ['ByTheDrivers', 'ByOnesOwn'])
-def test_what_a_driver_claims_by_itself_is_not_sent(told, driver):
-    assert told(driver) == 'placed'
-
-
-@pytest.mark.parametrize('driver', ['Derived', 'Asking'])
-def test_what_would_change_the_cloud_fails(told, driver):
-    assert told(driver) == 'failed'
+@pytest.mark.parametrize(('driver', 'expected'), [
+    ('ByTheDrivers', 'placed'), ('ByOnesOwn', 'placed'),
+    ('Derived', 'failed'), ('Asking', 'failed')])
+def test_claims_of_driver_are_not_sent(outcome, driver, expected):
+    """Other changes of the cloud fail."""
+    assert outcome(driver) == expected

@@ -1,4 +1,4 @@
-"""What a shadow tells: a line of JSON a request, and totals."""
+"""The report of a shadow: a JSON line and a log line per request; totals."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ ON_A = LiveDecision((('a', 'a.org'),))
 
 
 def an_entry(comparison=SAME, live=ON_A, reason=None, copy=None):
-    """Of a request for one instance that is placed on host a here."""
+    """An entry of a request for one instance, placed on host a here."""
     record = Decision(request_id='req-1', arrived=1_800_000_000.25,
                       state=State(hosts=7))
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
@@ -40,13 +40,16 @@ def path(tmp_path):
     return tmp_path / 'shadow.jsonl'
 
 
-def test_a_line_tells_both_sides_and_what_they_come_to(path):
-    report.Report(path).add(an_entry(LOWER, LiveDecision((('b', None),))))
+def test_line_has_both_decisions_and_the_verdict(path):
+    """And no text of users, which a reason may contain."""
+    report.Report(path).add(an_entry(
+        LOWER, LiveDecision((('b', None),)), reason="zone 'z' requested"))
 
+    assert path.stat().st_mode & 0o777 & ~0o640 == 0
     [line] = path.read_text().splitlines()
-    told = json.loads(line)
-    assert told['here'].pop('milliseconds') == {}
-    assert told == {
+    entry = json.loads(line)
+    assert entry['here'].pop('milliseconds') == {}
+    assert entry == {
         'at': '2027-01-15T08:00:00.250+00:00', 'request_id': 'req-1',
         'instances': ['uuid1'], 'verdict': 'ranked lower', 'rule': 'weight',
         'why': 'b weighs less', 'otherwise': None,
@@ -56,46 +59,33 @@ def test_a_line_tells_both_sides_and_what_they_come_to(path):
         'copy': None}
 
 
-def test_others_may_not_read_the_file(path):
-    report.Report(path).add(an_entry())
-
-    assert path.stat().st_mode & 0o777 & ~0o640 == 0
-
-
-def test_what_users_wrote_stands_in_no_line(path):
-    """A refusal's reason may quote hints and properties."""
-    report.Report(path).add(an_entry(reason="zone 'of-the-user' requested"))
-
-    assert 'of-the-user' not in path.read_text()
-
-
-def test_lines_are_added_and_a_file_may_be_moved_away(path):
-    told = report.Report(path)
-    told.add(an_entry())
-    told.add(an_entry())
+def test_moved_file_is_created_again(path):
+    written = report.Report(path)
+    written.add(an_entry())
+    written.add(an_entry())
     path.rename(f'{path}.1')
-    told.add(an_entry(LOWER))
+    written.add(an_entry(LOWER))
 
-    assert [one['verdict'] for one in report.read(f'{path}.1')] == [
+    assert [entry['verdict'] for entry in report.read(f'{path}.1')] == [
         compare.SAME] * 2
-    assert [one['verdict'] for one in report.read(path)] == [
+    assert [entry['verdict'] for entry in report.read(path)] == [
         compare.LOWER]
 
 
-def test_a_file_that_cannot_be_written_is_told_once(tmp_path, caplog):
-    told = report.Report(tmp_path / 'nowhere' / 'file')
+def test_one_error_for_a_file_that_cannot_be_written(tmp_path, caplog):
+    written = report.Report(tmp_path / 'nowhere' / 'file')
     for _ in range(3):
-        told.add(an_entry())
+        written.add(an_entry())
 
     assert caplog.text.count('shadow_report') == 1
-    assert told.summary().startswith('3 of 3 ')
+    assert written.summary().startswith('3 of 3 ')
 
 
-def test_a_disagreement_is_a_warning_and_agreement_is_none(caplog):
+def test_disagreement_is_logged_as_a_warning(caplog):
     caplog.set_level(logging.INFO)
-    told = report.Report(None)
-    told.add(an_entry())
-    told.add(an_entry(LOWER, LiveDecision()))
+    written = report.Report(None)
+    written.add(an_entry())
+    written.add(an_entry(LOWER, LiveDecision()))
 
     agreed, differed = caplog.records
     assert (agreed.levelname, agreed.message) == (
@@ -105,7 +95,7 @@ def test_a_disagreement_is_a_warning_and_agreement_is_none(caplog):
         'live refused')
 
 
-def test_a_log_line_names_the_first_ten_instances_and_hosts(caplog):
+def test_log_line_has_at_most_ten_instances_and_hosts(caplog):
     caplog.set_level(logging.INFO)
     record = Decision()
     for number in range(11):
@@ -123,17 +113,17 @@ def test_a_log_line_names_the_first_ten_instances_and_hosts(caplog):
         f'live {ten("l")}']
 
 
-def test_the_summary_leaves_what_cannot_be_compared_apart():
-    told = report.Report(None)
+def test_summary_counts_comparable_requests():
+    written = report.Report(None)
     for comparison in (SAME, SAME, LOWER, MOVED):
-        told.add(an_entry(comparison))
+        written.add(an_entry(comparison))
 
-    assert told.summary() == (
+    assert written.summary() == (
         '2 of 3 comparable requests agree (2 same hosts, 1 ranked lower, '
         '1 not comparable)')
 
 
-def test_totals_are_by_verdict_and_by_what_it_comes_from():
+def test_totals_are_by_verdict_and_cause():
     entries = [an_entry(comparison) for comparison in (
         MOVED, LOWER, SAME, SAME,
         Comparison(compare.REFUSED_HERE, 'RamFilter', 'RamFilter refuses b'),
@@ -148,7 +138,7 @@ def test_totals_are_by_verdict_and_by_what_it_comes_from():
 
 
 @pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7', '{"at": "20'])
-def test_an_incomplete_line_costs_itself_alone(path, text, caplog):
+def test_incomplete_line_is_skipped(path, text, caplog):
     line = json.dumps(an_entry())
     path.write_text(f'{line}\n{text}\n{text}\n{line}\n')
 
@@ -157,32 +147,26 @@ def test_an_incomplete_line_costs_itself_alone(path, text, caplog):
         f'Skipped 2 incomplete line(s) of {path}']
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_line_ends_it(
-        path, monkeypatch):
-    told, write = report.Report(path), os.write
+def test_line_is_ended_on_a_full_disk(path, monkeypatch):
+    written, write = report.Report(path), os.write
     monkeypatch.setattr(
         os, 'write', lambda file, data: write(file, data[:20]))
-    told.add(an_entry())
+    written.add(an_entry())
     monkeypatch.undo()
-    told.add(an_entry())
+    written.add(an_entry())
 
     assert len(list(report.read(path))) == 1
 
 
-def test_what_callers_wrote_begins_no_line_of_the_log():
-    found = report.make_entry(
+def test_line_breaks_of_callers_are_escaped():
+    entry = report.make_entry(
         Decision(request_id='a\nb'), ['c\nd'], LiveDecision(), SAME, 0)
 
-    assert (found['request_id'], found['instances']) == ('a\\nb', ['c\\nd'])
-
-
-def test_a_file_that_is_not_there_is_told(path):
-    with pytest.raises(exception.NovaSchedException, match='cannot be read'):
-        list(report.read(path))
+    assert (entry['request_id'], entry['instances']) == ('a\\nb', ['c\\nd'])
 
 
 @pytest.mark.parametrize('length', [3, 20, -1])
-def test_a_line_that_is_being_written_is_not_incomplete(path, caplog, length):
+def test_last_line_being_written_is_ignored(path, caplog, length):
     line = json.dumps(an_entry()) + '\n'
     path.write_text(line + line[:length])
 
@@ -190,9 +174,12 @@ def test_a_line_that_is_being_written_is_not_incomplete(path, caplog, length):
     assert caplog.text == ''
 
 
-@pytest.mark.parametrize('text', ['{}', '{}\n', 'a log\nwithout an end'])
-def test_a_file_of_something_else_is_refused(path, text):
-    path.write_text(text)
+@pytest.mark.parametrize(('text', 'reason'), [
+    (None, 'cannot be read'), ('{}', 'no line of a'), ('{}\n', 'no line of a'),
+    ('a log\nwithout an end', 'no line of a')])
+def test_other_file_is_refused(path, text, reason):
+    if text is not None:
+        path.write_text(text)
 
-    with pytest.raises(exception.NovaSchedException, match='no line of a'):
+    with pytest.raises(exception.NovaSchedException, match=reason):
         list(report.read(path))

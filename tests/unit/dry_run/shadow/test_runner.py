@@ -1,63 +1,67 @@
-"""A shadow that runs: its turns, its end, and what it says of itself."""
+"""The shadow process, with a broker in this process."""
 
 import logging
+import os
+import signal
 import types
 
 import pytest
 
 from nova_sched import exception
+from nova_sched.daemon import sighup
 from nova_sched.daemon.systemd import Notifier
 from nova_sched.dry_run import read_only_placement
 from nova_sched.dry_run.shadow import runner
 from nova_sched.dry_run.shadow import tap
+from nova_sched.preflight import startup
 from nova_sched.scheduler import filter_scheduler
 from tests.builders import http_placement
+from tests.builders import requests
+from tests.builders import rules
 from tests.builders.clouds import a_uuid
 
-ASKED = tap.Call('select_destinations', {}, {})
-ODD = tap.Call('select_destinations', {'odd': 1}, {})
-PING = tap.Call('baseapi.ping', {}, {})
+LISTENING, STILL = 'Listening to topic', 'Still waiting for the database'
+#: The beginning of the line about a compared request.
+COMPARED = 'Request for '
 
 
-class Tap:
-    """One at a broker that holds so many requests.
+class Notes(Notifier):
+    """Keeps the notices for systemd."""
 
-    messages: what comes next, Calls and exceptions.
+    def __init__(self):
+        super().__init__()
+        self.sent = []
+
+    def _send(self, *lines):
+        self.sent += lines
+
+
+class On(logging.Handler):
+    """Calls a function when a text is logged: dict of texts to functions.
+
+    counts: text -> how often it was logged.
     """
 
-    def __init__(self, waiting, messages=()):
-        self._waiting, self.messages = waiting, list(messages)
+    def __init__(self, actions):
+        super().__init__()
+        self._actions, self.counts = actions, dict.fromkeys(actions, 0)
 
-    def queue_length(self):
-        return self._waiting
-
-    def next(self, seconds):
-        found = self.messages.pop(0) if self.messages else None
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def emit(self, record):
+        for text, act in self._actions.items():
+            if text in record.getMessage():
+                self.counts[text] += 1
+                act()
 
 
-class Watcher:
-    """Notes what it is asked; fails at requests of which it is told to."""
+class UnreadyScheduler(filter_scheduler.FilterScheduler):
+    """Fails to start."""
 
-    def __init__(self, *failing):
-        self.asked, self._failing = [], failing
-
-    def __len__(self):
-        return 3
-
-    def add(self, call):
-        self.asked.append('add')
-        if call in self._failing:
-            raise ZeroDivisionError('a fault')
-
-    def poll(self):
-        self.asked.append('poll')
+    def start(self):
+        raise exception.ConfigurationError('[racks] file', 'x', 'is not there')
 
 
 class BusyScheduler(filter_scheduler.FilterScheduler):
-    """Has periodic work, which does not always succeed."""
+    """Has a periodic task, which fails the second time."""
 
     PERIODIC = True
 
@@ -71,32 +75,205 @@ class BusyScheduler(filter_scheduler.FilterScheduler):
             raise exception.DatabaseUnavailable('it is away')
 
 
-class Clock:
-    """Stands still unless it is set."""
+@pytest.fixture
+def on(caplog):
+    """Function of the arguments of ``On``, until the test ends."""
+    log, handlers = logging.getLogger('nova_sched'), []
+    caplog.set_level(logging.INFO)
 
-    now = 1000.0
-
-    def monotonic(self):
-        return self.now
+    def on(actions):
+        handlers.append(On(actions))
+        log.addHandler(handlers[-1])
+        return handlers[-1].counts
+    yield on
+    for handler in handlers:
+        log.removeHandler(handler)
 
 
 @pytest.fixture
-def shadow(hosts):
+def conf(hosts, broker, monkeypatch):
+    """Function of options: the configuration of a quick shadow."""
+    monkeypatch.setattr(runner, '_RETRY', 0.01)
+    monkeypatch.setattr(runner, '_MESSAGE_WAIT', 0.005)
+    cloud = hosts()
+
+    def conf(**options):
+        return cloud.conf(
+            DEFAULT__transport_url='rabbit://nova:secret@localhost:1/',
+            DEFAULT__control_exchange='nova', nova_sched__shadow_queue=2,
+            **options)
+    return conf
+
+
+@pytest.fixture
+def shadow(conf):
     """Function of options: a Shadow that is not started."""
-    def shadow(**options):
-        return runner.Shadow(hosts().conf(
-            DEFAULT__transport_url='rabbit://nova:x@localhost:1/',
-            nova_sched__shadow_queue=50, **options), Notifier(None, None))
-    return shadow
+    return lambda **options: runner.Shadow(conf(**options), Notes())
 
 
-def test_is_stopped_where_there_is_no_placement(shadow):
+@pytest.fixture
+def opened(shadow):
+    """A Shadow that listens and keeps the calls of its watcher."""
     made = shadow()
-    made.stop()
-    assert made._stopping.is_set()
+    made.calls = []
+
+    def add(call):
+        made.calls.append(call.method)
+        if call.args:
+            raise ZeroDivisionError('a fault')
+    made._watcher.add = add
+    made._watcher.poll = lambda: made.calls.append('poll')
+    made._tap.open()
+    yield made
+    made._tap.close()
 
 
-def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the shadow: ``now``."""
+    made = types.SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(runner, 'time', types.SimpleNamespace(
+        monotonic=lambda: made.now))
+    return made
+
+
+@pytest.fixture
+def signals(monkeypatch):
+    """Restores the signal handlers; signal -> function, for SIGHUP."""
+    functions = {}
+    monkeypatch.setattr(sighup, 'block', lambda: None)
+    monkeypatch.setattr(
+        sighup.SighupHandler, 'call_on_sighup', lambda _, act: (
+        functions.update({signal.SIGHUP: act})))
+
+    def unhandled(number, _frame):
+        pytest.fail(f'no handler for signal {number}')
+
+    before = {number: signal.signal(number, unhandled) for number in (
+        signal.SIGTERM, signal.SIGINT)}
+    yield functions
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def kill(number):
+    os.kill(os.getpid(), number)
+
+
+def ask(broker):
+    """Request a rebuild, which is reported at once."""
+    broker.call('select_destinations', spec_obj=requests.a_request(
+        hints={'_nova_check_type': ['rebuild']}).obj_to_primitive(),
+        instance_uuids=[a_uuid()])
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_shadow_compares_until_a_signal(
+        conf, broker, on, signals, caplog, number):
+    on({LISTENING: lambda: ask(broker), COMPARED: lambda: kill(number)})
+    notes = Notes()
+
+    assert runner.run(conf(), notes) == 0
+
+    lines = [record.getMessage() for record in caplog.records
+             if record.name == runner.__name__]
+    assert lines[0].startswith('Starting as a shadow (version ')
+    assert lines[1:] == [
+        'Listening to topic scheduler of exchange nova at '
+        'rabbit://nova:***@localhost:1/',
+        'Stopped: 0 of 0 comparable requests agree (1 not comparable); '
+        '0 not compared']
+    assert notes.sent == [
+        'STATUS=Waiting for the database', 'READY=1',
+        'STATUS=Serving requests', 'STOPPING=1',
+        'STATUS=Finishing calls in flight']
+    assert broker.queues == {}
+
+
+def test_sighup_does_not_reload_the_configuration(conf, on, signals, caplog):
+    on({LISTENING: lambda: (signals[signal.SIGHUP](), kill(signal.SIGTERM))})
+
+    runner.run(conf(), Notes())
+
+    assert 'A shadow keeps its configuration: restart it' in caplog.messages
+
+
+def test_shadow_ends_with_an_unusable_configuration(
+        conf, on, signals, caplog):
+    on({})
+    status = runner.run(conf(
+        scheduler__driver=f'{__name__}.UnreadyScheduler'), Notes())
+
+    assert status == startup.EXIT_CONFIGURATION
+    assert ("Cannot run with this configuration: [racks] file = 'x': "
+            'is not there') in caplog.messages
+    assert caplog.messages[-2].startswith('Stopped: ')
+
+
+def test_lost_broker_is_logged_once_and_retried(
+        shadow, broker, on, caplog, monkeypatch):
+    """Meanwhile the shadow looks for live decisions."""
+    monkeypatch.setattr(runner, '_RETRY', 0.05)
+    made, polls = shadow(), []
+    notes = made._notifier
+    made._watcher.poll = lambda: polls.append(len(notes.sent))
+
+    def waiting(text):
+        notes.sent.append(text)
+        if len(notes.sent) > 2:
+            broker.down = None
+
+    def listening():
+        broker.down = OSError('it is away')
+        if counts[LISTENING] == 2:
+            made.stop()
+
+    broker.down = OSError('it is away')
+    notes.waiting = waiting
+    counts = on({LISTENING: listening})
+    made.run()
+
+    lost = [line for line in caplog.messages
+            if line.startswith('Cannot listen')]
+    assert lost == ['Cannot listen at rabbit://nova:***@localhost:1/, '
+                    'next attempts every 0 seconds: it is away'] * 2
+    assert notes.sent[:3] == [
+        'the database',
+        *['the message broker at rabbit://nova:***@localhost:1/'] * 2]
+    assert counts == {LISTENING: 2}
+    assert {2, 3} & {*polls}
+
+
+def test_start_waits_for_the_database(shadow, on, caplog, monkeypatch):
+    made, tries = shadow(database__retry_interval=0), []
+    start = made._decider.driver.start
+
+    def begin():
+        tries.append(None)
+        if len(tries) < 3:
+            raise exception.DatabaseUnavailable('not yet')
+        start()
+
+    monkeypatch.setattr(made._decider.driver, 'start', begin)
+    on({LISTENING: made.stop})
+    made.run()
+
+    assert caplog.messages.count(f'{STILL}: not yet') == 2
+
+
+def test_waiting_shadow_can_be_stopped(broker, on):
+    made = runner.Shadow(rules.a_conf(
+        DEFAULT__transport_url='rabbit://localhost:1/',
+        database__connection='sqlite:////nowhere/at.all',
+        database__max_retries=-1), Notes())
+    counts = on({STILL: lambda: None, 'Stopped: ': lambda: None,
+                 ' Attempt 1 of endless': made.stop})
+    made.run()
+
+    assert set(counts.values()) == {1}
+
+
+def test_stop_ends_requests_to_placement(shadow, server):
     server.on('GET', '/allocations/', http_placement.held({}))
     made = shadow(placement__auth_type='none',
                   placement__endpoint_override=server.url)
@@ -108,86 +285,55 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
         made._decider.placement.consumer_allocations(a_uuid())
 
 
-@pytest.mark.parametrize(('waiting', 'warnings'), [
-    (49, []), (50, ['[nova_sched] shadow_queue = 50 is full: the oldest '
-                    'requests are dropped, and not compared'])])
-def test_says_how_many_requests_wait_and_warns_when_the_queue_is_full(
-        shadow, caplog, waiting, warnings):
-    made = shadow()
-    made._tap = Tap(waiting)
-    caplog.set_level(logging.INFO)
+def test_at_most_eight_requests_between_polls(opened, broker):
+    """Other methods are ignored."""
+    broker.call('ping')
+    for _ in range(8):
+        broker.call(tap.SELECT_DESTINATIONS)
 
-    made._log_health()
+    opened._work()
+    opened._work()
 
-    health, *more = caplog.messages
-    assert health.endswith(f'{waiting} waiting at the broker')
-    assert more == warnings
+    add = tap.SELECT_DESTINATIONS
+    assert opened.calls == [*[add] * 7, 'poll', add, 'poll']
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """What a shadow goes by."""
-    made = Clock()
-    monkeypatch.setattr(runner, 'time', types.SimpleNamespace(
-        monotonic=made.monotonic))
-    return made
+def test_bad_message_and_fault_are_logged(opened, broker, caplog):
+    broker.send('{}')
+    broker.call(tap.SELECT_DESTINATIONS, odd=1)
+    broker.call(tap.SELECT_DESTINATIONS)
+
+    opened._work()
+
+    assert opened.calls == [*[tap.SELECT_DESTINATIONS] * 2, 'poll']
+    ignored, failed = caplog.messages
+    assert ignored.startswith('Ignored a message on the topic: ')
+    assert failed == 'A request cannot be compared'
+    assert 'ZeroDivisionError' in caplog.text
 
 
-def test_decides_eight_requests_before_it_looks_for_live_decisions(shadow):
-    made = shadow()
-    made._tap, made._watcher = Tap(0, [ASKED] * 9), Watcher()
-
-    made._work()
-    made._work()
-
-    assert made._watcher.asked == [*['add'] * 8, 'poll', 'add', 'poll']
-
-
-@pytest.mark.parametrize(('messages', 'asked', 'logged'), [
-    ([PING, ASKED], ['add', 'poll'], []),
-    ([ValueError('no JSON'), ASKED], ['add', 'poll'],
-     ['Ignored a message on the topic: no JSON']),
-    ([ODD, ASKED], ['add', 'add', 'poll'], ['A request cannot be compared'])])
-def test_goes_on_after_a_message_that_is_no_request(
-        shadow, caplog, messages, asked, logged):
-    """Or whose comparison fails, which is logged."""
-    made = shadow()
-    made._tap, made._watcher = Tap(0, messages), Watcher(ODD)
-
-    made._work()
-
-    assert made._watcher.asked == asked
-    assert caplog.messages == logged
-    assert ('ZeroDivisionError' in caplog.text) is (ODD in messages)
-
-
-def test_ends_its_turn_when_the_broker_is_lost(shadow):
-    made = shadow()
-    made._tap = Tap(0, [tap.ConnectionLost('it is away')])
-    made._watcher = Watcher()
-
-    with pytest.raises(tap.ConnectionLost):
-        made._work()
-
-
-def test_says_how_it_stands_once_a_minute(shadow, clock, caplog):
-    """With the cells as they are then, if they can be found."""
-    made, found = shadow(), []
+def test_totals_are_logged_once_a_minute(opened, broker, clock, caplog):
+    """The cells are read again; a full queue is a warning."""
+    refreshed = []
 
     def refresh():
-        found.append(clock.now)
+        refreshed.append(clock.now)
         raise exception.DatabaseUnavailable('it is away')
 
-    made._tap, made._watcher = Tap(0), Watcher()
-    made._live_picks.refresh_cells = refresh
+    opened._last_health = clock.now
+    opened._live_picks.refresh_cells = refresh
+    opened._handle_message = lambda: False
     caplog.set_level(logging.INFO)
     for clock.now in (1059.9, 1060.0, 1119.0, 1120.0, 1121.0):
-        made._work()
+        broker.call()
+        opened._work()
 
-    assert found == [1060.0, 1120.0]
-    assert caplog.messages == [
-        'Shadow: 0 of 0 comparable requests agree; 3 without a live '
-        'decision yet, 0 waiting at the broker'] * 2
+    assert refreshed == [1060.0, 1120.0]
+    line = ('Shadow: 0 of 0 comparable requests agree; 0 without a live '
+            'decision yet, {} waiting at the broker')
+    full = ('[nova_sched] shadow_queue = 2 is full: the oldest requests are '
+            'dropped, and not compared')
+    assert caplog.messages == [line.format(2), full, line.format(4), full]
 
 
 @pytest.mark.parametrize(('options', 'at'), [
@@ -198,8 +344,7 @@ def test_says_how_it_stands_once_a_minute(shadow, clock, caplog):
     ({'scheduler__periodic_task_interval': -1}, []),
     ({'DEFAULT__periodic_enable': False}, []),
     ({'scheduler__driver': 'filter_scheduler'}, None)])
-def test_does_the_periodic_work_of_its_driver(shadow, clock, caplog, options,
-                                              at):
+def test_periodic_tasks_of_driver_are_run(shadow, clock, caplog, options, at):
     made = shadow(**{
         'scheduler__driver': f'{__name__}.BusyScheduler', **options})
     driver, done = made._decider.driver, []
