@@ -312,7 +312,7 @@ class TestAtHand:
         gc.collect()
 
         with pytest.raises(current_hosts.NoCurrentHosts,
-                           match='get_all is answered'):
+                           match='get_all reads the hosts'):
             objects.AggregateList.get_all(CALL)
 
     @pytest.mark.parametrize(('host', 'zone'), [

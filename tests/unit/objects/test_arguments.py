@@ -10,6 +10,7 @@ from oslo_versionedobjects import exception as ovo_exception
 import pytest
 
 from nova_sched import exception
+from nova_sched import nova_compat
 from nova_sched import objects
 from nova_sched.compat.legacy import kilo_mapping
 from tests.builders.examples import examples
@@ -205,8 +206,7 @@ class TestNesting:
         def fail(*args):
             raise RecursionError
         monkeypatch.setattr(objects.arguments._SPEC, 'read', fail)
-        monkeypatch.setattr(objects.arguments.legacy_dicts, 'spec_from_dicts',
-                            fail)
+        monkeypatch.setattr(nova_compat.loaded(), 'spec_from_dicts', fail)
         with pytest.raises(exception.InvalidInput, match=(
                 f'{argument} = None: is nested too deeply')):
             read({})
