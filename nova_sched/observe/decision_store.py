@@ -23,6 +23,7 @@ from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_tables as tables
+from nova_sched.observe import decision_view
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
 from nova_sched.observe import store_file
@@ -281,8 +282,8 @@ class DecisionStore:
         piece: a line of JSON, and the arrays behind it, octets.
         """
         record.pack()
-        kept = decision_document.Kept.of(record)
-        fields = kept.fields | {'service': self._service,
+        view = decision_view.DecisionView.of(record)
+        fields = view.fields | {'service': self._service,
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
         rests_on = (None if record.state.table is None
@@ -297,7 +298,7 @@ class DecisionStore:
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
                 json.dumps([fields, rests_on]).encode(),
-                decision_document.request(record), kept.packed())
+                decision_document.request(record), view.packed())
 
     def _names_id(self, columns, new):
         """Return the id of these names of hosts; None of none.
@@ -440,10 +441,9 @@ class DecisionStore:
         if row is None:
             raise exception.InvalidInput(
                 reason=f'decision {number} is not kept any more')
-        kept, _, request = _kept(row)
-        names = _parsed(zlib.decompress(row.names)) if row.names else []
-        return {'number': number} | kept.document(names, every) | {
-            'request': request, 'asked': past_decision.asked(request)}
+        view, _, request = _view(row)
+        return {'number': number} | decision_document.document(view, every) | {
+            'request': request, 'asked': past_decision.requested(request)}
 
     def past(self, number):
         """Return what a decision rested on: past_decision.PastDecision.
@@ -460,8 +460,8 @@ class DecisionStore:
                 'room for newer ones, or hosts were not looked at; "decision '
                 'show" tells what is kept, "request plan" how it would be '
                 'now'))
-        kept, rests_on, request = _kept(row)
-        return past_decision.PastDecision(kept, request, table, rests_on)
+        view, rests_on, request = _view(row)
+        return past_decision.PastDecision(view, request, table, rests_on)
 
 
 def _database(where):
@@ -485,14 +485,16 @@ def _parsed(data):
     return json.loads(data, parse_constant=str)
 
 
-def _kept(row):
-    """Return the Kept of a row, what it rests on, and its call.
+def _view(row):
+    """Return the DecisionView of a row, its other inputs, and its call.
 
     row: of ``decision_tables.row_of``.
     """
     line, arrays = zlib.decompress(row.pieces)[row.start:].split(b'\n', 1)
     (fields, rests_on), request = _parsed(line)
-    return decision_document.Kept.unpacked(fields, arrays), rests_on, request
+    names = _parsed(zlib.decompress(row.names)) if row.names else []
+    return decision_view.DecisionView.unpacked(
+        fields, arrays, names), rests_on, request
 
 
 def newest(store, key, every=False):

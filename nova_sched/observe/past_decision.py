@@ -17,6 +17,7 @@ from nova_sched.hosts.table import Cells
 from nova_sched.hosts.table import HostTable
 from nova_sched.objects import arguments
 from nova_sched.observe import decision_document
+from nova_sched.observe import decision_view
 from nova_sched.rules import codes
 from nova_sched.scheduler.attempt import SchedulingRequest
 
@@ -25,13 +26,13 @@ from nova_sched.scheduler.attempt import SchedulingRequest
 class PastDecision:
     """A decision, and what it rested on.
 
-    kept: decision_document.Kept.
+    view: DecisionView.
     call: the arguments of the call, a dict; None if they are not kept.
     table: HostTable that it was made on.
     rests_on: as of decision_document.rests_on.
     """
 
-    kept: decision_document.Kept
+    view: decision_view.DecisionView
     call: dict | None
     table: HostTable
     rests_on: dict
@@ -48,7 +49,7 @@ class PastDecision:
         uuids = self.call.get('instance_uuids')
         return SchedulingRequest(
             self._spec_obj(), uuids if isinstance(uuids, list) else None,
-            self.kept.fields['instances'],
+            self.view.fields['instances'],
             context=context.RequestContext(is_admin=True),
             options=options or {})
 
@@ -94,26 +95,15 @@ class PastDecision:
     def _offer(self):
         if 'spec_obj' not in self.rests_on:
             return PLACEMENT_NOT_USED
-        why_none = self.kept.fields['candidates'].get('why_none')
+        why_none = self.view.fields['candidates'].get('why_none')
         if why_none is not None:
             return NoCandidates(why_none)
         column = self.table.columns['uuid']
         uuids = [column.values[code] for code in column.codes[
-            ~self._rejected_by(codes.OFFERED)].tolist()]
+            ~self.view.is_rejected_by(codes.OFFERED)].tolist()]
         return AllocationCandidates(
             self._by_provider(uuids), frozenset(uuids),
             self.rests_on['version'])
-
-    @property
-    def refused(self):
-        """Rows of the hosts that Placement did not grant: int (n,)."""
-        return np.flatnonzero(self._rejected_by(codes.CLAIMED))
-
-    def _rejected_by(self, rule):
-        """Return which hosts a rule rejected: bool (n,)."""
-        rules = self.kept.fields['rules']
-        number = rules.index(rule) + 1 if rule in rules else -1
-        return self.kept.arrays['rejecting'] == number
 
     def _by_provider(self, uuids):
         """Return what is offered of each host: a mapping.
@@ -147,14 +137,14 @@ def spec_obj_of(call):
         call.get('request_spec'), call.get('filter_properties'))
 
 
-def asked(call):
+def requested(call):
     """Return what a call asks, as of decision_document.asked: dict.
 
     None for a call that is not kept, or cannot be read.
     """
     with contextlib.suppress(exception.InvalidInput,
                              IncompatibleObjectVersion):
-        return call and decision_document.asked(spec_obj_of(call))
+        return call and decision_document.requested(spec_obj_of(call))
 
 
 def _not_kept(*names):

@@ -3,6 +3,8 @@
 import itertools
 import typing
 
+from nova_sched.page import facts as facts_
+
 
 class Stage(typing.NamedTuple):
     """A rule, or several in turn that rejected nobody.
@@ -47,22 +49,18 @@ class Alike(typing.NamedTuple):
     last: Funnel
 
 
-#: What Placement says to a claim.
-_SAID = {True: 'granted', False: 'refused', None: 'not answered in time'}
-
-
-def funnels(facts, name):
+def funnels(facts):
     """Return a Funnel for each instance that filters ran for: list.
 
-    facts: facts.Facts.  name: function that names the host of a claim.
+    facts: facts.Facts.
     """
     steps = {}
     for step in facts.document['filters']:
         steps.setdefault(step['instance'], []).append(step)
-    return [_funnel(facts, name, *each) for each in steps.items()]
+    return [_funnel(facts, *each) for each in steps.items()]
 
 
-def _funnel(facts, name, instance, steps):
+def _funnel(facts, instance, steps):
     stages = []
     for step in steps:
         stage = Stage([step['name']], step['before'], step['after'])
@@ -76,7 +74,7 @@ def _funnel(facts, name, instance, steps):
         uuids[instance] if instance < len(uuids) else None)
     return Funnel(
         instance, uuid, stages, stages[0].before,
-        [(name(claim), _SAID[claim['taken']])
+        [(facts_.name(claim), facts_.CLAIM_RESULTS[claim['taken']])
          for claim in facts.document.get('claims') or ()
          if claim['instance'] == uuid], pick.get('host'))
 

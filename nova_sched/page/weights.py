@@ -3,6 +3,8 @@
 import math
 import typing
 
+from nova_sched.page import facts as facts_
+
 #: Weighers with a colour of their own; what is over them is one more.
 MOST_WEIGHERS = 7
 OTHERS = 'other weighers'
@@ -50,12 +52,10 @@ class Weights(typing.NamedTuple):
     zero: float
 
 
-def weights(facts, name):
+def weights(facts):
     """Return the Weights of a facts.Facts; None where nothing was weighed.
-
-    name: function that names a host.
     """
-    best = [each | {'host': name(each)}
+    best = [each | {'host': facts_.name(each)}
             for each in facts.document.get('best') or ()]
     first = facts.picks[0] if facts.picks else None
     if best and first and first['host'] not in [

@@ -111,12 +111,12 @@ def _context(facts):
     why = facts.why.get('why') or {}
     return {
         'facts': facts, 'headline': _headline(facts), 'document':
-        facts.document, 'asked': facts_.asked(facts),
+        facts.document, 'asked': facts_.requested(facts),
         'state': facts_.state(facts), 'notes': _notes(facts),
         'funnels': _funnels(facts),
         'map': host_map.host_map(facts), 'matrix': facts.matrix,
         'pick': why.get('pick'), 'pick_parts': _pick_parts(why),
-        'weights': weights.weights(facts, facts_.name),
+        'weights': weights.weights(facts),
         'why_not': [_why_not(each) for each
                     in facts.why.get('why_not') or ()],
         'changes': facts.why.get('changes') or (),
@@ -128,7 +128,7 @@ def _funnels(facts):
     """Return the funnels: dict of the first and the last that are open, those,
     and the others, as Alike; None without any.
     """
-    found = funnel.funnels(facts, facts_.name)
+    found = funnel.funnels(facts)
     if not found:
         return None
     shown = [each for each in found

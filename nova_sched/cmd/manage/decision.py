@@ -20,6 +20,7 @@ from nova_sched.observe import decision_endpoint
 from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
 from nova_sched.options import nearest
+from nova_sched.page import facts
 from nova_sched.plugins import loading as plugins
 from nova_sched.printable import printable
 from nova_sched.rules import codes
@@ -299,10 +300,8 @@ def _explained(conf, document, past, key, args):
         conf.scheduler_json_config_location).get_configuration())
     uuids = document['instance_uuids']
     return plan_reasons.explained_on(
-        past.hosts(manager), request, plugins.load_ranker(conf),
-        document['outcome'] == decision.PLACED,
-        [(pick['host'], pick['node']) for pick in document['picks']],
-        args, conf, uuids.index(key) if key in uuids else 0, past.refused)
+        past.hosts(manager), request, plugins.load_ranker(conf), past.view,
+        args, conf, uuids.index(key) if key in uuids else 0)
 
 
 def _lines(values, text):
@@ -314,28 +313,6 @@ def _lines(values, text):
                        if more > 0 else texts)
 
 
-def _state(state):
-    return forms.Shown(
-        state, f'{state["hosts"]} hosts, {state["in_flight"]} placements in '
-        'flight beside them',
-        *(f'cell {cell["cell"]} read at {cell["read"]}'
-          for cell in state['cells']),
-        *(f'without cell {lost["cell"]}: {lost["why"]}'
-          for lost in state['lost_cells']))
-
-
-def _candidates(found):
-    if found['source'] == 'none':
-        text = 'Placement was not asked'
-    elif found['source'] == 'copy':
-        text = (f'{found["providers"]} providers, from a copy of what '
-                f'Placement knows, {found["age_seconds"]:.1f} s old')
-    else:
-        text = f'{found["providers"]} providers, listed by Placement'
-    why = found.get('why_none')
-    return forms.Shown(found, text + (f': {why}' if why else ''))
-
-
 def _filter(step):
     instance = f'instance {step["instance"] + 1}, ' if step['instance'] else ''
     return f'{instance}{step["name"]}: {step["before"]} -> {step["after"]}'
@@ -343,7 +320,7 @@ def _filter(step):
 
 def _pick(pick):
     others = ', '.join(other['host'] for other in pick['alternates'])
-    return (f'{pick["instance"] or "instance"} on {_host(pick)}, '
+    return (f'{pick["instance"] or "instance"} on {facts.name(pick)}, '
             f'{_weight(pick)}' + (f'; alternates {others}' if others else ''))
 
 
@@ -360,21 +337,15 @@ def _signed(number):
     return f'{float(number):+.4g}'
 
 
-def _host(found):
-    host, node = found['host'], found['node']
-    return host if host == node else f'{host} ({node})'
-
-
-def _rejection(found):
-    named = [_host(host) for host in found['named']]
-    return (f'{found["rule"]}: {found["hosts"]} hosts: '
-            + _and_more(named, found['hosts'] - len(named)))
+def _rejection(rejected):
+    named = [*map(facts.name, rejected['named'])]
+    return (f'{rejected["rule"]}: {rejected["hosts"]} hosts: '
+            + _and_more(named, rejected['hosts'] - len(named)))
 
 
 def _claim(claim):
-    said = {True: 'granted', False: 'refused', None: 'not answered in time'}
-    return (f'{claim["instance"]} on {_host(claim)}: '
-            f'{said[claim["taken"]]}')
+    return (f'{claim["instance"]} on {facts.name(claim)}: '
+            f'{facts.CLAIM_RESULTS[claim["taken"]]}')
 
 
 #: What people read, unless it is empty, in this order.
@@ -388,11 +359,13 @@ _FORMS = {
     'instance_uuids': lambda found: _lines(found, str),
     'codes': lambda found: forms.lines(found, (
         f'{each["code"]}: {each["hosts"]} hosts' for each in found)),
-    'milliseconds': forms.pairs, 'state': _state, 'candidates': _candidates,
+    'milliseconds': forms.pairs,
+    'state': lambda state: forms.Shown(state, *facts.state_texts(state)),
+    'candidates': lambda found: forms.Shown(found, facts.candidates(found)),
     'filters': lambda found: _lines(found, _filter),
     'picks': lambda found: _lines(found, _pick),
     'best': lambda found: _lines(
-        found, lambda host: f'{_host(host)}: {_weight(host)}'),
+        found, lambda host: f'{facts.name(host)}: {_weight(host)}'),
     'claims': lambda found: _lines(found, _claim),
     'rejected': lambda found: forms.lines(found, map(_rejection, found)),
     'others': lambda found: forms.listed([*map(str, found)]),

@@ -10,8 +10,7 @@ from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.explain import unread as unread_
-from nova_sched.hosts import decision
-from nova_sched.rules import codes
+from nova_sched.observe import decision_view
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
 
@@ -64,23 +63,21 @@ def explained(dry_run, args, conf):
                 'filters and weighers on known hosts: why cannot be told.')
     return explained_on(
         hosts, request, dry_run.ranker,
-        dry_run.record.outcome == decision.PLACED,
-        [(pick.host, pick.nodename) for pick in dry_run.record.picks],
-        args, conf,
-        refused=dict(dry_run.record.funnel.rejected()).get(codes.CLAIMED, ()))
+        decision_view.DecisionView.of(dry_run.record), args, conf)
 
 
-def explained_on(hosts, request, ranker, placed, picked, args, conf,
-                 instance=0, refused=()):
-    """Return the explanation.Explanation of a request on some hosts.
+def explained_on(hosts, request, ranker, view, args, conf, instance=0):
+    """Return the explanation.Explanation of a decision on some hosts.
 
-    args: the parsed options.  conf: ConfigOpts.  The other arguments are those
-    of ``explanation.explain``.
-    Raises InvalidInput for a host that is not there.
+    view: DecisionView of the decision.  args: the parsed options.
+    conf: ConfigOpts.  The other arguments are those of
+    ``explanation.explain``.
+    Raises InvalidInput for a host that does not exist.
     """
     return explanation.explain(
-        hosts, request, ranker, placed=placed, picked=picked,
-        instance=instance, refused=refused, selector=HostSelector.of(conf),
+        hosts, request, ranker, placed=view.is_placed, picked=view.picked,
+        instance=instance, refused=view.refused,
+        selector=HostSelector.of(conf),
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),

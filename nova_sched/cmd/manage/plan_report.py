@@ -9,8 +9,8 @@ from nova_sched.cmd.manage import specs
 from nova_sched.explain import explanation
 from nova_sched.explain import offer as offers
 from nova_sched.explain import words
-from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
+from nova_sched.observe import decision_view
 from nova_sched.printable import printable
 from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
@@ -41,6 +41,7 @@ class PlanReport:
                  explanation, notes):
         self._dry_run, self._changes = dry_run, changes
         self._record = dry_run.record
+        self._view = decision_view.DecisionView.of(dry_run.record)
         self._operation, self._changed = operation, changed
         self._explanation, self._notes = explanation, notes
         self._filters = (config.enabled_filters(conf)
@@ -50,7 +51,7 @@ class PlanReport:
     @property
     def fits(self):
         """Whether there is a host for each instance."""
-        return self._record.outcome == decision.PLACED
+        return self._view.is_placed
 
     @property
     def reason(self):
@@ -97,21 +98,21 @@ class PlanReport:
             'version': VERSION, 'outcome': self._record.outcome,
             'reason': self.reason, 'code': self._record.refusal.code,
             'kind': self._kind,
-            'codes': decision_document.code_counts(self._record.refusal.codes),
+            'codes': self._view.codes,
             'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
             'asked': None if self._dry_run.spec_obj is None else (
-                decision_document.asked(self._dry_run.spec_obj)),
-            'placements': [self._placement(*placed)
-                           for placed in self._placed()],
-            'filters': [{'instance': step.index, 'name': step.name,
-                         'before': step.before, 'after': step.after}
-                        for step in self._record.funnel.steps],
-            'rejected': [{'name': name, 'hosts': [
-                {'host': host, 'node': node} for host, node in hosts]}
-                for name, hosts in self._rejected()],
-            'best': decision_document.best(self._record),
+                decision_document.requested(self._dry_run.spec_obj)),
+            'placements': [
+                _placement(pick, selections) for pick, selections in zip(
+                    self._view.picks, self._record.selections, strict=True)
+            ] if self.fits else [],
+            'filters': self._view.filters,
+            'rejected': [{'name': rejected['rule'],
+                          'hosts': rejected['named']}
+                         for rejected in self._view.rejected()],
+            'best': self._view.best,
             'seed': self._record.seed, 'notes': self._notes,
             **self._reasons(),
             'placement': self._offer(), 'state': self._state(),
@@ -124,37 +125,12 @@ class PlanReport:
             return explanation.NONE
         return self._explanation.to_dict()
 
-    def _placement(self, pick, selections):
-        selected, *others = selections
-        return {
-            'instance': pick.instance_uuid, 'host': selected.service_host,
-            'node': selected.nodename, 'zone': selected.availability_zone,
-            'cell': selected.cell_uuid,
-            'weight': decision_document.number(pick.weight),
-            'weighers': [
-                {'name': part.name} | {
-                    name: decision_document.number(getattr(part, name))
-                    for name in ('raw', 'normalized', 'multiplier')}
-                for part in self._record.weighing.parts(pick.index)],
-            'limits': request.Limits(
-                selected.to_dict()['limits']).machine_readable(),
-            'alternates': [
-                {'host': other.service_host, 'node': other.nodename,
-                 'zone': other.availability_zone} for other in others]}
-
-    def _rejected(self):
-        """Return (name, list of (host, node)) of each rule that rejected any.
-        """
-        host_of = self._record.state.host_of
-        return [(name, [host_of(row) for row in rows.tolist()])
-                for name, rows in self._record.funnel.rejected()]
-
     def _offer(self):
-        offer = self._dry_run.offer
-        found = {'asked': offer.asked,
-                 'offered': len(offer.providers) if offer.asked else None}
-        cut_at = getattr(offer, 'cut_at', None)
-        return found if cut_at is None else found | {'cut_at': cut_at}
+        candidates = self._view.fields['candidates']
+        offer = {'asked': self._dry_run.offer.asked,
+                 'offered': candidates['providers']}
+        return offer | {name: value for name, value in candidates.items()
+                        if name == 'cut_at'}
 
     def _state(self):
         record, table = self._record, self._dry_run.table
@@ -193,16 +169,17 @@ class PlanReport:
     def _funnel(self):
         """Yield a row of _FILTERS for each rule, of the first instance.
 
-        What later instances lost to it counts as rejected as well.
+        Hosts that it rejected for later instances are counted as well.
         """
-        rejected = dict(self._rejected())
-        for step in self._record.funnel.steps:
-            if step.index:
+        rejected = {hosts['rule']: hosts for hosts in self._view.rejected()}
+        for step in self._view.filters:
+            if step['instance']:
                 break
-            hosts = rejected.pop(step.name, ())
-            yield (step.name, step.before, step.after, len(hosts),
-                   _some(sorted({host for host, _node in hosts},
-                                key=phrases.natural)))
+            hosts = rejected.pop(step['name'], {'hosts': 0, 'named': ()})
+            yield (step['name'], step['before'], step['after'],
+                   hosts['hosts'], _some(sorted(
+                       {host['host'] for host in hosts['named']},
+                       key=phrases.natural)))
 
     def _told_reasons(self):
         if isinstance(self._explanation, str):
@@ -253,14 +230,33 @@ class PlanReport:
             return '-'
         if self._dry_run.offer.asked and not self._dry_run.offer.providers:
             return attempt.OFFERED.replace(' ', '_')
-        return next((step.name.replace(' ', '_')
-                     for step in reversed(self._record.funnel.steps)
-                     if not step.after), '-')
+        return next((step['name'].replace(' ', '_')
+                     for step in reversed(self._view.filters)
+                     if not step['after']), '-')
+
+
+def _placement(pick, selections):
+    """Return the host of an instance as plain JSON: dict.
+
+    pick: as of DecisionView.picks.  selections: list of Selection.
+    """
+    selected, *others = selections
+    return {
+        'instance': pick['instance'], 'host': selected.service_host,
+        'node': selected.nodename, 'zone': selected.availability_zone,
+        'cell': selected.cell_uuid, 'weight': pick['weight'],
+        'weighers': [{name: value for name, value in part.items()
+                      if name != 'score'} for part in pick['weighers']],
+        'limits': request.Limits(
+            selected.to_dict()['limits']).machine_readable(),
+        'alternates': [
+            {'host': other.service_host, 'node': other.nodename,
+             'zone': other.availability_zone} for other in others]}
 
 
 def _worded(spec_obj):
     """Return what a request asks for an instance, as text."""
-    asked = decision_document.asked(spec_obj)
+    asked = decision_document.requested(spec_obj)
     cells, devices = (len(spec_obj.numa_topology or ()), sum(
         request.count for request in (
             spec_obj.pci_requests.requests if spec_obj.pci_requests else ())))

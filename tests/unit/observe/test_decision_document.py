@@ -14,6 +14,7 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weights
 from nova_sched.observe import decision_document
+from nova_sched.observe.decision_view import DecisionView
 from tests.builders import decisions
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
@@ -22,12 +23,12 @@ NAMES = decisions.names(40)
 
 
 def of(record, **kwargs):
-    """The document of a record, as it is read later."""
-    kept = decision_document.Kept.of(record)
-    fields = json.loads(json.dumps(kept.fields, allow_nan=False))
-    return json.loads(json.dumps(decision_document.Kept.unpacked(
-        fields, kept.packed()).document(
-            decision_document.host_names(record.state.names), **kwargs),
+    """The document of a record, as it is read from the store."""
+    view = DecisionView.of(record)
+    fields = json.loads(json.dumps(view.fields, allow_nan=False))
+    names = decision_document.host_names(record.state.names)
+    return json.loads(json.dumps(decision_document.document(
+        DecisionView.unpacked(fields, view.packed(), names), **kwargs),
         allow_nan=False))
 
 

@@ -106,7 +106,7 @@ def test_has_the_hosts_that_placement_refused(tmp_path, refused):
         rules.a_conf(DEFAULT__state_path=str(tmp_path)))
     store.add([record])
 
-    assert store.past(1).refused.tolist() == refused
+    assert store.past(1).view.refused.tolist() == refused
 
 
 def test_has_the_request_as_it_came(cloud, serving):

@@ -50,7 +50,7 @@ def test_what_was_asked_is_told_in_words():
         'swap_mb': 512, 'group_policy': 'affinity', 'force_hosts': ['x'],
         'extra_specs': {'hw:cpu_policy': 'dedicated'}}
 
-    assert facts.asked(facts.of(document)) == [
+    assert facts.requested(facts.of(document)) == [
         '4 VCPUs', '8,192 MB RAM', '80 GB disk', '512 MB swap',
         'flavor m1.large', 'zone az1', 'server group with affinity',
         'forced to x', 'hw:cpu_policy = dedicated']
@@ -61,7 +61,7 @@ def test_what_was_asked_may_be_unknown(asked):
     document = documents.a_decision()
     del document['asked']
 
-    assert facts.asked(facts.of(document | asked)) == []
+    assert facts.requested(facts.of(document | asked)) == []
 
 
 def test_the_page_is_about_the_instance_that_got_no_host():

@@ -14,7 +14,7 @@ def of(*scores, **fields):
             for number, each in enumerate(scores)]
     fields = {'picks': []} | fields
     return weights.weights(facts.of(documents.a_decision(
-        best=best, **fields)), facts.name)
+        best=best, **fields)))
 
 
 def pieces(row):
@@ -56,7 +56,7 @@ def test_what_json_has_no_number_for_has_no_piece():
     document = documents.a_decision()
     document['best'][0] |= {'weight': 'inf'}
     document['best'][0]['weighers'][0] |= {'score': 'inf'}
-    first, _ = weights.weights(facts.of(document), facts.name).rows
+    first, _ = weights.weights(facts.of(document)).rows
 
     assert first.weight == 'inf'
     assert [part.place for part in first.parts] == [1]
@@ -64,7 +64,7 @@ def test_what_json_has_no_number_for_has_no_piece():
 
 def test_a_plan_has_multiplier_and_normalized_value():
     found = weights.weights(facts.of(documents.a_plan(
-        {'a': (), 'b': (), 'c': ('RamFilter',)})), facts.name)
+        {'a': (), 'b': (), 'c': ('RamFilter',)})))
 
     assert found.rows[0].scores == {
         'RAMWeigher': 4.0, 'DiskWeigher': 2.0, 'IoOpsWeigher': 0.0}
