@@ -1,4 +1,4 @@
-"""What a past decision rested on, so that it can be looked at once more."""
+"""A past decision with its inputs, to explain it or to decide again."""
 
 import contextlib
 import dataclasses
@@ -24,11 +24,11 @@ from nova_sched.scheduler.attempt import SchedulingRequest
 
 @dataclasses.dataclass(frozen=True)
 class PastDecision:
-    """A decision, and what it rested on.
+    """A decision and its inputs.
 
     view: DecisionView.
-    call: the arguments of the call, a dict; None if they are not kept.
-    table: HostTable that it was made on.
+    call: the arguments of the call, a dict; None if they are not stored.
+    table: HostTable that the request was decided on.
     rests_on: as of decision_document.rests_on.
     """
 
@@ -41,11 +41,11 @@ class PastDecision:
         """Return the request as it was decided: SchedulingRequest.
 
         options: content of the operator's JSON file of options.
-        Raises InvalidInput if it is not kept, or cannot be read.
+        Raises InvalidInput if it is not stored, or cannot be read.
         """
         if self.call is None:
             raise exception.InvalidInput(
-                reason='the request was too large to be kept')
+                reason='the request was too large to be stored')
         uuids = self.call.get('instance_uuids')
         return SchedulingRequest(
             self._spec_obj(), uuids if isinstance(uuids, list) else None,
@@ -68,8 +68,8 @@ class PastDecision:
         """Return the hosts as they were before the first instance was placed:
         HostSnapshot.
 
-        host_manager: scheduler.host_manager.HostManager, which is not asked
-            for hosts of its own.
+        host_manager: scheduler.host_manager.HostManager; its own hosts are not
+            used.
         """
         cells = Cells(
             tuple(map(tuple, self.rests_on['reads'])),
@@ -82,15 +82,15 @@ class PastDecision:
 
     def _instances(self):
         running = self.rests_on['running']
-        found = instances.Instances(
+        known = instances.Instances(
             lambda uuids: {uuid: running[uuid] for uuid in uuids
                            if uuid in running},
-            _not_kept, images=_not_kept, details=_not_kept)
-        found.start_over({
+            _not_stored, images=_not_stored, details=_not_stored)
+        known.start_over({
             uuid: instances.Placed(uuid, host) for uuid, host in (
                 self.rests_on['in_flight'] | self.rests_on['siblings']
             ).items()})
-        return found
+        return known
 
     def _offer(self):
         if 'spec_obj' not in self.rests_on:
@@ -106,14 +106,14 @@ class PastDecision:
             self.rests_on['version'])
 
     def _by_provider(self, uuids):
-        """Return what is offered of each host: a mapping.
+        """Return the allocation requests for each host: a mapping.
 
-        uuids: of the hosts that are offered.
+        uuids: of the hosts that Placement offered.
         """
         if 'by_provider' in self.rests_on:
             return self.rests_on['by_provider']
         if 'offers' not in self.rests_on:
-            # Nothing looks at it.
+            # No rule reads the amounts.
             return SingleProviders(
                 {uuid: row for row, uuid in enumerate(uuids)},
                 [({}, np.ones(len(uuids), np.bool_))])
@@ -129,7 +129,7 @@ class PastDecision:
 def spec_obj_of(call):
     """Return the RequestSpec of the arguments of a call, a dict.
 
-    Raises what objects.arguments does of those that are wrong.
+    Raises the errors of objects.arguments for malformed arguments.
     """
     if 'spec_obj' in call:
         return arguments.from_wire(call['spec_obj'])
@@ -138,15 +138,15 @@ def spec_obj_of(call):
 
 
 def requested(call):
-    """Return what a call asks, as of decision_document.asked: dict.
+    """Return decision_document.requested for the arguments of a call.
 
-    None for a call that is not kept, or cannot be read.
+    None for a call that is not stored, or cannot be read.
     """
     with contextlib.suppress(exception.InvalidInput,
                              IncompatibleObjectVersion):
         return call and decision_document.requested(spec_obj_of(call))
 
 
-def _not_kept(*names):
+def _not_stored(*names):
     raise exception.InvalidInput(
-        reason='what ran on each host is not kept')
+        reason='the instances that ran on each host are not stored')

@@ -1,12 +1,11 @@
 """The payloads of notifications about requests, in Nova's two forms.
 
-Made while another thread decides on the very request, so nothing is left on
-it: an unset field is not read, which may put its default there, but has its
-default looked up.
+They are made while another thread decides on the same request, so they must
+not change it: the default of an unset field is looked up, not set.
 
-``picks`` are those of a request that has ended: list of decision.Pick. As
-Nova's, its last notification names the last instance, and the hosts of its
-server group with those that were picked.
+``picks`` is a list of decision.Pick, for a request that has ended.  Like
+Nova's, its notification names the last instance, and adds the picked hosts to
+the hosts of its server group.
 """
 
 import dataclasses
@@ -49,7 +48,7 @@ def versioned(spec_obj, picks=()):
 class _Form:
     """A class of Nova's payloads.
 
-    fields: separated by blanks, as they are called in our object too.
+    fields: names separated by blanks, the same as in our object.
     """
 
     name: str
@@ -59,7 +58,7 @@ class _Form:
     def of(self, obj, **made):
         """Return the envelope for an object, None for None.
 
-        made: fields that are not written as the object has them.
+        made: values of fields that differ from the object's.
         """
         if obj is None:
             return None
@@ -115,14 +114,13 @@ def _items(obj, name):
 
 
 def _written(obj, name):
-    """Return a field of an object as it goes over the wire."""
+    """Return a field of an object in its wire form."""
     value, write = _value(obj, name), obj.fields[name].kind.write
     return value if value is None or write is None else write(value)
 
 
 def _uuid(spec_obj, picks):
-    """Return the uuid of the last instance picked, or the request's own.
-    """
+    """Return the uuid of the last picked instance, or the request's own."""
     last = picks[-1].instance_uuid if picks else None
     return last or spec_obj.instance_uuid
 
@@ -132,7 +130,7 @@ def _first(names):
 
 
 def _flat(obj):
-    """Return the set fields of an object, nested too, as plain JSON."""
+    """Return the set fields of an object, nested ones too, as plain JSON."""
     return None if obj is None else {
         name: value.strftime('%Y-%m-%dT%H:%M:%S.%f')
         if isinstance(value, datetime.datetime) else value
@@ -179,19 +177,19 @@ def _pci(spec_obj):
 
 
 def _owner(part, spec_obj):
-    """Return the uuid of the instance that a part of a request is of."""
+    """Return the uuid of the instance that a part of a request belongs to."""
     return _value(part, 'instance_uuid') or spec_obj.instance_uuid
 
 
-def _destination(wanted):
-    """Return a destination without what is unset and a cell's URLs."""
-    if wanted is None:
+def _destination(destination):
+    """Return a destination without unset fields and a cell's URLs."""
+    if destination is None:
         return None
-    data = {name: _value(wanted, name) for name in ('host', 'node')
-            if wanted.obj_attr_is_set(name)}
-    if wanted.obj_attr_is_set('cell'):
-        data['cell'] = _CELL.of(wanted.cell)
-    data['aggregates'] = _value(wanted, 'aggregates')
+    data = {name: _value(destination, name) for name in ('host', 'node')
+            if destination.obj_attr_is_set(name)}
+    if destination.obj_attr_is_set('cell'):
+        data['cell'] = _CELL.of(destination.cell)
+    data['aggregates'] = _value(destination, 'aggregates')
     return _envelope('DestinationPayload', '1.0', data)
 
 

@@ -184,8 +184,8 @@ class TestShow:
         assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
 
     @pytest.mark.parametrize('words, told', [
-        (['show', 'req-9'], 'no decision req-9 is kept'),
-        (['explain', '2'], 'what decision 2 rested on is not kept')])
+        (['show', 'req-9'], 'no decision req-9 is stored'),
+        (['explain', '2'], 'the hosts of decision 2 are not stored')])
     def test_of_what_is_not_kept_says_so(self, decision, store, words, told):
         ended = decision(*words)
 
@@ -219,7 +219,7 @@ class TestOfARunningService:
         ended = asked('show', 'req-9')
 
         assert ended.code == 2
-        assert 'no decision req-9 is kept' in ended.err
+        assert 'no decision req-9 is stored' in ended.err
 
     def test_of_another_host_has_no_answer(self, asked):
         ended = asked('list', '--timeout', 1, host='elsewhere')

@@ -90,7 +90,7 @@ class TestFinding:
     def test_of_none_says_what_to_write(self, store, key):
         store.add([a_record()])
 
-        with pytest.raises(exception.InvalidInput, match='is kept: write the'):
+        with pytest.raises(exception.InvalidInput, match='is stored: give the'):
             store.numbers(key)
 
     def test_of_one_that_has_made_room_meanwhile(self, store):
@@ -150,7 +150,7 @@ def test_a_record_that_cannot_be_kept_costs_no_other(store, caplog):
                a_record(request_id='req-9')])
 
     assert ids(store.summaries(10)) == ['req-9']
-    assert 'The record of request req-8 is not kept' in caplog.text
+    assert 'The decision on request req-8 is not stored' in caplog.text
 
 
 def batches(store):

@@ -171,5 +171,5 @@ def test_what_finds_no_room_is_told_once(metrics, told, monkeypatch, caplog):
         record.refuse(code)
         metrics.note(record)
 
-    assert caplog.text.count('No more metrics can be kept') == 1
+    assert caplog.text.count('There is no room for more metrics') == 1
     assert ('requests_total', 'a', 'none', REFUSED) not in told()

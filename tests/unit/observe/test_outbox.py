@@ -81,7 +81,7 @@ def test_nobody_waits_for_a_bus_that_hangs(bus, outbox, lines):
         outbox.put(number)
     [(level, text)] = lines()
     assert level == 'WARNING'
-    assert 'do not get out: 3 wait already. ' in text
+    assert 'cannot be sent: 3 wait already. ' in text
 
 
 def test_the_log_says_when_it_works_again_and_how_many_were_lost(
@@ -93,7 +93,7 @@ def test_the_log_says_when_it_works_again_and_how_many_were_lost(
     wait_for(lambda: len(lines()) == 2)
     assert bus.taken == ['in hand', 1, 2, 3]
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 4 were lost')
+        'INFO', 'Notifications are sent again; 4 were dropped')
 
 
 def test_the_log_says_nothing_while_all_goes_well(bus, outbox, lines):
@@ -110,11 +110,11 @@ def test_one_that_is_refused_is_sent_until_it_is_taken(bus, outbox, lines):
     wait_for(lambda: bus.refused > 3)
     outbox.put(2)
     assert [text.partition('. ')[0] for _, text in lines()] == [
-        'Notifications do not get out: refused']
+        'Notifications cannot be sent: refused']
     bus.refuses = []
     wait_for(lambda: len(lines()) == 2)
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 0 were lost')
+        'INFO', 'Notifications are sent again; 0 were dropped')
     assert bus.taken == [1, 2]
 
 
@@ -127,15 +127,16 @@ def test_one_that_is_refused_is_lost_if_it_is_not_to_be_kept(bus, lines):
     outbox.stop(10)
     assert bus.taken == [3]
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 2 were lost')
+        'INFO', 'Notifications are sent again; 2 were dropped')
 
 
 def test_a_fault_in_making_one_does_not_keep_the_next(bus, outbox, lines):
     outbox.put(ZeroDivisionError)
     outbox.put('next')
     wait_for(lambda: bus.taken == ['next'])
-    assert lines() == [('ERROR', 'A notification is lost, and so are others '
-                        'for the same reason: ZeroDivisionError()')]
+    assert lines() == [('ERROR', 'A notification cannot be sent and is dropped, '
+                        'as are others for the same reason: '
+                        'ZeroDivisionError()')]
 
 
 def test_a_stop_sends_what_waits(bus, outbox):
@@ -190,8 +191,9 @@ def test_one_that_the_bus_never_takes_is_lost_and_holds_up_no_other(
         wait_for(lambda: outbox._waiting.empty())
     wait_for(lambda: bus.taken == [1, 2])
 
-    assert lines() == [('ERROR', 'A notification is lost, and so are others '
-                        'for the same reason: that queue is durable')]
+    assert lines() == [('ERROR', 'A notification cannot be sent and is dropped, '
+                        'as are others for the same reason: that queue is '
+                        'durable')]
 
 
 def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):

@@ -148,7 +148,7 @@ class TestWithoutAFile:
             kept(made)
 
         assert kept(made) == ['req-1', 'req-1']
-        assert caplog.text.count('kept in memory alone') == 1
+        assert caplog.text.count('kept in memory only') == 1
         assert 'state_path must be a directory' in caplog.text
 
     def test_they_are_bounded_there_as_well(self, made, monkeypatch):
@@ -190,7 +190,7 @@ class TestThatCannotBeWritten:
         failing(False)
 
         assert kept(made) == ['req-0', 'req-1', 'req-2']
-        assert caplog.text.count('Decisions are kept again') == 1
+        assert caplog.text.count('Decisions are stored again') == 1
 
     @pytest.mark.parametrize('limit, most, first', [
         ('MOST_WAITING', 5, 15), ('MOST_BYTES', 3 * a_record().size, 17)])
@@ -279,7 +279,7 @@ class TestThatIsDamaged:
         assert kept(made) == ['req-2', 'req-3', 'req-4']
         [line] = said()
         aside = f'{decision_store.path(conf)}.damaged'
-        assert f'begins anew; what can be read of it is in {aside}: ' in line
+        assert f'replaced by an empty one; the damaged file is kept as {aside}: ' in line
         assert os.stat(aside).st_mode & 0o777 == 0o640
 
     def test_workers_that_find_it_together_have_one_new_file(
@@ -292,7 +292,7 @@ class TestThatIsDamaged:
         damage()
         error = exception.DatabaseUnavailable('file is not a database')
         for store in stores:
-            store.begin_anew(error)
+            store.replace_file(error)
         for number, each in enumerate(workers):
             each.add(a_record(request_id=f'req-{number}',
                               arrived=NOW + number))
@@ -311,7 +311,7 @@ class TestThatIsDamaged:
         with pytest.raises(exception.DatabaseUnavailable, match='not yours'):
             kept(made)
 
-        assert caplog.text.count('Decisions are not kept until') == 1
+        assert caplog.text.count('Decisions cannot be stored') == 1
 
 
 class TestWhileSomebodyReads:
@@ -348,7 +348,7 @@ class TestWhileSomebodyReads:
             with pytest.raises(exception.DatabaseUnavailable):
                 kept(made)
         assert log.stat().st_size == size < 3 << 20
-        assert caplog.text.count('Decisions are not kept until') == 1
+        assert caplog.text.count('Decisions cannot be stored') == 1
 
         reader.rollback()
         assert 'req-last' in kept(made)
@@ -374,7 +374,7 @@ def test_a_disk_that_cannot_be_looked_at_is_tried_again(conf, state, made,
             kept(made)
 
     assert kept(made) == ['req-1', 'req-2']
-    assert 'Decisions are not kept until' in caplog.text
+    assert 'Decisions cannot be stored' in caplog.text
 
 
 def failed(error):
@@ -427,7 +427,7 @@ def test_an_error_of_ours_costs_no_later_record(state, made, monkeypatch,
     made.add(a_record(request_id='req-2'))
 
     assert kept(made) == ['req-2']
-    assert caplog.text.count('decision(s) are not kept') == 1
+    assert caplog.text.count('decision(s) are not stored') == 1
 
 
 class TestLine:

@@ -136,7 +136,7 @@ class TestRoom:
 
         assert len(store.summaries(100)) == 20
         assert free(store, 20)[0] == 19
-        with pytest.raises(exception.InvalidInput, match='is not kept: it'):
+        with pytest.raises(exception.InvalidInput, match='are not stored'):
             store.past(1)
 
     def test_is_made_by_the_last_base_before_the_newest_decisions(self,
