@@ -1,4 +1,4 @@
-"""How the hosts became fewer, for one instance."""
+"""How the number of hosts shrinks from rule to rule, for one instance."""
 
 import itertools
 import typing
@@ -7,7 +7,7 @@ from nova_sched.page import facts as facts_
 
 
 class Stage(typing.NamedTuple):
-    """A rule, or several in turn that rejected nobody.
+    """A rule, or successive rules that rejected no host.
 
     names: of the rules.  before, after: numbers of hosts.
     """
@@ -18,18 +18,18 @@ class Stage(typing.NamedTuple):
 
     @property
     def lost(self):
-        """How many hosts it rejected."""
+        """Number of hosts that it rejected."""
         return self.before - self.after
 
 
 class Funnel(typing.NamedTuple):
-    """What happened for one instance.
+    """The stages of one instance.
 
-    instance: its number, from 0.  uuid: its own, or None.
+    instance: its number, from 0.  uuid: its uuid, or None.
     stages: list of Stage, in order.
-    widest: hosts before the first one.
-    claims: list of (host, what Placement said to its claim), texts.
-    host: that it got; None if it got none.
+    widest: number of hosts before the first stage.
+    claims: list of (host, result of the claim), texts.
+    host: the picked host; None without one.
     """
 
     instance: int
@@ -41,8 +41,8 @@ class Funnel(typing.NamedTuple):
 
 
 class Alike(typing.NamedTuple):
-    """Instances in turn to which the same happened: the first and the last
-    Funnel of them, which may be one.
+    """The first and the last Funnel of successive instances with the same
+    stages; they may be the same.
     """
 
     first: Funnel
@@ -80,19 +80,19 @@ def _funnel(facts, instance, steps):
 
 
 def alike(funnels):
-    """Return those in turn that differ in numbers of hosts alone as one: list
-    of Alike.
+    """Group successive funnels that differ only in numbers of hosts: list of
+    Alike.
 
     funnels: list of Funnel, in order.
     """
-    found = []
-    for _, several in itertools.groupby(funnels, _happened):
-        first, *others = several
-        found.append(Alike(first, others[-1] if others else first))
-    return found
+    groups = []
+    for _, members in itertools.groupby(funnels, _shape):
+        first, *rest = members
+        groups.append(Alike(first, rest[-1] if rest else first))
+    return groups
 
 
-def _happened(funnel):
-    """Return what is the same of those that are alike."""
+def _shape(funnel):
+    """Return the properties that are equal among alike funnels."""
     return ([(stage.names, stage.lost > 0) for stage in funnel.stages],
-            [said for _, said in funnel.claims], funnel.host is None)
+            [result for _, result in funnel.claims], funnel.host is None)

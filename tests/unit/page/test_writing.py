@@ -259,7 +259,7 @@ class TestContent:
         document = documents.a_plan({'c': ('RamFilter',)}, 'refused',
                                     changes_complete=False)
 
-        assert 'Not all that might help was tried' in page(document).words(
+        assert 'There was no time to try all changes' in page(document).words(
             'section')
 
     def test_has_codes_where_the_document_has(self):
@@ -305,7 +305,7 @@ class TestFile:
         """As the configuration, or somebody else's page."""
         path = tmp_path / 'nova.conf'
         path.write_text(text)
-        with pytest.raises(FileExistsError, match='no page of this command'):
+        with pytest.raises(FileExistsError, match='not a page of this command'):
             writing.write(path, documents.a_decision())
 
         assert [*tmp_path.iterdir()] == [path]
@@ -321,7 +321,7 @@ class TestFile:
     def test_leaves_what_is_no_file_as_it_is(self, tmp_path):
         """As /dev/stdout."""
         os.mkfifo(tmp_path / 'page.html')
-        with pytest.raises(OSError, match='it is no file'):
+        with pytest.raises(OSError, match='it is not a file'):
             writing.write(tmp_path / 'page.html', documents.a_decision())
 
         assert (tmp_path / 'page.html').is_fifo()
