@@ -160,8 +160,8 @@ def _parts(matrix, weighed, at, other):
         for i, score in enumerate(scores):
             # Added in the order of the weighers, for equal rounding.
             rest = np.zeros(len(weighed.given))
-            for score in scores[:i] + scores[i + 1:]:
-                rest += score
+            for other_score in scores[:i] + scores[i + 1:]:
+                rest += other_score
             order = np.argsort(-rest, kind='stable')
             is_first = bool(rest[at] >= rest[order[0]])
             parts.append(Part(

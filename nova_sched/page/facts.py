@@ -171,8 +171,8 @@ def state_texts(fields):
     """Return the state of a document, a dict, as texts."""
     texts = [words.counted(fields['hosts'], 'host')]
     if fields.get('in_flight'):
-        texts.append(words.counted(fields['in_flight'], 'placement')
-                     + ' in flight beside')
+        texts.append('with ' + words.counted(fields['in_flight'],
+                                             'assumed instance'))
     texts += [f'cell {cell.get("cell", cell.get("uuid"))} read at '
               f'{moment(cell.get("read", cell.get("read_at")))}'
               for cell in fields['cells']]

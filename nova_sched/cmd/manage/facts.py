@@ -1,4 +1,4 @@
-"""All that the scheduler knows of one host, by name."""
+"""The attributes of one host, as ``host show`` prints them."""
 
 import json
 
@@ -6,14 +6,14 @@ from nova_sched.cmd.manage import forms
 from nova_sched.hardware.numa import topology
 from nova_sched.rules import aggregates as aggregate_values
 
-#: Attributes of a host state that are shown as they are.
+#: Attributes of a host state that are shown unchanged.
 _PLAIN = ('hypervisor_type', 'hypervisor_version', 'host_ip')
 _NUMBERS = ('vcpus_total', 'vcpus_used', 'cpu_allocation_ratio',
             'num_instances', 'num_io_ops', 'failed_builds')
 
 
 def status(state):
-    """Return whether requests may get the host: up, down or disabled."""
+    """Return the state of a host's service: up, down or disabled."""
     if state.service_disabled:
         return 'disabled'
     return 'up' if state.service_up else 'down'
@@ -27,7 +27,7 @@ def zones(state, conf):
 
 
 def facts(state, conf):
-    """Return what there is to say of a HostState: dict, name -> value."""
+    """Return the attributes of a HostState: dict, name -> value."""
     return {
         'host': state.host, 'node': state.nodename, 'uuid': state.uuid,
         'cell': state.cell_uuid, **_service(state),
@@ -70,16 +70,16 @@ def _usage(state):
 
 
 def _cpu_info(state):
-    """Return the CPUs as reported: an object, None if that cannot be read."""
+    """Return the CPUs as reported: an object, None if it is not readable."""
     try:
-        found = json.loads(state.cpu_info or '{}')
+        info = json.loads(state.cpu_info or '{}')
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(info, dict):
         return None
-    return forms.Shown(found, ' '.join(
-        str(found[name]) for name in ('arch', 'vendor', 'model')
-        if found.get(name)))
+    return forms.Shown(info, ' '.join(
+        str(info[name]) for name in ('arch', 'vendor', 'model')
+        if info.get(name)))
 
 
 def _numa_cells(state):
@@ -129,17 +129,18 @@ def _pci_pools(state):
 
 
 def _metrics(state):
-    found = [{'name': metric.name, 'value': metric.value,
+    metrics = [{'name': metric.name, 'value': metric.value,
               'timestamp': forms.moment(metric.timestamp),
               'source': metric.source} for metric in state.metrics]
-    return forms.lines(found, [f'{metric["name"]}={metric["value"]}'
-                               for metric in found])
+    return forms.lines(metrics, [f'{metric["name"]}={metric["value"]}'
+                               for metric in metrics])
 
 
 def _aggregates(state):
-    found = [{'id': aggregate.id, 'uuid': aggregate.uuid,
+    aggregates = [{'id': aggregate.id, 'uuid': aggregate.uuid,
               'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
              for aggregate in state.aggregates]
-    return forms.lines(found, [
-        one['name'] + (f' ({forms.pairs(one["metadata"])})'
-                       if one['metadata'] else '') for one in found])
+    return forms.lines(aggregates, [
+        shown['name'] + (f' ({forms.pairs(shown["metadata"])})'
+                         if shown['metadata'] else '')
+        for shown in aggregates])

@@ -1,4 +1,4 @@
-"""What ``request plan`` tells of a decision: to programs, and to people."""
+"""The output of ``request plan``, for programs and for people."""
 
 import collections
 
@@ -15,26 +15,27 @@ from nova_sched.printable import printable
 from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
-#: Of the JSON object: the first number changes with what programs must know.
+#: Version of the JSON object: the first number changes with incompatible
+#: changes.
 VERSION = '1.3'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
-#: Instances that have a line each.
+#: Most instances that have a line each.
 _EACH = 10
-#: Hosts, or changes, that people are told by name.
+#: Most hosts, or changes, that are named to people.
 _SHOWN = 3
 
 
 class PlanReport:
-    """What came of one request.
+    """The result of one request.
 
     dry_run: dry_run.decider.DryRun, placed or refused.
-    changes: what differs in the databases since, texts; None if not known.
+    changes: changes of the databases since, texts; None if unknown.
     operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
-    changed: what differs from the service's configuration, texts.
-    explanation: explain.explanation.Explanation, or why there is none, text.
-    notes: what must be known beside, sentences.
+    changed: differences from the service's configuration, texts.
+    explanation: explain.explanation.Explanation, or a text without one.
+    notes: remarks that the reader must know, sentences.
     """
 
     def __init__(self, dry_run, changes, operation, conf, changed,
@@ -55,25 +56,27 @@ class PlanReport:
 
     @property
     def reason(self):
-        """Why there is none, in full; None if there is."""
+        """Why there is no host, in full; None if there is."""
         return self._record.reason
 
-    def asked(self):
-        """Return what is asked for, as a sentence; None if it is not known."""
+    def requested(self):
+        """Return the request as a sentence; None if it is unknown."""
         spec_obj = self._dry_run.spec_obj
         return spec_obj and (
-            f'Asked: {self._record.instances} x {_worded(spec_obj)}')
+            f'Requested: {self._record.instances} x {_worded(spec_obj)}')
 
     def rows(self):
-        """Return a row of COLUMNS for each instance, none of a refusal."""
+        """Return a row of COLUMNS for each instance, none for a refusal."""
         return [(pick.instance_uuid, selected.service_host,
                  selected.nodename, selected.availability_zone,
                  forms.number(pick.weight), request.Hosts(others))
                 for pick, (selected, *others) in self._placed()]
 
     def lines(self):
-        """Return the rows as people read them: of many instances one for
-        those of the same zone and weight, or of the same zone.
+        """Return the rows as people read them.
+
+        With many instances there is one row for instances of the same zone and
+        weight, or of the same zone.
         """
         rows = self.rows()
         if len(rows) <= _EACH:
@@ -85,8 +88,8 @@ class PlanReport:
                 groups.setdefault(alike(row), []).append(row)
             if len(groups) <= _EACH:
                 break
-        return [each[0] if len(each) == 1 else _together(each)
-                for each in groups.values()]
+        return [members[0] if len(members) == 1 else _together(members)
+                for members in groups.values()]
 
     def _placed(self):
         return zip(self._record.picks, self._record.selections,
@@ -152,18 +155,18 @@ class PlanReport:
             self._dry_run.table, 'size', 0)
 
     def write(self, out, write_table):
-        """Write what people read below the table of the instances.
+        """Write the text below the table of the instances.
 
-        write_table: function of names of columns, and rows.
-        The last line is for programs.
+        write_table: function of names of columns, and rows. The last line is
+            for programs.
         """
         if not self.fits:
             out.write(f'No valid host: {printable(self.reason)}\n')
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (*self._told_reasons(), *self._notes,
-                     self._told_offer(), *self._told_state(), self.line()):
+        for line in (*self._reason_lines(), *self._notes,
+                     self._offer_line(), *self._state_lines(), self.line()):
             out.write(f'{printable(line)}\n')
 
     def _funnel(self):
@@ -181,20 +184,20 @@ class PlanReport:
                        {host['host'] for host in hosts['named']},
                        key=phrases.natural)))
 
-    def _told_reasons(self):
+    def _reason_lines(self):
         if isinstance(self._explanation, str):
             return [self._explanation]
         return self._explanation.sentences()
 
-    def _told_offer(self):
+    def _offer_line(self):
         offer = self._offer()
         if not offer['asked']:
-            return 'Placement plays no part.'
-        told = f'Placement offers {offer["offered"]} resource provider(s).'
-        return f'{told} {offers.cut(offer["cut_at"])}.' if (
-            'cut_at' in offer) else told
+            return 'Placement is not used.'
+        text = f'Placement offers {offer["offered"]} resource provider(s).'
+        return f'{text} {offers.cut(offer["cut_at"])}.' if (
+            'cut_at' in offer) else text
 
-    def _told_state(self):
+    def _state_lines(self):
         state = self._state()
         read = ', '.join(f'cell {cell["uuid"]} read at {cell["read_at"]}'
                          for cell in state['cells'])
@@ -255,26 +258,28 @@ def _placement(pick, selections):
 
 
 def _worded(spec_obj):
-    """Return what a request asks for an instance, as text."""
-    asked = decision_document.requested(spec_obj)
+    """Return the sizes of each instance of a request, as text."""
+    fields = decision_document.requested(spec_obj)
     cells, devices = (len(spec_obj.numa_topology or ()), sum(
         request.count for request in (
             spec_obj.pci_requests.requests if spec_obj.pci_requests else ())))
-    amounts = [words.counted(asked['vcpus'], 'VCPU'),
-               f'{asked["memory_mb"]:,} MB', f'{asked["disk_gb"]:,} GB']
-    if asked['swap_mb']:
-        amounts.append(f'{asked["swap_mb"]:,} MB of swap')
+    amounts = [words.counted(fields['vcpus'], 'VCPU'),
+               f'{fields["memory_mb"]:,} MB', f'{fields["disk_gb"]:,} GB']
+    if fields['swap_mb']:
+        amounts.append(f'{fields["swap_mb"]:,} MB of swap')
     if cells:
         amounts.append(words.counted(cells, 'NUMA cell'))
     if devices:
         amounts.append(words.counted(devices, 'PCI device'))
     text = ', '.join(amounts)
-    return text if asked['flavor'] in (None, specs.UNNAMED) else (
-        f'{asked["flavor"]}: {text}')
+    return text if fields['flavor'] in (None, specs.UNNAMED) else (
+        f'{fields["flavor"]}: {text}')
 
 
 def _together(rows):
-    """Return the row of several instances: hosts with how many each gets."""
+    """Return the row of several instances: hosts with their number of
+    instances.
+    """
     hosts, nodes = (_some([
         name if count == 1 else f'{name} x {count}' for name, count in sorted(
             collections.Counter(row[place] for row in rows).items(),
@@ -286,7 +291,7 @@ def _together(rows):
 
 
 def _some(texts, separator=', '):
-    """Return the first few texts as one, with the number of the others."""
-    left = len(texts) - _SHOWN
+    """Return the first texts as one, with the number of the others."""
+    more = len(texts) - _SHOWN
     return separator.join(texts[:_SHOWN]) + (
-        f' and {left} more' if left > 0 else '')
+        f' and {more} more' if more > 0 else '')

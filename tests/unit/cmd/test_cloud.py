@@ -83,7 +83,7 @@ class TestFake:
         ended = run('--database', url, 'cloud', 'fake', '--once', *words)
 
         assert ended.code == 2
-        assert f'{words[1]} is no ' in ended.err
+        assert f'{words[1]} is not a ' in ended.err
 
     def test_replaces_what_was_there(self, run, cloud):
         cloud.load(['old'])
@@ -113,7 +113,7 @@ class TestFake:
                     hosts, '--once')
 
         assert ended.code == 2
-        assert (f'argument --hosts: {hosts} is no whole number of 1 or more'
+        assert (f'argument --hosts: {hosts} is not a whole number of 1 or more'
                 in ended.err)
         assert cloud.rows('SELECT host FROM compute_nodes') == [('old',)]
 
@@ -249,7 +249,7 @@ class TestExportAndLoad:
         ended = run('--database', cloud.url, 'cloud', 'export', file)
 
         assert (ended.code, ended.err) == (
-            2, f'{file} cannot be written: what is there is no cloud; name '
+            2, f'{file} cannot be written: it exists and is not a cloud; name '
             'another file\n')
         assert file.read_text() == text
 

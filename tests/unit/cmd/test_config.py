@@ -176,8 +176,8 @@ class TestCheck:
 
         assert ended.code == 0
         assert told(ended.out, 'warning') == [
-            '[filter_scheduler] enabled_filter: is no option: Did you mean '
-            'enabled_filters?']
+            '[filter_scheduler] enabled_filter: is not an option: Did you '
+            'mean enabled_filters?']
 
     @pytest.mark.parametrize('option', [
         'rabbit_quorum_queues', 'amqp_durable_queue'])
@@ -283,7 +283,7 @@ class TestCheckInOnePass:
         ended = check(f'[DEFAULT]\n{text}\n', '--connect')
 
         assert found(ended.out, '--connect') == (
-            f'nothing was asked, because {option} must be right for that')
+            f'no service was queried: {option} must be correct first')
 
     def test_blames_no_plug_in_for_a_directory(self, check, tmp_path):
         ended = check(f'[nova_sched]\nplugin_path = {tmp_path}/no\n'

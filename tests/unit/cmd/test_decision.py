@@ -96,8 +96,8 @@ class TestList:
     @pytest.mark.parametrize(('code', 'ended'), [
         ('rma', (2, '', 'Invalid input received: --code rma: there is no such '
                         'code; did you mean ram?\n')),
-        ('numa', (0, 'No decision is kept, or none of these.\n', '')),
-        ('rack_is_full', (0, 'No decision is kept, or none of these.\n', ''))])
+        ('numa', (0, 'There are no such decisions.\n', '')),
+        ('rack_is_full', (0, 'There are no such decisions.\n', ''))])
     def test_a_code_that_is_none_is_told(self, decision, store, code, ended):
         """But plug-ins have codes of their own."""
         assert decision('list', '--code', code) == ended
@@ -106,7 +106,7 @@ class TestList:
         ended = decision('list', '--failed')
 
         assert (ended.code, ended.out) == (
-            0, 'No decision is kept, or none of these.\n')
+            0, 'There are no such decisions.\n')
 
     def test_without_a_file_says_where_it_was_looked_for(self, decision,
                                                          tmp_path):
@@ -314,7 +314,7 @@ class TestExplain:
             self, asked):
         ended = asked(20000, filter_scheduler='enabled_filters=ComputeFilter')
 
-        assert 'Decided by ' in ended.out
+        assert 'took part in the decision, but is not enabled' in ended.out
         assert 'RamFilter' in ended.out
         assert '2 of 2 hosts fit' in ended.out
 
@@ -322,7 +322,7 @@ class TestExplain:
         ended = asked(100, scheduler='driver=chance_scheduler')
 
         assert ended.code == 0
-        assert 'chance_scheduler decides by no filters' in ended.out
+        assert 'chance_scheduler does not use the filters' in ended.out
 
     @pytest.mark.parametrize('memory_mb, options, conf', [
         (100, (), {}), (20000, ('--host', 'small', '--all-hosts'), {}),
@@ -350,7 +350,7 @@ class TestExplain:
                                  scheduler='driver=chance_scheduler').out)
 
         assert found['why'] is None
-        assert 'chance_scheduler decides by no filters' in found['notes'][-1]
+        assert 'does not use the filters' in found['notes'][-1]
 
 
 @pytest.mark.parametrize('schema, command, version', [

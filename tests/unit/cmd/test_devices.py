@@ -62,8 +62,8 @@ def test_a_flavor_asks_by_alias(flavor, aliases, asked):
     ('gpu:1', [{'name': 'gpu'}], 'must have vendor_id and product_id'),
     ('gpu:1', [GPU | {'numa_policy': 'x'}], 'must be one of required'),
     ('gpu:1', [GPU | {'device_type': 'x'}], 'must be one of type-PCI'),
-    ('gpu:1', [GPU, GPU | {'numa_policy': 'required'}], 'the numa_policy of'),
-    ('gpu:1', [GPU, GPU | {'device_type': 'type-VF'}], 'the device_type of'),
+    ('gpu:1', [GPU, GPU | {'numa_policy': 'required'}], 'same numa_policy'),
+    ('gpu:1', [GPU, GPU | {'device_type': 'type-VF'}], 'same device_type'),
 ])
 def test_what_nova_s_api_refuses_is_named(flavor, aliases, words):
     with pytest.raises(exception.InvalidInput, match=words):

@@ -100,10 +100,10 @@ class TestDatabase:
 
     def test_without_flavors_says_so(self, cloud):
         with pytest.raises(exception.InvalidInput, match=(
-                r'--flavor m1: database .* has no flavors. For one')):
+                r'--flavor m1: database .* has no flavors. For a')):
             spec_of('--flavor', 'm1', database__connection=cloud.url)
         with pytest.raises(exception.InvalidInput, match=(
-                'no database is configured that has flavors')):
+                'no database with flavors is configured')):
             spec_of('--flavor', 'm1')
 
     def test_api_database_comes_first(self, mapped_cloud):
@@ -174,7 +174,7 @@ class TestPlan:
           'vendor_id=8086,count=2'],
          '1 x 1 VCPU, 1,048,576 MB, 1 GB, 1 NUMA cell, 2 PCI devices')])
     def test_says_first_what_is_asked(self, plan, options, asked):
-        assert plan(*options).out.splitlines()[0] == f'Asked: {asked}'
+        assert plan(*options).out.splitlines()[0] == f'Requested: {asked}'
 
     def test_of_an_unknown_flavor_is_one_error(self, plan):
         ended = plan('--flavor', 'm1.xlarg')
@@ -240,17 +240,17 @@ class TestResize:
     def test_is_to_all_of_a_flavor_by_name(self, resize):
         """Devices of a port stay, those by alias go."""
         assert resize('--flavor', 'm1.xlarge') == (
-            'Asked: 1 x m1.xlarge: 8 VCPUs, 16,384 MB, 165 GB, 64 MB of swap,'
-            ' 1 NUMA cell, 1 PCI device')
+            'Requested: 1 x m1.xlarge: 8 VCPUs, 16,384 MB, 165 GB, 64 MB of '
+            'swap, 1 NUMA cell, 1 PCI device')
 
     def test_to_other_sizes_keeps_the_devices(self, resize):
         """Their alias may be known to nova-api alone."""
         assert resize('--ram', '2G') == (
-            'Asked: 1 x m1.tiny: 1 VCPU, 2,048 MB, 1 GB, 2 PCI devices')
+            'Requested: 1 x m1.tiny: 1 VCPU, 2,048 MB, 1 GB, 2 PCI devices')
 
     def test_with_other_extra_specs_has_their_devices(self, resize):
         assert resize('--extra-spec', 'a=b') == (
-            'Asked: 1 x m1.tiny: 1 VCPU, 1,024 MB, 1 GB, 1 PCI device')
+            'Requested: 1 x m1.tiny: 1 VCPU, 1,024 MB, 1 GB, 1 PCI device')
         assert resize('--extra-spec', 'pci_passthrough:alias=nic:2', '--set',
                       'pci.alias={"name": "nic", "vendor_id": "8086", '
                       '"product_id": "1520"}').endswith('3 PCI devices')

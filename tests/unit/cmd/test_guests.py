@@ -160,6 +160,6 @@ class TestGuest:
         ['hw_numa_cpus.0=0-3'], ['hw_numa_mem.0=512']])
     def test_is_told_of_each_cell_by_an_image_or_of_none(self, properties):
         with pytest.raises(exception.InvalidInput,
-                           match='must say it for each of 2 cells'):
+                           match='must have a value for each of 2 cells'):
             spec_of('--vcpus', 4, '--image-property=hw_numa_nodes=2', *(
                 f'--image-property={pair}' for pair in properties))

@@ -35,7 +35,7 @@ def test_without_a_service_ends_with_1_if_there_is_a_broker(
     ended = ping()
 
     assert ended.code == code
-    assert 'No answer within 1 seconds by way of fake:' in ended.out
+    assert 'No answer within 1 seconds from fake:' in ended.out
     assert ('0 consumer(s)' in ended.out) == bool(counted)
 
 
@@ -69,7 +69,7 @@ def test_a_request_that_nobody_would_take_is_not_sent(
     ended = run('--transport-url', 'fake://h', 'request', 'call')
 
     assert ended.code == 3
-    assert 'Nobody takes requests from the queue scheduler of fake://h' in (
+    assert 'The queue scheduler has no consumer at fake://h' in (
         ended.err)
 
 

@@ -55,7 +55,7 @@ class TestAnswer:
         assert ended.code == 1
         assert ended.err == ''
         assert ended.out.startswith(
-            'Asked: 1 x 1 VCPU, 1,000,000 MB, 1 GB\n'
+            'Requested: 1 x 1 VCPU, 1,000,000 MB, 1 GB\n'
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
@@ -354,13 +354,13 @@ class TestCloudFile:
             'endpoint_override = http://127.0.0.1:9\n'))
 
         assert ended.code == 1
-        assert 'Placement plays no part.' in ended.out
+        assert 'Placement is not used.' in ended.out
         assert 'RamFilter (need' in ended.out
 
     def test_says_so_where_nobody_judges_sizes(self, plan, file):
         ended = plan('--cloud', file, '--without', 'RamFilter')
 
-        assert 'Without Placement nothing judges what RamFilter' in ended.err
+        assert 'Without Placement and RamFilter the sizes' in ended.err
 
     @pytest.mark.parametrize(
         'text', ['{}', '[]', 'x', '[' * 10 ** 6, None],

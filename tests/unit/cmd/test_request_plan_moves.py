@@ -139,11 +139,11 @@ class TestMoves:
         (None, ['--for', 'evacuate'], 'is on no host'),
         (None, ['--for', 'resize'], 'is on no host'),
         ('a', ['--for', 'evacuate', '--same-host'],
-         '--same-host is about --for resize'),
+         '--same-host needs --for resize'),
         ('a', ['--for', 'evacuate', '--ram', 9], 'leave out --ram'),
         ('a', ['--for', 'resize', '--hint', 'x=y', '--count', 2],
          'leave out --count, --hint'),
-        ('a', ['--cloud', 'x'], 'has no requests'),
+        ('a', ['--cloud', 'x'], 'has no stored requests'),
         ('a', ['--for', 'resize', '--extra-spec', 'hw:numa_nodes=x'],
          'hw:numa_nodes'),
     ])
@@ -156,8 +156,8 @@ class TestMoves:
         assert len(ended.err.splitlines()) == 1
 
     @pytest.mark.parametrize(('options', 'words'), [
-        (['--for', 'resize'], '--for resize: which instance is it?'),
-        (['--instance', 'x'], '--instance x: it is no uuid'),
+        (['--for', 'resize'], '--for resize needs an instance'),
+        (['--instance', 'x'], '--instance x: not a uuid'),
         (['--instance', a_uuid(5)], 'has no request of it')])
     def test_of_no_instance_are_one_error(self, plan, options, words):
         ended = plan(*options)

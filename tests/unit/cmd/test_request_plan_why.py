@@ -62,7 +62,7 @@ class TestWhy:
                          'of 0.11 to b)')
         assert lines[at + 1:at + 3] == [
             '2 of 3 hosts fit, rejected: 1 only RamFilter',
-            'Placement plays no part.']
+            'Placement is not used.']
 
     def test_a_request_is_refused_has_what_would_help(self, plan):
         ended = plan('--ram', 9500)
@@ -131,8 +131,8 @@ class TestWhy:
     def test_is_not_known_of_a_driver_without_rules(self, plan, document):
         driver = '--set', 'scheduler.driver=chance_scheduler'
 
-        assert ('The driver chance_scheduler does not decide by filters and '
-                'weighers on known hosts: why cannot be told.'
+        assert ('The driver chance_scheduler does not use filters and '
+                'weighers on known hosts: there is no explanation.'
                 in plan(*driver, '--host', 'a').out)
         found = document(*driver, '--host', 'a', '--all-hosts')
         assert [found[name] for name in (
@@ -178,8 +178,8 @@ class TestPage:
 
         assert ended.code == 2
         assert ended.err == (
-            f'--html {file}: it cannot be written: what is there is no page '
-            'of this command; name another file\n')
+            f'--html {file}: it cannot be written: it exists and is not a '
+            'page of this command; name another file\n')
         assert '[database]' in file.read_text()
 
 

@@ -181,9 +181,9 @@ class TestSpec:
         assert conftest.table(ended)
         # The scheduler of this process logs there, too.
         assert ended.err.startswith(
-            '--image-property hw_archtecture: Nova knows no such property, '
-            'and drops it; did you mean hw_architecture?\n'
-            '--image-property nonsense: Nova knows no such property, and '
+            '--image-property hw_archtecture: Nova does not know this '
+            'property and drops it; did you mean hw_architecture?\n'
+            '--image-property nonsense: Nova does not know this property and '
             'drops it\n')
 
     def test_old_name_of_a_property_decides(self, call):
@@ -241,7 +241,7 @@ class TestSpec:
         ('{"request_spec": {"num_instances": 1}}',
          'request_spec.instance_type: is missing'),
         ('{"flavour": {"vcpus": 99}}',
-         r'flavour is no field of a RequestSpec; did you mean flavor\?'),
+         r'flavour is not a field of a RequestSpec; did you mean flavor\?'),
         ('{"image": "x"}', 'image = .x.: must be an object')])
     def test_in_a_file_is_refused_where_nobody_would_read_it(self, tmp_path,
                                                              text, words):

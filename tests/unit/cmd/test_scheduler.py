@@ -243,8 +243,8 @@ def test_the_log_is_named_in_old_and_new_ways(words):
 
 def test_a_name_that_is_no_option_is_told_with_the_nearest(run, caplog):
     run('[scheduler]\nmax_attempt = 3\n')
-    assert ('[scheduler] max_attempt is no option; is max_attempts meant?'
-            in caplog.messages)
+    assert ('[scheduler] max_attempt is not an option; did you mean '
+            'max_attempts?' in caplog.messages)
 
 
 @pytest.mark.parametrize('api', [True, False])

@@ -47,7 +47,7 @@ def test_each_disagreement_can_be_listed(report):
 
 def test_none_to_list_is_said(report):
     assert report(lines.an_entry(), options=['--each']) == (
-        0, 'The file tells of no such request.\n', '')
+        0, 'The file has no such request.\n', '')
 
 
 def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(report):
