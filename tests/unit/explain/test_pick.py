@@ -20,13 +20,13 @@ def told(*records, **kwargs):
     return line
 
 
-def test_a_small_gap_is_not_told_as_none():
+def test_a_small_gap_is_not_rounded_to_zero():
     assert '(+0.004 of a gap of 0.004 to b)' in told(
         a_host('a'), a_host('b', vcpus_used=1), a_host('c', vcpus_used=1100))
 
 
-def test_what_adds_to_the_gap_is_named_and_what_opposes():
-    """And which host would be first without each weigher that matters."""
+def test_weighers_for_and_against_the_pick_are_named():
+    """And the host that would be first without each important weigher."""
     assert told(a_host('a'), a_host('b', free_ram_mb=8192, vcpus_used=8)) == (
         'a is first because of RAMWeigher (+0.75 of a gap of 0.78 to b) and '
         'CPUWeigher (+0.03)')
@@ -65,7 +65,7 @@ def test_the_gap_is_to_the_best_host_that_weighs_less():
     assert found.gap == sum(part.adds for part in found.parts) == 1.75
 
 
-def test_a_host_that_no_cell_mapping_leads_to_is_told_of():
+def test_a_host_without_cell_mapping_has_a_warning():
     matrix = a_matrix(a_host('a'), full('b'))
     matrix.hosts.cells = Cells(unmapped=frozenset('a'))
     found = why_pick(matrix)

@@ -1,4 +1,4 @@
-"""What a request asks for, and no rule that runs reads."""
+"""Parts of a request that no running rule reads."""
 
 import pytest
 
@@ -15,7 +15,7 @@ UUID = '0d2c6d1e-6a0e-4c53-9f0e-3a1f5d0c1a11'
 
 
 class RackFilter(filters.BaseHostFilter):
-    """Somebody else's."""
+    """A plug-in's filter."""
 
 
 def told(*names, asks_placement=False, weighers=None, aggregates=(),
@@ -71,8 +71,7 @@ READ = [
 
 @pytest.mark.parametrize(('request_', 'reader', 'what'), READ,
                          ids=[what for *_, what in READ])
-def test_what_the_filter_would_read_that_does_not_run_is_told(
-        request_, reader, what):
+def test_the_filter_that_would_read_a_part_is_named(request_, reader, what):
     assert told('RamFilter', **request_) == [
         f'Nothing reads {what}: {reader} does not run; --enable {reader} '
         'runs it in a plan']
@@ -93,7 +92,7 @@ def test_soft_policies_are_for_weighers(policy):
     flavor('resources1:VGPU'), flavor('trait_NET:CUSTOM_A'),
     flavor('group_policy'),
     {'image': an_image({'traits_required': ['CUSTOM_GOLD']})}])
-def test_what_only_placement_reads_is_told_without_it(request_):
+def test_parts_for_placement_are_unread_without_it(request_):
     [sentence] = told('RamFilter', **request_)
 
     assert sentence.endswith(': Placement is not asked')
@@ -105,7 +104,7 @@ def test_what_only_placement_reads_is_told_without_it(request_):
            'hw:cpu_sockets', 'hide_hypervisor_id'),
     {'hints': {'group': UUID}},
     {'image': an_image({'os_distro': 'debian'})}, {}])
-def test_what_is_not_for_choosing_a_host_is_not_told(request_):
+def test_parts_that_do_not_affect_the_choice_are_ignored(request_):
     assert told('RamFilter', **request_) == []
 
 
@@ -123,14 +122,14 @@ def test_dedicated_cpus_are_counted_by_placement():
     ({'hints': {'same_hots': UUID}},
      'hint same_hots: did you mean same_host?'),
     ({'hints': {'rack': '7'}}, 'hint rack: no filter has such a hint')])
-def test_names_that_there_are_not_are_told(request_, sentence):
+def test_unknown_names_are_reported(request_, sentence):
     assert told('RamFilter', **request_) == [f'Nothing reads {sentence}']
 
 
 @pytest.mark.parametrize(('name', 'why'), [
     ('free_ram', 'did you mean $free_ram_mb?'),
     ('qqqq', 'hosts have no such attribute')])
-def test_variables_of_a_query_that_no_host_has_are_told(name, why):
+def test_unknown_variables_of_a_query_are_reported(name, why):
     query = f'["and", [">=", "${name}", 1], ["=", "$stats.x", "1"]]'
 
     assert told('JsonFilter', hints={'query': query}) == [
@@ -143,8 +142,8 @@ def test_an_extra_spec_without_a_scope_may_be_an_attribute_of_hosts():
     assert len(told('ComputeCapabilitiesFilter', **flavor('ssd'))) == 1
 
 
-def test_plug_ins_may_read_what_they_like():
-    """But what a filter of Nova's is for is named all the same."""
+def test_plug_ins_may_read_any_part():
+    """The filter of Nova for a hint is named all the same."""
     assert told('RamFilter', RackFilter(), hints={'rack': '7'},
                 **flavor('rack:row')) == []
     [sentence] = told('RamFilter', RackFilter(), hints={'same_host': UUID})

@@ -1,4 +1,4 @@
-"""All hosts, by what keeps an instance off them."""
+"""All hosts, grouped by the rules that reject them."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def told(found):
             for group in found.groups]
 
 
-def test_hosts_stand_by_the_first_rule_where_no_other_is_known():
+def test_hosts_are_grouped_by_the_first_rule_without_an_explanation():
     found = of(documents.a_decision())
 
     assert found.by_first
@@ -27,7 +27,7 @@ def test_hosts_stand_by_the_first_rule_where_no_other_is_known():
         ('RamFilter', 2, ['e', 'f'])]
 
 
-def test_hosts_stand_by_all_rules_where_they_are_known():
+def test_hosts_are_grouped_by_all_rules_with_an_explanation():
     found = of(documents.an_explanation(documents.a_decision(), {
         'a': (), 'c': ('X', 'Y', 'Z'), 'd': ('X',), 'e': ('X',)}))
 
@@ -66,7 +66,7 @@ def test_picks_and_alternates_are_marked():
 
 
 def test_hosts_without_a_name_are_counted():
-    """As of a scheduler that does not tell all."""
+    """Other schedulers may send fewer names."""
     document = documents.a_decision()
     del document['passed']
     document['rejected'][0]['named'] = []
@@ -83,7 +83,8 @@ def test_a_rule_has_its_code():
 
 
 def test_a_host_has_the_code_by_which_it_is_rejected():
-    """Of one rule, hosts that are disabled are none that are down."""
+    """Disabled hosts and hosts that are down are separate groups of one rule.
+    """
     document = documents.a_plan(
         dict.fromkeys('abc', (documents.COMPUTE,)), 'refused')
     document['schedule_info'][0]['filters'][0]['code'] = 'service_disabled'
@@ -92,7 +93,7 @@ def test_a_host_has_the_code_by_which_it_is_rejected():
         (['service_down'], 2), (['service_disabled'], 1)]
 
 
-def test_where_only_the_first_rule_is_known_all_its_codes_are_told():
+def test_a_group_by_the_first_rule_has_all_its_codes():
     document = documents.a_plan(
         {'a': (documents.COMPUTE,)}, 'refused', rejected=[{
             'name': documents.COMPUTE, 'hosts': [documents.host('a')]}])

@@ -1,4 +1,4 @@
-"""What weighers gave the best hosts, as bars."""
+"""The weights of the best hosts, as bars."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_negative_parts_go_to_the_other_side():
     assert pieces(row) == [(0, 250, 750), (1, 0, 250)]
 
 
-def test_what_gives_nothing_to_any_host_is_silent():
+def test_a_weigher_without_scores_is_silent():
     found = of({'A': 1.0, 'B': 0.0}, {'A': 0.0, 'B': 0.0})
 
     assert (found.weighers, found.silent) == (['A'], ['B'])
@@ -52,7 +52,7 @@ def test_many_weighers_end_in_one_piece():
     assert pieces(found.rows[0])[-1][2] == round(1000 * (1 + 2 + 3) / 55)
 
 
-def test_what_json_has_no_number_for_has_no_piece():
+def test_infinite_scores_have_no_piece():
     document = documents.a_decision()
     document['best'][0] |= {'weight': 'inf'}
     document['best'][0]['weighers'][0] |= {'score': 'inf'}
