@@ -15,37 +15,39 @@ QUIET = a_host('quiet', free_ram_mb=24576)
 SMALL = a_host('small', free_ram_mb=8192, num_io_ops=2)
 
 
-def told(*records, **kwargs):
+def sentence(*records, **kwargs):
     line, = why_pick(a_matrix(*records), **kwargs).sentences()
     return line
 
 
 def test_a_small_gap_is_not_rounded_to_zero():
-    assert '(+0.004 of a gap of 0.004 to b)' in told(
+    assert '(+0.004 of a gap of 0.004 to b)' in sentence(
         a_host('a'), a_host('b', vcpus_used=1), a_host('c', vcpus_used=1100))
 
 
 def test_weighers_for_and_against_the_pick_are_named():
     """And the host that would be first without each important weigher."""
-    assert told(a_host('a'), a_host('b', free_ram_mb=8192, vcpus_used=8)) == (
+    assert sentence(a_host('a'), a_host('b', free_ram_mb=8192,
+                                        vcpus_used=8)) == (
         'a is first because of RAMWeigher (+0.75 of a gap of 0.78 to b) and '
         'CPUWeigher (+0.03)')
-    assert told(EMPTY, QUIET, SMALL) == (
+    assert sentence(EMPTY, QUIET, SMALL) == (
         'quiet is first because of IoOpsWeigher (+0.50 of a gap of 0.25 to '
         'empty); RAMWeigher opposed; without IoOpsWeigher empty would be '
         'first')
 
 
 def test_the_only_host_that_fits_is_first_without_a_weigher():
-    assert told(a_host('a'), full('b')) == 'a is the only host that fits'
+    assert sentence(a_host('a'), full('b')) == 'a is the only host that fits'
 
 
 def test_hosts_of_its_weight_are_counted():
     same = [a_host(name) for name in 'abc']
 
-    assert told(*same) == ('a weighs as much as all hosts that fit; tie of '
-                           '3, first in their order')
-    assert told(*same, selector=HostSelector(0.0, 1), picked=1) == (
+    assert sentence(*same) == (
+        'a weighs as much as all hosts that fit; tie of 3, first in their '
+        'order')
+    assert sentence(*same, selector=HostSelector(0.0, 1), picked=1) == (
         'b weighs as much as all hosts that fit; tie of 3, drawn by seed')
 
 

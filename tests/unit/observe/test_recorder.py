@@ -257,15 +257,15 @@ class TestDamagedFile:
         return lambda: DAMAGES[request.param](decision_store.path(conf))
 
     @pytest.fixture
-    def said(self, caplog):
+    def log_lines(self, caplog):
         """Function: lines of any logger, each of which has no traceback."""
-        def said():
+        def log_lines():
             assert not [each for each in caplog.records if each.exc_info]
             return caplog.messages
-        return said
+        return log_lines
 
     def test_is_replaced_with_one_log_line(
-            self, conf, state, made, damage, said):
+            self, conf, state, made, damage, log_lines):
         made.add(a_record(request_id='req-1'))
         assert kept(made) == ['req-1']
         damage()
@@ -275,13 +275,13 @@ class TestDamagedFile:
             kept(made)
 
         assert kept(made) == ['req-2', 'req-3', 'req-4']
-        [line] = said()
+        [line] = log_lines()
         aside = f'{decision_store.path(conf)}.damaged'
         assert f'one; the damaged file is kept as {aside}: ' in line
         assert os.stat(aside).st_mode & 0o777 == 0o640
 
     def test_is_replaced_once_by_several_workers(
-            self, conf, state, damage, said):
+            self, conf, state, damage, log_lines):
         workers = [Recorder(conf) for _ in range(3)]
         for number, each in enumerate(workers):
             each.add(a_record(request_id=f'old-{number}'))
@@ -297,7 +297,7 @@ class TestDamagedFile:
             kept(each)
 
         assert in_file(conf) == ['req-2', 'req-1', 'req-0']
-        assert len(said()) == 1
+        assert len(log_lines()) == 1
 
     def test_stays_if_it_cannot_be_moved(
             self, conf, state, made, damage, monkeypatch, caplog):

@@ -11,7 +11,7 @@ def of(document):
     return host_map.host_map(facts.of(document))
 
 
-def told(found):
+def summary(found):
     """Groups as (label, number of hosts, names)."""
     return [(group.label, group.hosts, [cell.name for cell in group.cells])
             for group in found.groups]
@@ -21,7 +21,7 @@ def test_hosts_are_grouped_by_the_first_rule_without_an_explanation():
     found = of(documents.a_decision())
 
     assert found.by_first
-    assert told(found) == [
+    assert summary(found) == [
         ('fits', 2, ['a', 'b']),
         ('AvailabilityZoneFilter', 2, ['c', 'd (node n)']),
         ('RamFilter', 2, ['e', 'f'])]
@@ -32,7 +32,7 @@ def test_hosts_are_grouped_by_all_rules_with_an_explanation():
         'a': (), 'c': ('X', 'Y', 'Z'), 'd': ('X',), 'e': ('X',)}))
 
     assert not found.by_first
-    assert told(found) == [('fits', 1, ['a']), ('only X', 2, ['d', 'e']),
+    assert summary(found) == [('fits', 1, ['a']), ('only X', 2, ['d', 'e']),
                            ('X, Y and Z', 1, ['c'])]
     assert found.groups[1].cells[0].reason == 'X: too little'
 
@@ -71,7 +71,7 @@ def test_hosts_without_a_name_are_counted():
     del document['passed']
     document['rejected'][0]['named'] = []
 
-    assert told(of(document)) == [
+    assert summary(of(document)) == [
         ('AvailabilityZoneFilter', 2, []), ('RamFilter', 2, ['e', 'f'])]
 
 
