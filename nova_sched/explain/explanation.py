@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import itertools
 import logging
+import typing
 
 from nova_sched import exception
 from nova_sched.dry_run import trial as trials
@@ -19,10 +20,6 @@ from nova_sched.explain.host import why_not
 from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
 from nova_sched.options import nearest
-
-#: Explanation.to_dict of a request that cannot be explained.
-NONE = {'why': None, 'why_not': [], 'changes': [], 'changes_complete': True,
-        'schedule_info': None}
 
 #: The note on an incomplete search for changes.
 NOT_ALL = ('There was no time to try all changes that might help; flavors of '
@@ -84,6 +81,25 @@ class Explanation:
             first, *details = host.sentences()
             lines += [first, *(f'  {line}' for line in details)]
         return lines
+
+
+class NoExplanation(typing.NamedTuple):
+    """In place of an Explanation, where there is none.  reason: why, text."""
+
+    reason: str
+
+    def kind(self, kind):
+        """Return the kind of a refusal as it is."""
+        return kind
+
+    def to_dict(self):
+        """As of Explanation."""
+        return {'why': None, 'why_not': [], 'changes': [],
+                'changes_complete': True, 'schedule_info': None}
+
+    def sentences(self):
+        """As of Explanation."""
+        return [self.reason]
 
 
 def explain(hosts, request, ranker, *, placed, picked=(), instance=0,

@@ -392,11 +392,11 @@ class DecisionStore:
         Raises DatabaseUnavailable.
         """
         columns = tables.decisions.c
-        statement = sa.select(
-            columns.id, columns.request_id, columns.arrived, columns.outcome,
-            columns.instances, columns.service, columns.reason, columns.code,
-            columns.kind).order_by(
-                columns.arrived.desc(), columns.id.desc()).limit(most)
+        statement = sa.select(columns.id.label('number'), *(
+            columns[name] for name in (
+                'request_id', 'arrived', 'outcome', 'instances', 'service',
+                'reason', 'code', 'kind'))).order_by(
+                    columns.arrived.desc(), columns.id.desc()).limit(most)
         for name, filtered in (('outcome', outcome), ('code', code),
                              ('kind', kind)):
             if filtered is not None:
@@ -409,11 +409,8 @@ class DecisionStore:
                     tables.instances.c.host == _text(host))))
         with self._database.reading() as connection:
             rows = connection.execute(statement).all()
-            return [Summary(row.id, row.request_id, row.arrived, row.outcome,
-                            row.instances, row.service,
-                            tables.first_hosts(connection, row.id), row.reason,
-                            row.code, row.kind)
-                    for row in rows]
+            return [Summary(hosts=tables.first_hosts(connection, row.number),
+                            **row._mapping) for row in rows]
 
     def numbers(self, key):
         """Return the numbers of the decisions by a key, the newest last: list.

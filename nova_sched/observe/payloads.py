@@ -35,8 +35,8 @@ def versioned(spec_obj, picks=()):
         force_nodes=_first(spec_obj.force_nodes),
         image=_image(spec_obj.image),
         instance_group=_group(spec_obj.instance_group, picks),
-        numa_topology=_numa(spec_obj),
-        pci_requests=_pci(spec_obj),
+        numa_topology=_NUMA.of_instance(spec_obj.numa_topology, spec_obj),
+        pci_requests=_PCI.of_instance(spec_obj.pci_requests, spec_obj),
         requested_destination=_destination(spec_obj.requested_destination),
         retry=_retry(spec_obj.retry),
         scheduler_hints=spec_obj.scheduler_hints or {},
@@ -49,11 +49,13 @@ class _Form:
     """A class of Nova's payloads.
 
     fields: names separated by blanks, the same as in our object.
+    parts: field -> _Form of the object in it, or of each object in its list.
     """
 
     name: str
     version: str
     fields: str
+    parts: dict = dataclasses.field(default_factory=dict)
 
     def of(self, obj, **made):
         """Return the envelope for an object, None for None.
@@ -63,8 +65,21 @@ class _Form:
         if obj is None:
             return None
         return _envelope(self.name, self.version, {
-            name: made[name] if name in made else _written(obj, name)
+            name: made[name] if name in made else self._field(obj, name)
             for name in self.fields.split()})
+
+    def of_instance(self, part, spec_obj):
+        """Return the envelope for a part of a request, with its instance."""
+        return None if part is None else self.of(part, instance_uuid=(
+            _value(part, 'instance_uuid') or spec_obj.instance_uuid))
+
+    def _field(self, obj, name):
+        form, value = self.parts.get(name), _value(obj, name)
+        if form is None:
+            write = obj.fields[name].kind.write
+            return value if value is None or write is None else write(value)
+        return (list(map(form.of, value)) if isinstance(value, list)
+                else form.of(value))
 
 
 def _envelope(name, version, data):
@@ -86,16 +101,19 @@ _IMAGE = _Form('ImageMetaPayload', '1.0', (
     'min_ram min_disk properties'))
 _GROUP = _Form('ServerGroupPayload', '1.1', (
     'uuid name user_id project_id policies members hosts policy rules'))
-_NUMA = _Form('InstanceNUMATopologyPayload', '1.0',
-              'instance_uuid cells emulator_threads_policy')
-_NUMA_CELL = _Form('InstanceNUMACellPayload', '1.2', (
-    'id cpuset pcpuset cpuset_reserved memory pagesize cpu_topology '
-    'cpu_pinning_raw cpu_policy cpu_thread_policy'))
 _CPU_TOPOLOGY = _Form('VirtCPUTopologyPayload', '1.0',
                       'sockets cores threads')
-_PCI = _Form('InstancePCIRequestsPayload', '1.0', 'instance_uuid requests')
+_NUMA_CELL = _Form('InstanceNUMACellPayload', '1.2', (
+    'id cpuset pcpuset cpuset_reserved memory pagesize cpu_topology '
+    'cpu_pinning_raw cpu_policy cpu_thread_policy'),
+    {'cpu_topology': _CPU_TOPOLOGY})
+_NUMA = _Form('InstanceNUMATopologyPayload', '1.0',
+              'instance_uuid cells emulator_threads_policy',
+              {'cells': _NUMA_CELL})
 _PCI_REQUEST = _Form('InstancePCIRequestPayload', '1.1',
                      'count spec alias_name request_id numa_policy')
+_PCI = _Form('InstancePCIRequestsPayload', '1.0', 'instance_uuid requests',
+             {'requests': _PCI_REQUEST})
 _CELL = _Form('CellMappingPayload', '2.0', 'uuid name disabled')
 _RETRY = _Form('SchedulerRetriesPayload', '1.0', 'num_attempts hosts')
 
@@ -111,12 +129,6 @@ def _value(obj, name):
 def _items(obj, name):
     """Return the objects in a field that is a list object."""
     return _value(_value(obj, name), 'objects')
-
-
-def _written(obj, name):
-    """Return a field of an object in its wire form."""
-    value, write = _value(obj, name), obj.fields[name].kind.write
-    return value if value is None or write is None else write(value)
 
 
 def _uuid(spec_obj, picks):
@@ -154,31 +166,6 @@ def _image(image):
     made['properties'] = _envelope(
         'ImageMetaPropsPayload', '1.20', _value(image, 'properties').flat())
     return _IMAGE.of(image, **made)
-
-
-def _numa(spec_obj):
-    topology = spec_obj.numa_topology
-    if topology is None:
-        return None
-    return _NUMA.of(
-        topology, instance_uuid=_owner(topology, spec_obj),
-        cells=[_NUMA_CELL.of(cell, cpu_topology=_CPU_TOPOLOGY.of(
-            _value(cell, 'cpu_topology')))
-            for cell in _value(topology, 'cells')])
-
-
-def _pci(spec_obj):
-    requests = spec_obj.pci_requests
-    if requests is None:
-        return None
-    return _PCI.of(
-        requests, instance_uuid=_owner(requests, spec_obj),
-        requests=list(map(_PCI_REQUEST.of, _value(requests, 'requests'))))
-
-
-def _owner(part, spec_obj):
-    """Return the uuid of the instance that a part of a request belongs to."""
-    return _value(part, 'instance_uuid') or spec_obj.instance_uuid
 
 
 def _destination(destination):

@@ -230,19 +230,17 @@ class Explain(forms.ShowOne):
             number = document['number']
             past = store.past(number)
         explained = _explained(conf, document, past, key, parsed_args)
-        notes, kind = _notes(conf, document), document['kind']
-        if isinstance(explained, str):
-            notes.append(explained)
-            self._lines, why = [_summary(document), *notes], explanation.NONE
-        else:
-            self._lines = [_summary(document), *notes, *explained.sentences()]
-            kind, why = explained.kind(kind), explained.to_dict()
-        result = {'number': number, 'version': VERSION,
-                 'request_id': document['request_id'],
-                 'outcome': document['outcome'],
-                 'code': document['code'], 'kind': kind,
-                 'codes': document['codes'], 'notes': notes,
-                 'decision': document, **why}
+        notes, sentences = _notes(conf, document), explained.sentences()
+        self._lines = [_summary(document), *notes, *sentences]
+        if isinstance(explained, explanation.NoExplanation):
+            notes += sentences
+        result = {
+            'number': number, 'version': VERSION,
+            **{name: document[name] for name in (
+                'request_id', 'outcome', 'code')},
+            'kind': explained.kind(document['kind']),
+            'codes': document['codes'], 'notes': notes, 'decision': document,
+            **explained.to_dict()}
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, result)
         return tuple(result), tuple(result.values())
@@ -293,11 +291,12 @@ def _notes(conf, document):
 
 
 def _explained(conf, document, past, key, args):
-    """Return the Explanation of a decision, or why there is none: text."""
+    """Return the Explanation of a decision, or a NoExplanation."""
     name = config.driver_name(conf)
     if not issubclass(drivers.driver_class(name), FilterScheduler):
-        return (f'The driver {name} does not use the filters and weighers '
-                'of this service: there is no explanation')
+        return explanation.NoExplanation(
+            f'The driver {name} does not use the filters and weighers of '
+            'this service: there is no explanation')
     manager = host_manager.load_host_manager(conf)
     request = past.request(scheduler_options.SchedulerOptions(
         conf.scheduler_json_config_location).get_configuration())
@@ -309,11 +308,9 @@ def _explained(conf, document, past, key, args):
 
 def _lines(values, text):
     """Return a list; for people a line for each of the first values."""
-    values = list(values)
-    texts = [text(value) for value in values[:SHOWN]]
     more = len(values) - SHOWN
-    return forms.lines(values, [*texts, f'and {more} more']
-                       if more > 0 else texts)
+    return forms.Shown(values, *map(text, values[:SHOWN]), *(
+        [f'and {more} more'] if more > 0 else []))
 
 
 def _filter(step):
@@ -360,8 +357,8 @@ _FIELDS = (
 #: Field -> its form for people, function of the value.
 _FORMS = {
     'instance_uuids': lambda found: _lines(found, str),
-    'codes': lambda found: forms.lines(found, (
-        f'{each["code"]}: {each["hosts"]} hosts' for each in found)),
+    'codes': lambda codes: forms.lines(
+        codes, lambda code: f'{code["code"]}: {code["hosts"]} hosts'),
     'milliseconds': forms.pairs,
     'state': lambda state: forms.Shown(state, *facts.state_texts(state)),
     'candidates': lambda found: forms.Shown(found, facts.candidates(found)),
@@ -370,6 +367,6 @@ _FORMS = {
     'best': lambda found: _lines(
         found, lambda host: f'{facts.name(host)}: {_weight(host)}'),
     'claims': lambda found: _lines(found, _claim),
-    'rejected': lambda found: forms.lines(found, map(_rejection, found)),
+    'rejected': lambda rejected: forms.lines(rejected, _rejection),
     'others': lambda found: forms.listed([*map(str, found)]),
 }

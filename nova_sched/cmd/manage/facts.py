@@ -35,9 +35,9 @@ def facts(state, conf):
         **{name: getattr(state, name) for name in _PLAIN},
         'cpu_info': _cpu_info(state),
         'supported_instances': forms.lines(
-            state.supported_instances or (),
-            ['/'.join(map(str, kind)) if isinstance(kind, list) else str(kind)
-             for kind in state.supported_instances or ()]),
+            list(state.supported_instances or ()),
+            lambda kind: ('/'.join(map(str, kind)) if isinstance(kind, list)
+                          else str(kind))),
         'numa_cells': _numa_cells(state), 'pci_pools': _pci_pools(state),
         'metrics': _metrics(state), 'stats': forms.pairs(state.stats),
         'aggregates': _aggregates(state),
@@ -85,15 +85,14 @@ def _cpu_info(state):
 def _numa_cells(state):
     cells = [_numa_cell(cell) for cell in topology.HostTopology.of(
         state.numa_topology).cells] if state.numa_topology else []
-    return forms.lines(cells, [
+    return forms.lines(cells, lambda cell: (
         f'{cell["id"]}: {cell["memory_mb"] - cell["memory_used_mb"]:,} of '
         f'{cell["memory_mb"]:,} MB free, CPUs {_ranges(cell["cpus"])}, '
         f'{cell["cpus_used"]} used, for pinning '
         f'{_ranges(cell["dedicated_cpus"])}, pinned '
         f'{_ranges(cell["pinned_cpus"])}'
         + ''.join(f', {page["free"]:,} of {page["total"]:,} pages of '
-                  f'{page["size_kb"]:,} KB free' for page in cell['pages'])
-        for cell in cells])
+                  f'{page["size_kb"]:,} KB free' for page in cell['pages'])))
 
 
 def _numa_cell(cell):
@@ -122,25 +121,22 @@ def _ranges(numbers):
 def _pci_pools(state):
     pools = [dict(pool) for pool in state.pci_stats.pools
              ] if state.pci_stats else []
-    return forms.lines(pools, [
-        f'{pool["count"]} x ' + ', '.join(
-            f'{name}={pool[name]}' for name in sorted(pool)
-            if name != 'count') for pool in pools])
+    return forms.lines(pools, lambda pool: f'{pool["count"]} x ' + ', '.join(
+        f'{name}={pool[name]}' for name in sorted(pool) if name != 'count'))
 
 
 def _metrics(state):
     metrics = [{'name': metric.name, 'value': metric.value,
               'timestamp': forms.moment(metric.timestamp),
               'source': metric.source} for metric in state.metrics]
-    return forms.lines(metrics, [f'{metric["name"]}={metric["value"]}'
-                               for metric in metrics])
+    return forms.lines(metrics, lambda metric: (
+        f'{metric["name"]}={metric["value"]}'))
 
 
 def _aggregates(state):
     aggregates = [{'id': aggregate.id, 'uuid': aggregate.uuid,
               'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
              for aggregate in state.aggregates]
-    return forms.lines(aggregates, [
-        shown['name'] + (f' ({forms.pairs(shown["metadata"])})'
-                         if shown['metadata'] else '')
-        for shown in aggregates])
+    return forms.lines(aggregates, lambda aggregate: aggregate['name'] + (
+        f' ({forms.pairs(aggregate["metadata"])})'
+        if aggregate['metadata'] else ''))

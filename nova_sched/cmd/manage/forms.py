@@ -120,9 +120,12 @@ def pairs(value):
         f'{name}={value[name]}' for name in sorted(value)))
 
 
-def lines(values, texts):
-    """Return a list of objects; for people one line of text for each."""
-    return Shown(list(values), *texts)
+def lines(values, text):
+    """Return a list of objects; for people one line of text for each.
+
+    text: function of an object.
+    """
+    return Shown(values, *map(text, values))
 
 
 def moment(value):

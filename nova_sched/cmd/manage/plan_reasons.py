@@ -49,7 +49,7 @@ _flavor.__name__ = 'NAME=RAM_MB,VCPUS,DISK_GB'
 
 
 def explained(dry_run, args, conf):
-    """Return the explanation.Explanation of a decision, or a text without one.
+    """Return the explanation.Explanation of a decision, or a NoExplanation.
 
     dry_run: dry_run.decider.DryRun.  args: the parsed options.
     conf: ConfigOpts.
@@ -57,8 +57,9 @@ def explained(dry_run, args, conf):
     """
     hosts, request = dry_run.snapshot(), dry_run.request
     if hosts is None or request is None or dry_run.ranker is None:
-        return (f'The driver {config.driver_name(conf)} does not use filters '
-                'and weighers on known hosts: there is no explanation.')
+        return explanation.NoExplanation(
+            f'The driver {config.driver_name(conf)} does not use filters and '
+            'weighers on known hosts: there is no explanation.')
     return explained_on(
         hosts, request, dry_run.ranker,
         decision_view.DecisionView.of(dry_run.record), args, conf)

@@ -6,7 +6,6 @@ from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
-from nova_sched.explain import explanation
 from nova_sched.explain import offer as offers
 from nova_sched.explain import words
 from nova_sched.observe import decision_document
@@ -34,7 +33,7 @@ class PlanReport:
     changes: changes of the databases since, texts; None if unknown.
     operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
     changed: differences from the service's configuration, texts.
-    explanation: explain.explanation.Explanation, or a text without one.
+    explanation: explain.explanation.Explanation or NoExplanation.
     notes: remarks that the reader must know, sentences.
     """
 
@@ -117,16 +116,11 @@ class PlanReport:
                          for rejected in self._view.rejected()],
             'best': self._view.best,
             'seed': self._record.seed, 'notes': self._notes,
-            **self._reasons(),
+            **self._explanation.to_dict(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,
                 'changed': self._changed}}
-
-    def _reasons(self):
-        if isinstance(self._explanation, str):
-            return explanation.NONE
-        return self._explanation.to_dict()
 
     def _offer(self):
         candidates = self._view.fields['candidates']
@@ -165,7 +159,7 @@ class PlanReport:
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (*self._reason_lines(), *self._notes,
+        for line in (*self._explanation.sentences(), *self._notes,
                      self._offer_line(), *self._state_lines(), self.line()):
             out.write(f'{printable(line)}\n')
 
@@ -183,11 +177,6 @@ class PlanReport:
                    hosts['hosts'], _some(sorted(
                        {host['host'] for host in hosts['named']},
                        key=phrases.natural)))
-
-    def _reason_lines(self):
-        if isinstance(self._explanation, str):
-            return [self._explanation]
-        return self._explanation.sentences()
 
     def _offer_line(self):
         offer = self._offer()
@@ -223,9 +212,7 @@ class PlanReport:
 
     @property
     def _kind(self):
-        kind = self._record.refusal.kind
-        return kind if isinstance(self._explanation, str) else (
-            self._explanation.kind(kind))
+        return self._explanation.kind(self._record.refusal.kind)
 
     def _last_filter(self):
         """Return the rule that left no host; '-' for none."""
