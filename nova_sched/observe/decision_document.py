@@ -85,7 +85,7 @@ def iso(seconds):
         timespec='milliseconds')
 
 
-def rests_on(record):
+def inputs(record):
     """Return the inputs of a decision besides the host table: plain JSON.
 
     Which hosts Placement offered follows from the rejected rows.  The
@@ -94,16 +94,16 @@ def rests_on(record):
     state, cells = record.state, record.state.table.cells
     running, in_flight = ({}, {}) if state.instances is None else (
         state.instances.known())
-    inputs = {'clock': state.clock, 'reads': cells.reads, 'lost': cells.lost,
-              'disabled_cells': sorted(cells.disabled),
-              'unmapped': sorted((cells.unmapped or frozenset()).intersection(
-                  pick.host for pick in record.picks)), 'running': running,
-              'in_flight': in_flight, 'siblings': dict(record.siblings)}
+    found = {'clock': state.clock, 'reads': cells.reads, 'lost': cells.lost,
+             'disabled_cells': sorted(cells.disabled),
+             'unmapped': sorted((cells.unmapped or frozenset()).intersection(
+                 pick.host for pick in record.picks)), 'running': running,
+             'in_flight': in_flight, 'siblings': dict(record.siblings)}
     if record.spec_obj is not None:
-        inputs |= {'spec_obj': record.spec_obj.obj_to_primitive(),
-                   'version': getattr(record.offer, 'version', None),
-                   **_offered(record)}
-    return inputs
+        found |= {'spec_obj': record.spec_obj.obj_to_primitive(),
+                  'version': getattr(record.offer, 'version', None),
+                  **_offered(record)}
+    return found
 
 
 def _offered(record):

@@ -287,8 +287,8 @@ class DecisionStore:
         fields = view.fields | {'service': self._service,
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
-        rests_on = (None if record.state.table is None
-                    else decision_document.rests_on(record))
+        inputs = (None if record.state.table is None
+                  else decision_document.inputs(record))
         return record.state, {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
@@ -298,7 +298,7 @@ class DecisionStore:
             'service': self._service, 'state': None,
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
-                json.dumps([fields, rests_on]).encode(),
+                json.dumps([fields, inputs]).encode(),
                 decision_document.request(record), view.packed())
 
     def _names_id(self, columns, new):
@@ -466,8 +466,8 @@ class DecisionStore:
                 'removed to make room, or it was refused without looking at '
                 'hosts; see "decision show", and "request plan" for a '
                 'decision on the present hosts'))
-        view, rests_on, request = _view(row)
-        return past_decision.PastDecision(view, request, table, rests_on)
+        view, inputs, request = _view(row)
+        return past_decision.PastDecision(view, request, table, inputs)
 
 
 def _database(where):
@@ -497,10 +497,10 @@ def _view(row):
     row: of ``decision_tables.row_of``.
     """
     line, arrays = zlib.decompress(row.pieces)[row.start:].split(b'\n', 1)
-    (fields, rests_on), request = _parsed(line)
+    (fields, inputs), request = _parsed(line)
     names = _parsed(zlib.decompress(row.names)) if row.names else []
     return decision_view.DecisionView.unpacked(
-        fields, arrays, names), rests_on, request
+        fields, arrays, names), inputs, request
 
 
 def newest(store, key, every=False):

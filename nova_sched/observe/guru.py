@@ -26,13 +26,12 @@ _VERSION = types.SimpleNamespace(
 
 
 def answer_signals(conf):
-    """Write a report on SIGUSR2, in this process and in processes that it
-    forks.
+    """Write a report on SIGUSR2, in this process and in its later children.
 
     SIGUSR1, which asks services of older releases, is ignored.
-    conf:  ConfigOpts.  Must be called from the main thread.  With
-        ``[oslo_reports] file_event_handler`` SIGUSR2 is ignored, too; see
-        ``watch_file``.
+    conf: ConfigOpts.
+    Must be called from the main thread.  With ``[oslo_reports]
+    file_event_handler`` SIGUSR2 is ignored, too; see ``watch_file``.
     """
     def answer(_number, frame):
         _kind(conf).handle_signal(_VERSION, _name(conf),

@@ -29,13 +29,13 @@ class PastDecision:
     view: DecisionView.
     call: the arguments of the call, a dict; None if they are not stored.
     table: HostTable that the request was decided on.
-    rests_on: as of decision_document.rests_on.
+    inputs: as of decision_document.inputs.
     """
 
     view: decision_view.DecisionView
     call: dict | None
     table: HostTable
-    rests_on: dict
+    inputs: dict
 
     def request(self, options=None):
         """Return the request as it was decided: SchedulingRequest.
@@ -54,10 +54,10 @@ class PastDecision:
             options=options or {})
 
     def _spec_obj(self):
-        edited = self.rests_on.get('spec_obj')
+        edited = self.inputs.get('spec_obj')
         spec_obj = (arguments.from_wire(edited) if edited
                     else spec_obj_of(self.call))
-        group, siblings = spec_obj.instance_group, self.rests_on['siblings']
+        group, siblings = spec_obj.instance_group, self.inputs['siblings']
         if group is not None and siblings:
             group.members = [*(group.members or ()), *siblings]
             if group.hosts is not None:
@@ -72,28 +72,28 @@ class PastDecision:
             used.
         """
         cells = Cells(
-            tuple(map(tuple, self.rests_on['reads'])),
-            tuple(map(tuple, self.rests_on['lost'])),
-            frozenset(self.rests_on['disabled_cells']),
-            frozenset(self.rests_on.get('unmapped', ())))
+            tuple(map(tuple, self.inputs['reads'])),
+            tuple(map(tuple, self.inputs['lost'])),
+            frozenset(self.inputs['disabled_cells']),
+            frozenset(self.inputs.get('unmapped', ())))
         return host_manager.snapshot(
             self.table.of_cells(cells), self._instances(),
-            self.rests_on['clock'], self._offer())
+            self.inputs['clock'], self._offer())
 
     def _instances(self):
-        running = self.rests_on['running']
+        running = self.inputs['running']
         known = instances.Instances(
             lambda uuids: {uuid: running[uuid] for uuid in uuids
                            if uuid in running},
             _not_stored, images=_not_stored, details=_not_stored)
         known.start_over({
             uuid: instances.Placed(uuid, host) for uuid, host in (
-                self.rests_on['in_flight'] | self.rests_on['siblings']
+                self.inputs['in_flight'] | self.inputs['siblings']
             ).items()})
         return known
 
     def _offer(self):
-        if 'spec_obj' not in self.rests_on:
+        if 'spec_obj' not in self.inputs:
             return PLACEMENT_NOT_USED
         why_none = self.view.fields['candidates'].get('why_none')
         if why_none is not None:
@@ -103,16 +103,16 @@ class PastDecision:
             ~self.view.is_rejected_by(codes.OFFERED)].tolist()]
         return AllocationCandidates(
             self._by_provider(uuids), frozenset(uuids),
-            self.rests_on['version'])
+            self.inputs['version'])
 
     def _by_provider(self, uuids):
         """Return the allocation requests for each host: a mapping.
 
         uuids: of the hosts that Placement offered.
         """
-        if 'by_provider' in self.rests_on:
-            return self.rests_on['by_provider']
-        if 'offers' not in self.rests_on:
+        if 'by_provider' in self.inputs:
+            return self.inputs['by_provider']
+        if 'offers' not in self.inputs:
             # No rule reads the amounts.
             return SingleProviders(
                 {uuid: row for row, uuid in enumerate(uuids)},
@@ -123,7 +123,7 @@ class PastDecision:
             [(resources, np.unpackbits(
                 np.frombuffer(bytes.fromhex(bits), np.uint8),
                 count=self.table.size).view(np.bool_))
-             for resources, bits in self.rests_on['offers']])
+             for resources, bits in self.inputs['offers']])
 
 
 def spec_obj_of(call):

@@ -86,7 +86,7 @@ class TestPlaced:
             '1 of 2 hosts fit, rejected: 1 only RamFilter']
 
     def test_on_a_state_where_its_host_does_not_fit(self):
-        """What is rebuilt may differ from what was decided on."""
+        """The rebuilt state may differ from the original one."""
         found = explain(full('a'), LARGE, picked=['a'])
 
         assert found.pick is None
@@ -115,7 +115,7 @@ class TestPlaced:
 
 
 class TestRefused:
-    def test_who_is_rejected_by_what_and_what_would_help(self):
+    def test_has_rejections_and_changes_that_help(self):
         found = explain(full('a'), full('b', service_up=False), placed=False)
 
         assert found.sentences() == [
@@ -139,7 +139,7 @@ class TestRefused:
             'fewer_instances', 'freed', 'smaller_amounts']
 
     def test_a_host_that_placement_refuses_does_not_fit(self):
-        """It passes all rules; what others took since is known there."""
+        """It passes all rules; Placement knows of newer claims."""
         found = explain(LARGE, full('a'), placed=False, refused=[0])
 
         assert found.sentences()[0] == (

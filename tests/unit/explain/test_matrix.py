@@ -21,7 +21,7 @@ from tests.unit.explain.builders import full
 
 
 class OddFilter(filters.BaseHostFilter):
-    """Rejects every host whose name ends in a vowel."""
+    """Rejects every host with a final vowel."""
 
     def host_passes(self, host_state, spec_obj):
         return host_state.host[-1] not in 'aeiou'

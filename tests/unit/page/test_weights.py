@@ -71,7 +71,7 @@ def test_a_plan_has_multiplier_and_normalized_value():
 
 
 def test_a_pick_that_is_not_among_the_best_is_there():
-    """As one that was drawn from many."""
+    """Such as a host drawn from many."""
     pick = documents.a_decision()['picks'][0]
     found = of({'RAMWeigher': 9.0}, picks=[pick])
 
