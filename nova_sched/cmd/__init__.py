@@ -1,8 +1,7 @@
-"""The scripts: each imports its command, and runs it.
+"""The entry points of the two programs: each imports its command and runs it.
 
-What is imported is there to stay.  The rounds in which the garbage collector
-looks through it take a quarter of the time that a command needs to start, so
-there are none until all is imported.
+The garbage collector is off while modules are imported: they stay in memory,
+and looking through them takes a quarter of the start time of a command.
 """
 
 import gc
@@ -13,7 +12,7 @@ import signal
 def run_scheduler():
     """Run ``nova-sched``, and return its exit status.
 
-    SIGHUP waits until the service looks for it; imports take seconds, and
+    SIGHUP is blocked until the service handles it; imports take seconds, and
     start threads.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
@@ -26,7 +25,9 @@ def run_manage():
 
 
 def _imported(name):
-    """Return a module, with all that it imports kept out of later rounds."""
+    """Return a module, and exclude all that is imported from later
+    collections.
+    """
     gc.disable()
     try:
         return importlib.import_module(name)

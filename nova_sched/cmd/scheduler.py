@@ -23,19 +23,20 @@ from nova_sched.printable import printable
 LOG = logging.getLogger(__name__)
 
 OPTS = [cfg.BoolOpt('shadow', default=False, help=(
-    'Answer nothing: decide what the schedulers of this configuration are '
-    'asked, and report how far both agree.')), cfg.BoolOpt(
+    'Run as a shadow: receive copies of the requests to the schedulers of '
+    'this configuration, decide them without any effect, and report how far '
+    'the decisions agree.')), cfg.BoolOpt(
         'no-fork', default=False, help=(
-            'Serve in this process alone, without workers, and keep its '
+            'Serve in this process only, without workers, and keep its '
             'standard input: for a debugger in a filter.'))]
 
 
 def main(argv=None):
     """Run until stopped, and return the exit status.
 
-    argv: arguments without the program's name; None for the process's own.
-    2 means that the configuration keeps the service from running; what is
-    wrong stands on stderr, a line for each option.
+    argv: arguments without the program's name; None for the process's own. 2
+        means that the configuration is not usable; the errors are on stderr, a
+        line for each option.
     """
     process.configure_process()
     called = loading.program(sys.argv[0])
@@ -44,12 +45,12 @@ def main(argv=None):
     def new_conf():
         return config.new_conf(argv, cli_opts=OPTS, called=called)
 
-    # Out of the environment before anything else could claim it.
+    # Read the environment before other code changes it.
     notifier = systemd.Notifier.from_environ(os.environ)
     try:
         conf = new_conf()
         if conf.no_fork:
-            # For all that goes by how many processes decide.
+            # Some defaults depend on the number of workers.
             conf.set_override('workers', 1, 'scheduler')
         problems = _problems(conf)
         if not problems:
@@ -71,37 +72,38 @@ def main(argv=None):
 
 
 def _problems(conf):
-    """Return what this configuration, or system, cannot run with: list."""
-    found = startup.problems(conf)
-    if conf.shadow and not found:
-        found = tap.problems(conf)
-    if not (found or conf.shadow or conf.no_fork):
+    """Return the errors that prevent the service from running: list."""
+    problems = startup.problems(conf)
+    if conf.shadow and not problems:
+        problems = tap.problems(conf)
+    if not (problems or conf.shadow or conf.no_fork):
         supervisor.check_semaphores()
-    return found
+    return problems
 
 
 def _prepare(conf):
-    """Set up the log and reports, and log what is odd in the options."""
+    """Set up log and reports, and log warnings about options."""
     logs.warn_of_no_log(conf)
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)
-    for oddity in config.warnings(conf):
-        LOG.warning(oddity)
-    for section, name, near in config.unknown_options(conf):
-        LOG.warning('[%(section)s] %(name)s is no option; is %(near)s meant?',
-                    {'section': section, 'name': name, 'near': near})
+    for warning in config.warnings(conf):
+        LOG.warning(warning)
+    for section, name, nearest in config.unknown_options(conf):
+        LOG.warning('[%(section)s] %(name)s is not an option; did you mean '
+                    '%(nearest)s?',
+                    {'section': section, 'name': name, 'nearest': nearest})
 
 
 def _described(conf):
-    """Return what the options come to, in a line without passwords."""
-    told = {row.check: row.found for row in startup.Setup(conf).rows()}
-    told['database'] = engine.masked(engine.connection_url(conf))
+    """Return the effective setup in a line, without passwords."""
+    setup = {row.check: row.found for row in startup.Setup(conf).rows()}
+    setup['database'] = engine.masked(engine.connection_url(conf))
     if conf.api_database.connection:
-        told['API database'] = engine.masked(
+        setup['API database'] = engine.masked(
             engine.connection_url(conf, 'api_database'))
-    told['message broker'] = config.masked(config.transport_url(conf))
-    return '; '.join(f'{what} {value}' for what, value in told.items())
+    setup['message broker'] = config.masked(config.transport_url(conf))
+    return '; '.join(f'{what} {value}' for what, value in setup.items())
 
 
 if __name__ == '__main__':

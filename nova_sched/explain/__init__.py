@@ -1,8 +1,7 @@
-"""Why a request gets the hosts it gets, or none: by the rules that serve.
+"""Why a request gets its hosts, or none, by the rules that run.
 
-``matrix`` has every rule judge every host, ``host`` tells why not one host,
-``pick`` why the one that is first, and ``changes`` what would let a refused
-request be placed; ``explanation`` has all of these.  They work on private
-copies of a HostSnapshot: nothing is claimed, and nothing that they are given
-is changed.
+``matrix`` has every rule judge every host, ``host`` explains why a host is not
+picked, ``pick`` why a host is, and ``changes`` finds changes that let a
+refused request be placed; ``explanation`` combines them.  They work on private
+copies of a HostSnapshot: nothing is claimed, and no argument is changed.
 """

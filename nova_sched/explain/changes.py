@@ -1,16 +1,17 @@
-"""The smallest change by which a refused request would be placed.
+"""The smallest changes by which a refused request would be placed.
 
-``smallest_changes``, for one request:
+``smallest_changes`` does this for one request:
 
-1. The request is tried as it is, on a copy of the hosts; what it leaves when
-   an instance gets no host is judged by every rule (``matrix.judge``).
-2. From who rejects what, changes are proposed that can help, one kind after
-   the other (``_KINDS``).
-3. Each is tried: all instances of the request are placed on a copy of the
-   hosts, by the attempt that serves.  Only what then places all is returned.
+1. It tries the request as it is, on a copy of the hosts.  When an instance
+   gets no host, every rule judges the remaining hosts (``matrix.judge``).
+2. It proposes changes that the verdicts suggest, one kind after another
+   (``_KINDS``).
+3. It tries each change: all instances of the request are placed on a copy of
+   the hosts, by the service's own code.  Only changes that place all instances
+   are returned.
 
-Placement is not asked again: what it offers is what it offers the request as
-it is.  So a change that needs more of it is not found.
+Placement is not queried again: the offer for the original request is used.  So
+a change that needs other candidates is not found.
 """
 
 import collections
@@ -32,22 +33,22 @@ from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import codes
 from nova_sched.rules import figures
 
-#: Seconds of work that looking for changes may take, at least and at most.
-#: Between them it is so many times what the request as it is takes, which
-#: grows with the hosts and the instances.
+#: Seconds of work for finding changes, at least and at most.  Between them it
+#: is TIMES the work of the request as it is, which grows with the hosts and
+#: the instances.
 LEAST, MOST, TIMES = 1, 30, 20
 
-#: How many proposals of a kind are tried until one works.
+#: Most proposals of a kind that are tried until one works.
 MOST_TRIES = 20
 
-#: Something of which less can be in use on a host.
-#: column: where it counts.  sign: what a unit less adds there.
-#: in_use: what the guests have now, function of a HostBlock: numbers (n,).
-#: key: in a Change.  said: an amount in its sentence, function of a number.
+#: An amount that can be freed on a host. column: where it counts.  sign:
+#: change of the column by a freed unit. in_use: the amounts that guests use
+#: now, function of a HostBlock: numbers (n,). key: in a Change.  said: the
+#: amount in a sentence, function of a number.
 _Freeable = collections.namedtuple('_Freeable',
                                    'column sign in_use key said')
 
-#: What can be freed, by the name of its figure.
+#: Amounts that can be freed, by the name of their figure.
 _FREEABLE = {
     'RAM': _Freeable('free_ram_mb', 1, lambda hosts: (
         hosts.total_usable_ram_mb - hosts.free_ram_mb),
@@ -64,7 +65,7 @@ _FREEABLE = {
         'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
         'io_operations', lambda many: words.counted(many, 'I/O operation'))}
 
-#: What is asked for, by the name of its figure: an amount in a sentence.
+#: Amounts of a flavor, by the name of their figure: the amount in a sentence.
 _AMOUNTS = {'RAM': '{:,} MB of RAM'.format,
             'VCPUs': lambda many: words.counted(many, 'VCPU'),
             'disk': '{:,} GB of disk'.format}
@@ -76,7 +77,7 @@ class Change:
 
     kind: 'unpinned', 'fewer_instances', 'other_zone', 'filter_off',
         'host_enabled', 'freed', 'smaller_amounts' or 'smaller_flavor'.
-    what: plain JSON: what is changed, with units in the names of amounts.
+    what: the changed things as plain JSON, with units in the names of amounts.
     sentence: the same in words.
     """
 
@@ -93,8 +94,8 @@ class Change:
 
 
 class Changes(typing.NamedTuple):
-    """found: list of Change.  complete: whether all were tried that might
-    help.
+    """found: list of Change.  complete: whether all promising changes were
+        tried.
     """
 
     found: list
@@ -103,10 +104,10 @@ class Changes(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Proposal:
-    """A Change and how to apply it; what is not given stays as it is.
+    """A Change and how to apply it; None leaves a part as it is.
 
     ranker: Ranker.  request: SchedulingRequest.
-    hosts: function of the HostSnapshot to try it on, which it may change.
+    hosts: function that changes a HostSnapshot, a private copy.
     """
 
     change: Change
@@ -116,7 +117,7 @@ class _Proposal:
 
 
 def _proposal(kind, what, how, **applied):
-    """Return a _Proposal of a Change, whose sentence begins with ``how``."""
+    """Return a _Proposal of a Change; ``how`` begins its sentence."""
     return _Proposal(Change(kind, what, f'{how} the request is placed'),
                      **applied)
 
@@ -129,13 +130,13 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
     request: scheduler.attempt.SchedulingRequest.
     ranker: rules.ranking.Ranker.
     flavors: list of Flavor to choose a smaller one from, which is tried first.
-    default_zone: availability zone of hosts that are in none.
-    ask_others: whether filters are asked that ask other services; else they
-        count as passing all hosts.
+    default_zone: availability zone of hosts without a zone.
+    ask_others: whether filters that query other services run; else they count
+        as passing all hosts.
     budget: hosts.budget.Budget; by default LEAST to MOST seconds of work.
-        What is found when it is spent is returned.
-    Finds one Change of a kind but of zones and filters; none for a request
-    that is placed as it is.
+        When it is spent, the changes found so far are returned.  Finds one
+        Change of a kind, except for zones and filters; none for a request that
+        is placed as it is.
     """
     if not ask_others:
         ranker = trials.asking_nobody(ranker, request.spec_obj)
@@ -157,10 +158,10 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
 
 
 class _Search:
-    """Proposals, and those of them that work; arguments as above.
+    """Proposes changes, and tries them; arguments as above.
 
     found: list of Change.
-    left_out: whether more of a kind of which none helps might have been tried.
+    left_out: whether proposals remain of a kind of which none has worked.
     """
 
     def __init__(self, hosts, request, ranker, flavors, default_zone):
@@ -177,30 +178,30 @@ class _Search:
         """Try changes of the request."""
         trial = self._trial
         self.placed = trial.count
-        #: How many instances have no host.
+        #: Number of instances without a host.
         self.missing = self.request.count - trial.count
         with budgets.Step('changes'):
             self.matrix = matrices.judge(trial.hosts, trial.spec_obj,
                                          self.ranker, ask_others=True)
-            #: The hosts that only one rule keeps out.
+            #: Hosts that only one rule rejects.
             self.nearly = np.flatnonzero(self.matrix.counts == 1)
         for kind, most in _KINDS:
             self._try(kind(self), most)
 
     def _try(self, proposals, most):
-        """Add the first ``most`` of some proposals that work."""
-        left = most
+        """Add the first ``most`` proposals that work."""
+        remaining = most
         for tries in itertools.count():
             with budgets.Step('changes'):
-                proposal = next(proposals, None) if left else None
+                proposal = next(proposals, None) if remaining else None
             if proposal is None:
                 return
             if tries == MOST_TRIES:
-                self.left_out |= left == most
+                self.left_out |= remaining == most
                 return
             if self._works(proposal):
                 self.found.append(proposal.change)
-                left -= 1
+                remaining -= 1
 
     def _works(self, proposal):
         hosts = self.hosts
@@ -219,33 +220,34 @@ class _Search:
         return dataclasses.replace(self.request, spec_obj=spec_obj)
 
     def filters_off(self):
-        """Propose one filter off: one that alone keeps hosts out, or fails.
+        """Propose to disable one filter that rejects hosts alone, or fails.
 
-        Not one of amounts, without which hosts have no more of them.
+        Never a filter of amounts: hosts do not have more room without it.
         """
-        helping = {each.name: each.alone for each in self.matrix.by_rule()}
-        filters = {id(filter_): filter_ for filter_ in self.ranker.filters
-                   }.values()
-        for filter_ in sorted(filters, key=lambda each: -helping.get(
-                type(each).__name__, 0)):
-            name = type(filter_).__name__
+        alone = {count.name: count.alone for count in self.matrix.by_rule()}
+        filters = {id(filter_): (type(filter_).__name__, filter_)
+                   for filter_ in self.ranker.filters}.values()
+        for name, filter_ in sorted(filters, key=lambda pair: (
+                -alone.get(pair[0], 0))):
             if codes.of_rule(name, filter_) in codes.OF_AMOUNTS:
                 continue
-            if helping.get(name) or name in self.matrix.errors or (
+            if alone.get(name) or name in self.matrix.errors or (
                     self._acts_on_others(filter_)):
                 yield _proposal(
                     'filter_off', {'filter': name}, f'without {name}',
                     ranker=trials.without(self.ranker, [filter_]))
 
     def _acts_on_others(self, filter_):
-        """Return whether what it leaves may keep hosts out by another."""
+        """Return whether a filter's result may make a later filter reject
+        hosts.
+        """
         return (matrices.TOGETHER in self.matrix.rules
                 and filter_ in self.matrix.judges)
 
     def smaller_flavors(self):
         """Propose smaller flavors, the largest first.
 
-        Not of a guest with NUMA cells, which are of its own flavor.
+        Not for a guest with NUMA cells, which depend on its flavor.
         """
         spec_obj = self.request.spec_obj
         if spec_obj.numa_topology is not None:
@@ -266,12 +268,11 @@ class _Search:
                 request=self._asking(flavor=flavor))
 
     def enabled_hosts(self):
-        """Propose hosts whose service is disabled or down, those with most
-        room first.
+        """Propose to enable hosts that are disabled or down, most room first.
         """
         hosts = self.matrix.hosts.block(self.nearly)
-        off = hosts.service_disabled | ~hosts.service_up
-        hosts = hosts.where(off)
+        unavailable = hosts.service_disabled | ~hosts.service_up
+        hosts = hosts.where(unavailable)
         for row in self._roomiest(hosts.rows):
             disabled = self.matrix.hosts.cell('service_disabled', row)
             state, verb = (('disabled', 'enabled') if disabled
@@ -285,8 +286,8 @@ class _Search:
                     service_forced_down=False, service_up=True))
 
     def _roomiest(self, rows):
-        """Return rows, those first that hold most of the instances, and of
-        these the best: list.
+        """Return rows: first hosts with room for most of the instances, and of
+        these the first in table order: list.
         """
         if not len(rows):
             return []
@@ -299,8 +300,8 @@ class _Search:
         return rows[order].tolist()
 
     def _figures(self, rows):
-        """Return what rules compare of some hosts: list of (rule's number,
-        Figure).
+        """Return the amounts that rules compare on some hosts: list of (rule's
+        number, Figure).
         """
         hosts = self.matrix.hosts.copy().block(rows)
         return [(i, figure) for i, filter_ in enumerate(self.matrix.judges)
@@ -309,38 +310,38 @@ class _Search:
                 if figure.kind != figures.EXACT]
 
     def freed(self):
-        """Propose what is to be freed on one host, the least first."""
+        """Propose to free amounts on one host, the least first."""
         rows = np.flatnonzero(self.matrix.counts)
         amounts, extent = self._amounts(rows)
         order = np.argsort(extent, kind='stable')
         for at in order[np.isfinite(extent[order])].tolist():
             row = rows.item(at)
-            amount = {what: math.ceil(column[at]) for what, column
+            amount = {name: math.ceil(column[at]) for name, column
                       in amounts.items() if column[at] > 0}
             if not amount:
                 continue
-            said = words.joined([_FREEABLE[what].said(many)
-                                 for what, many in amount.items()])
+            listed = words.joined([_FREEABLE[name].said(number)
+                                 for name, number in amount.items()])
             yield _proposal(
                 'freed', self._named(row) | {
-                    _FREEABLE[what].key: many
-                    for what, many in amount.items()},
-                f'with {said} less on {self.matrix.name(row)}',
+                    _FREEABLE[name].key: number
+                    for name, number in amount.items()},
+                f'with {listed} less on {self.matrix.name(row)}',
                 hosts=lambda changed, row=row, amount=amount: _free(
                     changed, row, amount))
 
     def _amounts(self, rows):
-        """Return what is to be freed on each host for all that is missing.
+        """Return the amounts to free on each host for all missing instances.
 
-        rows: int (n,).  Returns what -> amounts, float64 (n,), and how much
-        that is in all, in what one instance needs: float64 (n,), inf where
-        freeing does not help.
+        rows: int (n,).  Returns name -> amounts, float64 (n,), and the total
+            in units of one instance's needs: float64 (n,), inf where freeing
+            does not help.
         """
-        found, possible = self._kept_out_by(rows, lambda figure: (
+        shortfalls, possible = self._kept_out_by(rows, lambda figure: (
             figure.kind != figures.TOTAL and figure.what in _FREEABLE))
         hosts, amounts = self.matrix.hosts.block(rows), {}
         extent = np.zeros(len(rows))
-        for figure in found:
+        for figure in shortfalls:
             lacking = np.maximum(
                 self.missing * figure.need - figure.have, 0.0)
             amounts[figure.what] = np.maximum(
@@ -352,41 +353,41 @@ class _Search:
         return amounts, np.where(possible, extent, np.inf)
 
     def _kept_out_by(self, rows, counts):
-        """Return the Figures that count, and which hosts nothing else keeps
-        out: bool (n,).
+        """Return the figures that count, and the hosts that nothing else
+        rejects: bool (n,).
 
-        rows: int (n,).  counts: function of a Figure.
+        rows: int (n,).  counts: function of a Figure: whether it counts.
         """
         rejected = self.matrix.rejected[:, rows]
         explained = np.zeros_like(rejected)
-        possible, found = np.ones(len(rows), dtype=np.bool_), []
+        possible, counting = np.ones(len(rows), dtype=np.bool_), []
         for i, figure in self._figures(rows):
             if counts(figure):
                 explained[i] |= ~figure.suffices
-                found.append(figure)
+                counting.append(figure)
             else:
                 possible &= figure.suffices
-        return found, possible & ~(rejected & ~explained).any(axis=0)
+        return counting, possible & ~(rejected & ~explained).any(axis=0)
 
     def smaller_amounts(self):
-        """Propose the most RAM, VCPUs and disk that a host has room for,
-        first on those that lack least.
+        """Propose the most RAM, VCPUs and disk that fit on a host, first the
+        hosts that lack least.
 
-        Not of a guest with NUMA cells, which are of its own flavor.
+        Not for a guest with NUMA cells, which depend on its flavor.
         """
         if self.request.spec_obj.numa_topology is not None:
             return
         rows = np.flatnonzero(self.matrix.counts)
-        found, possible = self._kept_out_by(
+        shortfalls, possible = self._kept_out_by(
             rows, lambda figure: figure.what in _AMOUNTS)
         room, extent = {}, np.zeros(len(rows))
-        for figure in found:
+        for figure in shortfalls:
             room[figure.what] = np.fmin(room.get(figure.what, np.inf),
                                         figure.have)
             extent += np.maximum(figure.lacking, 0) / max(figure.need, 1)
         extent = np.where(possible & (extent > 0), extent, np.inf)
         order = np.argsort(extent, kind='stable')
-        # Each instance has a host of its own.
+        # Each instance needs a host of its own.
         for at in order[np.isfinite(extent[order])][
                 self.missing - 1:].tolist():
             flavor = self._smaller({what: column.item(at)
@@ -395,10 +396,10 @@ class _Search:
                 yield self._amounts_of(flavor)
 
     def _smaller(self, room):
-        """Return the flavor with no more than there is room for; None if that
-        makes no instance.
+        """Return the flavor reduced to the room of a host; None if that is too
+        small for an instance.
 
-        room: what -> amount, in MB or a number.
+        room: name -> amount, in MB or a number.
         """
         flavor = base.clone(self.request.spec_obj.flavor)
         disk_gb = (room.get('disk', math.inf) - flavor.swap) // 1024
@@ -416,58 +417,60 @@ class _Search:
     def _amounts_of(self, flavor):
         memory_mb, disk_gb, vcpus, _ = _sizes(flavor)
         now = _sizes(self.request.spec_obj.flavor)
-        less = [(key, what, size) for key, what, size, most in (
+        reduced = [(key, what, size) for key, what, size, most in (
             ('memory_mb', 'RAM', memory_mb, now[0]),
             ('vcpus', 'VCPUs', vcpus, now[2]),
             ('disk_gb', 'disk', disk_gb, now[1])) if size < most]
-        said = words.joined([_AMOUNTS[what](size) for _, what, size in less])
+        sizes = words.joined([_AMOUNTS[what](size)
+                              for _, what, size in reduced])
         return _proposal(
-            'smaller_amounts', {key: size for key, _, size in less},
-            f'with {"up to " * (self.request.count == 1)}{said}',
+            'smaller_amounts', {key: size for key, _, size in reduced},
+            f'with {"up to " * (self.request.count == 1)}{sizes}',
             request=self._asking(flavor=flavor))
 
     def other_zones(self):
-        """Propose other zones, those of most hosts first that only one rule
-        keeps out.
+        """Propose other zones, first zones with most hosts that only one rule
+        rejects.
         """
-        wanted = self.request.spec_obj.availability_zone
-        if not wanted:
+        zone_asked = self.request.spec_obj.availability_zone
+        if not zone_asked:
             return
         counts = {}
         for aggregates in self.matrix.hosts.block(self.nearly).objects(
                 'aggregates'):
             zones = aggregate_values.pieces(
                 aggregates, 'availability_zone') or {self.default_zone}
-            for zone in zones - {wanted, None, ''}:
+            for zone in zones - {zone_asked, None, ''}:
                 counts[zone] = counts.get(zone, 0) + 1
         for zone in sorted(counts, key=lambda zone: (-counts[zone], zone)):
             yield self._zone(zone, f'in availability zone {zone} instead of '
-                                   f'{wanted}')
+                                   f'{zone_asked}')
 
     def no_zone(self):
-        """Propose to name no zone."""
-        wanted = self.request.spec_obj.availability_zone
-        if wanted:
-            yield self._zone(None, f'without availability zone {wanted}')
+        """Propose no zone."""
+        zone = self.request.spec_obj.availability_zone
+        if zone:
+            yield self._zone(None, f'without availability zone {zone}')
 
     def _zone(self, zone, where):
         return _proposal('other_zone', {'availability_zone': zone}, where,
                          request=self._asking(availability_zone=zone))
 
     def unpinned(self):
-        """Propose not to bind the request to hosts and nodes."""
+        """Propose not to pin the request to hosts and nodes."""
         spec_obj = self.request.spec_obj
         pins = {name: list(getattr(spec_obj, name))
                 for name in ('force_hosts', 'force_nodes')
                 if getattr(spec_obj, name)}
-        fields, wanted = dict.fromkeys(pins), spec_obj.requested_destination
-        if wanted is not None and wanted.host is not None:
-            pins['requested_destination'] = [wanted.host, *filter(
-                None, [wanted.node])]
+        fields = dict.fromkeys(pins)
+        destination = spec_obj.requested_destination
+        if destination is not None and destination.host is not None:
+            pins['requested_destination'] = [destination.host, *filter(
+                None, [destination.node])]
             fields['requested_destination'] = objects.Destination(**{
-                name: getattr(wanted, name) for name in wanted.fields
+                name: getattr(destination, name) for name in destination.fields
                 if name not in ('host', 'node')
-                and wanted.obj_attr_is_set(name)})
+                and destination.obj_attr_is_set(name)})
         if pins:
             names = words.joined([f'{name} {", ".join(hosts)}'
                                   for name, hosts in pins.items()])
@@ -475,7 +478,7 @@ class _Search:
                             request=self._asking(**fields))
 
     def fewer_instances(self):
-        """Propose as many instances as find a host."""
+        """Propose the number of instances that get a host."""
         count, uuids = self.placed, self.request.instance_uuids
         if count:
             yield _proposal(
@@ -492,8 +495,8 @@ class _Search:
                 'node': self.matrix.hosts.cell('nodename', row)}
 
 
-#: Kinds of proposals, and how many Changes of each are enough; first what was
-#: asked for, and those of which few are tried.
+#: Kinds of proposals, and how many Changes of each are enough.  Kinds that
+#: change the request, and kinds with few proposals, come first.
 _KINDS = ((_Search.smaller_flavors, 1), (_Search.unpinned, 1),
           (_Search.fewer_instances, 1), (_Search.no_zone, 1),
           (_Search.other_zones, 1), (_Search.filters_off, MOST_TRIES),
@@ -513,7 +516,7 @@ def _write(hosts, row, **values):
 
 
 def _free(hosts, row, amounts):
-    """Have so much less in use on a host.  amounts: what -> int."""
-    for what, many in amounts.items():
-        column, sign = _FREEABLE[what][:2]
-        hosts.write(column, row, hosts.cell(column, row) + sign * many)
+    """Reduce the amounts in use on a host.  amounts: name -> int."""
+    for name, number in amounts.items():
+        column, sign = _FREEABLE[name][:2]
+        hosts.write(column, row, hosts.cell(column, row) + sign * number)

@@ -1,7 +1,7 @@
 """Why a request got its hosts, or none, on one state: all in one object.
 
-``explain`` depends on its arguments alone, so a decision of long ago is
-explained as one of now, on the hosts as they were.
+``explain`` depends on its arguments only, so a past decision is explained like
+a present one, on the hosts as they were.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import itertools
 import logging
+import typing
 
 from nova_sched import exception
 from nova_sched.dry_run import trial as trials
@@ -20,12 +21,8 @@ from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
 from nova_sched.options import nearest
 
-#: What stands in place of Explanation.to_dict where there is none.
-NONE = {'why': None, 'why_not': [], 'changes': [], 'changes_complete': True,
-        'schedule_info': None}
-
-#: What is said where not all changes were tried.
-NOT_ALL = ('Not all that might help was tried: there was no time; flavors of '
+#: The note on an incomplete search for changes.
+NOT_ALL = ('There was no time to try all changes that might help; flavors of '
            '--or-flavor are tried first')
 
 
@@ -33,15 +30,15 @@ NOT_ALL = ('Not all that might help was tried: there was no time; flavors of '
 class Explanation:
     """Why an instance of a request got its host, or none.
 
-    instance: number of the instance it is about, from 0: of a refused request
-        the one that got no host.
-    matrix: Matrix of it, on what those before it left.
+    instance: number of the explained instance, from 0; for a refused request
+        the instance without a host.
+    matrix: its Matrix, on the hosts that the instances before it left.
     pick: WhyPick; None without a host.
-    why_not: list of WhyNot, of the hosts that were asked about.
+    why_not: list of WhyNot, of the hosts of --host.
     changes: Changes by which a refused request is placed.
     error: why the pick cannot be explained, or ''.
-    schedule_info: list of dicts, the verdict on every host; None unless it
-        was asked for.
+    schedule_info: list of dicts, the verdict on every host; None unless
+        wanted.
     """
 
     instance: int
@@ -64,26 +61,45 @@ class Explanation:
                 'matrix': self.matrix.to_dict() | {'instance': self.instance},
                 'pick': None if self.pick is None else self.pick.to_dict(),
                 'error': self.error},
-            'why_not': [each.to_dict() for each in self.why_not],
-            'changes': [each.to_dict() for each in self.changes.found],
+            'why_not': [part.to_dict() for part in self.why_not],
+            'changes': [part.to_dict() for part in self.changes.found],
             'changes_complete': self.changes.complete,
             'schedule_info': self.schedule_info}
 
     def sentences(self):
         """Return it in a few lines: list."""
-        found = ([f'of instance {self.instance + 1}:'] if self.instance
+        lines = ([f'of instance {self.instance + 1}:'] if self.instance
                  else [])
-        found += [self.error] if self.error else []
+        lines += [self.error] if self.error else []
         if self.pick is not None:
-            found += self.pick.sentences()
-        found += (self.matrix.sentences() if self.pick is None
+            lines += self.pick.sentences()
+        lines += (self.matrix.sentences() if self.pick is None
                   else [self.matrix.summary()])
-        found += map(str, self.changes.found)
-        found += [] if self.changes.complete else [NOT_ALL]
-        for each in self.why_not:
-            first, *others = each.sentences()
-            found += [first, *(f'  {line}' for line in others)]
-        return found
+        lines += map(str, self.changes.found)
+        lines += [] if self.changes.complete else [NOT_ALL]
+        for host in self.why_not:
+            first, *details = host.sentences()
+            lines += [first, *(f'  {line}' for line in details)]
+        return lines
+
+
+class NoExplanation(typing.NamedTuple):
+    """In place of an Explanation, where there is none.  reason: why, text."""
+
+    reason: str
+
+    def kind(self, kind):
+        """Return the kind of a refusal as it is."""
+        return kind
+
+    def to_dict(self):
+        """As of Explanation."""
+        return {'why': None, 'why_not': [], 'changes': [],
+                'changes_complete': True, 'schedule_info': None}
+
+    def sentences(self):
+        """As of Explanation."""
+        return [self.reason]
 
 
 def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
@@ -97,19 +113,20 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     ranker: rules.ranking.Ranker.
     placed: whether all instances have a host.
     picked: (host, node) of the instances that have one, in their order.
-    instance: number of the instance of a placed request that it is about.
+    instance: number of the explained instance of a placed request.
     selector: scheduler.attempt.HostSelector that drew among the best.
-    default_zone: availability zone of hosts that are in none.
-    named: hosts to tell why not they, as of ``rows_named``.
+    default_zone: availability zone of hosts without a zone.
+    named: hosts to explain why they are not picked, as of ``rows_named``.
     flavors: list of Flavor to choose a smaller one from.
-    ask_others: whether filters are asked that ask other services.
-    every_host: whether the verdict on every host is wanted.
-    placement: list of offer.PlacementRule, to tell why hosts are not offered.
+    ask_others: whether filters that query other services run.
+    every_host: whether to return the verdict on every host.
+    placement: list of offer.PlacementRule, to explain why hosts are not
+        offered.
     refused: rows of the hosts that Placement did not grant the instance
         without a host.
 
-    Nothing is logged.  What a rule raises is part of the explanation.
-    Raises InvalidInput for a host that is not there.
+    Nothing is logged.  Errors of rules are part of the explanation.
+    Raises InvalidInput for a host that does not exist.
     """
     named = [rows_named(hosts, name) for name in named]
     with _log_disabled():
@@ -122,7 +139,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
         pick, error = _pick(matrix, row, selector)
         return Explanation(
             trial.count, matrix, pick,
-            [why_not(matrix, each, row) for each
+            [why_not(matrix, named_row, row) for named_row
              in dict.fromkeys(itertools.chain(*named))],
             Changes([], True) if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
@@ -131,7 +148,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
 
 @contextlib.contextmanager
 def _log_disabled():
-    """Disable the log, which has the decision already, for a block."""
+    """Disable the log in a block: the decision is logged already."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -141,7 +158,7 @@ def _log_disabled():
 
 
 def rows_named(hosts, name):
-    """Return the rows of a host: list, one a node.
+    """Return the rows of a host: list, one for each node.
 
     hosts: HostSnapshot.  name: of a host or node, text, or a row, int.
     Raises InvalidInput if there is none.
@@ -166,7 +183,7 @@ def _nearest(hosts, name):
 
 
 def _before(instance, hosts, request, ranker, picked, ask_others):
-    """Return a Trial that has placed the instances before one.
+    """Return a Trial that has placed the instances before an instance.
 
     instance: its number; None for the first one without a host.
     """
@@ -185,8 +202,7 @@ def _row(hosts, picked, index):
 
 
 def _pick(matrix, row, selector):
-    """Return why a host is picked: WhyPick or None, and why it is not known.
-    """
+    """Return why a host is picked: WhyPick or None, and an error or ''."""
     if row is None:
         return None, ''
     if row not in matrix.fitting:
@@ -201,22 +217,22 @@ def schedule_info(matrix):
     """Return the verdict on every host of a Matrix: list of dicts.
 
     Keys as of Nova's blueprint internal-scheduler: host, result ('failed' or
-    'passed'), reason (None if it passed) and created_at, in UTC; and beside
-    them node, and filters: what each rule says that rejects it.
+    'passed'), reason (None if it passed) and created_at, in UTC; in addition
+    node, and filters: the verdict of each rule that rejects the host.
     """
     moment = matrix.hosts.moment
     created_at = None if moment is None else datetime.datetime.fromtimestamp(
         moment, datetime.UTC).strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]
-    found = []
+    infos = []
     for row in range(matrix.hosts.size):
-        said = verdicts(matrix, row)
+        rejecting = verdicts(matrix, row)
         host, node = (matrix.hosts.cell(name, row)
                       for name in ('host', 'nodename'))
-        found.append({
+        infos.append({
             'host': host, 'node': node,
-            'result': 'failed' if said else 'passed',
-            'reason': '; '.join(f'{each.rule}: {each.words}'.rstrip(': ')
-                                for each in said) or None,
+            'result': 'failed' if rejecting else 'passed',
+            'reason': '; '.join(f'{verdict.rule}: {verdict.words}'.rstrip(': ')
+                                for verdict in rejecting) or None,
             'created_at': created_at,
-            'filters': [each.to_dict() for each in said]})
-    return found
+            'filters': [verdict.to_dict() for verdict in rejecting]})
+    return infos

@@ -1,4 +1,4 @@
-"""Why not this host: every rule that rejects it, and what it would weigh."""
+"""Why a host is not picked: the rules that reject it, and its weight."""
 
 import dataclasses
 import typing
@@ -24,7 +24,7 @@ class Verdict(typing.NamedTuple):
     """A rule that rejects a host.
 
     reason: in the rule's words; '' if it has none.
-    figures: list of rules.figures.Figure, of what the host has not.
+    figures: list of rules.figures.Figure, of the amounts that the host lacks.
     code: by which it rejects the host.
     """
 
@@ -39,7 +39,7 @@ class Verdict(typing.NamedTuple):
 
     @property
     def words(self):
-        """The reason, by figures where there are any; '' if there is none."""
+        """The figures, or without figures the reason; '' if there is none."""
         return '; '.join(map(str, self.figures)) or self.reason
 
     def __str__(self):
@@ -48,7 +48,7 @@ class Verdict(typing.NamedTuple):
 
 
 class WeigherGap(typing.NamedTuple):
-    """What one weigher gives a host, and the host that is picked.
+    """The scores that one weigher gives a host and the picked host.
 
     score, picked: multiplier * normalized value.
     """
@@ -59,7 +59,8 @@ class WeigherGap(typing.NamedTuple):
 
     @property
     def gain(self):
-        """What the host gains by it over the one picked; below 0 loses."""
+        """How much more the host scores than the picked one; below 0 if less.
+        """
         return self.score - self.picked
 
     def to_dict(self):
@@ -72,12 +73,13 @@ class WeigherGap(typing.NamedTuple):
 class WhyNot:
     """Why one host does not get an instance.
 
-    host: its name.  verdicts: list of Verdict, in the order of rules; none
-        if it fits.
-    rank: which it is, or would be, of the hosts that fit, from 1: as good a
-        host counts as no better one.  among: how many these are, with it.
-    picked: name of the host that is picked; None if none fits.
-    gaps: list of WeigherGap, in the order of weighers; none without two hosts.
+    host: its name.  verdicts: list of Verdict, in the order of rules; empty if
+        it fits.
+    rank: its rank among the hosts that fit, from 1, or its rank if it did fit;
+        equal hosts share a rank.  among: number of these hosts, with it.
+    picked: name of the picked host; None if no host fits.
+    gaps: list of WeigherGap, in the order of weighers; empty without two
+        hosts.
     error: why the hosts could not be weighed, or ''.
     """
 
@@ -97,24 +99,24 @@ class WhyNot:
         """Return it as plain JSON."""
         return {
             'host': self.host, 'fits': self.fits,
-            'rejected_by': [each.to_dict() for each in self.verdicts],
+            'rejected_by': [part.to_dict() for part in self.verdicts],
             'rank': self.rank, 'among': self.among, 'picked': self.picked,
-            'weighers': [each.to_dict() for each in self.gaps],
+            'weighers': [part.to_dict() for part in self.gaps],
             'error': self.error}
 
     def sentences(self):
         """Return it in a few lines: list."""
-        found = [f'{self.host} fits' if self.fits else
+        lines = [f'{self.host} fits' if self.fits else
                  f'{self.host} does not fit: ' + (
                      words.counted(len(self.verdicts), 'rule')),
                  *map(str, self.verdicts)]
         if self.error:
-            return [*found, f'the hosts cannot be weighed: {self.error}']
+            return [*lines, f'the hosts cannot be weighed: {self.error}']
         if self.rank is not None:
             verb = 'is' if self.fits else 'would be'
-            found.append(f'it {verb} number {self.rank} of '
+            lines.append(f'it {verb} number {self.rank} of '
                          f'{words.hosts_that_fit(self.among)}')
-        return found + self._weighing()
+        return lines + self._weighing()
 
     def _weighing(self):
         if self.picked in (None, self.host):
@@ -123,30 +125,29 @@ class WhyNot:
             f'{gap.weigher} ({words.weight(gap.gain, "+")})' for gap
             in sorted(self.gaps, key=lambda gap: -abs(gap.gain))
             if gap.gain * sign > 0] for sign in (-1, 1))
-        found = []
+        lines = []
         if losses:
-            found.append(f'kept below {self.picked} by '
+            lines.append(f'kept below {self.picked} by '
                          f'{words.joined(losses[:phrases.GROUPS])}')
         if gains:
-            found.append(f'gains over {self.picked} by '
+            lines.append(f'gains over {self.picked} by '
                          f'{words.joined(gains[:phrases.GROUPS])}')
-        return found
+        return lines
 
 
 def why_not(matrix, row, picked=None):
     """Return why a host does not get the instance: WhyNot.
 
     matrix: matrix.Matrix.  row: of the host.
-    picked: row of the host that was picked; by default the best of those that
-        fit.
-    A host that does not fit is weighed beside those that do, as if it did.
+    picked: row of the picked host; by default the best host that fits.
+    A host that does not fit is weighed together with the hosts that fit.
     """
     return WhyNot(matrix.name(row), verdicts(matrix, row),
                   *_weighing(matrix, row, picked))
 
 
 def verdicts(matrix, row):
-    """Return what the rules say that reject a host: list of Verdict."""
+    """Return the verdicts of the rules that reject a host: list of Verdict."""
     return [_verdict(matrix, i, row)
             for i in np.flatnonzero(matrix.rejected[:, row]).tolist()]
 
@@ -164,24 +165,24 @@ def _verdict(matrix, i, row):
     except Exception as error:
         if getattr(error, 'is_budget_spent', False):
             raise
-        # A verdict does not fail over the words for it.
+        # The verdict stands without a reason.
         return Verdict(name, f'it cannot say why: {error!r}', [], code)
     return Verdict(name, reason, figures, code)
 
 
 def lacking(filter_, host, spec_obj):
-    """Return what a host has not that a filter wants: list of Figure.
+    """Return the amounts of a filter that a host lacks: list of Figure.
 
     host: HostBlock of one row.
     """
-    found = [figure.of(0) for figure in filter_.figures(host, spec_obj)]
-    return [figure for figure in found if figure and not figure.suffices]
+    figures = [figure.of(0) for figure in filter_.figures(host, spec_obj)]
+    return [figure for figure in figures if figure and not figure.suffices]
 
 
 def weigh(matrix, rows):
-    """Return what hosts weigh beside each other: weights.Weighed.
+    """Return the weights of hosts: weights.Weighed.
 
-    rows: int (n,).  Raises what a weigher does.
+    rows: int (n,).  Raises the errors of a weigher.
     """
     return weights.WeightHandler().weigh(
         matrix.ranker.weighers, matrix.hosts.copy().block(rows),
@@ -203,13 +204,13 @@ def _weighing(matrix, row, picked):
                 else matrix.name(picked), [], repr(error))
     if picked is None:
         return 1, 1, None, [], ''
-    # A host without a weight is behind all that have one.
+    # Hosts without a weight rank last.
     values = np.nan_to_num(weighed.values, nan=-np.inf, posinf=np.inf,
                            neginf=-np.inf)
-    places = [weighed.position(each) for each in (row, picked)]
+    places = [weighed.position(place) for place in (row, picked)]
     rank = 1 + int((values > values[places[0]]).sum())
     with weights.unbounded():
-        own, its = np.prod(weighed.parts(places)[..., 1:], axis=2).tolist()
-    gaps = [WeigherGap(*gap) for gap in zip(weighed.names, own, its,
+        scores = np.prod(weighed.parts(places)[..., 1:], axis=2).tolist()
+    gaps = [WeigherGap(*gap) for gap in zip(weighed.names, *scores,
                                             strict=True)]
     return rank, len(rows), matrix.name(picked), gaps, ''

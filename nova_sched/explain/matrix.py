@@ -1,18 +1,18 @@
-"""Every rule judges every host, not only until the first that rejects it.
+"""The verdict of every rule on every host.
 
-``judge`` makes a ``Matrix``:
+In the service a host is judged until the first rule rejects it.  ``judge``
+makes a ``Matrix`` of the verdicts of all rules:
 
-1. Stages before the filters, one row each: what Placement does not offer a
-   host for (``explain.offer``), or without a reason that it tells
-   (``OFFERED``), and what the request names (``rules.narrowing``).
-2. Each filter is given all hosts, as they are at first.  Where hosts are
-   forced no filter is asked, as in the service.
-3. Filters may leave something to those after them: the allocation candidates
-   that are left of a host, or what a plug-in sets on it.  So the hosts that
-   pass each filter alone are put through all of them in their order; a host
-   that does not pass stands at ``TOGETHER``.
-4. Hosts that Placement would not have claimed when it was asked
-   (``REFUSED``).
+1. Stages before the filters, one row each: the conditions by which Placement
+   does not offer a host (``explain.offer``; ``OFFERED`` if none is known), and
+   the hosts that the request names (``rules.narrowing``).
+2. Each filter judges all hosts in their first state.  With forced hosts no
+   filter runs, as in the service.
+3. Filters may pass something on to later filters: the remaining allocation
+   candidates of a host, or attributes that a plug-in sets.  So the hosts that
+   pass each filter alone go through all of them in order; a host that does not
+   pass is rejected by ``TOGETHER``.
+4. Hosts whose claim Placement refused (``REFUSED``).
 """
 
 import collections
@@ -34,16 +34,17 @@ from nova_sched.rules import phrases
 from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import attempt
 
-#: Stages that are no filter.
+#: Stages that are not filters.
 EARLIER, OFFERED, TOGETHER, REFUSED = (
     codes.EARLIER, codes.OFFERED, codes.TOGETHER, codes.CLAIMED)
 
-#: How many hosts a rule rejects, and how many no other rule does; the code by
-#: which it rejects them, or most of them; and by which code how many, a dict.
+#: name: of a rule.  rejects: how many hosts it rejects.  alone: how many of
+#:     them no other rule rejects.  code: with which it rejects most of them.
+#:     codes: {code: number of hosts}.
 RuleCount = collections.namedtuple('RuleCount',
                                    'name rejects alone code codes')
 
-#: Names of rules, and the rows that these rules reject: int (n,).
+#: Names of rules, and the rows that exactly these rules reject: int (n,).
 Combination = collections.namedtuple('Combination', 'rules rows')
 
 
@@ -51,16 +52,16 @@ Combination = collections.namedtuple('Combination', 'rules rows')
 class Matrix:
     """Which rule rejects which host.
 
-    hosts: HostSnapshot, spec_obj: RequestSpec: as they were judged; nobody
-        changes them.
-    ranker: rules.ranking.Ranker, whose filters were asked.
-    index: which instance of the request it is about.
-    rules: names, in order.  judges: the filters beside, or an
-        offer.PlacementRule; None of another stage.
+    hosts: HostSnapshot, spec_obj: RequestSpec, as they were judged; they must
+        not change.
+    ranker: rules.ranking.Ranker with the filters.
+    index: number of the judged instance of the request.
+    rules: names, in order.  judges: for each rule its filter or
+        offer.PlacementRule; None for another stage.
     rejected: bool (rules, hosts).
-    not_asked: names of the filters that would ask other services.
-    errors: name of a filter that failed -> why, text; it has no row.
-    is_forced: whether hosts are forced, so that no filter is asked.
+    not_asked: names of filters left out because they query other services.
+    errors: name of a filter that failed -> error text; it has no row.
+    is_forced: whether the request forces hosts, so that no filter runs.
     """
 
     hosts: object
@@ -85,49 +86,48 @@ class Matrix:
         return np.flatnonzero(self.counts == 0)
 
     def by_rule(self):
-        """Return what each rule does, in order: list of RuleCount.
-
-        ``alone``: hosts that would fit if it alone were gone.
+        """Return the number of hosts that each rule rejects: list of
+        RuleCount.
         """
         alone = (self.rejected & (self.counts == 1)).sum(axis=1).tolist()
-        found = []
+        counts = []
         for i, (name, rejects) in enumerate(zip(
                 self.rules, self.rejected.sum(axis=1).tolist(), strict=True)):
             by_code = self.codes(i, np.flatnonzero(self.rejected[i]))
-            found.append(RuleCount(name, rejects, alone[i], max(
+            counts.append(RuleCount(name, rejects, alone[i], max(
                 by_code, key=by_code.get), by_code))
-        return found
+        return counts
 
     def _counted(self, i):
-        """Return what a rule of Placement counts on hosts that it rejects:
-        text, or '' of another rule.
+        """Return Placement's usage of the hosts that a rule of Placement
+        rejects: text; '' for other rules.
         """
         counted = getattr(self.judges[i], 'counted', None)
         return counted and counted(self.hosts.block(
             np.flatnonzero(self.rejected[i])))
 
     def codes(self, i, rows):
-        """Return by which code a rule rejects how many of some hosts:
-        {code: number}.
+        """Return the codes with which a rule rejects some hosts: {code:
+        number}.
 
         i: place of the rule.  rows: of hosts that it rejects, int (n,).
         """
         name, filter_ = self.rules[i], self.judges[i]
         if filter_ is not None and len(rows):
-            with _noted({}, name):
-                if found := filter_.codes(self.hosts.block(rows),
+            with _caught({}, name):
+                if by_code := filter_.codes(self.hosts.block(rows),
                                           self.spec_obj):
-                    return found
+                    return by_code
         return {codes.of_rule(name, filter_): len(rows)}
 
     def kind(self, kind):
-        """Return the kind of a refusal, knowing what all rules say.
+        """Return the kind of a refusal, refined by the verdicts of all rules.
 
-        kind: as of rules.refusals; None if it is not known.  A host with room,
-            as computes report it, may have none as Placement counts.
+        kind: as of rules.refusals; None if unknown.  A host may have room by
+            its own report, and none by Placement's count.
         """
-        of_amounts = [each.code in codes.OF_AMOUNTS
-                      for each in self.by_rule()]
+        of_amounts = [count.code in codes.OF_AMOUNTS
+                      for count in self.by_rule()]
         if kind == codes.FILTERED_OUT and any(of_amounts) and (
                 self.rejected[of_amounts].any(axis=0).all()):
             return codes.NO_CAPACITY
@@ -142,32 +142,40 @@ class Matrix:
         """Which rules reject which hosts: list of Combination, most hosts
         first.
 
-        Each host is in one of them; those that fit are under no rule.
+        Each host is in one of them; the combination of hosts that fit has no
+        rules.
         """
         packed = np.packbits(self.rejected, axis=0).T
         if not packed.size:
             rows = np.arange(self.hosts.size)
             return [Combination((), rows)] if len(rows) else []
-        whole = np.ascontiguousarray(packed).view(
+        keys = np.ascontiguousarray(packed).view(
             np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, group = np.unique(whole, return_index=True,
+        _, first, group = np.unique(keys, return_index=True,
                                     return_inverse=True)
         rows = np.split(np.argsort(group, kind='stable'),
                         np.cumsum(np.bincount(group))[:-1])
-        found = [Combination(self._named(self.rejected[:, at]), of_it)
-                 for at, of_it in zip(first.tolist(), rows, strict=True)]
-        return sorted(found, key=lambda each: (-len(each.rows), each.rows[0]))
+        combinations = [Combination(self._named(self.rejected[:, at]), members)
+                        for at, members in zip(first.tolist(), rows,
+                                               strict=True)]
+        return sorted(combinations, key=lambda combination: (
+            -len(combination.rows), combination.rows[0]))
+
+    def _reasons(self):
+        """Return the combinations that have rules: list."""
+        return [combination for combination in self.combinations
+                if combination.rules]
 
     def _named(self, which):
         return tuple(self.rules[i] for i in np.flatnonzero(which).tolist())
 
     def name(self, row):
-        """Return the name of a host, with its node's if that is another."""
+        """Return the name of a host, with its node if that is another name."""
         return words.host([self.hosts.cell(name, row)
                            for name in ('host', 'nodename')])
 
     def names(self, rows):
-        """Return the names of some of the hosts, as examples: list."""
+        """Return the names of some hosts, as examples: list."""
         return heapq.nsmallest(words.EXAMPLES, map(self.name, rows.tolist()),
                                key=phrases.natural)
 
@@ -176,7 +184,7 @@ class Matrix:
         return {
             'hosts': self.hosts.size, 'fitting': len(self.fitting),
             'instance': self.index, 'forced': self.is_forced,
-            'rules': [each._asdict() for each in self.by_rule()],
+            'rules': [count._asdict() for count in self.by_rule()],
             'combinations': [
                 {'rules': list(names), 'hosts': len(rows),
                  'examples': self.names(rows)}
@@ -184,64 +192,63 @@ class Matrix:
             'not_asked': list(self.not_asked), 'errors': dict(self.errors)}
 
     def summary(self):
-        """Return how many hosts fit, and why the others do not, in a line."""
+        """Return how many hosts fit, and why others do not, in a line."""
         total = self.hosts.size
         if not total:
             return 'there are no hosts'
-        reasons = [each for each in self.combinations if each.rules]
-        told = phrases.groups([
+        reasons = self._reasons()
+        listed = phrases.groups([
             f'{len(rows)} {words.together(names)}'
             for names, rows in reasons[:phrases.GROUPS]],
             [len(rows) for _, rows in reasons[phrases.GROUPS:]])
         count = len(self.fitting)
         return (f'{words.hosts(count, total)} '
                 f'fit{"s" if count == total == 1 else ""}'
-                + (f', rejected: {"; ".join(told)}' if told else ''))
+                + (f', rejected: {"; ".join(listed)}' if listed else ''))
 
     def sentences(self):
-        """Return all that is to be said of it in a few lines: list."""
-        found = [self.summary()]
+        """Return the verdicts in a few lines: list."""
+        lines = [self.summary()]
         if self.is_forced:
-            found.append('the request forces hosts, so no filter is asked')
-        reasons = [each for each in self.combinations if each.rules]
-        found += [
+            lines.append('the request forces hosts, so no filter is asked')
+        lines += [
             f'{words.together(names)}: '
             f'{words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
-            for names, rows in reasons[:phrases.GROUPS]]
-        found += filter(None, map(self._counted, range(len(self.rules))))
-        # Without a filter of amounts hosts have no more of them.
-        helping = [f'{each.alone} without {each.name}'
-                   for each in self.by_rule()
-                   if each.alone and each.code not in codes.OF_AMOUNTS]
+            for names, rows in self._reasons()[:phrases.GROUPS]]
+        lines += filter(None, map(self._counted, range(len(self.rules))))
+        # Hosts do not have more room without a filter of amounts.
+        helping = [f'{count.alone} without {count.name}'
+                   for count in self.by_rule()
+                   if count.alone and count.code not in codes.OF_AMOUNTS]
         if helping:
-            found.append(f'would fit besides: {"; ".join(helping)}')
-        found += [f'{name} is not asked: it asks other services'
+            lines.append(f'would fit besides: {"; ".join(helping)}')
+        lines += [f'{name} is not asked: it asks other services'
                   for name in self.not_asked]
-        found += [f'{name} failed: {error}'
+        lines += [f'{name} failed: {error}'
                   for name, error in self.errors.items()]
-        return found
+        return lines
 
 
 def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
           placement=(), refused=()):
-    """Have every rule judge every host: Matrix.
+    """Return the verdicts of all rules on all hosts: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
-    ranker: rules.ranking.Ranker whose filters are asked.
-    index: which instance of the request.
+    ranker: rules.ranking.Ranker with the filters.
+    index: number of the instance of the request.
     left: rows of the hosts that the filters left for the instance before, int
-        (n,); others are out by ``EARLIER``, for these filters may not be
-        asked again.
-    ask_others: whether also filters are asked that ask other services.
-    placement: list of offer.PlacementRule that hosts are asked about which
-        Placement does not offer.
+        (n,); other hosts are rejected by ``EARLIER``, since these filters may
+        not run again.
+    ask_others: whether filters that query other services run.
+    placement: list of offer.PlacementRule that judge the hosts that Placement
+        does not offer.
     refused: rows of the hosts that Placement did not grant the instance.
 
-    A filter that judges hosts by the others is given all of them, and not
-    those that the filters before it leave.
-    Raises InvalidInput when the caller's budget is spent; what a filter
-    raises is in ``errors``.
+    A filter that compares hosts with each other is given all hosts, and not
+    only the hosts that the filters before it leave.
+    Raises InvalidInput when the caller's budget is spent; errors of a filter
+    are in ``errors``.
     """
     judged = _Judged(hosts.copy(), private(spec_obj, hosts), ranker)
     if left is not None:
@@ -253,16 +260,16 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
     for name, narrowed in narrowing.asked(every, judged.spec_obj):
         judged.add(name, _all_but(hosts.size, narrowed.rows))
     is_forced = narrowing.is_forced(spec_obj)
-    # One that is enabled twice is one filter: alone it keeps hosts out.
-    asked = [] if is_forced else [
-        filter_ for filter_ in {id(each): each for each
+    # A filter that is enabled twice is judged once.
+    enabled = [] if is_forced else [
+        filter_ for filter_ in {id(filter_obj): filter_obj for filter_obj
                                 in ranker.filters}.values()
         if filter_.run_filter_for_index(index)]
-    silent = [] if ask_others else [
-        filter_ for filter_ in asked
+    skipped = [] if ask_others else [
+        filter_ for filter_ in enabled
         if rule_inputs.asks_others(filter_, spec_obj)]
-    for filter_ in asked:
-        if filter_ not in silent:
+    for filter_ in enabled:
+        if filter_ not in skipped:
             judged.ask(filter_)
     judged.ask_together()
     if len(refused):
@@ -271,31 +278,31 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
         judged.hosts, judged.spec_obj, ranker, index, tuple(judged.rules),
         tuple(judged.judges), np.array(judged.rejected, np.bool_).reshape(
             len(judged.rules), hosts.size),
-        tuple(dict.fromkeys(type(filter_).__name__ for filter_ in silent)),
+        tuple(dict.fromkeys(type(filter_).__name__ for filter_ in skipped)),
         judged.errors, is_forced)
 
 
 def private(spec_obj, hosts):
     """Return a copy of a RequestSpec, with its server group complete.
 
-    hosts: HostSnapshot that the group's members are looked up in.
+    hosts: HostSnapshot in which the group's members are looked up.
     """
-    shown = copy.copy(spec_obj)
-    # Of a call: it can do more than be copied.
-    shown.__dict__['_context'] = None
-    own = base.clone(shown)
-    own._context = spec_obj.__dict__.get('_context')
-    attempt.complete_group(own, hosts)
-    return own
+    shallow = copy.copy(spec_obj)
+    # The context of a call may hold objects that cannot be copied.
+    shallow.__dict__['_context'] = None
+    copied = base.clone(shallow)
+    copied._context = spec_obj.__dict__.get('_context')
+    attempt.complete_group(copied, hosts)
+    return copied
 
 
 class _Judged:
-    """What rules say, one after the other; attributes as of Matrix."""
+    """The verdicts of the rules so far; attributes as of Matrix."""
 
     def __init__(self, hosts, spec_obj, ranker):
         self.hosts, self.spec_obj = hosts, spec_obj
-        # A filter, or what stands on the hosts when it is asked, may be of
-        # somebody else, and write to what it is given.
+        # A plug-in may write to its arguments, and so does every filter that
+        # reduces allocation candidates.
         self._writes = ranker.has_plug_ins or hosts.offer.asked
         self.rules, self.judges, self.rejected = [], [], []
         self.errors = {}
@@ -307,20 +314,23 @@ class _Judged:
         self.rejected.append(rejected)
 
     def ask(self, filter_):
-        """Add what a filter says of all hosts."""
+        """Add the verdicts of a filter on all hosts."""
         name = type(filter_).__name__
-        with _noted(self.errors, name):
-            kept = FilterHandler.kept(filter_, self.hosts.copy().block(),
+        with _caught(self.errors, name):
+            passes = FilterHandler.kept(filter_, self.hosts.copy().block(),
                                       self._request())
-            # None: it says to stop, with no host left.
-            kept = np.zeros(self.hosts.size) if kept is None else kept
-            self.add(name, ~np.asarray(kept, dtype=np.bool_), filter_)
+            # None means that the filter ends the run without a host.
+            passes = np.zeros(self.hosts.size) if passes is None else passes
+            self.add(name, ~np.asarray(passes, dtype=np.bool_), filter_)
 
     def ask_placement(self, rules, missing):
-        """Add why Placement does not offer hosts: bool (hosts,)."""
+        """Add the conditions by which Placement does not offer hosts.
+
+        missing: which hosts it does not offer, bool (hosts,).
+        """
         unexplained = missing.copy()
         for rule in rules if missing.any() else ():
-            with _noted(self.errors, rule.name):
+            with _caught(self.errors, rule.name):
                 rejected = missing & rule.rejected(self.hosts.block())
                 if rejected.any():
                     self.add(rule.name, rejected, rule)
@@ -328,7 +338,7 @@ class _Judged:
         self.add(OFFERED, unexplained)
 
     def ask_together(self):
-        """Add which hosts pass each filter alone, but not all in turn."""
+        """Add the hosts that pass each filter alone, but not all in turn."""
         if not self._writes:
             return
         filters = [judge for judge in self.judges
@@ -337,28 +347,30 @@ class _Judged:
                                  if self.rejected
                                  else np.ones(self.hosts.size, np.bool_))
         hosts, request = self.hosts.copy(), self._request()
-        with _noted(self.errors, TOGETHER):
-            left = passing
+        with _caught(self.errors, TOGETHER):
+            remaining = passing
             for filter_ in filters:
-                if not len(left):
+                if not len(remaining):
                     break
-                kept = FilterHandler.kept(filter_, hosts.block(left), request)
-                left = left[:0] if kept is None else left[
-                    np.asarray(kept, dtype=np.bool_)]
-            if len(left) < len(passing):
+                passes = FilterHandler.kept(
+                    filter_, hosts.block(remaining), request)
+                remaining = remaining[:0] if passes is None else remaining[
+                    np.asarray(passes, dtype=np.bool_)]
+            if len(remaining) < len(passing):
                 rejected = np.zeros(self.hosts.size, dtype=np.bool_)
-                rejected[np.setdiff1d(passing, left)] = True
+                rejected[np.setdiff1d(passing, remaining)] = True
                 self.add(TOGETHER, rejected)
 
     def _request(self):
-        """Return the request for a rule that may write to it: RequestSpec."""
+        """Return the request for a rule, which may write to it: RequestSpec.
+        """
         return (private(self.spec_obj, self.hosts) if self._writes
                 else self.spec_obj)
 
 
 @contextlib.contextmanager
-def _noted(errors, name):
-    """Note in a dict what a block raises, unless the budget is spent."""
+def _caught(errors, name):
+    """Store the error of a block in a dict, unless the budget is spent."""
     try:
         yield
     except Exception as error:
@@ -368,7 +380,7 @@ def _noted(errors, name):
 
 
 def _all_but(size, rows):
-    """Return a mask of all rows but these: bool (size,)."""
+    """Return a mask of all rows except these: bool (size,)."""
     mask = np.ones(size, dtype=np.bool_)
     mask[rows] = False
     return mask

@@ -1,6 +1,6 @@
-"""Why Placement does not offer a host: what it asks for there, one by one.
+"""Why Placement does not offer a host: the conditions of its queries.
 
-A rule of a matrix like the others, of which Placement is the judge.
+Each condition is a rule of a matrix, judged by Placement.
 """
 
 import numpy as np
@@ -9,12 +9,11 @@ from nova_sched import exception
 from nova_sched.placement import conditions
 from nova_sched.rules import figures
 
-#: Providers of whose amounts figures are told; each takes questions of its
-#: own.
+#: Most providers whose amounts are read; each takes queries of its own.
 _MOST_READ = 20
 
-#: Resource class -> what hosts of a HostBlock report free, as "host list"
-#: shows it.
+#: Resource class -> the free amounts that hosts of a HostBlock report, as in
+#: "host list".
 _FREE = {
     'VCPU': lambda hosts: hosts.vcpus_total - hosts.vcpus_used,
     'MEMORY_MB': lambda hosts: hosts.free_ram_mb,
@@ -22,8 +21,8 @@ _FREE = {
 
 
 def cut(limit):
-    """Return what it means that Placement listed as many candidates as it may:
-    text.
+    """Return the warning that Placement listed as many candidates as its limit
+    allows: text.
     """
     return (f'Placement listed as many candidates as [scheduler] '
             f'max_placement_results = {limit} allows, and may have left out '
@@ -42,7 +41,7 @@ class PlacementRule:
         self._amounts = {}
 
     def rejected(self, hosts):
-        """Return which hosts of a HostBlock fail it: bool (n,).
+        """Return which hosts of a HostBlock fail the condition: bool (n,).
 
         Raises PlacementError.
         """
@@ -58,16 +57,17 @@ class PlacementRule:
         return self._condition.words
 
     def figures(self, hosts, spec_obj):
-        """As of BaseFilter, of one host; of the first ones that are asked."""
+        """As of BaseFilter, for one host; empty after _MOST_READ hosts."""
         condition, [uuid] = self._condition, hosts.objects('uuid')
-        found = self._read(uuid)
-        return [] if found is None else [figures.Figure(
+        amounts = self._read(uuid)
+        return [] if amounts is None else [figures.Figure(
             condition.resource, condition.resource, condition.amount,
-            np.array([found.capacity - found.used], np.float64))]
+            np.array([amounts.capacity - amounts.used], np.float64))]
 
     def _read(self, uuid):
-        """Return what a provider has of the resource, an Amounts; None if that
-        is not known.
+        """Return the amounts of the resource that a provider has: Amounts.
+
+        None if they are unknown.
         """
         condition, known = self._condition, self._amounts
         if condition.resource and uuid not in known and (
@@ -76,10 +76,10 @@ class PlacementRule:
         return known.get(uuid)
 
     def counted(self, hosts):
-        """Return what Placement counts on hosts of a HostBlock, beside what
-        these report: text; '' if it is not known.
+        """Return what Placement counts as used on hosts, compared with the
+        amounts that they report: text; '' if unknown.
 
-        Of the first ones that are asked about.
+        hosts: HostBlock, of which the first _MOST_READ are read.
         """
         resource, amount = self._condition.resource, self._condition.amount
         hosts = hosts.snapshot.block(hosts.rows[:_MOST_READ])
@@ -89,15 +89,15 @@ class PlacementRule:
             return ''
         if resource not in _FREE or not any(read):
             return ''
-        found = [(each, free) for each, free in zip(
-            read, _FREE[resource](hosts).tolist(), strict=True) if each]
-        text = (f'Placement counts {sum(each.used for each, _ in found)} of '
-                f'{sum(each.capacity for each, _ in found)} {resource} as '
-                f'used on {len(found)} of these hosts, which report '
-                f'{sum(free for _, free in found)} free')
+        known = [(amounts, free) for amounts, free in zip(
+            read, _FREE[resource](hosts).tolist(), strict=True) if amounts]
+        text = (f'Placement counts {sum(amounts.used for amounts, _ in known)}'
+                f' of {sum(amounts.capacity for amounts, _ in known)} '
+                f'{resource} as used on {len(known)} of these hosts, which '
+                f'report {sum(free for _, free in known)} free')
         return text if not any(
-            each.capacity - each.used < amount <= free
-            for each, free in found) else (
+            amounts.capacity - amounts.used < amount <= free
+            for amounts, free in known) else (
                 f'{text}: it may hold allocations of instances that are gone, '
                 'see nova-manage placement audit')
 
@@ -105,9 +105,9 @@ class PlacementRule:
 def rules(adapter, queries):
     """Return the rules that Placement judges hosts by: list of PlacementRule.
 
-    adapter: placement.adapter.PlacementAdapter, or what stands for it.
+    adapter: placement.adapter.PlacementAdapter, or a replacement.
     queries: list of scheduler.utils.ResourceRequest.
     """
     reader = conditions.ConditionReader(adapter)
-    return [PlacementRule(each, reader)
-            for each in conditions.conditions(queries)]
+    return [PlacementRule(condition, reader)
+            for condition in conditions.conditions(queries)]

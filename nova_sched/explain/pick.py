@@ -1,4 +1,4 @@
-"""Why the host that is picked: which weighers make it the first."""
+"""Why a host is picked: the weighers that make it the first."""
 
 import dataclasses
 import typing
@@ -12,12 +12,12 @@ from nova_sched.rules import phrases
 
 
 class Part(typing.NamedTuple):
-    """What one weigher adds to the gap between the pick and the next host.
+    """The part of one weigher in the gap between the pick and the next host.
 
-    adds: multiplier * normalized value of the pick, less that of the next
+    adds: multiplier * normalized value of the pick, minus that of the next
         host; below 0 the weigher is against the pick.
-    first_without: name of the host that would be first if the weigher did not
-        run; None if the pick would still be.
+    first_without: name of the host that would be first without the weigher;
+        None if it is the pick.
     """
 
     weigher: str
@@ -25,8 +25,8 @@ class Part(typing.NamedTuple):
     first_without: str | None
 
     def to_dict(self):
-        return {'weigher': self.weigher, 'adds': words.number(self.adds),
-                'first_without': self.first_without}
+        """Return it as plain JSON."""
+        return self._asdict() | {'adds': words.number(self.adds)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +34,14 @@ class WhyPick:
     """Why a host is picked.
 
     host: its name.  fitting: how many hosts fit.
-    tied: how many hosts it was drawn from, or stands before in table order:
-        those of its weight, with it, and those that the selector takes for as
-        good.
-    is_drawn: whether the selector draws one of them.
+    tied: how many hosts are as good, with it: hosts of the same weight, and
+        hosts that the selector treats as equal.
+    is_drawn: whether the selector draws one of them; else the first in table
+        order is picked.
     next_host: name of the best host that weighs less; None if there is none.
-    gap: how much less that one weighs.
-    parts: list of Part, in the order of weighers; none without a next host.
-    is_mapped: whether a cell mapping leads nova-conductor to the host.
+    gap: how much less that host weighs.
+    parts: list of Part, in the order of weighers; empty without a next host.
+    is_mapped: whether the host has a cell mapping.
     """
 
     host: str
@@ -62,7 +62,8 @@ class WhyPick:
                 'mapped': self.is_mapped}
 
     def sentences(self):
-        """Return it in one line, and one of what is wrong with the host: list.
+        """Return the explanation in one line, and a warning about the host:
+        list.
         """
         return ['; '.join([self._because(), *self._others()]),
                 *([] if self.is_mapped else [
@@ -75,13 +76,13 @@ class WhyPick:
             return f'{self.host} is the only host that fits'
         if self.next_host is None:
             return f'{self.host} weighs as much as all hosts that fit'
-        named = self._sorted(1)[:phrases.GROUPS]
-        if not named:
+        strongest = self._sorted(1)[:phrases.GROUPS]
+        if not strongest:
             return f'{self.host} is first'
         of_gap = f' of a gap of {words.weight(self.gap)} to {self.next_host}'
         return f'{self.host} is first because of ' + words.joined([
             f'{part.weigher} ({words.weight(part.adds, "+")}'
-            f'{of_gap if not i else ""})' for i, part in enumerate(named)])
+            f'{of_gap if not i else ""})' for i, part in enumerate(strongest)])
 
     def _others(self):
         opposed = [part.weigher for part in self._sorted(-1)]
@@ -96,7 +97,9 @@ class WhyPick:
                 'drawn by seed' if self.is_drawn else 'first in their order')
 
     def _sorted(self, sign):
-        """Return the weighers for the pick (1) or against it (-1): list."""
+        """Return the parts for the pick (1) or against it (-1), largest first:
+        list.
+        """
         return sorted((part for part in self.parts if part.adds * sign > 0),
                       key=lambda part: -abs(part.adds))
 
@@ -105,11 +108,10 @@ def why_pick(matrix, picked=None, selector=None):
     """Return why a host is picked: WhyPick; None if no host fits.
 
     matrix: matrix.Matrix.
-    picked: row of the host that was picked; by default the first one by
-        weight.
-    selector: scheduler.attempt.HostSelector; by default hosts are taken in
-        the order of weight.
-    Raises what a weigher does.
+    picked: row of the picked host; by default the first one by weight.
+    selector: scheduler.attempt.HostSelector; by default hosts are taken in the
+        order of weight.
+    Raises the errors of a weigher.
     """
     rows = matrix.fitting
     if not len(rows):
@@ -118,13 +120,13 @@ def why_pick(matrix, picked=None, selector=None):
     values, order = weighed.values, weighed.order
     at = order.item(0) if picked is None else weighed.position(picked)
     drawn, tied = _tied(weighed, at, selector)
-    count, behind = int(tied.sum()), order[(values < values[at])[order]
+    count, lighter = int(tied.sum()), order[(values < values[at])[order]
                                           & ~tied[order]]
     following, gap, parts = None, 0.0, []
-    if len(behind):
-        following = matrix.name(rows[behind[0]])
-        gap = (values[at] - values[behind[0]]).item()
-        parts = _parts(matrix, weighed, at, behind[0])
+    if len(lighter):
+        following = matrix.name(rows[lighter[0]])
+        gap = (values[at] - values[lighter[0]]).item()
+        parts = _parts(matrix, weighed, at, lighter[0])
     unmapped = matrix.hosts.cells.unmapped or ()
     return WhyPick(
         matrix.name(rows[at]), len(rows), count, drawn and count > 1,
@@ -133,7 +135,7 @@ def why_pick(matrix, picked=None, selector=None):
 
 
 def _tied(weighed, at, selector):
-    """Return whether there is a draw, and between which places: bool (n,)."""
+    """Return whether the selector draws, and from which places: bool (n,)."""
     values, best = weighed.values, weighed.values[weighed.order[0]]
     if selector is None or not selector.draws:
         tied = values == values[at]
@@ -149,21 +151,21 @@ def _tied(weighed, at, selector):
 
 
 def _parts(matrix, weighed, at, other):
-    """Return the Parts of a gap between two places: list."""
-    found = []
+    """Return the Parts of the gap between two places: list."""
+    parts = []
     with weights.unbounded():
         scores = [np.broadcast_to(multiplier, len(weighed.given)) * normalized
                   for multiplier, normalized in zip(
                       weighed.multipliers, weighed.normalized, strict=True)]
         for i, score in enumerate(scores):
-            # In the order of the weighers, so that floats round alike.
+            # Added in the order of the weighers, for equal rounding.
             rest = np.zeros(len(weighed.given))
-            for each in scores[:i] + scores[i + 1:]:
-                rest += each
+            for other_score in scores[:i] + scores[i + 1:]:
+                rest += other_score
             order = np.argsort(-rest, kind='stable')
             is_first = bool(rest[at] >= rest[order[0]])
-            found.append(Part(
+            parts.append(Part(
                 weighed.names[i], (score[at] - score[other]).item(),
                 None if is_first or np.isnan(rest[at])
                 else matrix.name(weighed.given[order[0]])))
-    return found
+    return parts

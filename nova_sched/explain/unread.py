@@ -1,7 +1,7 @@
-"""What a request asks for, and no rule that runs reads.
+"""The parts of a request that no running rule reads.
 
-Each table has what one kind of part of a request is read by: names of filters
-and weighers, one of which is enough.
+Each table maps one kind of part to its readers: names of filters and weighers,
+one of which is enough.
 """
 
 import re
@@ -21,7 +21,7 @@ _HINTS = {'same_host': 'SameHostFilter',
           'different_host': 'DifferentHostFilter',
           'build_near_host_ip': 'SimpleCIDRAffinityFilter',
           'cidr': 'SimpleCIDRAffinityFilter', 'query': _QUERY}
-#: Hints that are read by no filter, and yet are not lost.
+#: Hints that others than filters read.
 _OTHER_HINTS = ('group', 'reservation', '_nova_check_type')
 
 #: Policy of a server group -> what reads it.
@@ -40,34 +40,35 @@ _OTHER_SCOPES = ('accel', 'hw', 'hw_rng', 'hw_video', 'os', 'pci_passthrough',
 #: Extra specs without a scope that others read.
 _UNSCOPED = ('hide_hypervisor_id', 'group_policy')
 
-#: What only Placement reads; of the sizes, filters read what is asked.
+#: Extra specs that only Placement reads; filters read the sizes of the request
+#: instead of _SIZES.
 _OF_PLACEMENT = re.compile(
     '(?:trait|resources)[a-zA-Z0-9_-]*:.*|group_policy')
 _SIZES = ('resources:VCPU', 'resources:MEMORY_MB', 'resources:DISK_GB')
 
-#: How extra specs begin that make NUMA cells; image properties have _ for :.
+#: Prefixes of extra specs that make NUMA cells; image properties have _ for :.
 _CELLS = ('hw:numa_', 'hw:mem_page_size', 'hw:cpu_policy',
           'hw:cpu_thread_policy', 'hw:cpu_dedicated_mask', 'hw:cpu_realtime',
           'hw:emulator_threads_policy')
 _CPUS = ('hw:cpu_', 'hw:emulator_')
-#: Image properties that filters judge hosts by.
+#: Image properties that filters compare with hosts.
 _OF_IMAGE = ('hw_architecture', 'img_hv_type', 'hw_vm_mode',
              'img_hv_requested_version')
 
 
 def unread(spec_obj, ranker, hosts, asks_placement, aggregates=()):
-    """Return what no rule reads of a request, and why: list of sentences.
+    """Return the parts of a request that no rule reads, and why: sentences.
 
     ranker: rules.ranking.Ranker.  hosts: HostSnapshot.
     asks_placement: whether Placement is asked for candidates.
-    aggregates: all there are, objects.Aggregate.
+    aggregates: all aggregates, objects.Aggregate.
     """
     request = _Request(spec_obj, ranker, hosts.block(), asks_placement)
     return [*request.sentences(), *_misspelt(aggregates, hosts)]
 
 
 class _Request:
-    """A request, and what reads it."""
+    """A request, and the rules that read it."""
 
     def __init__(self, spec_obj, ranker, hosts, asks_placement):
         self._spec_obj, self._hosts = spec_obj, hosts
@@ -84,16 +85,14 @@ class _Request:
             "No rule of Nova's reads")
 
     def sentences(self):
-        """Yield a sentence on each thing that is not read."""
+        """Yield a sentence on each part that is not read."""
         for parts in (self._hints(), self._group(), self._extra_specs(),
                       self._image(), self._others()):
             for what, why in parts:
                 yield f'{self._reads} {what}: {why}'
 
     def _off(self, *readers):
-        """Return why nothing reads what one of these rules would; None if
-        one runs.
-        """
+        """Return why nothing reads a part; None if one of its readers runs."""
         if self._rules.isdisjoint(readers):
             name = readers[0]
             if name.endswith('Weigher'):
@@ -136,7 +135,8 @@ class _Request:
                 yield f'extra spec {key}', why
 
     def _unread_spec(self, key):
-        """Return why nothing reads an extra spec; None if something may."""
+        """Return why nothing reads an extra spec; None if a rule may read it.
+        """
         scope, colon, _ = key.partition(':')
         if _OF_PLACEMENT.fullmatch(key):
             if self._asks_placement or key in _SIZES:
@@ -187,14 +187,14 @@ class _Request:
             yield f'availability zone {spec_obj.availability_zone}', why
 
 
-def _meant(wrong, names, prefix=''):
-    near = nearest.nearest(wrong, names)
+def _meant(name, names, prefix=''):
+    near = nearest.nearest(name, names)
     return near and f'did you mean {prefix}{near}?'
 
 
 def _misspelt(aggregates, hosts):
-    """Yield the hosts of aggregates whose names differ by case from those of
-    hosts.
+    """Yield a sentence on each host of an aggregate that differs by case from
+    an existing host.
     """
     known = dict(hosts.table.keys()).keys()
     by_lower = {name.lower(): name for name in known}

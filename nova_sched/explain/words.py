@@ -1,8 +1,8 @@
-"""Plain JSON, and sentences, about hosts and rules."""
+"""Sentences about hosts and rules, and their plain JSON."""
 
 import math
 
-#: Hosts that a sentence names.
+#: Most hosts that a sentence names.
 EXAMPLES = 3
 
 
@@ -18,14 +18,14 @@ def joined(texts):
 
 
 def together(rules):
-    """Return what is said of hosts that just these rules reject."""
+    """Return the words for hosts that exactly these rules reject."""
     return f'only {rules[0]}' if len(rules) == 1 else joined(rules)
 
 
 def examples(names, count):
-    """Return the first of some names, of so many in all, as a list of them.
+    """Return 'a, b, c and 9 more'.
 
-    'a, b, c and 9 more'
+    names: the first names.  count: of all names.
     """
     more = count - len(names)
     return ', '.join(names) + (f' and {more} more' if more else '')
@@ -37,7 +37,7 @@ def counted(count, noun):
 
 
 def weight(value, sign=''):
-    """Return a weight of two digits after the point, or more if it is small.
+    """Return a weight with two decimals, or with one digit if it is small.
 
     sign: '+' to have that before numbers above 0.
     """
@@ -46,12 +46,13 @@ def weight(value, sign=''):
 
 
 def number(value):
-    """Return a number that JSON has: None for inf and nan."""
+    """Return a number; None if JSON has no such number."""
     return value if math.isfinite(value) else None
 
 
 def host(names):
-    """Return a host by (host, node); the node only where it differs."""
+    """Return the name of a host by (host, node); the node only if it differs.
+    """
     name, node = names
     return name if name == node else f'{name} (node {node})'
 

@@ -1,1 +1,1 @@
-"""What is seen of the service from outside: its records and log lines."""
+"""What the service shows of itself: decision records, log lines, metrics."""

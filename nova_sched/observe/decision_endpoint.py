@@ -1,8 +1,8 @@
-"""What callers may ask about past decisions, over RPC.
+"""The RPC calls that return past decisions.
 
-In a namespace of this service's own, so that no caller of Nova's meets it.
-Answers are for administrators: they tell of hosts and of other projects.  That
-a caller is one is what its context says, as everywhere on Nova's bus.
+They are in a namespace of this service, which no caller of Nova uses.  Only
+administrators get an answer, since decisions show hosts and other projects.
+As everywhere on Nova's bus, the request context says who is an administrator.
 """
 
 import dataclasses
@@ -15,16 +15,16 @@ from nova_sched.observe import decision_store
 
 NAMESPACE, VERSION = 'nova_sched', '1.0'
 
-#: Decisions in one list, at most.
+#: Most decisions in one list.
 MOST = 1000
 #: Seconds since the epoch until the year 9999.
 _LAST = 253_402_300_800
 
 
 class DecisionEndpoint:
-    """RPC endpoint of what a service has decided.
+    """RPC endpoint that returns the decisions of a service.
 
-    recorder: recorder.Recorder of the process that answers.
+    recorder: recorder.Recorder of this process.
     """
 
     target = messaging.Target(namespace=NAMESPACE, version=VERSION)
@@ -39,8 +39,8 @@ class DecisionEndpoint:
                        since=None, code=None, kind=None):
         """Return the newest decisions, the newest first: list of dicts.
 
-        Arguments are those of ``DecisionStore.summaries``; keys those of
-        ``decision_store.Summary``.
+        The arguments are the arguments of ``DecisionStore.summaries``, the
+        keys the fields of ``decision_store.Summary``.
         Raises Forbidden, InvalidInput and DatabaseUnavailable.
         """
         _check_admin(ctxt)
@@ -70,8 +70,8 @@ class DecisionEndpoint:
         key: a number, the id of a request or the uuid of an instance: text.
         every: whether to name all rejected hosts.
         Returns a dict, see ``decision_document``, with ``others``, a list.
-        Raises Forbidden, DatabaseUnavailable, and InvalidInput if there
-        is none.
+        Raises Forbidden, DatabaseUnavailable, and InvalidInput without a
+        decision.
         """
         _check_admin(ctxt)
         _check('key', key, str)
@@ -82,7 +82,7 @@ class DecisionEndpoint:
 def _check_admin(ctxt):
     if not ctxt.is_admin:
         raise exception.Forbidden(
-            reason='past decisions are told to administrators alone')
+            reason='only administrators may read past decisions')
 
 
 def _check(name, value, kinds):

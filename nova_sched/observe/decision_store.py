@@ -1,9 +1,9 @@
 """The decisions that the schedulers of a machine have made, in a file.
 
-It is a file of SQLite in ``[DEFAULT] state_path``, which all workers write and
-anybody may read meanwhile.  It is bounded in time and size: the oldest
-decisions make room.  Its name has the version of its tables, so that services
-of two releases that share a directory do not misread each other.
+It is an SQLite file in ``[DEFAULT] state_path``.  All workers write it, and
+any process may read it at the same time.  Its size and the age of decisions
+are bounded: the oldest decisions are removed.  The file name has the version
+of the tables, so services of two releases can share a directory.
 """
 
 import contextlib
@@ -23,28 +23,29 @@ from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_tables as tables
+from nova_sched.observe import decision_view
 from nova_sched.observe import past_decision
 from nova_sched.observe import state_store
 from nova_sched.observe import store_file
 
 LOG = logging.getLogger(__name__)
 
-#: Of the tables; with another one the file has another name.
+#: Version of the tables, and part of the file name.
 VERSION = 3
 _NAME = 'nova_sched_decisions_{}.sqlite'
 
-#: Bytes that are kept in memory where no file can be written.
+#: Most bytes of a store in memory, where no file can be written.
 IN_MEMORY = 32 << 20
 
 #: Characters of a reason in a list, and of other texts.
 _REASON, _LONGEST = 1000, 255
-#: Decisions of a batch, and their bytes, at most: who reads one unpacks all.
+#: Most decisions of a batch, and most bytes: reading one unpacks the batch.
 MOST_OF_BATCH, BATCH_BYTES = 100, 1 << 20
-#: Seconds that one waits for another worker that writes.
+#: Seconds to wait for another worker that writes.
 _PATIENCE = '5'
-#: Bytes of SQLite's log beside the file, at most, while somebody reads.
+#: Most bytes of SQLite's write-ahead log, which grows while a process reads.
 MOST_LOG = 16 << 20
-#: What takes that log in, and waits for nobody.
+#: Move that log into the file, without waiting for readers.
 _TAKE_IN = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
             f'busy_timeout = {_PATIENCE}000')
 
@@ -52,11 +53,11 @@ _TAKE_IN = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
 class Summary:
     """A decision in a list.
 
-    number: by which it is shown.  arrived: seconds since the epoch.
-    service: name of the host whose service has decided.
-    hosts: names of the hosts of its first instances: tuple.
-    reason: why nothing was placed, cut; None for what was.
-    code, kind: of rules.codes, of what was not placed.
+    number: of the decision in the store.  arrived: seconds since the epoch.
+    service: name of the host whose service decided.
+    hosts: hosts of its first instances: tuple.
+    reason: why the request was not placed, cut; None if it was.
+    code, kind: of the refusal, see rules.codes; None if it was placed.
     """
 
     number: int
@@ -71,9 +72,9 @@ class Summary:
     kind: str | None
 
     @classmethod
-    def of(cls, found):
-        """Return one of a dict; what that does not have is None."""
-        return cls(**{field.name: found.get(field.name)
+    def of(cls, fields):
+        """Return the summary in a dict; missing fields are None."""
+        return cls(**{field.name: fields.get(field.name)
                       for field in dataclasses.fields(cls)})
 
 
@@ -83,33 +84,33 @@ def path(conf):
 
 
 def others(conf):
-    """Return the paths of files of other versions beside it: list."""
-    found = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
-    return sorted(set(found) - {path(conf)})
+    """Return the paths of files of other versions in that directory: list."""
+    paths = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
+    return sorted(set(paths) - {path(conf)})
 
 
 class DecisionStore:
-    """Decisions in a database, of one process.
+    """A database of decisions, of one process.
 
     database: db.engine.Database of an SQLite.
-    service: name of the host that what is added is of.
-    most_bytes: how large the database may become at most, whatever is said.
+    service: name of the host that is stored with each decision.
+    most_bytes: upper bound of the size, whatever ``make_room`` allows.
     """
 
     def __init__(self, database, service=None, most_bytes=math.inf):
         self._database, self._service = database, service
         self._most_bytes = most_bytes
-        # Columns of names as the last record had them -> their id.
+        # The columns of host names of the last record, and their id.
         self._last_names = (), None
         self._states = state_store.StateWriter()
         self._file = store_file.StoreFile(database.url.database)
 
     @classmethod
     def in_file(cls, conf):
-        """Return the store to write to, in a file that is there then.
+        """Return the store to write to, and make its file if there is none.
 
-        A new one if it is damaged, as of ``begin_anew``.
-        Raises OSError and DatabaseUnavailable where it cannot be written.
+        A damaged file is replaced, see ``replace_file``.
+        Raises OSError and DatabaseUnavailable if it cannot be written.
         """
         store, damage = cls(_database(path(conf)), conf.host), None
         try:
@@ -119,19 +120,19 @@ class DecisionStore:
                 raise
             damage = error
         if damage is not None:
-            store.begin_anew(damage)
+            store.replace_file(damage)
         return store
 
     @classmethod
     def in_memory(cls, conf):
-        """Return a store that this process alone knows."""
+        """Return a store in memory, for this process only."""
         store = cls(db_engine.Database('sqlite://'), conf.host, IN_MEMORY)
         store._create()
         return store
 
     @classmethod
     def to_read(cls, conf):
-        """Return the store that is there.  Raises InvalidInput without one."""
+        """Return the existing store.  Raises InvalidInput if there is none."""
         where = path(conf)
         if not where.exists():
             raise exception.InvalidInput(reason=(
@@ -142,15 +143,15 @@ class DecisionStore:
         return cls(_database(where))
 
     def close(self):
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
-    def begin_anew(self, damage):
-        """Write to a new file from now on.
+    def replace_file(self, damage):
+        """Write to a new file from now on, instead of a damaged one.
 
-        The other one is moved aside, unless another worker has done so.
-        damage: the error that says it is damaged.
-        Raises as ``in_file`` does.
+        The damaged file is moved aside, unless another worker has done so.
+        damage: the error by which the damage was found.
+        Raises the errors of ``in_file``.
         """
         self.close()
         self._forget_written()
@@ -158,7 +159,7 @@ class DecisionStore:
         self._begin()
 
     def _begin(self):
-        """Have the file there, with its tables."""
+        """Make the file and its tables, as far as they are missing."""
         self._file.make()
         self._create()
 
@@ -166,27 +167,27 @@ class DecisionStore:
         with self._database.reading() as connection:
             present = sa.inspect(connection).get_table_names()
         if set(tables.metadata.tables) <= set(present):
-            return    # and waits for nobody who writes
+            return    # without waiting for writers
         self._pragmas('auto_vacuum = INCREMENTAL', 'journal_mode = WAL')
         with self._database.writing() as connection:
             tables.metadata.create_all(connection)
 
     def add(self, records):
-        """Keep closed Decisions, a list.  Raises DatabaseUnavailable."""
+        """Store closed Decisions, a list.  Raises DatabaseUnavailable."""
         entries = []
         for record in records:
             try:
                 entries.append(self._entry(record))
             except Exception:
-                # The others are to be kept all the same.
-                LOG.exception('The record of request %s is not kept',
+                # Store the other records all the same.
+                LOG.exception('The decision on request %s is not stored',
                               record.request_id)
         try:
-            # Once more if another worker has made room in between.
+            # Try again if another worker has removed rows that these refer to.
             while entries and not self._insert(entries):
                 self._forget_written()
         except BaseException:
-            # Nothing of it is there.
+            # The transaction was rolled back.
             self._forget_written()
             raise
 
@@ -195,19 +196,19 @@ class DecisionStore:
         self._states.forget()
 
     def _insert(self, entries):
-        """Insert what ``_entry`` has returned, a list.
+        """Insert a list of results of ``_entry``.
 
-        Returns whether all that it builds on is there.
+        Returns whether all rows that they refer to exist.
         """
         names = {}
         batches = self._in_batches(entries, names)
-        # What takes long, before anybody is kept from writing.
+        # Compress before the transaction, which blocks other writers.
         self._states.pack()
-        for row, of_batch in batches:
+        for row, members in batches:
             row['pieces'] = _compressed(b''.join(
-                piece for *_, piece in of_batch))
+                piece for *_, piece in members))
         with self._database.writing() as connection:
-            if not self._is_kept(connection, batches, names):
+            if not self._exist(connection, batches, names):
                 return False
             if names:
                 connection.execute(tables.INSERT_NAMES, [
@@ -220,12 +221,12 @@ class DecisionStore:
     def _in_batches(self, entries, names):
         """Return batches of entries with the same names and base: list.
 
-        Each is a row, a dict, and its entries; those without names or a base
-        go with any.  names: as of ``_names_id``.
+        Each is a row, a dict, and its entries.  Entries without names or a
+        base fit into any batch.  names: as of ``_names_id``.
         """
         batches, size, names_id, base_id = [], 0, None, None
-        for entry in entries:
-            state, row, _, piece = entry
+        for member in entries:
+            state, row, _, piece = member
             names_id = self._names_id(state.names, names) or names_id
             if state.table is not None:
                 base_id, row['state'] = self._states.state_of(state.table)
@@ -235,58 +236,59 @@ class DecisionStore:
                     or size + len(piece) > BATCH_BYTES):
                 batches.append((shared, []))
                 size = 0
-            batches[-1][1].append(entry)
+            batches[-1][1].append(member)
             row['start'] = size
             size += len(piece)
         return batches
 
-    def _is_kept(self, connection, batches, names):
-        """Return whether what was written before, and is used, is there.
+    def _exist(self, connection, batches, names):
+        """Return whether the names and bases that batches refer to exist.
 
-        names: id -> names of hosts that are to be written.
+        names: id -> names of hosts that are still to be written.
         """
         used = {row['host_names_id'] for row, _ in batches
                 } - names.keys() - {None}
-        found = connection.execute(sa.select(tables.host_names.c.id).where(
+        stored = connection.execute(sa.select(tables.host_names.c.id).where(
             tables.host_names.c.id.in_(used))).scalars().all() if used else ()
-        return used <= {*found} and self._states.are_kept(
+        return used <= {*stored} and self._states.are_stored(
             connection, {row['base_id'] for row, _ in batches} - {None})
 
     @staticmethod
     def _insert_rows(connection, batches):
-        """Insert pairs of a batch's row and its entries."""
+        """Insert batches: pairs of a row and its entries."""
         number = connection.exec_driver_sql(
             'SELECT seq FROM sqlite_sequence WHERE name = ?',
             (tables.decisions.name,)).scalar() or 0
-        of_decisions, of_instances = [], []
+        decision_rows, instance_rows = [], []
         for batch, entries in batches:
             batch['first'] = number + 1
             for _, row, instances, _ in entries:
                 number += 1
-                of_decisions.append({'id': number} | row)
-                of_instances += [
+                decision_rows.append({'id': number} | row)
+                instance_rows += [
                     {'decision_id': number, 'place': place, 'uuid': uuid,
                      'host': host}
                     for place, (uuid, host) in enumerate(instances)]
             batch['last'] = number
         tables.insert_all(connection, tables.batches,
                           [row for row, _ in batches])
-        tables.insert_all(connection, tables.decisions, of_decisions)
-        tables.insert_all(connection, tables.instances, of_instances)
+        tables.insert_all(connection, tables.decisions, decision_rows)
+        tables.insert_all(connection, tables.instances, instance_rows)
 
     def _entry(self, record):
-        """Return what is kept of a Decision: (State, row, instances, piece).
+        """Return the stored form of a Decision: (State, row, instances,
+        piece).
 
         row: dict.  instances: (uuid, host) of each.
-        piece: a line of JSON, and the arrays behind it, octets.
+        piece: a line of JSON, and the arrays behind it, bytes.
         """
         record.pack()
-        kept = decision_document.Kept.of(record)
-        fields = kept.fields | {'service': self._service,
+        view = decision_view.DecisionView.of(record)
+        fields = view.fields | {'service': self._service,
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
-        rests_on = (None if record.state.table is None
-                    else decision_document.rests_on(record))
+        inputs = (None if record.state.table is None
+                  else decision_document.inputs(record))
         return record.state, {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
@@ -296,13 +298,14 @@ class DecisionStore:
             'service': self._service, 'state': None,
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
-                json.dumps([fields, rests_on]).encode(),
-                decision_document.request(record), kept.packed())
+                json.dumps([fields, inputs]).encode(),
+                decision_document.request(record), view.packed())
 
     def _names_id(self, columns, new):
-        """Return the id of these names of hosts; None of none.
+        """Return the id of the names of hosts; None without names.
 
-        new: id -> names, to which those are added that are not written yet.
+        columns: ``host`` and ``nodename`` of a table.
+        new: id -> names; names that are not stored yet are added.
         """
         if not columns:
             return None
@@ -316,32 +319,35 @@ class DecisionStore:
         return number
 
     def make_room(self, earliest, most_bytes):
-        """Forget what is too old, and the oldest of what is too much.
+        """Remove decisions that are too old, and the oldest if there are too
+        many.
 
-        earliest: seconds since the epoch when a decision arrived that stays.
+        earliest: decisions that arrived before are removed, seconds since the
+            epoch.
         most_bytes: how large the database may be, about.
         Raises DatabaseUnavailable.
         """
         most_bytes = min(most_bytes, self._most_bytes)
         with self._database.writing() as connection:
-            gone = tables.remove(
+            removed = tables.remove(
                 connection, tables.decisions.c.arrived < earliest)
-            if gone:
+            if removed:
                 tables.remove_unused(connection)
             while self._used(connection) > most_bytes:
-                # Who has a decision misses its figures less than it.
+                # Decisions without their hosts' state are of more use than no
+                # decisions.
                 if not (state_store.forget_oldest(connection, tables.batches)
                         or tables.remove_oldest(connection)):
                     break
-                gone = True
-        if gone:
+                removed = True
+        if removed:
             self._pragmas('incremental_vacuum', *_TAKE_IN)
 
     def bound_log(self, most_bytes):
-        """Have what SQLite has written beside the file become part of it.
+        """Move SQLite's write-ahead log into the file when it has grown.
 
-        It cannot while somebody reads.
-        most_bytes: how large that may be, of MOST_LOG at most.
+        It cannot be moved while a process reads the file.
+        most_bytes: how large the log may be, up to MOST_LOG.
         Raises DatabaseUnavailable if it is larger.
         """
         most_bytes = min(most_bytes, MOST_LOG)
@@ -349,16 +355,18 @@ class DecisionStore:
             self._pragmas(*_TAKE_IN)
         if self._file.log_bytes() > most_bytes:
             raise exception.DatabaseUnavailable(
-                f'Database {self._database.masked}: a process that reads it '
-                'has not ended for long, and what is beside the file grows; '
-                f'"fuser -v {self._file.path}" names it: end it')
+                f'Database {self._database.masked}: a process has been '
+                "reading it for so long that SQLite's write-ahead log is "
+                f'full; "fuser -v {self._file.path}" names the process: end '
+                'it')
 
     def _pragmas(self, *pragmas):
-        """Carry out what SQLite does outside of transactions only."""
+        """Run pragmas, which SQLite does outside of transactions only."""
         try:
             with contextlib.closing(
                     self._database.engine.raw_connection()) as connection:
-                # Only a script goes on with what is done in many steps.
+                # execute() would run only the first step of
+                # incremental_vacuum.
                 connection.dbapi_connection.executescript(';'.join(
                     f'PRAGMA {pragma}' for pragma in pragmas))
         except sqlite3.Error as error:
@@ -377,22 +385,22 @@ class DecisionStore:
                   kind=None):
         """Return the newest decisions, the newest first: list of Summary.
 
-        most: how many.  outcome: of which all are then.
-        host: that one of their instances was placed on.
-        since: seconds since the epoch when they arrived, at the earliest.
-        code, kind: of which all are then.
+        most: how many.
+        outcome, code, kind: of the decisions; None for any.
+        host: of one of their instances.
+        since: earliest arrival, seconds since the epoch.
         Raises DatabaseUnavailable.
         """
         columns = tables.decisions.c
-        statement = sa.select(
-            columns.id, columns.request_id, columns.arrived, columns.outcome,
-            columns.instances, columns.service, columns.reason, columns.code,
-            columns.kind).order_by(
-                columns.arrived.desc(), columns.id.desc()).limit(most)
-        for name, wanted in (('outcome', outcome), ('code', code),
+        statement = sa.select(columns.id.label('number'), *(
+            columns[name] for name in (
+                'request_id', 'arrived', 'outcome', 'instances', 'service',
+                'reason', 'code', 'kind'))).order_by(
+                    columns.arrived.desc(), columns.id.desc()).limit(most)
+        for name, filtered in (('outcome', outcome), ('code', code),
                              ('kind', kind)):
-            if wanted is not None:
-                statement = statement.where(columns[name] == _text(wanted))
+            if filtered is not None:
+                statement = statement.where(columns[name] == _text(filtered))
         if since is not None:
             statement = statement.where(columns.arrived >= since)
         if host is not None:
@@ -401,32 +409,31 @@ class DecisionStore:
                     tables.instances.c.host == _text(host))))
         with self._database.reading() as connection:
             rows = connection.execute(statement).all()
-            return [Summary(row.id, row.request_id, row.arrived, row.outcome,
-                            row.instances, row.service,
-                            tables.first_hosts(connection, row.id), row.reason,
-                            row.code, row.kind)
-                    for row in rows]
+            return [Summary(hosts=tables.first_hosts(connection, row.number),
+                            **row._mapping) for row in rows]
 
     def numbers(self, key):
         """Return the numbers of the decisions by a key, the newest last: list.
 
-        key: a number of one, the id of a request, or the uuid of an instance.
+        key: the number of a decision, the id of a request or the uuid of an
+            instance.
         Raises InvalidInput if there is none, and DatabaseUnavailable.
         """
         columns, key = tables.decisions.c, _text(key)
-        found = sa.or_(columns.request_id == key, columns.id.in_(
+        condition = sa.or_(columns.request_id == key, columns.id.in_(
             sa.select(tables.instances.c.decision_id).where(
                 tables.instances.c.uuid == key)))
         if key.isascii() and key.isdecimal() and len(key) < 19:
-            found = sa.or_(found, columns.id == int(key))
+            condition = sa.or_(condition, columns.id == int(key))
         with self._database.reading() as connection:
-            numbers = connection.execute(sa.select(columns.id).where(
-                found).order_by(columns.arrived, columns.id)).scalars().all()
+            numbers = connection.execute(
+                sa.select(columns.id).where(condition).order_by(
+                    columns.arrived, columns.id)).scalars().all()
         if not numbers:
             raise exception.InvalidInput(reason=(
-                f'no decision {key:.80} is kept: write the number of one, the '
-                'id of a request or the uuid of an instance; '
-                '"nova-sched-manage decision list" lists what is kept'))
+                f'no decision {key:.80} is stored: give the number of a '
+                'decision, the id of a request or the uuid of an instance; '
+                '"nova-sched-manage decision list" lists the decisions'))
         return list(numbers)
 
     def document(self, number, every=False):
@@ -439,16 +446,15 @@ class DecisionStore:
             row = tables.row_of(connection, number)
         if row is None:
             raise exception.InvalidInput(
-                reason=f'decision {number} is not kept any more')
-        kept, _, request = _kept(row)
-        names = _parsed(zlib.decompress(row.names)) if row.names else []
-        return {'number': number} | kept.document(names, every) | {
-            'request': request, 'asked': past_decision.asked(request)}
+                reason=f'decision {number} is not stored any more')
+        view, _, request = _view(row)
+        return {'number': number} | decision_document.document(view, every) | {
+            'request': request, 'asked': past_decision.requested(request)}
 
     def past(self, number):
-        """Return what a decision rested on: past_decision.PastDecision.
+        """Return a decision with its inputs: past_decision.PastDecision.
 
-        Raises InvalidInput if that is not kept, and DatabaseUnavailable.
+        Raises InvalidInput if they are not stored, and DatabaseUnavailable.
         """
         with self._database.reading() as connection:
             row = tables.row_of(connection, number)
@@ -456,12 +462,12 @@ class DecisionStore:
                 connection, row.base_id, row.state)
         if not table:
             raise exception.InvalidInput(reason=(
-                f'what decision {number} rested on is not kept: it has made '
-                'room for newer ones, or hosts were not looked at; "decision '
-                'show" tells what is kept, "request plan" how it would be '
-                'now'))
-        kept, rests_on, request = _kept(row)
-        return past_decision.PastDecision(kept, request, table, rests_on)
+                f'the hosts of decision {number} are not stored: they were '
+                'removed to make room, or it was refused without looking at '
+                'hosts; see "decision show", and "request plan" for a '
+                'decision on the present hosts'))
+        view, inputs, request = _view(row)
+        return past_decision.PastDecision(view, request, table, inputs)
 
 
 def _database(where):
@@ -471,35 +477,37 @@ def _database(where):
 
 
 def _text(value, longest=_LONGEST):
-    """Return a text that a database takes, cut; None for None."""
+    """Return a text that a database accepts, cut; None for None."""
     return value and value[:longest].encode(errors='replace').decode()
 
 
 def _compressed(data):
-    # Of these, the third level takes no longer than the first.
+    # Level 3 compresses these as fast as level 1.
     return zlib.compress(data, 3)
 
 
 def _parsed(data):
-    # What JSON has no number for is a word.
+    # NaN and infinities are texts.
     return json.loads(data, parse_constant=str)
 
 
-def _kept(row):
-    """Return the Kept of a row, what it rests on, and its call.
+def _view(row):
+    """Return the DecisionView of a row, its other inputs, and its call.
 
     row: of ``decision_tables.row_of``.
     """
     line, arrays = zlib.decompress(row.pieces)[row.start:].split(b'\n', 1)
-    (fields, rests_on), request = _parsed(line)
-    return decision_document.Kept.unpacked(fields, arrays), rests_on, request
+    (fields, inputs), request = _parsed(line)
+    names = _parsed(zlib.decompress(row.names)) if row.names else []
+    return decision_view.DecisionView.unpacked(
+        fields, arrays, names), inputs, request
 
 
 def newest(store, key, every=False):
     """Return the newest decision of a DecisionStore by a key: dict.
 
-    It has the numbers of the others as ``others``, a list.
-    Arguments, and what is raised: as of its methods.
+    ``others`` are the numbers of the other decisions by that key, a list.
+    The arguments and errors are as of the methods of DecisionStore.
     """
     *others, number = store.numbers(key)
     return store.document(number, every) | {'others': others}
@@ -507,7 +515,7 @@ def newest(store, key, every=False):
 
 @contextlib.contextmanager
 def opened(conf):
-    """Open the store that is there, to read: a context."""
+    """Open the existing store, to read: a context."""
     store = DecisionStore.to_read(conf)
     try:
         yield store

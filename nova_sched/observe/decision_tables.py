@@ -6,16 +6,16 @@ from sqlalchemy.dialects import sqlite
 from nova_sched.observe import decision_document
 from nova_sched.observe import state_store
 
-#: Decisions that are kept whatever they take: the newest ones.
+#: The newest decisions that stay whatever their size.
 NEWEST = 20
-#: Values of one statement: of any SQLite.
+#: Most values in one statement, for any SQLite.
 MOST_PARAMETERS = 900
 
 metadata = state_store.metadata
 
 host_names = sa.Table(
     'host_names', metadata,
-    # Made of the names, so that it is never that of others.
+    # A hash of the names, so it never belongs to other names.
     sa.Column('id', sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column('names', sa.LargeBinary, nullable=False))
 
@@ -30,17 +30,17 @@ decisions = sa.Table(
     sa.Column('code', sa.Text),
     sa.Column('kind', sa.Text),
     sa.Column('service', sa.Text),
-    # Of the base of its batch.
+    # Number of the state behind the base of its batch.
     sa.Column('state', sa.Integer),
-    # Of the first octet of it in the batch.
+    # Offset of the decision in the pieces of its batch.
     sa.Column('start', sa.Integer, nullable=False),
-    # Numbers of decisions that are gone are nobody else's.
+    # The numbers of removed decisions are not used again.
     sqlite_autoincrement=True)
 
-# Consecutive decisions in one piece: they have nearly all in common.
+# Consecutive decisions are compressed together: they are much alike.
 batches = sa.Table(
     'batches', metadata,
-    # Ids of decisions, as are all between.
+    # First and last id of its decisions.
     sa.Column('first', sa.Integer, primary_key=True),
     sa.Column('last', sa.Integer, nullable=False),
     sa.Column('host_names_id', sa.BigInteger, index=True),
@@ -56,30 +56,30 @@ instances = sa.Table(
     sqlite_with_rowid=False)
 
 _IS_OF_BATCH = decisions.c.id.between(batches.c.first, batches.c.last)
-#: How one row of each is inserted.
+#: The statement that inserts one row.
 _INSERTS = {table: str(table.insert().compile(dialect=sqlite.dialect()))
             for table in (batches, decisions, instances)}
-#: Another worker may have written the same ones.
+#: Another worker may have inserted the same names.
 INSERT_NAMES = host_names.insert().prefix_with('OR IGNORE')
 
 
 def insert_all(connection, table, rows):
-    """Insert rows, dicts with a value for each column, in few steps.
+    """Insert rows, dicts with a value for each column, in few statements.
 
-    In each step, other threads go on; executemany makes one a row.
+    Other threads run after each statement; executemany makes one for each row.
     """
-    names, of_one = table.columns.keys(), _INSERTS[table]
-    values = of_one[of_one.rindex('('):]
+    names, statement = table.columns.keys(), _INSERTS[table]
+    values = statement[statement.rindex('('):]
     at_once = MOST_PARAMETERS // len(names)
     for start in range(0, len(rows), at_once):
-        some = rows[start:start + at_once]
+        part = rows[start:start + at_once]
         connection.exec_driver_sql(
-            of_one + f', {values}' * (len(some) - 1),
-            tuple(row[name] for row in some for name in names))
+            statement + f', {values}' * (len(part) - 1),
+            tuple(row[name] for row in part for name in names))
 
 
 def remove(connection, condition):
-    """Remove decisions for which a condition holds; return how many."""
+    """Remove the decisions that fulfil a condition; return their number."""
     connection.execute(instances.delete().where(
         instances.c.decision_id.in_(
             sa.select(decisions.c.id).where(condition))))
@@ -89,20 +89,20 @@ def remove(connection, condition):
 def remove_oldest(connection):
     """Remove some of the oldest decisions; return whether there were any.
 
-    The newest ones stay, whatever they take.
+    The NEWEST ones stay, whatever their size.
     """
-    least, count = connection.execute(sa.select(
+    oldest, count = connection.execute(sa.select(
         sa.func.min(decisions.c.id), sa.func.count())).one()
     if count <= NEWEST:
         return False
-    remove(connection, decisions.c.id < least + max(1, min(
+    remove(connection, decisions.c.id < oldest + max(1, min(
         count - NEWEST, count // 20)))
     remove_unused(connection)
     return True
 
 
 def remove_unused(connection):
-    """Remove the batches, names and states that no decision needs."""
+    """Remove the batches, names and states that no decision refers to."""
     connection.execute(batches.delete().where(
         ~sa.exists().where(_IS_OF_BATCH)))
     names, bases = batches.c.host_names_id, batches.c.base_id

@@ -1,9 +1,9 @@
-"""Guru Meditation reports: what a process is doing, when it is asked by a
-signal or a file.
+"""Guru Meditation reports: the state of a process, on a signal or a file
+event.
 
-SIGUSR2 has a process write its threads' stacks, its children and its
+On SIGUSR2 a process writes the stacks of its threads, its children and its
 configuration to stderr, or into a file in ``[oslo_reports] log_dir``, as
-Nova's services do. The process goes on meanwhile.
+Nova's services do.  The process continues.
 """
 
 import os
@@ -26,12 +26,12 @@ _VERSION = types.SimpleNamespace(
 
 
 def answer_signals(conf):
-    """Have this process, and those that it forks, answer SIGUSR2.
+    """Write a report on SIGUSR2, in this process and in its later children.
 
-    SIGUSR1, by which services of older releases are asked, is ignored.
-    conf: ConfigOpts.  To be called from the main thread.
-    Where ``[oslo_reports] file_event_handler`` asks for reports the signal
-    does nothing; see ``watch_file``.
+    SIGUSR1, which asks services of older releases, is ignored.
+    conf: ConfigOpts.
+    Must be called from the main thread.  With ``[oslo_reports]
+    file_event_handler`` SIGUSR2 is ignored, too; see ``watch_file``.
     """
     def answer(_number, frame):
         _kind(conf).handle_signal(_VERSION, _name(conf),
@@ -42,9 +42,10 @@ def answer_signals(conf):
 
 
 def watch_file(conf):
-    """Begin to write a report whenever ``file_event_handler`` changes.
+    """Write a report whenever ``[oslo_reports] file_event_handler`` changes.
 
-    In this process alone: a thread watches, which a fork does not copy.
+    For this process only: a thread watches the file, and fork copies no
+    threads.
     """
     options = conf.oslo_reports
     if not options.file_event_handler:
@@ -61,14 +62,16 @@ def watch_file(conf):
 
 
 def _name(conf):
-    """Return how the names of this process's files begin."""
+    """Return the prefix of the names of this process's files."""
     return f'{conf.prog}-{os.getpid()}'
 
 
 def _kind(conf):
     """Return the class of reports on a process with this configuration."""
     class Report(reports.TextGuruMeditation):
-        """With our options instead of those of the global configuration."""
+        """Report with the service's options instead of the global
+        configuration.
+        """
 
         def add_section(self, title, generator, *args):
             if title == 'Configuration':

@@ -1,7 +1,7 @@
-"""Loggers of this service under the names that Nova's have.
+"""Loggers of this service under the names of Nova's loggers.
 
-Levels and handlers that a cloud has set for ``nova.scheduler.manager``, and
-scripts that look for it, then go by the lines here.
+Levels and handlers that a cloud configures for ``nova.scheduler.manager``,
+and scripts that search for it, then apply to this service's lines.
 """
 
 import logging
@@ -11,8 +11,8 @@ import nova_sched
 from nova_sched.options.log_files import NOVAS
 from nova_sched.options.log_files import OURS
 
-#: What Nova does elsewhere than the service here: module or package here ->
-#: logger of Nova's.  All others have their own name, below ``nova``.
+#: Module or package of this service -> logger of the Nova module that does the
+#: same. Other loggers keep their own name, below ``nova``.
 ELSEWHERE = {
     'db.services': 'nova.servicegroup.drivers.db',
     'hardware.numa': 'nova.virt.hardware',
@@ -29,7 +29,7 @@ ELSEWHERE = {
 }
 
 
-#: Loggers, without the package's name, that are not of a module.
+#: Loggers that no module is named after, without the package's name.
 OTHERS = ('observe.log_line',)
 
 
@@ -40,29 +40,30 @@ def nova_name(name):
     """
     parts = name.split('.')[1:]
     for end in range(len(parts), 0, -1):
-        found = ELSEWHERE.get('.'.join(parts[:end]))
-        if found:
-            return found
+        elsewhere = ELSEWHERE.get('.'.join(parts[:end]))
+        if elsewhere:
+            return elsewhere
     return '.'.join((NOVAS, *parts))
 
 
 def apply_logger_names(novas):
     """Give the loggers of this service Nova's names, or their own.
 
-    Under Nova's they go by the levels and handlers of these and of what is
-    above them, up to ``nova``, in place of those of ``nova_sched``.
+    novas: whether they get Nova's names.  They then use the levels and
+        handlers of Nova's loggers, up to ``nova``, instead of the ones of
+        ``nova_sched``.
     """
     for name in _loggers():
         logger = logging.getLogger(name)
-        # Nothing else changes what a logger inherits; loggers above are made
-        # first, for making one later would undo it.
+        # A logger inherits only by its parent.  Parents are made first,
+        # because making a logger later resets the parents below it.
         if novas:
             logger.name = nova_name(name)
             logger.parent = logging.getLogger(logger.name)
         else:
             logger.name = name
             logger.parent = logging.getLogger(name.rpartition('.')[0] or None)
-    # What they have found out of levels is forgotten.
+    # Setting a level clears the cached levels of all loggers.
     logging.getLogger().setLevel(logging.getLogger().level)
 
 

@@ -1,13 +1,13 @@
-"""The log: each record one line, of a bounded size, whoever wrote its words.
+"""The log: each record is one line of bounded size, whatever text it holds.
 
-Requests, databases and other services say what ends up in log lines. So
-whatever could end or disguise a line is written as an escape
-(``printable.py``). What is too long is cut. This holds for the loggers of all
-libraries; other code logs words as they are. A traceback keeps its lines,
-each behind oslo.log's prefix, or indented where a formatter has none.
+Log lines hold texts from requests, databases and other services.  Characters
+that could end or disguise a line are escaped (``printable.py``), and long
+texts are cut, for the loggers of all libraries; code that logs need not do so.
+A traceback keeps its lines, each behind oslo.log's prefix, or indented where a
+formatter has no prefix.
 
-An error's words stand in a line once: oslo.log's summary of the error at the
-end of a line is left out where the message says it.
+An error is not repeated in a line: oslo.log's error summary at the end is
+omitted if the message contains it.
 """
 
 import contextlib
@@ -32,26 +32,26 @@ from nova_sched.printable import printable
 LONGEST = 16384
 LONGEST_FIELD = 100
 
-#: Lines of a traceback, of which the middle is left out, and their length.
+#: Most lines of a traceback, whose middle is left out, and their length.
 TRACEBACK_LINES = 400
 LONGEST_LINE = 1000
 
-#: Before the lines of tracebacks that have no prefix.
+#: Indentation of tracebacks without a prefix.
 _INDENT = '  '
 
-#: Members of a list or a dict, in logs that are JSON.
+#: Most members of a list or a dict, in JSON logs.
 _MEMBERS = 100
 
 _SIZES = {'message': LONGEST, 'error_summary': LONGEST,
           'user_identity': 6 * LONGEST_FIELD}
 
-#: What the caller of a logger does not decide, or formatters work with.
+#: Attributes that no log call sets, or that formatters need.
 _TRUSTED = frozenset(vars(py_logging.makeLogRecord({}))) | {
     'asctime', 'isotime', 'color', 'reset_color', 'extra', 'extra_keys'}
 
 
 def setup(conf, product=None):
-    """Configure logging by oslo.log's options, with lines to be trusted.
+    """Configure logging by oslo.log's options, with escaped and bounded lines.
 
     conf: ConfigOpts.  product: name for formats that show it, and of the
         file in a ``log_dir``; by default its project's, and its program's.
@@ -59,10 +59,11 @@ def setup(conf, product=None):
     be used, and OSError for a file; all loggers are as they were then.
     """
     if py_logging.getLogRecordFactory() is py_logging.LogRecord:
-        # Another one is a plug-in's; formatters escape its messages.
+        # A plug-in may have set its own factory; formatters escape its
+        # messages.
         py_logging.setLogRecordFactory(_Record)
-    # By itself oslo.log takes the file of the outermost frame, which is
-    # Python's own in each thread but the first.
+    # oslo.log would use the file of the outermost frame, which is Python's own
+    # in all threads but the first.
     handlers._get_binary_name = lambda: product or conf.prog
     before = [(logger, logger.level, logger.propagate, logger.handlers[:])
               for logger in _loggers()]
@@ -83,7 +84,7 @@ def setup(conf, product=None):
 
 @contextlib.contextmanager
 def _without_journal(conf):
-    """Have use_journal count for nothing in a block, if it cannot be used."""
+    """Ignore use_journal in a block, if the journal cannot be used."""
     if not log_files.lacks_journal(conf):
         yield
         return
@@ -95,21 +96,21 @@ def _without_journal(conf):
 
 
 def warn_of_no_log(conf):
-    """Say on stderr if no line is written, which the log cannot say."""
-    for nowhere in log_files.warnings(conf):
-        sys.stderr.write(f'{conf.prog}: warning: {nowhere}\n')
+    """Warn on stderr if no log line is written anywhere."""
+    for warning in log_files.warnings(conf):
+        sys.stderr.write(f'{conf.prog}: warning: {warning}\n')
 
 
 def reopen():
-    """Open the files of all handlers anew that are not at their paths by now.
+    """Reopen the log files that were moved away from their paths.
 
-    Raises OSError for one that cannot be opened, which is written on.
+    Raises OSError for a file that cannot be opened; the old one stays in use.
     """
     errors = []
     for logger in _loggers():
         for handler in logger.handlers:
             try:
-                # A MemoryHandler hands over to another one.
+                # A MemoryHandler passes records to another handler.
                 _reopen(getattr(handler, 'target', handler))
             except OSError as error:
                 errors.append(error)
@@ -118,12 +119,12 @@ def reopen():
 
 
 def _reopen(handler):
-    """Open the file of a handler anew if it was moved away."""
+    """Reopen the file of a handler if it was moved away."""
     if not isinstance(handler, py_logging.FileHandler):
         return
     with handler.lock:
         written = handler.stream
-        # Without one it opens the file for the next line.
+        # Without a stream the handler opens the file for the next line.
         if written is None or _is_at(handler.baseFilename, written):
             return
         handler.stream = handler._open()
@@ -139,16 +140,16 @@ def _is_at(path, file):
 
 
 def _loggers():
-    """Return the loggers that there are: list."""
-    others = list(py_logging.Logger.manager.loggerDict.values())
+    """Return the existing loggers: list."""
+    loggers = list(py_logging.Logger.manager.loggerDict.values())
     return [py_logging.getLogger(), *(
-        each for each in others if isinstance(each, py_logging.Logger))]
+        logger for logger in loggers if isinstance(logger, py_logging.Logger))]
 
 
 def one_line(text, longest=LONGEST):
     """Return a text without characters that could end or disguise a line, cut.
 
-    longest: characters of the text that are kept, before they are escaped.
+    longest: most characters of the text, before they are escaped.
     """
     return printable(cut(text, longest))
 
@@ -166,10 +167,10 @@ def cut(text, longest):
 
 
 class _Record(py_logging.LogRecord):
-    """A record whose message is one line, whoever writes it where.
+    """A record whose message is one line in every handler.
 
-    Handlers that plug-ins add have other formatters, as have those to which
-    handlers hand over, and those that a reload is about to set up.
+    Formatters of handlers that plug-ins add, of a MemoryHandler's target, and
+    of handlers that a reload is about to set up, are not replaced.
     """
 
     def getMessage(self):    # noqa: N802, logging's own name
@@ -194,9 +195,9 @@ class _Lines:
             lines[half:-half] = [f'... {len(lines) - 2 * half} lines ...']
         prefix = ''
         if record is not None:
-            # The prefix may have any field of the record.
+            # The prefix may contain any field of the record.
             _clean(record)
-            # How oslo.log begins the lines of an error, shown by none.
+            # An empty error shows the prefix of oslo.log's error lines.
             shown = super().formatException((None,) * 3, record=record)
             prefix = shown.partition('NoneType')[0]
         return '\n'.join((prefix or _INDENT) + one_line(line, LONGEST_LINE)
@@ -204,37 +205,38 @@ class _Lines:
 
 
 class _Structures:
-    """Mixed into a formatter that writes JSON, or dicts, a record each.
+    """Mixed into a formatter that writes JSON, or dicts, one for each record.
 
-    JSON has escapes of its own for what could end a line.
+    JSON itself escapes the characters that could end a line.
     """
 
     def format(self, record):
-        made = super().format(record)
+        formatted = super().format(record)
         _clean(record)
-        if not isinstance(made, str):
-            return self._whole(record, made)
-        if len(made) <= LONGEST and '\\ud' not in made:
-            return made
-        return json.dumps(self._whole(record, json.loads(made)))
+        if not isinstance(formatted, str):
+            return self._whole(record, formatted)
+        if len(formatted) <= LONGEST and '\\ud' not in formatted:
+            return formatted
+        return json.dumps(self._whole(record, json.loads(formatted)))
 
-    def _whole(self, record, made):
+    def _whole(self, record, formatted):
         """Return a record as a dict, of a bounded size."""
-        found = _bounded(made)
-        if isinstance(record, _Record) and 'message' in made:
-            # It is cut already, and says how long it was.
-            found['message'] = made['message']
-        return found
+        bounded = _bounded(formatted)
+        if isinstance(record, _Record) and 'message' in formatted:
+            # It is cut already, and has its length.
+            bounded['message'] = formatted['message']
+        return bounded
 
 
 def _protect(handler):
-    """Have a handler write lines that can be trusted."""
+    """Have a handler escape and bound its lines."""
     formatter = handler.formatter or py_logging.Formatter()
     if not isinstance(formatter, (_Lines, _Structures)):
         formatter = copy.copy(formatter)
         formatter.__class__ = _protected(type(formatter))
         handler.setFormatter(formatter)
-    # For what a log's encoding lacks; files are opened anew when they rotate.
+    # For characters that the log's encoding lacks.  Set on the handler too, as
+    # files are reopened when they rotate.
     handler.errors = 'backslashreplace'
     reconfigure = getattr(getattr(handler, 'stream', None), 'reconfigure',
                           None)
@@ -252,13 +254,13 @@ def _protected(cls):
 
 
 def _clean(record):
-    """Make what a record has from outside fit for a line, in place.
+    """Escape and cut the fields of a record that come from outside, in place.
 
-    Handlers that write single fields, as journald's does, find them clean.
+    Handlers that write single fields, such as journald's, need that.
     """
     for name, value in vars(record).items():
         if name in _TRUSTED or (
-                # It is clean, and would be cut once more.
+                # It is clean already.
                 name == 'message' and isinstance(record, _Record)):
             continue
         if isinstance(value, (list, tuple, dict, bytes)):
@@ -269,26 +271,26 @@ def _clean(record):
 
 
 def _is_repeated(record):
-    """Return whether a record's message has the summary of its error."""
+    """Return whether a record's message contains the summary of its error."""
     summary = getattr(record, 'error_summary', '')
-    kind, _, words = summary.partition(': ')
+    kind, _, text = summary.partition(': ')
     if not summary:
         return False
-    # Whole words of it: 4 is not said by 'Worker 42'.
+    # Whole words only: the error "4" is not in "Worker 42".
     edge = r'(?:(?<!\w)|(?!\w))'
-    return re.search(f'{edge}{re.escape(words or kind)}{edge}',
+    return re.search(f'{edge}{re.escape(text or kind)}{edge}',
                      record.message) is not None
 
 
 def _bounded(value, longest=LONGEST):
-    """Return a value of JSON with its texts, lists and dicts cut."""
+    """Return a JSON value with its texts, lists and dicts cut."""
     if isinstance(value, str):
         text = cut(value, longest)
         return text.encode(errors='backslashreplace').decode()
     if isinstance(value, list):
-        return [_bounded(each, longest) for each in value[:_MEMBERS]]
+        return [_bounded(part, longest) for part in value[:_MEMBERS]]
     if isinstance(value, dict):
         return {_bounded(name, LONGEST_FIELD): _bounded(
-            each, LONGEST_FIELD if name == 'context' else longest)
-            for name, each in list(value.items())[:_MEMBERS]}
+            part, LONGEST_FIELD if name == 'context' else longest)
+            for name, part in list(value.items())[:_MEMBERS]}
     return value

@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: what workers count, and what they report.
+"""Metrics for Prometheus: the counts of workers, and their reports.
 
-Workers count in memory that they share (``shared_sums.py``), which takes a
-decision some microseconds; in the files of prometheus_client's mode for
-several processes it is a hundred.
+Workers count in shared memory (``shared_sums.py``), which takes some
+microseconds for a decision; the files of prometheus_client's multiprocess mode
+take a hundred.
 """
 
 import bisect
@@ -19,44 +19,44 @@ from nova_sched.observe.shared_sums import SharedSums
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that bound the buckets of times.
+#: Upper bounds of the buckets of times, in seconds.
 BUCKETS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
            0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-#: Of a histogram: the count of each bucket, of what is beyond, and the sum.
+#: Sums of a histogram: the count of each bucket, the count beyond the last
+#: one, and the total.
 _WIDTH = len(BUCKETS) + 2
 
-#: What a label says where there is nothing to say.
+#: Value of a label that does not apply.
 NONE = 'none'
 
-#: What Placement said to a claim.
+#: Results of a claim, by Claim.taken.
 _RESULTS = {True: 'taken', False: 'refused', None: 'unanswered'}
 
-#: What workers count: name -> names of its labels, and of each sum that is
-#: kept of them, what it is.
+#: Counters: name -> names of the labels, and the help text of each sum.
 COUNTERS = {
     'requests': (['outcome', 'code', 'kind'], {
-        'requests': 'Requests by how they ended; of those without a host, '
-                    'why.'}),
+        'requests': 'Requests by outcome; refused requests by code and '
+                    'kind.'}),
     'tries': ([], {
-        'tries': 'How often requests were decided, once more ones too.'}),
+        'tries': 'Decisions on requests, repeated ones included.'}),
     'filter_hosts': (['filter'], {
-        'filter_hosts_before': 'Hosts that a filter was asked about, summed '
-                               'over instances.',
-        'filter_hosts_after': 'Hosts that a filter left, summed over '
+        'filter_hosts_before': 'Hosts that a filter received, summed over '
+                               'instances.',
+        'filter_hosts_after': 'Hosts that a filter passed, summed over '
                               'instances.'}),
     'claims': (['result'], {
-        'claims': 'Claims in Placement by what it said.'}),
+        'claims': 'Claims in Placement by result.'}),
     'queue_gone': ([], {
-        'queue_gone': 'How often workers found their queue gone from the '
+        'queue_gone': 'How often workers found their queue missing from the '
                       'broker.'})}
-#: The times that they count: name -> names of labels, and what it is.
+#: Histograms of times: name -> names of the labels, and the help text.
 HISTOGRAMS = {
-    'decision_seconds': ([], 'From the arrival of a request in a worker until '
-                             'it was decided.'),
-    'step_seconds': (['step'], 'Of a decision, in one of its steps.')}
+    'decision_seconds': ([], 'Time from the arrival of a request in a worker '
+                             'to the decision.'),
+    'step_seconds': (['step'], 'Time of one step of a decision.')}
 
-#: What is there from the start, at nought, so that the first one that is
-#: counted shows as an increase.
+#: Keys that exist from the start, with the value 0, so that the first count
+#: shows as an increase.
 _FIRST = (*(('requests', outcome, NONE, NONE)
             for outcome in decision.OUTCOMES),
           *(('claims', result) for result in _RESULTS.values()),
@@ -66,18 +66,19 @@ _FIRST = (*(('requests', outcome, NONE, NONE)
 class Metrics:
     """The metrics of a service, made before its processes are forked.
 
-    number: function that returns the number of a process, which no other one
-        has at the time.  processes: how many count.
+    number: function that returns the number of this process, unique among the
+        running processes.
+    processes: most processes that count at a time.
     """
 
     def __init__(self, number, processes):
         self._number, self._sums = number, SharedSums(processes)
-        self._is_told = False
+        self._is_logged = False
         for key in _FIRST:
             self._sums.place(key)
 
     def start(self):
-        """Begin to count, in the process that does."""
+        """Begin to count, in the process that serves."""
         self._sums.begin(self._number())
 
     def note(self, record):
@@ -96,16 +97,16 @@ class Metrics:
                 self._add(('filter_hosts', name), *counts)
             for claim in record.claims:
                 self._add(('claims', _RESULTS[claim.taken]), 1)
-        if self._sums.is_full and not self._is_told:
-            self._is_told = True
-            LOG.warning('No more metrics can be kept: filters, codes and '
-                        'steps that are new are not counted')
+        if self._sums.is_full and not self._is_logged:
+            self._is_logged = True
+            LOG.warning('There is no room for more metrics: new filters, '
+                        'codes and steps are not counted')
 
     def _add(self, key, *amounts):
         at = self._sums.place(key, len(amounts))
         if at is not None:
-            for each in amounts:
-                self._sums.mine[at] += each
+            for amount in amounts:
+                self._sums.mine[at] += amount
                 at += 1
 
     def _time(self, key, seconds):
@@ -116,12 +117,13 @@ class Metrics:
             mine[at + _WIDTH - 1] += seconds
 
     def queue_gone(self, times):
-        """Count that the queue of requests was gone from the broker."""
+        """Count how often the queue of requests was missing from the broker.
+        """
         with self._sums.adding:
             self._add(('queue_gone',), times)
 
     def page(self, board):
-        """Return a function of a header Accept: (body, content type).
+        """Return a function of an Accept header: (body, content type).
 
         board: health.board.Board.
         """
@@ -135,40 +137,40 @@ def _page(registry, accept):
     try:
         encode, kind = exposition.choose_encoder(accept or '')
     except (TypeError, ValueError):
-        # It names a version that is none.
+        # The header names an unknown version.
         encode, kind = exposition.choose_encoder('')
     return encode(registry), kind
 
 
 class _Counted:
-    """What workers count, for a registry; sums: SharedSums."""
+    """Collector of the counts of workers; sums: SharedSums."""
 
     def __init__(self, sums):
         self._sums = sums
 
     def collect(self):
-        found = {}
+        by_name = {}
         for (name, *labels), sums in self._sums.all().items():
-            found.setdefault(name, []).append((labels, sums))
+            by_name.setdefault(name, []).append((labels, sums))
         for name, (labels, counted) in COUNTERS.items():
-            for index, (shown, text) in enumerate(counted.items()):
-                made = core.CounterMetricFamily(f'nova_sched_{shown}', text,
+            for index, (metric, text) in enumerate(counted.items()):
+                family = core.CounterMetricFamily(f'nova_sched_{metric}', text,
                                                 labels=labels)
-                for values, sums in found.get(name, ()):
-                    made.add_metric(values, sums[index])
-                yield made
+                for values, sums in by_name.get(name, ()):
+                    family.add_metric(values, sums[index])
+                yield family
         for name, (labels, text) in HISTOGRAMS.items():
-            made = core.HistogramMetricFamily(f'nova_sched_{name}', text,
+            family = core.HistogramMetricFamily(f'nova_sched_{name}', text,
                                               labels=labels)
-            for values, (*counts, total) in found.get(name, ()):
-                made.add_metric(values, list(zip(
+            for values, (*counts, total) in by_name.get(name, ()):
+                family.add_metric(values, list(zip(
                     [*map(str, BUCKETS), '+Inf'], itertools.accumulate(
                         counts), strict=True)), total)
-            yield made
+            yield family
 
 
 class _Reported:
-    """What the workers report, for a registry.
+    """Collector of the reports of workers.
 
     board: health.board.Board.
     """
@@ -179,50 +181,52 @@ class _Reported:
     def collect(self):
         reports = self._board.reports()
         figures = [report['figures'] for report in reports]
-        yield _gauge('workers', 'Workers that run.', len(reports))
-        yield _gauge('workers_wanted', 'Workers that there are to be.',
+        yield _gauge('workers', 'Running workers.', len(reports))
+        yield _gauge('workers_wanted', 'Configured number of workers.',
                      self._board.settings.workers)
-        yield _gauge('check_status', 'Of a check of health: 0 passes, 1 is a '
-                     'warning, 2 fails.', self._board.ranks(), 'check')
-        yield _gauge('state_age_seconds', 'Since a worker has read the hosts '
-                     'of a cell, the longest of all workers.',
+        yield _gauge('check_status', 'Result of a health check: 0 passes, 1 '
+                     'is a warning, 2 fails.', self._board.ranks(), 'check')
+        yield _gauge('state_age_seconds', 'Time since a worker read the '
+                     'hosts of a cell, the longest of all workers.',
                      _most(figures, 'state_age'), 'cell')
-        yield _gauge('mirror_age_seconds', 'Since a worker has compared its '
+        yield _gauge('mirror_age_seconds', 'Time since a worker compared its '
                      'copy of Placement, the longest of all workers.',
                      _largest(figures, 'mirror_age'))
-        newest = min(figures, default={}, key=lambda each: max(
-            each.get('state_age', {}).values(), default=float('inf')))
-        yield _gauge('hosts', 'Compute hosts whose service is up, or down, '
-                     'when they were last read.',
+        newest = min(figures, default={}, key=lambda report: max(
+            report.get('state_age', {}).values(), default=float('inf')))
+        yield _gauge('hosts', 'Compute hosts whose service was up, or down, '
+                     'at the last read.',
                      {state: newest[state] for state in ('up', 'down')
                       if state in newest}, 'state')
-        yield _gauge('hosts_unmapped', 'Compute hosts that no cell mapping '
-                     'leads to, when they were last read.',
-                     newest.get('unmapped'))
+        yield _gauge('hosts_unmapped', 'Compute hosts without a cell mapping '
+                     'at the last read.', newest.get('unmapped'))
 
 
 def _gauge(name, text, value, label=None):
-    """Return a gauge; value: a number, None for none, or one by label."""
-    made = core.GaugeMetricFamily(f'nova_sched_{name}', text,
+    """Return a gauge.
+
+    value: a number, None for no value, or with a label a dict by its values.
+    """
+    gauge = core.GaugeMetricFamily(f'nova_sched_{name}', text,
                                   labels=[label] if label else None)
     if label:
-        for key, each in value.items():
-            made.add_metric([key], each)
+        for key, number in value.items():
+            gauge.add_metric([key], number)
     elif value is not None:
-        made.add_metric([], value)
-    return made
+        gauge.add_metric([], value)
+    return gauge
 
 
 def _most(figures, name):
-    """Return the largest of each key in several dicts: dict."""
+    """Return the largest value of each key in several dicts: dict."""
     most = {}
-    for each in figures:
-        for key, value in each.get(name, {}).items():
+    for report in figures:
+        for key, value in report.get(name, {}).items():
             most[key] = max(value, most.get(key, value))
     return most
 
 
 def _largest(figures, name):
-    """Return the largest of several numbers; None without any."""
-    return max((each[name] for each in figures
-                if each.get(name) is not None), default=None)
+    """Return the largest of several numbers; None without numbers."""
+    return max((report[name] for report in figures
+                if report.get(name) is not None), default=None)

@@ -1,9 +1,8 @@
 """Notifications about requests, as Nova sends them.
 
-A request costs its own thread no more than a place in a queue: payloads are
-made, and sent, in a thread of their own. That is safe because nobody changes
-a RequestSpec that is not their own, and making a payload leaves no trace on
-it.
+A request only puts its events into a queue: a thread makes the payloads and
+sends them.  That is safe because a RequestSpec is not changed once it is
+shared, and making a payload does not change it either.
 """
 
 import contextlib
@@ -22,17 +21,19 @@ from nova_sched.rpc.notifier import RefusedError
 
 LOG = logging.getLogger(__name__)
 
-#: How many notifications wait before the next one is lost.
+#: Most notifications that wait; the next one is dropped.
 MOST = 1000
-#: Seconds between one that was not sent and the next try.
+#: Seconds between a failed try and the next one.
 PAUSE = 5
-#: Seconds that a stop waits for what is still to be sent.
+#: Seconds that a stop waits for queued notifications to be sent.
 GRACE = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class _Event:
-    """A request that began, or ended with a decision.Pick each instance."""
+    """The begin or the end of a request; picks: decision.Pick of each
+    instance.
+    """
 
     phase: str
     context: object
@@ -41,67 +42,67 @@ class _Event:
 
 
 class Notifications:
-    """The notifications that hosts are about to be chosen, and were.
+    """The notifications at the begin and at the end of host selection.
 
-    conf: ConfigOpts.  Nobody is told before ``configure``, nor where
-    [oslo_messaging_notifications] driver is empty; nothing is made then.
+    conf: ConfigOpts.  Nothing is made or sent before ``configure``, or with an
+    empty [oslo_messaging_notifications] driver.
     """
 
     def __init__(self, conf):
-        self._conf, self._options, self._post = conf, None, None
+        self._conf, self._options, self._sender = conf, None, None
 
     def configure(self):
-        """Apply what the options say now.
+        """Apply the current options.
 
-        Raises ConfigurationError for a bus that there cannot be; all stays as
-        it is then.
+        Raises ConfigurationError for an impossible bus; nothing changes then.
         """
         options = _options(self._conf)
         if options == self._options:
             return
-        fresh = (_Post(self._conf) if config.notification_drivers(self._conf)
-                 else None)
-        old, self._post, self._options = self._post, fresh, options
-        if old is not None:
-            old.stop()
+        sender = (_Sender(self._conf)
+                  if config.notification_drivers(self._conf) else None)
+        self._replace(sender, options)
 
     def began(self, context, spec_obj):
-        """Tell that hosts are about to be chosen for a request.
+        """Notify that host selection begins.
 
-        context: RequestContext.  spec_obj: a RequestSpec that nobody changes.
+        context: RequestContext.  spec_obj: RequestSpec; it must not change
+        any more.
         """
-        self._tell('start', context, spec_obj)
+        self._notify('start', context, spec_obj)
 
     def ended(self, context, spec_obj, picks):
-        """Tell that hosts were chosen: a decision.Pick each instance."""
-        self._tell('end', context, spec_obj, picks)
+        """Notify that hosts were selected: a decision.Pick each instance."""
+        self._notify('end', context, spec_obj, picks)
 
     def stop(self):
-        """Send what is queued, for at most GRACE seconds, and disconnect."""
-        old, self._post, self._options = self._post, None, None
+        """Send queued notifications, for at most GRACE seconds, and close."""
+        self._replace(None, None)
+
+    def _replace(self, sender, options):
+        old, self._sender, self._options = self._sender, sender, options
         if old is not None:
             old.stop()
 
-    def _tell(self, *event):
-        # Another thread may take it away meanwhile.
-        post = self._post
-        if post is not None:
-            post.put(_Event(*event))
+    def _notify(self, *event):
+        # Another thread may set it to None at any time.
+        sender = self._sender
+        if sender is not None:
+            sender.put(_Event(*event))
 
 
-class _Post:
-    """A sender of notifications in each form that [notifications] asks for.
-    """
+class _Sender:
+    """Sends notifications in each form that [notifications] selects."""
 
     def __init__(self, conf):
-        bus, self._ways = notifier.Bus(conf), []
-        wanted = conf.notifications.notification_format
-        if wanted != 'versioned':
-            self._ways.append((
+        bus, self._notifiers = notifier.Bus(conf), []
+        form = conf.notifications.notification_format
+        if form != 'versioned':
+            self._notifiers.append((
                 bus.notifier(f'scheduler.{conf.host}'),
                 payloads.unversioned))
-        if wanted != 'unversioned':
-            self._ways.append((
+        if form != 'unversioned':
+            self._notifiers.append((
                 bus.notifier(
                     f'nova-scheduler:{conf.host}',
                     conf.notifications.versioned_notifications_topics),
@@ -112,40 +113,41 @@ class _Post:
 
     def put(self, event):
         """Queue the notifications of an event."""
-        for way, payload in self._ways:
-            self._outbox.put((event, way, payload))
+        for target, payload in self._notifiers:
+            self._outbox.put((event, target, payload))
 
     def stop(self):
-        """Send what is queued, for at most GRACE seconds."""
+        """Send queued notifications, for at most GRACE seconds."""
         self._outbox.stop(GRACE)
 
 
 def _send(notification):
-    """Make the payload of a notification and send it by its way."""
-    event, way, payload = notification
-    way.info(event.context, f'scheduler.select_destinations.{event.phase}',
-             payload(event.spec_obj, event.picks))
+    """Make the payload of a notification and send it."""
+    event, target, payload = notification
+    target.info(event.context, f'scheduler.select_destinations.{event.phase}',
+                payload(event.spec_obj, event.picks))
 
 
 def _options(conf):
-    """Return all that notifications depend on, to be compared."""
+    """Return all options that affect notifications, to compare them."""
     return (conf.host, config.notification_transport_url(conf),
             dict(conf.oslo_messaging_notifications),
             dict(conf.notifications))
 
 
 class Outbox:
-    """Sends notifications in a thread of its own, in the order they came.
+    """Sends notifications in its own thread, in the order of arrival.
 
-    send: function of one of them; raises NotSentError when the bus does not
-        take it, RefusedError when it never will, and that one is lost.
-    close: function called at the end, in that thread as well, because it may
-        hang with the bus.
-    keep: whether one that was not taken is sent until it is; else it is lost.
-    most: so many may wait.  pause: seconds after one that was not taken.
+    send: function of a notification; raises NotSentError when the bus does not
+        take it, RefusedError when the bus never will: then it is dropped.
+    close: function called at the end, in the same thread, because it may hang
+        with the bus.
+    keep: whether to repeat a notification until the bus takes it; else it is
+        dropped.
+    most: most notifications that wait.  pause: seconds after a failed try.
 
-    Making one starts the thread.  The log has one line when the bus takes
-    none or there is no room, and one when all that waited are sent.
+    The constructor starts the thread.  One line is logged when the bus fails
+    or the queue is full, and one when all waiting notifications are sent.
     """
 
     def __init__(self, send, close, keep=True, most=MOST, pause=PAUSE):
@@ -153,9 +155,10 @@ class Outbox:
         self._keep, self._pause = keep, pause
         self._waiting = queue.Queue(most)
         self._stopping, self._over = threading.Event(), False
-        # In trouble, this many were lost; None while all goes well.
+        # Number of notifications dropped in the present trouble; None without
+        # trouble.
         self._lock, self._lost = threading.Lock(), None
-        # Why one was lost that no other try gets out: the last reason told.
+        # Last logged reason why the bus refused a notification for ever.
         self._refused = None
         self._busy = False
         self._thread = threading.Thread(
@@ -163,26 +166,27 @@ class Outbox:
         self._thread.start()
 
     def put(self, notification):
-        """Queue a notification. Neither waits nor raises anything."""
+        """Queue a notification.  Neither waits nor raises."""
         try:
             self._waiting.put_nowait(notification)
             return
         except queue.Full:
-            full = f'{self._waiting.maxsize} wait already'
-        # Outside of the handler, whose error oslo.log would add.
-        self._trouble(full, lost=1)
+            reason = f'{self._waiting.maxsize} wait already'
+        # Outside of the except block, whose error oslo.log would append.
+        self._log_trouble(reason, lost=1)
 
     def stop(self, seconds):
-        """Send what is queued, for at most so many seconds, and close."""
+        """Send queued notifications, for at most so many seconds, and close.
+        """
         end = time.monotonic() + seconds
         self._stopping.set()
         with contextlib.suppress(queue.Full):
             self._waiting.put(None, timeout=seconds)
         self._thread.join(max(0, end - time.monotonic()))
         self._over = True
-        if left := self._busy + self._cleared():
+        if unsent := self._busy + self._cleared():
             LOG.warning('%d notification(s) were not sent before the stop',
-                        left)
+                        unsent)
 
     def _cleared(self):
         """Empty the queue, and return how many notifications it had."""
@@ -195,25 +199,25 @@ class Outbox:
     def _run(self):
         try:
             while not self._over and (
-                    found := self._waiting.get()) is not None:
+                    notification := self._waiting.get()) is not None:
                 self._busy = True
-                if not self._done(found):
+                if not self._sent(notification):
                     break
                 self._busy = False
         finally:
             self._close()
 
-    def _done(self, notification):
-        """Send or lose a notification; return False if a stop comes first."""
-        while error := self._refusal(notification):
-            self._trouble(error, lost=0 if self._keep else 1)
+    def _sent(self, notification):
+        """Send or drop a notification; return False if a stop comes first."""
+        while error := self._failure(notification):
+            self._log_trouble(error, lost=0 if self._keep else 1)
             if self._stopping.wait(self._pause):
                 return False
             if not self._keep:
                 break
         return True
 
-    def _refusal(self, notification):
+    def _failure(self, notification):
         """Send a notification; return the error if the bus did not take it."""
         error = None
         try:
@@ -221,31 +225,32 @@ class Outbox:
         except NotSentError as exc:
             return exc
         except Exception as exc:
-            # No other try mends it.
+            # Another try would fail the same way.
             error = exc
         else:
-            self._well()
+            self._log_recovery()
         if error is not None and repr(error) != self._refused:
             self._refused = repr(error)
             refused = isinstance(error, RefusedError)
-            LOG.error('A notification is lost, and so are others for the same '
-                      'reason: %s', error if refused else self._refused,
+            LOG.error('A notification cannot be sent and is dropped, as are '
+                      'others for the same reason: %s',
+                      error if refused else self._refused,
                       exc_info=None if refused else error)
         return None
 
-    def _trouble(self, reason, lost):
+    def _log_trouble(self, reason, lost):
         with self._lock:
             first = self._lost is None
             self._lost = (self._lost or 0) + lost
         if first:
-            LOG.warning('Notifications do not get out: %s. Requests are '
-                        'answered as ever; %d notifications can wait, and '
-                        'others are lost', reason, self._waiting.maxsize)
+            LOG.warning('Notifications cannot be sent: %s. Requests are still '
+                        'answered; up to %d notifications wait, more are '
+                        'dropped', reason, self._waiting.maxsize)
 
-    def _well(self):
-        # As long as some wait, the next one may find no room.
+    def _log_recovery(self):
+        # While notifications wait, the queue may still overflow.
         if self._lost is None or not self._waiting.empty():
             return
         with self._lock:
             lost, self._lost = self._lost, None
-        LOG.info('Notifications get out again; %d were lost', lost)
+        LOG.info('Notifications are sent again; %d were dropped', lost)

@@ -1,4 +1,4 @@
-"""What the options are set to, as it may be logged."""
+"""The values of the options, in a form that may be logged."""
 
 import re
 
@@ -6,14 +6,13 @@ from oslo_config import cfg
 
 from nova_sched.options import sections
 
-#: What stands for a value that nobody may read.
+#: Replacement of a secret value.
 MASK = '****'
 
-#: A password in a URL; as much as may be part of one.
+#: A password in a URL, up to the last @ that may end it.
 _PASSWORD = re.compile(r'(://[^\s:/@]*):\S*@')
 
-#: Names of options of plug-ins, which may keep it to themselves that they
-#: are secret.
+#: Names of secret options, for plug-ins that do not declare them secret.
 _SECRET_NAME = re.compile(
     'pass(word|wd|code|phrase)|secret|token|credential|_key$|^code$')
 
@@ -25,14 +24,14 @@ class OptionValues:
         self._conf, self._values = conf, read(conf)
 
     def changes(self):
-        """Return what has changed since the last call: text, an option each.
+        """Return the changes since the last call as text, one for each option.
         """
         before, self._values = self._values, read(self._conf)
         places = sorted(place for place in before.keys() & self._values.keys()
                         if before[place] != self._values[place])
         old, new = (
-            masked(self._conf, {place: found[place] for place in places})
-            for found in (before, self._values))
+            masked(self._conf, {place: values[place] for place in places})
+            for values in (before, self._values))
         return '; '.join(
             f'[{section}] {name}: {old[section][name]} became '
             f'{new[section][name]}' for section, name in places
@@ -42,33 +41,33 @@ class OptionValues:
 def read(conf):
     """Return the values of all options: dict (section, name) -> value.
 
-    An option whose value is malformed is left out.
+    Options with a malformed value are left out.
     """
-    found = {}
+    values = {}
     for name in conf:
         try:
             value = conf[name]
         except (cfg.Error, ValueError):
             continue
         if not isinstance(value, cfg.ConfigOpts.GroupAttr):
-            found['DEFAULT', name] = value
+            values['DEFAULT', name] = value
             continue
         for option in value:
             try:
-                found[name, option] = value[option]
+                values[name, option] = value[option]
             except (cfg.Error, ValueError):
                 continue
-    return found
+    return values
 
 
-def masked(conf, found):
+def masked(conf, values):
     """Return values without passwords: dict section -> name -> text.
 
-    conf: the ConfigOpts that they are of.  found: as from ``read``.
+    conf: the ConfigOpts of the values.  values: as from ``read``.
     Passwords within URLs are masked, too.
     """
     options, texts = sections.known_opts(), {}
-    for (section, name), value in found.items():
+    for (section, name), value in values.items():
         secret = _is_registered_secret(conf, section, name) or (
             options[section, name].secret if (section, name) in options
             else _SECRET_NAME.search(name))
@@ -79,8 +78,8 @@ def masked(conf, found):
 def _is_registered_secret(conf, section, name):
     """Return whether an option was registered as a secret.
 
-    No public way leads to that: a log-in's options are those of its type,
-    and plug-ins register their own.
+    A private method of ConfigOpts is the only way: log-in plug-ins and
+    plug-ins of the scheduler register options of their own.
     """
     try:
         return conf._get_opt_info(

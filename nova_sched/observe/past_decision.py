@@ -1,4 +1,4 @@
-"""What a past decision rested on, so that it can be looked at once more."""
+"""A past decision with its inputs, to explain it or to decide again."""
 
 import contextlib
 import dataclasses
@@ -17,46 +17,47 @@ from nova_sched.hosts.table import Cells
 from nova_sched.hosts.table import HostTable
 from nova_sched.objects import arguments
 from nova_sched.observe import decision_document
+from nova_sched.observe import decision_view
 from nova_sched.rules import codes
 from nova_sched.scheduler.attempt import SchedulingRequest
 
 
 @dataclasses.dataclass(frozen=True)
 class PastDecision:
-    """A decision, and what it rested on.
+    """A decision and its inputs.
 
-    kept: decision_document.Kept.
-    call: the arguments of the call, a dict; None if they are not kept.
-    table: HostTable that it was made on.
-    rests_on: as of decision_document.rests_on.
+    view: DecisionView.
+    call: the arguments of the call, a dict; None if they are not stored.
+    table: HostTable that the request was decided on.
+    inputs: as of decision_document.inputs.
     """
 
-    kept: decision_document.Kept
+    view: decision_view.DecisionView
     call: dict | None
     table: HostTable
-    rests_on: dict
+    inputs: dict
 
     def request(self, options=None):
         """Return the request as it was decided: SchedulingRequest.
 
         options: content of the operator's JSON file of options.
-        Raises InvalidInput if it is not kept, or cannot be read.
+        Raises InvalidInput if it is not stored, or cannot be read.
         """
         if self.call is None:
             raise exception.InvalidInput(
-                reason='the request was too large to be kept')
+                reason='the request was too large to be stored')
         uuids = self.call.get('instance_uuids')
         return SchedulingRequest(
             self._spec_obj(), uuids if isinstance(uuids, list) else None,
-            self.kept.fields['instances'],
+            self.view.fields['instances'],
             context=context.RequestContext(is_admin=True),
             options=options or {})
 
     def _spec_obj(self):
-        edited = self.rests_on.get('spec_obj')
+        edited = self.inputs.get('spec_obj')
         spec_obj = (arguments.from_wire(edited) if edited
                     else spec_obj_of(self.call))
-        group, siblings = spec_obj.instance_group, self.rests_on['siblings']
+        group, siblings = spec_obj.instance_group, self.inputs['siblings']
         if group is not None and siblings:
             group.members = [*(group.members or ()), *siblings]
             if group.hosts is not None:
@@ -67,63 +68,52 @@ class PastDecision:
         """Return the hosts as they were before the first instance was placed:
         HostSnapshot.
 
-        host_manager: scheduler.host_manager.HostManager, which is not asked
-            for hosts of its own.
+        host_manager: scheduler.host_manager.HostManager; its own hosts are not
+            used.
         """
         cells = Cells(
-            tuple(map(tuple, self.rests_on['reads'])),
-            tuple(map(tuple, self.rests_on['lost'])),
-            frozenset(self.rests_on['disabled_cells']),
-            frozenset(self.rests_on.get('unmapped', ())))
+            tuple(map(tuple, self.inputs['reads'])),
+            tuple(map(tuple, self.inputs['lost'])),
+            frozenset(self.inputs['disabled_cells']),
+            frozenset(self.inputs.get('unmapped', ())))
         return host_manager.snapshot(
             self.table.of_cells(cells), self._instances(),
-            self.rests_on['clock'], self._offer())
+            self.inputs['clock'], self._offer())
 
     def _instances(self):
-        running = self.rests_on['running']
-        found = instances.Instances(
+        running = self.inputs['running']
+        known = instances.Instances(
             lambda uuids: {uuid: running[uuid] for uuid in uuids
                            if uuid in running},
-            _not_kept, images=_not_kept, details=_not_kept)
-        found.start_over({
+            _not_stored, images=_not_stored, details=_not_stored)
+        known.start_over({
             uuid: instances.Placed(uuid, host) for uuid, host in (
-                self.rests_on['in_flight'] | self.rests_on['siblings']
+                self.inputs['in_flight'] | self.inputs['siblings']
             ).items()})
-        return found
+        return known
 
     def _offer(self):
-        if 'spec_obj' not in self.rests_on:
+        if 'spec_obj' not in self.inputs:
             return PLACEMENT_NOT_USED
-        why_none = self.kept.fields['candidates'].get('why_none')
+        why_none = self.view.fields['candidates'].get('why_none')
         if why_none is not None:
             return NoCandidates(why_none)
         column = self.table.columns['uuid']
         uuids = [column.values[code] for code in column.codes[
-            ~self._rejected_by(codes.OFFERED)].tolist()]
+            ~self.view.is_rejected_by(codes.OFFERED)].tolist()]
         return AllocationCandidates(
             self._by_provider(uuids), frozenset(uuids),
-            self.rests_on['version'])
-
-    @property
-    def refused(self):
-        """Rows of the hosts that Placement did not grant: int (n,)."""
-        return np.flatnonzero(self._rejected_by(codes.CLAIMED))
-
-    def _rejected_by(self, rule):
-        """Return which hosts a rule rejected: bool (n,)."""
-        rules = self.kept.fields['rules']
-        number = rules.index(rule) + 1 if rule in rules else -1
-        return self.kept.arrays['rejecting'] == number
+            self.inputs['version'])
 
     def _by_provider(self, uuids):
-        """Return what is offered of each host: a mapping.
+        """Return the allocation requests for each host: a mapping.
 
-        uuids: of the hosts that are offered.
+        uuids: of the hosts that Placement offered.
         """
-        if 'by_provider' in self.rests_on:
-            return self.rests_on['by_provider']
-        if 'offers' not in self.rests_on:
-            # Nothing looks at it.
+        if 'by_provider' in self.inputs:
+            return self.inputs['by_provider']
+        if 'offers' not in self.inputs:
+            # No rule reads the amounts.
             return SingleProviders(
                 {uuid: row for row, uuid in enumerate(uuids)},
                 [({}, np.ones(len(uuids), np.bool_))])
@@ -133,13 +123,13 @@ class PastDecision:
             [(resources, np.unpackbits(
                 np.frombuffer(bytes.fromhex(bits), np.uint8),
                 count=self.table.size).view(np.bool_))
-             for resources, bits in self.rests_on['offers']])
+             for resources, bits in self.inputs['offers']])
 
 
 def spec_obj_of(call):
     """Return the RequestSpec of the arguments of a call, a dict.
 
-    Raises what objects.arguments does of those that are wrong.
+    Raises the errors of objects.arguments for malformed arguments.
     """
     if 'spec_obj' in call:
         return arguments.from_wire(call['spec_obj'])
@@ -147,16 +137,16 @@ def spec_obj_of(call):
         call.get('request_spec'), call.get('filter_properties'))
 
 
-def asked(call):
-    """Return what a call asks, as of decision_document.asked: dict.
+def requested(call):
+    """Return decision_document.requested for the arguments of a call.
 
-    None for a call that is not kept, or cannot be read.
+    None for a call that is not stored, or cannot be read.
     """
     with contextlib.suppress(exception.InvalidInput,
                              IncompatibleObjectVersion):
-        return call and decision_document.asked(spec_obj_of(call))
+        return call and decision_document.requested(spec_obj_of(call))
 
 
-def _not_kept(*names):
+def _not_stored(*names):
     raise exception.InvalidInput(
-        reason='what ran on each host is not kept')
+        reason='the instances that ran on each host are not stored')

@@ -1,12 +1,11 @@
 """The payloads of notifications about requests, in Nova's two forms.
 
-Made while another thread decides on the very request, so nothing is left on
-it: an unset field is not read, which may put its default there, but has its
-default looked up.
+They are made while another thread decides on the same request, so they must
+not change it: the default of an unset field is looked up, not set.
 
-``picks`` are those of a request that has ended: list of decision.Pick. As
-Nova's, its last notification names the last instance, and the hosts of its
-server group with those that were picked.
+``picks`` is a list of decision.Pick, for a request that has ended.  Like
+Nova's, its notification names the last instance, and adds the picked hosts to
+the hosts of its server group.
 """
 
 import dataclasses
@@ -36,8 +35,8 @@ def versioned(spec_obj, picks=()):
         force_nodes=_first(spec_obj.force_nodes),
         image=_image(spec_obj.image),
         instance_group=_group(spec_obj.instance_group, picks),
-        numa_topology=_numa(spec_obj),
-        pci_requests=_pci(spec_obj),
+        numa_topology=_NUMA.of_instance(spec_obj.numa_topology, spec_obj),
+        pci_requests=_PCI.of_instance(spec_obj.pci_requests, spec_obj),
         requested_destination=_destination(spec_obj.requested_destination),
         retry=_retry(spec_obj.retry),
         scheduler_hints=spec_obj.scheduler_hints or {},
@@ -49,23 +48,38 @@ def versioned(spec_obj, picks=()):
 class _Form:
     """A class of Nova's payloads.
 
-    fields: separated by blanks, as they are called in our object too.
+    fields: names separated by blanks, the same as in our object.
+    parts: field -> _Form of the object in it, or of each object in its list.
     """
 
     name: str
     version: str
     fields: str
+    parts: dict = dataclasses.field(default_factory=dict)
 
     def of(self, obj, **made):
         """Return the envelope for an object, None for None.
 
-        made: fields that are not written as the object has them.
+        made: values of fields that differ from the object's.
         """
         if obj is None:
             return None
         return _envelope(self.name, self.version, {
-            name: made[name] if name in made else _written(obj, name)
+            name: made[name] if name in made else self._field(obj, name)
             for name in self.fields.split()})
+
+    def of_instance(self, part, spec_obj):
+        """Return the envelope for a part of a request, with its instance."""
+        return None if part is None else self.of(part, instance_uuid=(
+            _value(part, 'instance_uuid') or spec_obj.instance_uuid))
+
+    def _field(self, obj, name):
+        form, value = self.parts.get(name), _value(obj, name)
+        if form is None:
+            write = obj.fields[name].kind.write
+            return value if value is None or write is None else write(value)
+        return (list(map(form.of, value)) if isinstance(value, list)
+                else form.of(value))
 
 
 def _envelope(name, version, data):
@@ -87,16 +101,19 @@ _IMAGE = _Form('ImageMetaPayload', '1.0', (
     'min_ram min_disk properties'))
 _GROUP = _Form('ServerGroupPayload', '1.1', (
     'uuid name user_id project_id policies members hosts policy rules'))
-_NUMA = _Form('InstanceNUMATopologyPayload', '1.0',
-              'instance_uuid cells emulator_threads_policy')
-_NUMA_CELL = _Form('InstanceNUMACellPayload', '1.2', (
-    'id cpuset pcpuset cpuset_reserved memory pagesize cpu_topology '
-    'cpu_pinning_raw cpu_policy cpu_thread_policy'))
 _CPU_TOPOLOGY = _Form('VirtCPUTopologyPayload', '1.0',
                       'sockets cores threads')
-_PCI = _Form('InstancePCIRequestsPayload', '1.0', 'instance_uuid requests')
+_NUMA_CELL = _Form('InstanceNUMACellPayload', '1.2', (
+    'id cpuset pcpuset cpuset_reserved memory pagesize cpu_topology '
+    'cpu_pinning_raw cpu_policy cpu_thread_policy'),
+    {'cpu_topology': _CPU_TOPOLOGY})
+_NUMA = _Form('InstanceNUMATopologyPayload', '1.0',
+              'instance_uuid cells emulator_threads_policy',
+              {'cells': _NUMA_CELL})
 _PCI_REQUEST = _Form('InstancePCIRequestPayload', '1.1',
                      'count spec alias_name request_id numa_policy')
+_PCI = _Form('InstancePCIRequestsPayload', '1.0', 'instance_uuid requests',
+             {'requests': _PCI_REQUEST})
 _CELL = _Form('CellMappingPayload', '2.0', 'uuid name disabled')
 _RETRY = _Form('SchedulerRetriesPayload', '1.0', 'num_attempts hosts')
 
@@ -114,15 +131,8 @@ def _items(obj, name):
     return _value(_value(obj, name), 'objects')
 
 
-def _written(obj, name):
-    """Return a field of an object as it goes over the wire."""
-    value, write = _value(obj, name), obj.fields[name].kind.write
-    return value if value is None or write is None else write(value)
-
-
 def _uuid(spec_obj, picks):
-    """Return the uuid of the last instance picked, or the request's own.
-    """
+    """Return the uuid of the last picked instance, or the request's own."""
     last = picks[-1].instance_uuid if picks else None
     return last or spec_obj.instance_uuid
 
@@ -132,7 +142,7 @@ def _first(names):
 
 
 def _flat(obj):
-    """Return the set fields of an object, nested too, as plain JSON."""
+    """Return the set fields of an object, nested ones too, as plain JSON."""
     return None if obj is None else {
         name: value.strftime('%Y-%m-%dT%H:%M:%S.%f')
         if isinstance(value, datetime.datetime) else value
@@ -158,40 +168,15 @@ def _image(image):
     return _IMAGE.of(image, **made)
 
 
-def _numa(spec_obj):
-    topology = spec_obj.numa_topology
-    if topology is None:
+def _destination(destination):
+    """Return a destination without unset fields and a cell's URLs."""
+    if destination is None:
         return None
-    return _NUMA.of(
-        topology, instance_uuid=_owner(topology, spec_obj),
-        cells=[_NUMA_CELL.of(cell, cpu_topology=_CPU_TOPOLOGY.of(
-            _value(cell, 'cpu_topology')))
-            for cell in _value(topology, 'cells')])
-
-
-def _pci(spec_obj):
-    requests = spec_obj.pci_requests
-    if requests is None:
-        return None
-    return _PCI.of(
-        requests, instance_uuid=_owner(requests, spec_obj),
-        requests=list(map(_PCI_REQUEST.of, _value(requests, 'requests'))))
-
-
-def _owner(part, spec_obj):
-    """Return the uuid of the instance that a part of a request is of."""
-    return _value(part, 'instance_uuid') or spec_obj.instance_uuid
-
-
-def _destination(wanted):
-    """Return a destination without what is unset and a cell's URLs."""
-    if wanted is None:
-        return None
-    data = {name: _value(wanted, name) for name in ('host', 'node')
-            if wanted.obj_attr_is_set(name)}
-    if wanted.obj_attr_is_set('cell'):
-        data['cell'] = _CELL.of(wanted.cell)
-    data['aggregates'] = _value(wanted, 'aggregates')
+    data = {name: _value(destination, name) for name in ('host', 'node')
+            if destination.obj_attr_is_set(name)}
+    if destination.obj_attr_is_set('cell'):
+        data['cell'] = _CELL.of(destination.cell)
+    data['aggregates'] = _value(destination, 'aggregates')
     return _envelope('DestinationPayload', '1.0', data)
 
 

@@ -1,8 +1,8 @@
-"""The records of the requests that this process has ended.
+"""The log line about each request, and the writer of the decision store.
 
-Each has a line in the log, and is kept in the store of decisions.  No request
-waits for the store: a thread writes to it now and then.  What comes while it
-cannot be written waits, and the oldest of too much is lost.
+A request never waits for the store: a thread writes the records twice a
+second.  Records wait in memory while the store cannot be written; if there are
+too many, the oldest are dropped.
 """
 
 import collections
@@ -21,40 +21,39 @@ from nova_sched.observe import logs
 from nova_sched.observe import store_file
 
 LOG = logging.getLogger(__name__)
-#: Of the line about a request: operators know this name.
+#: Logger of the line about a request; the name is documented.
 REQUEST_LOG = logging.getLogger('nova_sched.observe.log_line')
-#: Of a host that is selected; Nova's name for it is known to operators, too.
+#: Logger of warnings about a picked host; Nova's documented name.
 HOST_LOG = logging.getLogger('nova_sched.scheduler.host_manager')
 
-#: Instances that the line about a request names; the others are counted.
+#: Most instances named in the line about a request.
 MOST_NAMED = 100
-#: Characters of a reason in that line.
+#: Most characters of a reason in that line.
 LONGEST_REASON = 4000
 
 #: Seconds between two writes.
 INTERVAL = 0.5
-#: Seconds after which what is too old, or too much, makes room.
+#: Seconds between two removals of old decisions.
 ROOM_INTERVAL = 10
-#: Seconds until the next one after one has failed.
+#: Seconds until the next write after a failed one.
 RETRY_INTERVAL = 5
-#: Records that wait to be written, at most, and about their bytes.
+#: Most records that wait to be written, and about their bytes.
 MOST_WAITING, MOST_BYTES = 2000, 256 << 20
 #: Seconds that a stop waits for the last write.
 LAST_WRITE = 5
 
-#: How a file fails that cannot be written.
+#: Errors of a file that cannot be written.
 _FAILURES = (OSError, exception.DatabaseUnavailable)
 
 
 class Recorder:
-    """The closed Decisions: a log line of each, and the store.
+    """Logs closed Decisions, counts them, and stores them.
 
-    conf: ConfigOpts that says where they are kept, and how long; None to keep
-        none.
-    metrics: observe.metrics.Metrics that count them; None for none.
+    conf: ConfigOpts with the options of the store; None to store nothing.
+    metrics: observe.metrics.Metrics; None for no metrics.
     """
 
-    #: Whether records are to keep what all hosts weigh.
+    #: Whether records hold the weights of all hosts.
     keeps_all_weights = False
 
     def __init__(self, conf=None, metrics=None):
@@ -64,33 +63,36 @@ class Recorder:
         self._thread, self._stopped = None, threading.Event()
         self._writing, self._room_made = threading.Lock(), 0.0
         self._is_failing = False
-        self._look_whether_to_keep()
-        #: Of the configuration: 1 at the start, one more each reload.
+        self._read_options()
+        #: Generation of the configuration: 1 at the start, one more each
+        #: reload.
         self.generation = 1
 
     def reloaded(self):
-        """Count one more reload of the configuration."""
+        """Count a reload of the configuration, and apply it."""
         self.generation += 1
-        self._look_whether_to_keep()
+        self._read_options()
 
     def start(self):
-        """Begin to write, in the process that serves."""
+        """Start the writer thread, in the process that serves."""
         if self._conf is not None:
             self._thread = threading.Thread(
-                target=self._write_on, name='decisions', daemon=True)
+                target=self._run, name='decisions', daemon=True)
             self._thread.start()
 
-    def _look_whether_to_keep(self):
-        # Not with each request: an option is not read for nothing.
-        self._keeps = self._conf is not None and bool(
+    def _read_options(self):
+        # Reading an option takes too long to do it for each request.
+        self._is_storing = self._conf is not None and bool(
             self._conf.nova_sched.decisions_max_mb)
 
     def add(self, record):
-        """Log a request that has ended, and have its record kept."""
+        """Log the request of a closed Decision, and queue the record for the
+        store.
+        """
         log(record)
         if self._metrics is not None:
             self._metrics.note(record)
-        if not self._keeps:
+        if not self._is_storing:
             return
         size = record.size
         if size > decision_document.MOST_REQUEST:
@@ -102,36 +104,36 @@ class Recorder:
             self._bound()
 
     def _bound(self):
-        """Lose the oldest of what waits where it is too much."""
+        """Drop the oldest waiting records if there are too many."""
         while len(self._waiting) > MOST_WAITING or self._size > MOST_BYTES:
             self._size -= self._waiting.popleft().size
             self._lost += 1
 
     def stop(self):
-        """Write what is there, and let go of the store."""
+        """Write the waiting records, and close the store."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(LAST_WRITE)
 
     @contextlib.contextmanager
     def reading(self):
-        """Open the store with all that has been added: a context.
+        """Open the store with all added records: a context.
 
         Raises DatabaseUnavailable while it cannot be written or read.
         """
         if not self._writing.acquire(timeout=LAST_WRITE):
             raise exception.DatabaseUnavailable(
-                'The store of decisions is being written to for long')
+                'The decision store is busy with a long write')
         try:
             failure = self._write()
             if failure is not None:
                 raise exception.DatabaseUnavailable(
-                    f'The store of decisions cannot be written: {failure}')
-            yield self._opened()
+                    f'The decision store cannot be written: {failure}')
+            yield self._open()
         finally:
             self._writing.release()
 
-    def _write_on(self):
+    def _run(self):
         interval = 0
         while not self._stopped.wait(interval):
             with self._writing:
@@ -143,16 +145,17 @@ class Recorder:
                 self._store.close()
 
     def _write(self):
-        """Write what waits; return why that failed, an exception, or None.
+        """Write the waiting records; return the exception that prevented it,
+        or None.
 
-        What could not be written waits on, within bounds.
+        Records that could not be written stay in the queue, within its bounds.
         """
         with self._lock:
             records, self._waiting = self._waiting, collections.deque()
             lost, self._size, self._lost = self._lost, 0, 0
         failure = None
         try:
-            if self._keeps or records:
+            if self._is_storing or records:
                 self._write_in_file(records)
         except _FAILURES as error:
             failure = error
@@ -161,32 +164,32 @@ class Recorder:
                 self._size += sum(record.size for record in records)
                 self._bound()
             if _is_gone(decision_store.path(self._conf)):
-                self._let_go()
+                self._close()
         except Exception as error:
-            # The next ones are to be kept all the same.
+            # Later records must be stored all the same.
             failure = error
             if not self._is_failing:
-                LOG.exception('%d decision(s) are not kept', len(records))
-        self._tell(failure, lost)
+                LOG.exception('%d decision(s) are not stored', len(records))
+        self._log_failure(failure, lost)
         return failure
 
     def _write_in_file(self, records):
-        """Write records as of ``_write_to``, in a new file for a damaged one.
+        """Write records as ``_write_to`` does; replace a damaged file first.
         """
-        store = self._opened()
+        store = self._open()
         try:
             return self._write_to(store, records)
         except exception.DatabaseUnavailable as error:
             if not store_file.is_damaged(error):
                 raise
             damage = error
-        store.begin_anew(damage)
+        store.replace_file(damage)
         return self._write_to(store, records)
 
     def _write_to(self, store, records):
-        """Write records, a deque, which is empty once they are there."""
-        bounds = self._conf.nova_sched
-        most_bytes = bounds.decisions_max_mb << 20
+        """Write records, a deque, and empty it."""
+        options = self._conf.nova_sched
+        most_bytes = options.decisions_max_mb << 20
         if records:
             store.bound_log(most_bytes)
             store.add(list(records))
@@ -194,24 +197,25 @@ class Recorder:
         now = time.time()
         if abs(now - self._room_made) > ROOM_INTERVAL:
             self._room_made = now
-            store.make_room(now - bounds.decisions_kept, most_bytes)
+            store.make_room(now - options.decisions_kept, most_bytes)
 
-    def _let_go(self):
-        """Begin with a new file: somebody has removed it."""
+    def _close(self):
+        """Close the store; the next write makes a new file for a removed one.
+        """
         if self._store is not None:
             self._store.close()
             self._store = None
 
-    def _opened(self):
-        """Return the store; in memory where there can be no file."""
+    def _open(self):
+        """Return the store; it is in memory if there can be no file."""
         if self._store is None:
             try:
                 self._store = decision_store.DecisionStore.in_file(self._conf)
             except _FAILURES as error:
                 if store_file.is_locked(error):
-                    raise    # that ends
+                    raise    # another process has it for a while
                 LOG.warning(
-                    'Decisions are kept in memory alone, where '
+                    'Decisions are kept in memory only, where '
                     '"nova-sched-manage decision" finds them with --service: '
                     '%(path)s cannot be written: %(error)s. [DEFAULT] '
                     'state_path must be a directory that this service may '
@@ -221,21 +225,20 @@ class Recorder:
                     self._conf)
         return self._store
 
-    def _tell(self, error, lost):
-        """Log, once, that decisions are not kept, and that they are again."""
+    def _log_failure(self, error, lost):
+        """Log the first failure of the store, and the end of the failures."""
         if error is not None and not self._is_failing:
-            LOG.warning('Decisions are not kept until the store can be '
-                        'written again, requests are answered all the same: '
-                        '%s', error)
+            LOG.warning('Decisions cannot be stored; requests are still '
+                        'answered: %s', error)
         elif error is None and self._is_failing:
-            LOG.info('Decisions are kept again')
+            LOG.info('Decisions are stored again')
         self._is_failing = error is not None
         if lost:
-            LOG.debug('%d decision(s) are not kept', lost)
+            LOG.debug('%d decision(s) were dropped', lost)
 
 
 def _is_gone(path):
-    """Return whether there is certainly no such file."""
+    """Return whether a file certainly does not exist."""
     try:
         os.stat(path)
     except OSError as error:
@@ -244,7 +247,7 @@ def _is_gone(path):
 
 
 def log(record):
-    """Log the one line at INFO about a request: a closed Decision."""
+    """Log the line at INFO about the request of a closed Decision."""
     age = getattr(record.offer, 'age', None)
     REQUEST_LOG.info(
         'Request for %(count)d instance(s)%(what)s; %(alternates)d '
@@ -265,7 +268,7 @@ def log(record):
 
 
 def _warn_unmapped(record, unmapped):
-    """Log the picked hosts of a Decision that are among the unmapped ones."""
+    """Log the picked hosts of a Decision that have no cell mapping."""
     for host in dict.fromkeys(pick.host for pick in record.picks):
         if host in unmapped:
             HOST_LOG.warning(
@@ -275,20 +278,20 @@ def _warn_unmapped(record, unmapped):
 
 
 def _what(record):
-    """Return where each instance is, or why it was not placed: text."""
+    """Return the host of each instance, or why it was not placed: text."""
     if record.outcome == decision.PLACED:
         return ' placed: ' + _listed(
             [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
              for pick in record.picks[:MOST_NAMED]], len(record.picks))
-    asked = record.asked_uuids()
-    names = list(map(_shown, asked[:MOST_NAMED]))
-    named = f' ({_listed(names, len(asked))})' if asked else ''
+    uuids = record.asked_uuids()
+    names = list(map(_shown, uuids[:MOST_NAMED]))
+    named = f' ({_listed(names, len(uuids))})' if uuids else ''
     reason = _shown(record.reason or '', LONGEST_REASON)
     return f'{named} {record.outcome}: {reason}{_codes(record)}'
 
 
 def _codes(record):
-    """Return by which codes a request was not placed: text."""
+    """Return the codes of a refusal: text."""
     refusal = record.refusal
     if refusal.code is None:
         return ''

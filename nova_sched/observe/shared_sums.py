@@ -1,12 +1,12 @@
-"""Sums that several processes add to, none of which waits for another.
+"""Sums that several processes add to without waiting for each other.
 
-Each process adds to a part of its own, by a number that no other one has at
-the time; a process that takes the number of one that is gone goes on with its
-part.  So nothing that was added is lost with a process, and a reader adds the
-parts up.
+Each process adds to its own part, chosen by a number that is unique among the
+running processes.  A process that gets the number of an ended one continues
+with its part.  So no amount is lost with a process, and a reader adds up the
+parts.
 
-Where the sums of a key are in each part is written ahead of the parts, once,
-by the first process that has the key.
+The positions of a key's sums, the same in each part, are written ahead of the
+parts, by the first process that uses the key.
 """
 
 import json
@@ -14,7 +14,7 @@ import struct
 
 from nova_sched.shared_region import SharedRegion
 
-#: Bytes of the keys, and sums of a part.
+#: Bytes for the keys, and number of sums in a part.
 _KEYS, _SUMS = 1 << 18, 1 << 13
 _PART = _SUMS * struct.calcsize('d')
 
@@ -31,13 +31,13 @@ class _Region(SharedRegion):
 class SharedSums:
     """The sums of processes forked from the maker of this object.
 
-    processes: how many add at a time.
+    processes: most processes that add at a time.
 
     mine: the part of this process: float64, to be added to; None before
         ``begin``.
-    adding: a lock to be held while adding and asking for a place, as a
-        process may have threads.
-    is_full: whether a key found no room; no new one is kept then.
+    adding: lock to hold while adding and calling ``place``, for the threads of
+        a process.
+    is_full: whether a key found no room; no new key is stored from then on.
     """
 
     def __init__(self, processes):
@@ -46,24 +46,24 @@ class SharedSums:
         self._parts = [memory[at:at + _PART].cast('d')
                        for at in range(_KEYS, len(memory), _PART)]
         self.adding, self.mine = self._region.threads, None
-        # Key -> (where its sums begin in a part, how many there are), as far
-        # as this process has read them.
+        # Key -> (position of its first sum in a part, number of sums), for the
+        # keys that this process has read.
         self._places, self._read, self._end = {}, 0, 0
         self.is_full = False
 
     def begin(self, number):
-        """Add to the part of a number from now on."""
+        """Add to the part with a number from now on."""
         self.mine = self._parts[number % len(self._parts)]
 
     def place(self, key, width=1):
-        """Return where the sums of a key begin in ``mine``: int.
+        """Return the position of a key's first sum in ``mine``: int.
 
-        key: tuple of texts.  width: how many sums it has.
-        None where there is no room for more keys, or where another process
-        is writing one: it may be stopped, and nobody waits for it.
+        key: tuple of texts.  width: number of sums. None if there is no room
+            for more keys, or while another process writes a key: it may be
+            stopped, so there is no waiting.
         """
-        found = self._places.get(key)
-        return self._new_place(key, width) if found is None else found[0]
+        position = self._places.get(key)
+        return self._new_place(key, width) if position is None else position[0]
 
     def _new_place(self, key, width):
         if not self.is_full and self._region.try_lock():
@@ -85,7 +85,7 @@ class SharedSums:
                 for key, (begin, width) in places}
 
     def _read_keys(self):
-        """Take in the keys that were written since the last time."""
+        """Read the keys that were written since the last call."""
         lines = self._region.memory[self._read:self._region.words.used]
         for line in lines.splitlines():
             *key, width = json.loads(line)

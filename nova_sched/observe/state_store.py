@@ -1,10 +1,9 @@
-"""The states of the hosts that decisions rest on, beside the decisions.
+"""The host states that decisions are based on, stored with the decisions.
 
-A state is the host table as rules saw it, with what was in flight.  A worker
-keeps a whole table now and then (a *base*), and for each decision after it
-only what is otherwise than for the one before, which often is nothing.  So
-there is a base for every few thousand decisions, and what an explanation needs
-is within one of them.
+A state is the host table as rules saw it, assumed instances included.  Now
+and then a worker stores a whole table, a *base*; for each decision after it
+only the changes since the decision before, often none.  A base serves a few
+thousand decisions, and an explanation reads one base and its changes.
 """
 
 import json
@@ -20,52 +19,52 @@ metadata = sa.MetaData()
 _bases = sa.Table(
     'bases', metadata,
     sa.Column('number', sa.Integer, primary_key=True),
-    # Workers make these up, so that none is ever another one's.
+    # Random, so the bases of two workers never share an id.
     sa.Column('id', sa.BigInteger, nullable=False, unique=True),
     sa.Column('hosts', sa.LargeBinary, nullable=False))
 
 _states = sa.Table(
     'states', metadata,
     sa.Column('base_id', sa.BigInteger, primary_key=True),
-    # Of the one that the first change is after.
+    # Number of the state that the first change applies to.
     sa.Column('number', sa.Integer, primary_key=True),
     sa.Column('changes', sa.LargeBinary, nullable=False))
 
-#: States behind one base, at most: each is read to explain the last one.
+#: Most states after one base: reading the last one reads all of them.
 MOST_STATES = 5000
-#: Rows of tables that are compared at once, of each column: 8 MB.
+#: Most rows of tables that are compared at once, for each column: 8 MB.
 MOST_AT_ONCE = 1 << 20
 
 
 class StateWriter:
-    """What one worker has written of states.
+    """The states that one worker writes.
 
-    Nothing but ``are_kept`` and ``write`` needs a connection: what takes long
-    is done before anybody is kept from writing.
+    Only ``are_stored`` and ``write`` need a connection: the expensive work is
+    done before the transaction, which blocks other writers.
     """
 
     def __init__(self):
         self.forget()
 
     def forget(self):
-        """Begin with a new base."""
+        """Start with a new base."""
         self._base_id = None
         self._room = self._number = 0
         self._new_bases, self._new_states = [], []
-        # The last one that is packed, and those after it.
+        # The last packed table, and the tables after it.
         self._tables = []
 
-    def are_kept(self, connection, base_ids):
-        """Return whether bases are there, or are about to be written."""
+    def are_stored(self, connection, base_ids):
+        """Return whether bases are stored, or about to be written."""
         used = base_ids - {base['id'] for base in self._new_bases}
-        found = connection.execute(sa.select(_bases.c.id).where(
+        stored = connection.execute(sa.select(_bases.c.id).where(
             _bases.c.id.in_(used))).scalars().all() if used else ()
-        return used <= {*found}
+        return used <= {*stored}
 
     def state_of(self, table):
         """Return the id of a HostTable's base and the number of its state.
 
-        ``pack`` and ``write`` are to write them.
+        They are stored by ``pack`` and ``write``.
         """
         last = self._tables[-1] if self._tables else None
         if last is not None and table.columns is last.columns:
@@ -76,7 +75,7 @@ class StateWriter:
             hosts = plain.pack(table)
             self._base_id, self._number = secrets.randbits(62), 0
             self._new_bases.append({'id': self._base_id, 'hosts': hosts})
-            # What follows takes about as much at most.
+            # The changes may take as much room as the base.
             self._room, self._tables = len(hosts), [table]
         else:
             self._number += 1
@@ -86,7 +85,7 @@ class StateWriter:
         return self._base_id, self._number
 
     def pack(self):
-        """Make rows of the states that are new since the last time."""
+        """Turn the states since the last call into rows."""
         changes = plain.differences(self._tables)
         if changes:
             packed = zlib.compress(json.dumps(changes).encode(), 3)
@@ -97,7 +96,7 @@ class StateWriter:
         del self._tables[:-1]
 
     def write(self, connection):
-        """Write what is packed since the last time."""
+        """Write the rows that were packed since the last call."""
         for table, rows in ((_bases, self._new_bases),
                             (_states, self._new_states)):
             if rows:
@@ -106,7 +105,7 @@ class StateWriter:
 
 
 def read(connection, base_id, number):
-    """Return the HostTable of a state; None of one that is not kept."""
+    """Return the HostTable of a state; None if it is not stored."""
     hosts = connection.execute(sa.select(_bases.c.hosts).where(
         _bases.c.id == base_id)).scalar()
     if hosts is None:
@@ -122,7 +121,7 @@ def read(connection, base_id, number):
 
 
 def forget_oldest(connection, batches):
-    """Have no decision rest on the oldest base; whether there was one.
+    """Remove the oldest base from the decisions; return whether there was one.
 
     batches: table of decisions with the column ``base_id``.
     """
@@ -137,9 +136,9 @@ def forget_oldest(connection, batches):
 
 
 def remove_unused(connection, used):
-    """Remove the bases that no decision rests on, with their states.
+    """Remove the bases that no decision refers to, with their states.
 
-    used: SELECT of the ids of bases that decisions rest on.
+    used: SELECT of the ids of bases that decisions refer to.
     """
     for base_id in connection.execute(sa.select(_bases.c.id).where(
             _bases.c.id.not_in(used))).scalars().all():

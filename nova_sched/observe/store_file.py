@@ -1,4 +1,4 @@
-"""The file of the store of decisions, and what SQLite has beside it."""
+"""The file of the decision store, and SQLite's files next to it."""
 
 import contextlib
 import fcntl
@@ -8,18 +8,18 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: How SQLite fails where the file is not what was written.
+#: Errors of SQLite for a damaged file.
 _DAMAGE = ('file is not a database', 'database disk image is malformed',
            'malformed database schema', 'no such table')
 
 
 def is_damaged(error):
-    """Return whether an error says that the file is not what was written."""
+    """Return whether an error means that the file is damaged."""
     return any(words in str(error) for words in _DAMAGE)
 
 
 def is_locked(error):
-    """Return whether an error says that another process writes for long."""
+    """Return whether an error means that another process keeps writing."""
     return 'locked' in str(error)
 
 
@@ -28,13 +28,14 @@ class StoreFile:
 
     def __init__(self, path):
         self.path = path
-        # The os.stat_result of the file that was there last.
+        # os.stat_result of the last known file.
         self._status = None
 
     def make(self):
-        """Make it, unless it is there, for the service's group alone.
+        """Make the file, unless it exists, readable for the service's group
+        only.
 
-        The requests in it are nobody else's.  Raises OSError.
+        It holds other people's requests.  Raises OSError.
         """
         file = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o640)
         try:
@@ -45,17 +46,17 @@ class StoreFile:
             os.close(file)
 
     def log_bytes(self):
-        """Return the size of SQLite's log, which readers keep there."""
+        """Return the size of SQLite's write-ahead log."""
         try:
             return os.path.getsize(f'{self.path}-wal')
         except FileNotFoundError:
             return 0
 
     def move_aside(self, damage):
-        """Move it aside, unless another worker has another one there by now.
+        """Move the file aside, unless another worker has replaced it already.
 
-        damage: the error that says it is damaged.
-        No connection of this process is open, for its locks would be lost.
+        damage: the error by which the damage was found. This process must have
+            no connection to it: its locks would be lost.
         Raises OSError.
         """
         aside = f'{self.path}.damaged'
@@ -63,17 +64,17 @@ class StoreFile:
             fcntl.flock(file, fcntl.LOCK_EX)    # until it is closed
             if not (self._is_at(file.fileno()) and self._is_at(self.path)):
                 return
-            # The file itself comes last: whoever makes another one has made
-            # what is beside it.
+            # The file itself comes last: a process that makes a new file also
+            # makes the files next to it.
             for beside in ('-wal', '-shm', ''):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f'{aside}{beside}')
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(f'{self.path}{beside}', f'{aside}{beside}')
-        LOG.warning('The store of decisions is damaged and begins anew; what '
-                    'can be read of it is in %(path)s: %(error)s',
+        LOG.warning('The decision store is damaged and replaced by an empty '
+                    'one; the damaged file is kept as %(path)s: %(error)s',
                     {'path': aside, 'error': damage})
 
     def _is_at(self, place):
-        """Return whether a path or a descriptor is of that file."""
+        """Return whether a path or a descriptor leads to that file."""
         return os.path.samestat(os.stat(place), self._status)

@@ -1,5 +1,5 @@
-"""A page to look at, made of the JSON document of a command alone.
+"""HTML pages, made from the JSON document of a command only.
 
-``facts`` reads the documents, ``host_map``, ``funnel`` and ``weights`` make of
-them what is drawn, ``writing`` makes HTML of that, and a file.
+``facts`` reads the documents; ``host_map``, ``funnel`` and ``weights`` compute
+the diagrams from them; ``writing`` renders the page and writes the file.
 """

@@ -1,7 +1,7 @@
-"""What the documents of three commands say, in one form.
+"""The content of the documents of three commands, in one form.
 
-They are those of ``decision show``, ``decision explain`` and ``request plan``
-with ``-f json``.  What a document does not have is empty.
+The commands are ``decision show``, ``decision explain`` and ``request plan``
+with ``-f json``.  Facts that a document lacks are empty.
 """
 
 import dataclasses
@@ -9,26 +9,32 @@ import dataclasses
 from nova_sched.explain import words
 from nova_sched.hosts import decision
 
-#: What Placement was asked, in words.
+#: How Placement answered a claim.
+CLAIM_RESULTS = {True: 'granted', False: 'refused',
+                 None: 'not answered in time'}
+
+#: The source of the allocation candidates.
 _SOURCES = {'placement': 'listed by Placement',
             'copy': 'from a copy of what Placement knows'}
 
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What a page is about.
+    """The facts that a page shows.
 
-    title: of the kind 'Decision 12'.  is_plan: whether it has no effect.
+    title: such as 'Decision 12'.  is_plan: whether it has no effect.
     document: of ``decision show`` or ``request plan``, a dict.
     why: of ``decision explain`` or ``request plan``, a dict with why, why_not,
         changes and schedule_info.
-    notes: what must be known beside, texts.
+    notes: remarks that the reader must know, texts.
     picks: list of dicts: instance, host, weight, weighers, and alternates, a
-        list of names.  Names of hosts have the node's where that is another.
+        list of names.  Host names include the node where it differs.
+    request_id, instances, when: id of the request, number of instances, and
+        time of the decision in ISO 8601; None if unknown.
     rejected: list of (rule, number of hosts, their names), the first rule of
         each host.
-    passed: (number of hosts, their names) that no rule rejected; None if that
-        is not known.
+    passed: (number of hosts, their names) that no rule rejected; None if
+        unknown.
     """
 
     title: str
@@ -37,6 +43,9 @@ class Facts:
     why: dict
     notes: list
     picks: list
+    request_id: str | None
+    instances: int
+    when: str | None
     rejected: list
     passed: tuple | None
 
@@ -46,42 +55,22 @@ class Facts:
         return self.document['outcome'] == decision.PLACED
 
     @property
-    def instances(self):
-        """How many were wanted."""
-        request = self.document.get('request')
-        return (request['instances'] if self.is_plan
-                else self.document['instances'])
-
-    @property
-    def request_id(self):
-        return (self.document['request']['id'] if self.is_plan
-                else self.document['request_id'])
-
-    @property
     def uuids(self):
-        """The uuids of the instances, as far as they are known: list."""
+        """The known uuids of the instances: list."""
         return (self.document.get('instance_uuids')
                 or [pick['instance'] for pick in self.picks
                     if pick['instance']])
 
     @property
-    def when(self):
-        """When it was decided, in ISO 8601; None if that is not known."""
-        if self.is_plan:
-            return self.document['state']['decided_at']
-        return (self.document['state']['decided']
-                or self.document['arrived'])
-
-    @property
     def matrix(self):
-        """What every rule says of every host: a dict; None if unknown."""
+        """The verdict of each rule on each host: dict; None if unknown."""
         return (self.why.get('why') or {}).get('matrix')
 
     @property
     def instance(self):
         """Number of the instance that the page is about, from 0.
 
-        Of a refused request the one that got no host.
+        For a refused request it is the instance without a host.
         """
         if self.matrix is not None:
             return self.why['why']['instance']
@@ -98,16 +87,19 @@ def of(document):
 
 
 def _of_decision(document, why):
-    """Return the Facts of a decision, and why: {} if that was not asked."""
-    passed = document.get('passed')
-    # Of what all rules say more is known.
-    document = document | {'kind': why.get('kind')}
+    """Return the Facts of a decision.  why: its explanation, if any."""
+    passed, decided = document.get('passed'), document['state']['decided']
     return Facts(
-        f'Decision {document["number"]}', False, document, why,
-        why.get('notes') or [], _picks(document['picks']),
-        [(each['rule'], each['hosts'], [*map(name, each['named'])])
-         for each in document['rejected']],
-        passed and (passed['hosts'], [*map(name, passed['named'])]))
+        title=f'Decision {document["number"]}', is_plan=False,
+        # The explanation refines the kind.
+        document=document | {'kind': why.get('kind')}, why=why,
+        notes=why.get('notes') or [], picks=_picks(document['picks']),
+        request_id=document['request_id'], instances=document['instances'],
+        when=decided or document['arrived'],
+        rejected=[(rejected['rule'], rejected['hosts'],
+                   [*map(name, rejected['named'])])
+                  for rejected in document['rejected']],
+        passed=passed and (passed['hosts'], [*map(name, passed['named'])]))
 
 
 def _of_plan(document):
@@ -120,10 +112,15 @@ def _of_plan(document):
         notes.append('The state has moved since: '
                      + '; '.join(state['changes']) + '.')
     return Facts(
-        f'Plan of a {document["operation"].replace("-", " ")}', True,
-        document, document, notes, _picks(document['placements']),
-        [(each['name'], len(each['hosts']), [*map(name, each['hosts'])])
-         for each in document['rejected']], None)
+        title=f'Plan of a {document["operation"].replace("-", " ")}',
+        is_plan=True, document=document, why=document, notes=notes,
+        picks=_picks(document['placements']),
+        request_id=document['request']['id'],
+        instances=document['request']['instances'], when=state['decided_at'],
+        rejected=[(rejected['name'], len(rejected['hosts']),
+                   [*map(name, rejected['hosts'])])
+                  for rejected in document['rejected']],
+        passed=None)
 
 
 def _picks(picks):
@@ -132,64 +129,70 @@ def _picks(picks):
         'alternates': [*map(name, pick['alternates'])]} for pick in picks]
 
 
-def name(found):
-    """Return the name of a host, with its node's if that is another."""
-    host, node = found['host'], found.get('node')
-    return host if node in (None, host) else f'{host} (node {node})'
+def name(host):
+    """Return the name of a host, with its node if that is another name."""
+    return words.host((host['host'], host.get('node') or host['host']))
 
 
-def asked(facts):
-    """Return what was asked of one instance: texts; none if unknown."""
-    found = facts.document.get('asked')
-    if not found:
+def requested(facts):
+    """Return the sizes and limits that the request sets: texts."""
+    fields = facts.document.get('asked')
+    if not fields:
         return []
-    texts = [words.counted(found['vcpus'], 'VCPU'),
-             f'{found["memory_mb"]:,} MB RAM', f'{found["disk_gb"]:,} GB disk']
-    if found['swap_mb']:
-        texts.append(f'{found["swap_mb"]:,} MB swap')
-    for word, value in (('flavor', found['flavor']),
-                        ('zone', found['availability_zone']),
-                        ('server group with', found['group_policy'])):
-        if value:
-            texts.append(f'{word} {value}')
+    texts = [words.counted(fields['vcpus'], 'VCPU'),
+             f'{fields["memory_mb"]:,} MB RAM',
+             f'{fields["disk_gb"]:,} GB disk']
+    if fields['swap_mb']:
+        texts.append(f'{fields["swap_mb"]:,} MB swap')
+    texts += [f'{word} {value}' for word, value in (
+        ('flavor', fields['flavor']), ('zone', fields['availability_zone']),
+        ('server group with', fields['group_policy'])) if value]
     texts += [f'forced to {host}' for host in (
-        *found['force_hosts'], *found['force_nodes'])]
+        *fields['force_hosts'], *fields['force_nodes'])]
     return texts + [f'{key} = {value}' for key, value
-                    in found['extra_specs'].items()]
+                    in fields['extra_specs'].items()]
 
 
 def state(facts):
-    """Return on which state it was decided: list of (term, texts)."""
-    found = facts.document['state']
-    texts = [words.counted(found['hosts'], 'host')]
-    if found.get('in_flight'):
-        texts.append(words.counted(found['in_flight'], 'placement')
-                     + ' in flight beside')
+    """Return the state that the request was decided on: (term, texts) pairs.
+    """
+    document = facts.document
+    if facts.is_plan:
+        offered = document['placement']['offered']
+        placement = ('not asked' if offered is None
+                     else f'offers {offered:,} resource providers')
+    else:
+        placement = candidates(document['candidates'])
+    return [('State', state_texts(document['state'])),
+            ('Placement', [placement])]
+
+
+def state_texts(fields):
+    """Return the state of a document, a dict, as texts."""
+    texts = [words.counted(fields['hosts'], 'host')]
+    if fields.get('in_flight'):
+        texts.append('with ' + words.counted(fields['in_flight'],
+                                             'assumed instance'))
     texts += [f'cell {cell.get("cell", cell.get("uuid"))} read at '
               f'{moment(cell.get("read", cell.get("read_at")))}'
-              for cell in found['cells']]
-    texts += [f'without cell {lost["cell"]}: '
-              f'{lost.get("why", lost.get("reason"))}'
-              for lost in found['lost_cells']]
-    return [('State', texts), ('Placement', [_offer(facts.document)])]
+              for cell in fields['cells']]
+    return texts + [f'without cell {lost["cell"]}: '
+                    f'{lost.get("why", lost.get("reason"))}'
+                    for lost in fields['lost_cells']]
 
 
-def _offer(document):
-    if 'placement' in document:
-        offered = document['placement']['offered']
-        return ('not asked' if offered is None
-                else f'offers {offered:,} resource providers')
-    found = document['candidates']
-    if found['source'] not in _SOURCES:
+def candidates(fields):
+    """Return the source of the allocation candidates, a dict, as text."""
+    if fields['source'] not in _SOURCES:
         return 'not asked'
-    age, why = found['age_seconds'], found.get('why_none')
-    return (f'{found["providers"]:,} resource providers, '
-            f'{_SOURCES[found["source"]]}'
+    age, why = fields['age_seconds'], fields.get('why_none')
+    return (f'{fields["providers"]:,} resource providers, '
+            f'{_SOURCES[fields["source"]]}'
             + (f', {age:.1f} s old' if age is not None else '')
             + (f': {why}' if why else ''))
 
 
 def moment(text):
-    """Return a moment in ISO 8601 as people read it, in UTC."""
+    """Return a time in ISO 8601 as people read it, in UTC."""
     return (text or 'an unknown time').replace('T', ' ').replace(
         '+00:00', ' UTC')

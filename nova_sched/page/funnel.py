@@ -1,11 +1,13 @@
-"""How the hosts became fewer, for one instance."""
+"""How the number of hosts shrinks from rule to rule, for one instance."""
 
 import itertools
 import typing
 
+from nova_sched.page import facts as facts_
+
 
 class Stage(typing.NamedTuple):
-    """A rule, or several in turn that rejected nobody.
+    """A rule, or successive rules that rejected no host.
 
     names: of the rules.  before, after: numbers of hosts.
     """
@@ -16,18 +18,18 @@ class Stage(typing.NamedTuple):
 
     @property
     def lost(self):
-        """How many hosts it rejected."""
+        """Number of hosts that it rejected."""
         return self.before - self.after
 
 
 class Funnel(typing.NamedTuple):
-    """What happened for one instance.
+    """The stages of one instance.
 
-    instance: its number, from 0.  uuid: its own, or None.
+    instance: its number, from 0.  uuid: its uuid, or None.
     stages: list of Stage, in order.
-    widest: hosts before the first one.
-    claims: list of (host, what Placement said to its claim), texts.
-    host: that it got; None if it got none.
+    widest: number of hosts before the first stage.
+    claims: list of (host, result of the claim), texts.
+    host: the picked host; None without one.
     """
 
     instance: int
@@ -39,30 +41,26 @@ class Funnel(typing.NamedTuple):
 
 
 class Alike(typing.NamedTuple):
-    """Instances in turn to which the same happened: the first and the last
-    Funnel of them, which may be one.
+    """The first and the last Funnel of successive instances with the same
+    stages; they may be the same.
     """
 
     first: Funnel
     last: Funnel
 
 
-#: What Placement says to a claim.
-_SAID = {True: 'granted', False: 'refused', None: 'not answered in time'}
-
-
-def funnels(facts, name):
+def funnels(facts):
     """Return a Funnel for each instance that filters ran for: list.
 
-    facts: facts.Facts.  name: function that names the host of a claim.
+    facts: facts.Facts.
     """
     steps = {}
     for step in facts.document['filters']:
         steps.setdefault(step['instance'], []).append(step)
-    return [_funnel(facts, name, *each) for each in steps.items()]
+    return [_funnel(facts, *each) for each in steps.items()]
 
 
-def _funnel(facts, name, instance, steps):
+def _funnel(facts, instance, steps):
     stages = []
     for step in steps:
         stage = Stage([step['name']], step['before'], step['after'])
@@ -76,25 +74,25 @@ def _funnel(facts, name, instance, steps):
         uuids[instance] if instance < len(uuids) else None)
     return Funnel(
         instance, uuid, stages, stages[0].before,
-        [(name(claim), _SAID[claim['taken']])
+        [(facts_.name(claim), facts_.CLAIM_RESULTS[claim['taken']])
          for claim in facts.document.get('claims') or ()
          if claim['instance'] == uuid], pick.get('host'))
 
 
 def alike(funnels):
-    """Return those in turn that differ in numbers of hosts alone as one: list
-    of Alike.
+    """Group successive funnels that differ only in numbers of hosts: list of
+    Alike.
 
     funnels: list of Funnel, in order.
     """
-    found = []
-    for _, several in itertools.groupby(funnels, _happened):
-        first, *others = several
-        found.append(Alike(first, others[-1] if others else first))
-    return found
+    groups = []
+    for _, members in itertools.groupby(funnels, _shape):
+        first, *rest = members
+        groups.append(Alike(first, rest[-1] if rest else first))
+    return groups
 
 
-def _happened(funnel):
-    """Return what is the same of those that are alike."""
+def _shape(funnel):
+    """Return the properties that are equal among alike funnels."""
     return ([(stage.names, stage.lost > 0) for stage in funnel.stages],
-            [said for _, said in funnel.claims], funnel.host is None)
+            [result for _, result in funnel.claims], funnel.host is None)

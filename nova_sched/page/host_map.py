@@ -1,4 +1,4 @@
-"""All hosts, by what keeps an instance off them."""
+"""All hosts, grouped by the rules that reject them."""
 
 import collections
 import typing
@@ -7,12 +7,12 @@ from nova_sched.explain import words
 from nova_sched.page import facts as facts_
 from nova_sched.rules import phrases
 
-#: Groups with a colour of their own, beside that of hosts that fit; what is
-#: over them is one more.
+#: Groups with a colour of their own, besides hosts that fit; smaller groups
+#: share one more colour.
 MOST_GROUPS = 7
-#: Characters about hosts in one page, and of the longest reason of one host.
+#: Most characters about hosts in one page, and most of the reason of one host.
 MOST_TEXT, LONGEST = 1_500_000, 400
-#: Hosts that have their names on the map, and steps to smaller cells.
+#: Most hosts for each size of the map's cells; only the first size has names.
 _SIZES = ((80, 'named'), (800, 'large'), (3000, 'medium'))
 
 PICKED, ALTERNATE = 'pick', 'alternate'
@@ -21,7 +21,7 @@ PICKED, ALTERNATE = 'pick', 'alternate'
 class Cell(typing.NamedTuple):
     """A host.
 
-    reason: why not this one, '' for one that fits.
+    reason: why it does not fit, '' if it fits.
     mark: PICKED, ALTERNATE or ''.
     """
 
@@ -31,11 +31,12 @@ class Cell(typing.NamedTuple):
 
 
 class Group(typing.NamedTuple):
-    """Hosts that the same rules reject, by the same codes.
+    """Hosts that the same rules reject, with the same codes.
 
-    place: 0 for those that fit, else from 1: it has a colour and a pattern.
-    label: what is said of them.  codes: of the rules, for programs: texts.
-    hosts: how many.  cells: list of Cell, of those that the document names.
+    place: 0 for hosts that fit, else from 1: it selects a colour and a
+        pattern.
+    label: words for the rules.  codes: of the rules: texts.
+    hosts: number of hosts.  cells: list of Cell, of the named hosts.
     """
 
     place: int
@@ -46,10 +47,11 @@ class Group(typing.NamedTuple):
 
 
 class HostMap(typing.NamedTuple):
-    """groups: list of Group; the first one are hosts that fit, if any does.
+    """groups: list of Group; hosts that fit are the first group, if there are
+        any.
 
-    by_first: whether a host stands at the first rule that rejects it, and not
-        at all that do.
+    by_first: whether hosts are grouped by the first rule that rejects them
+        only, and not by all that do.
     size: of the cells: 'named', 'large', 'medium' or 'small'.
     """
 
@@ -59,41 +61,41 @@ class HostMap(typing.NamedTuple):
 
     @property
     def hosts(self):
-        """How many there are."""
+        """Number of hosts."""
         return sum(group.hosts for group in self.groups)
 
 
 def host_map(facts):
     """Return the HostMap of a facts.Facts; None without a host."""
-    known = facts.why.get('schedule_info')
-    groups = (_by_all(facts, known) if known else _by_first(facts))
+    infos = facts.why.get('schedule_info')
+    groups = (_by_all(facts, infos) if infos else _by_first(facts))
     if not groups:
         return None
     groups = _sorted(groups)
     count = sum(group.hosts for group in groups)
     size = next((name for most, name in _SIZES if count <= most), 'small')
-    return HostMap(groups, not known, size)
+    return HostMap(groups, not infos, size)
 
 
-def _by_all(facts, known):
-    """Return {rules with their codes: Group} of the verdicts on all hosts.
+def _by_all(facts, infos):
+    """Return {rules with their codes: Group} from the verdicts on all hosts.
     """
     marks = _marks(facts)
-    longest = min(LONGEST, MOST_TEXT // len(known))
-    found = collections.defaultdict(list)
+    longest = min(LONGEST, MOST_TEXT // len(infos))
+    cells_by_rules = collections.defaultdict(list)
     for name, host in sorted(
-            ((facts_.name(host), host) for host in known),
+            ((facts_.name(host), host) for host in infos),
             key=lambda pair: phrases.natural(pair[0])):
-        found[tuple((each['rule'], each['code'])
-                    for each in host['filters'])].append(Cell(
+        cells_by_rules[tuple((verdict['rule'], verdict['code'])
+                    for verdict in host['filters'])].append(Cell(
             name, _cut(host['reason'] or '', longest), marks.get(name, '')))
     return {rules: Group(0, together([rule for rule, _ in rules]),
                          [code for _, code in rules], len(cells), cells)
-            for rules, cells in found.items()}
+            for rules, cells in cells_by_rules.items()}
 
 
 def _by_first(facts):
-    """Return {rules: Group} of what rejected each host first."""
+    """Return {rules: Group} from the first rule that rejected each host."""
     marks, codes = _marks(facts), _codes(facts)
     rejected = [((rule,), hosts, names)
                 for rule, hosts, names in facts.rejected]
@@ -107,11 +109,11 @@ def _by_first(facts):
 
 
 def _sorted(groups):
-    """Return the groups in their order, the smallest ones as one: list."""
+    """Return the groups in order, the smallest ones combined: list."""
     fitting = [groups[()]] if () in groups else []
-    others = sorted((group for rules, group in groups.items() if rules),
+    rejected = sorted((group for rules, group in groups.items() if rules),
                     key=lambda group: -group.hosts)
-    first, rest = others[:MOST_GROUPS], others[MOST_GROUPS:]
+    first, rest = rejected[:MOST_GROUPS], rejected[MOST_GROUPS:]
     if len(rest) > 1:
         rest = [Group(
             0, f'{len(rest)} other reasons', [],
@@ -122,7 +124,7 @@ def _sorted(groups):
 
 
 def together(rules):
-    """As of explain.words, for hosts that no rule rejects as well."""
+    """Return words for the hosts that exactly these rules reject, or none."""
     return words.together(rules) if rules else 'fits'
 
 

@@ -1,9 +1,11 @@
-"""What weighers gave the best hosts, as bars."""
+"""The weights of the best hosts, as bars."""
 
 import math
 import typing
 
-#: Weighers with a colour of their own; what is over them is one more.
+from nova_sched.page import facts as facts_
+
+#: Most weighers with a colour of their own; the rest share one more colour.
 MOST_WEIGHERS = 7
 OTHERS = 'other weighers'
 
@@ -11,7 +13,7 @@ OTHERS = 'other weighers'
 class Part(typing.NamedTuple):
     """A piece of a bar.
 
-    place: of its weigher in Weights.keys.  score: what it gave.
+    place: of its weigher in Weights.keys.  score: of the weigher.
     left, width: in thousandths of the whole width.
     """
 
@@ -24,8 +26,8 @@ class Part(typing.NamedTuple):
 class Row(typing.NamedTuple):
     """A host.
 
-    weight: a number, or a word for one that JSON has not.
-    parts: list of Part.  scores: {weigher: score}, of finite ones.
+    weight: a number, or as text if JSON has no such number.
+    parts: list of Part.  scores: {weigher: score}, only finite scores.
     """
 
     host: str
@@ -35,12 +37,12 @@ class Row(typing.NamedTuple):
 
 
 class Weights(typing.NamedTuple):
-    """weighers: names of those that differ from 0 on any host, in order.
+    """weighers: names of weighers with a score other than 0, in order.
 
-    silent: names of the others.
-    keys: what the pieces of bars are of: names of weighers, and OTHERS.
+    silent: names of the other weighers.
+    keys: names for the pieces of bars: weighers, and OTHERS.
     rows: list of Row, best first.
-    zero: where the bars begin, in thousandths of the whole width.
+    zero: start of the bars, in thousandths of the whole width.
     """
 
     weighers: list
@@ -50,76 +52,74 @@ class Weights(typing.NamedTuple):
     zero: float
 
 
-def weights(facts, name):
-    """Return the Weights of a facts.Facts; None where nothing was weighed.
-
-    name: function that names a host.
-    """
-    best = [each | {'host': name(each)}
-            for each in facts.document.get('best') or ()]
+def weights(facts):
+    """Return the Weights of a facts.Facts; None if no host was weighed."""
+    best = [host | {'host': facts_.name(host)}
+            for host in facts.document.get('best') or ()]
     first = facts.picks[0] if facts.picks else None
     if best and first and first['host'] not in [
-            each['host'] for each in best]:
+            host['host'] for host in best]:
         best.append(first)
-    if not any(each['weighers'] for each in best):
+    if not any(host['weighers'] for host in best):
         return None
-    scores = [_scores(each) for each in best]
+    scores = [_scores(host) for host in best]
     ran = [part['name'] for part in best[0]['weighers']]
-    weighers = [each for each in dict.fromkeys(ran) if any(
-        found.get(each) for found in scores)]
-    silent = [each for each in ran if each not in weighers]
+    weighers = [host for host in dict.fromkeys(ran) if any(
+        by_weigher.get(host) for by_weigher in scores)]
+    silent = [host for host in ran if host not in weighers]
     named = _largest(weighers, scores)
-    pieces = [_pieces(found, named) for found in scores]
-    low = max(-sum(min(piece, 0) for piece in each) for each in pieces)
-    high = max(sum(max(piece, 0) for piece in each) for each in pieces)
+    pieces = [_pieces(by_weigher, named) for by_weigher in scores]
+    low = max(-sum(min(piece, 0) for piece in host) for host in pieces)
+    high = max(sum(max(piece, 0) for piece in host) for host in pieces)
     scale = 1000 / ((low + high) or 1)
     return Weights(
         weighers, named + ([OTHERS] if len(named) < len(weighers) else []),
-        silent, [Row(each['host'], each['weight'],
-             _parts(piece, low * scale, scale), found)
-         for each, piece, found in zip(best, pieces, scores, strict=True)],
+        silent, [Row(host['host'], host['weight'],
+                     _parts(piece, low * scale, scale), by_weigher)
+                 for host, piece, by_weigher
+                 in zip(best, pieces, scores, strict=True)],
         low * scale)
 
 
 def _scores(host):
-    """Return what each weigher gave a host: {name: score}, of finite ones.
+    """Return the score of each weigher for a host: {name: score}, if finite.
 
-    A weigher may be there twice.
+    A weigher may be enabled twice.
     """
-    found = {}
+    scores = {}
     for part in host['weighers']:
         score = part.get('score')
         if score is None:
             score = part['normalized'] * part['multiplier']
         if isinstance(score, int | float) and math.isfinite(score):
-            found[part['name']] = found.get(part['name'], 0) + score
-    return found
+            scores[part['name']] = scores.get(part['name'], 0) + score
+    return scores
 
 
 def _largest(weighers, scores):
-    """Return the weighers that give most, in their order: list."""
+    """Return the weighers with the largest scores, in their order: list."""
     by_size = sorted(weighers, key=lambda weigher: -max(
-        abs(found.get(weigher, 0)) for found in scores))
+        abs(by_weigher.get(weigher, 0)) for by_weigher in scores))
     return [weigher for weigher in weighers
             if weigher in by_size[:MOST_WEIGHERS]]
 
 
 def _pieces(scores, named):
-    """Return what each weigher gave, and all others together: list."""
+    """Return the score of each weigher, and the sum of all others: list."""
     others = sum(score for weigher, score in scores.items()
                  if weigher not in named)
     return [scores.get(weigher, 0) for weigher in named] + [others]
 
 
 def _parts(pieces, zero, scale):
-    left, right, found = zero, zero, []
+    left, right, parts = zero, zero, []
     for place, score in enumerate(pieces):
         width = abs(score) * scale
         if score < 0:
             left -= width
         if score:
-            found.append(Part(place, score, left if score < 0 else right,
+            parts.append(Part(place, score, left if score < 0 else right,
                               width))
         if score > 0:
             right += width
-    return found
+    return parts

@@ -1,4 +1,4 @@
-"""From a document to HTML, and to a file."""
+"""Render the page of a document, and write it to a file."""
 
 import base64
 import contextlib
@@ -21,56 +21,58 @@ from nova_sched.page import host_map
 from nova_sched.page import weights
 from nova_sched.printable import printable
 
-#: Only for the service's group: a page tells of hosts and of other projects.
+#: Readable for the service's group: a page shows hosts and other projects.
 MODE = 0o640
 
-#: What a page is known by, and within how many bytes.
+#: The beginning of a page, and within how many bytes it is found.
 _TITLE, _HEAD = re.compile(rb'<!DOCTYPE html>.* \| nova_sched</title>',
                            re.DOTALL), 2000
 
-#: What is said of a decision, and of a plan, by their outcomes.
+#: Headlines of a decision and of a plan, by outcome.
 _HEADLINES = {
     decision.PLACED: ('{} placed', '{} would be placed'),
     decision.REFUSED: ('No valid host for {}', 'No valid host for {}'),
     decision.FAILED: ('The request for {} failed',) * 2}
 
-#: What people read before a number; '-' joins words.
+#: Sign of negative numbers; '-' is a hyphen.
 MINUS = '\N{MINUS SIGN}'
 
-#: Ending of the names of amounts -> the unit that people read.
+#: Suffix of the names of amounts -> unit.
 _UNITS = {'mb': 'MB', 'gb': 'GB', 'vcpus': 'VCPUs'}
 
 
 def write(path, document):
     """Write the page of a document, a dict, to a file, all of it or nothing.
 
-    The file is new, or such a page.
-    Raises OSError, also for what is there and is no page.
+    An existing file is replaced if it is such a page.
+    Raises OSError, also for an existing file that is not a page.
     """
     path, text = pathlib.Path(path).resolve(), html(document)
     if path.exists() and not path.is_dir():
         _check_page(path)
-    file, made = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    file, temporary = tempfile.mkstemp(dir=path.parent,
+                                       prefix=f'.{path.name}.')
     try:
         with open(file, 'w', encoding='utf-8',
                   errors='backslashreplace') as opened:
             os.fchmod(file, MODE)
             opened.write(text)
-        os.replace(made, path)
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(made)
+            os.unlink(temporary)
         raise
 
 
 def _check_page(path):
-    """Raise FileExistsError for what is no page that was written here."""
+    """Raise FileExistsError for a file that is not a page of these commands.
+    """
     if not path.is_file():
-        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
+        raise FileExistsError(errno.EEXIST, 'it is not a file', str(path))
     with open(path, 'rb') as opened:
         if not _TITLE.match(opened.read(_HEAD)):
             raise FileExistsError(
-                errno.EEXIST, 'what is there is no page of this command',
+                errno.EEXIST, 'it exists and is not a page of this command',
                 str(path))
 
 
@@ -88,36 +90,36 @@ def html(document):
 
 @functools.cache
 def _environment():
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader('nova_sched', 'page'), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown)
-    made.filters |= {'whole': '{:,}'.format, 'number': _number,
+    environment.filters |= {'whole': '{:,}'.format, 'number': _number,
                      'signed': _signed, 'moment': facts_.moment,
                      'together': host_map.together}
-    return made
+    return environment
 
 
 def _shown(value):
-    """Return a value of a template as it is written, before it is escaped.
+    """Return a value of a template with special characters escaped.
 
-    What the template itself has made, which is HTML, is so already.
+    HTML that the template itself has made is escaped already.
     """
     return (printable(value) if isinstance(value, str)
             and not hasattr(value, '__html__') else value)
 
 
 def _context(facts):
-    """Return what the template shows: dict."""
+    """Return the variables of the template: dict."""
     why = facts.why.get('why') or {}
     return {
         'facts': facts, 'headline': _headline(facts), 'document':
-        facts.document, 'asked': facts_.asked(facts),
+        facts.document, 'asked': facts_.requested(facts),
         'state': facts_.state(facts), 'notes': _notes(facts),
         'funnels': _funnels(facts),
         'map': host_map.host_map(facts), 'matrix': facts.matrix,
         'pick': why.get('pick'), 'pick_parts': _pick_parts(why),
-        'weights': weights.weights(facts, facts_.name),
-        'why_not': [_why_not(each) for each
+        'weights': weights.weights(facts),
+        'why_not': [_why_not(host) for host
                     in facts.why.get('why_not') or ()],
         'changes': facts.why.get('changes') or (),
         'not_all': ('' if facts.why.get('changes_complete', True)
@@ -125,17 +127,18 @@ def _context(facts):
 
 
 def _funnels(facts):
-    """Return the funnels: dict of the first and the last that are open, those,
-    and the others, as Alike; None without any.
+    """Return the funnels by their place on the page; None without funnels.
+
+    Keys: first, last, open (list of Funnel) and others (list of Alike).
     """
-    found = funnel.funnels(facts, facts_.name)
-    if not found:
+    funnels = funnel.funnels(facts)
+    if not funnels:
         return None
-    shown = [each for each in found
-             if each is found[0] or each.instance == facts.instance]
+    shown = [one for one in funnels
+             if one is funnels[0] or one.instance == facts.instance]
     return {'first': shown[0], 'last': shown[-1], 'open': shown,
-            'others': funnel.alike([each for each in found
-                                    if each not in shown])}
+            'others': funnel.alike([one for one in funnels
+                                    if one not in shown])}
 
 
 def _headline(facts):
@@ -145,8 +148,8 @@ def _headline(facts):
 
 
 def _pick_parts(why):
-    """Return what weighers add to the distance to the next host, and what
-    others take from it: two texts.
+    """Return the weighers for and against the pick, compared with the next
+    host: two texts.
     """
     parts = sorted(
         (part for part in (why.get('pick') or {}).get('weighers') or ()
@@ -157,7 +160,7 @@ def _pick_parts(why):
 
 
 def _notes(facts):
-    """Return what a reader must know beside: list of texts."""
+    """Return the remarks that a reader must know: list of texts."""
     notes, matrix = [*facts.notes], facts.matrix or {}
     error = (facts.why.get('why') or {}).get('error')
     if error:
@@ -170,19 +173,21 @@ def _notes(facts):
                     in (matrix.get('errors') or {}).items()]
 
 
-def _why_not(found):
-    """Return a WhyNot as the template shows it: dict."""
-    return found | {
+def _why_not(why_not):
+    """Return a WhyNot in the form of the template: dict."""
+    return why_not | {
         'rejected_by': [verdict | {'figures': [
             _figure(figure) for figure in verdict['figures']]}
-            for verdict in found['rejected_by']],
+            for verdict in why_not['rejected_by']],
         'weighers': sorted(
-            (gap for gap in found['weighers'] if gap['gain']),
+            (gap for gap in why_not['weighers'] if gap['gain']),
             key=lambda gap: -abs(gap['gain']))}
 
 
 def _figure(figure):
-    """Return a figure with its amounts, and how much of the need is there."""
+    """Return a figure with its amounts, and the share of the need that is
+    there.
+    """
     amounts = {}
     for name, value in figure.items():
         kind, _, unit = name.partition('_')
@@ -195,7 +200,7 @@ def _figure(figure):
 
 
 def _number(value):
-    """Return a number of few digits, or the word for one."""
+    """Return a number with few digits; texts as they are."""
     if isinstance(value, str):
         return value
     if float(value).is_integer() and abs(value) < 10 ** 12:

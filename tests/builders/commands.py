@@ -18,7 +18,7 @@ def logging_kept():
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     levels = {name: logging.getLogger(name).level
-              for name in manage._TALKATIVE}
+              for name in manage._LEVELS}
     try:
         yield
     finally:

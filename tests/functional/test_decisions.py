@@ -159,10 +159,10 @@ def test_without_a_place_for_the_file_requests_are_answered(stage, tmp_path):
     daemon = stage.daemon(DEFAULT__state_path=tmp_path / 'missing')
     answered = ask_all(stage.client(), number=5)
 
-    daemon.wait_until_said('Decisions are kept in memory alone')
+    daemon.wait_until_said('Decisions are kept in memory only')
     rows = told(stage, 'list', '--service', stage.conf.host)
     assert {row['Request'] for row in rows} == answered.keys()
-    assert len(daemon.said('Decisions are kept in memory alone')) == 1
+    assert len(daemon.said('Decisions are kept in memory only')) == 1
 
 
 @pytest.mark.parametrize('start', [0, 4096])

@@ -74,10 +74,10 @@ FINDINGS = {
     'openstack-ansible': _NO_JOURNAL,
     'openstack-helm': [
         ('[oslo_messaging_rabbit] rabbit_quorum_queues', 'warning',
-         'is no option', 'rabbit_quorum_queue? Set it for all services')],
+         'is not an option', 'rabbit_quorum_queue? Set it for all services')],
     'charm': [
         ('[filter_scheduler] max_attempts', 'warning',
-         'is no option', 'Did you mean [scheduler] max_attempts?'),
+         'is not an option', 'Did you mean [scheduler] max_attempts?'),
         ('options', 'warning', '[DEFAULT] log_dir counts, and not [DEFAULT] '
          'logdir', 'take that out')],
     'nova-operator': [],

@@ -124,7 +124,7 @@ def test_a_queue_of_another_kind_costs_the_other_topics_nothing(
                 stage.client().ask()
             heard(found, 8)
         queue.delete()
-    assert len(daemon.said('A notification is lost')) == 1
+    assert len(daemon.said('cannot be sent and is dropped')) == 1
 
 
 @pytest.mark.parametrize('open_port', ['refuses', 'is silent'])

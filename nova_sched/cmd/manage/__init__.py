@@ -1,9 +1,9 @@
-"""``nova-sched-manage``: what operators do around the service.
+"""``nova-sched-manage``: commands for operators.
 
-One module per noun; each command is a class, found by its entry point in the
-namespace ``nova_sched.manage``.
+There is a module for each noun; each command is a class, found by its entry
+point in the namespace ``nova_sched.manage``.
 
-What only some of the command lines need is imported when they do.
+Modules that only some commands need are imported by these commands.
 """
 
 import logging as py_logging
@@ -20,11 +20,11 @@ from nova_sched.cmd.manage import wrong_words
 from nova_sched.options import entry_points
 from nova_sched.printable import Stream
 
-#: Loggers -> from which level on they say what a command does not say itself.
-#: Alembic reports the kind of database at INFO, oslo.service its backend.
-#: oslo.db adds a traceback to each refused statement. The command that decides
-#: a request prints itself why there is no host.
-_TALKATIVE = {'alembic': py_logging.WARNING,
+#: Loggers -> lowest level that is shown.  Their other lines repeat the output
+#: of a command: alembic reports the kind of database at INFO, oslo.service its
+#: backend; oslo.db adds a traceback to each refused statement; the command
+#: that decides a request prints the reason itself.
+_LEVELS = {'alembic': py_logging.WARNING,
               'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
               'oslo_service': py_logging.WARNING,
               **dict.fromkeys(('nova_sched.scheduler.manager',
@@ -37,7 +37,7 @@ _TALKATIVE = {'alembic': py_logging.WARNING,
 
 
 class Commands(commandmanager.CommandManager):
-    """The commands of entry points, each imported when it is asked for."""
+    """The commands of entry points, each imported when it is looked up."""
 
     def load_commands(self, namespace):
         """Find the commands of a namespace, without importing them."""
@@ -51,7 +51,7 @@ class ManageApp(app.App):
 
     def __init__(self):
         super().__init__(
-            description='Manage the nova_sched scheduler service.',
+            description='Manage and query the nova_sched scheduler service.',
             version=version.version_string(),
             command_manager=Commands('nova_sched.manage'),
             stdout=Stream(sys.stdout), stderr=Stream(sys.stderr),
@@ -63,23 +63,23 @@ class ManageApp(app.App):
             super().build_option_parser(description, version))
         parser.add_argument(
             '--config-file', action='append', metavar='PATH',
-            help='Configuration file; may be given more than once. Default: '
-                 'the files nova-sched itself reads, or nova-scheduler where '
-                 'it has none of its own.')
+            help='Configuration file; may be repeated. Default: the files '
+                 'that nova-sched reads, or if there are none the files of '
+                 'nova-scheduler.')
         parser.add_argument(
             '--config-dir', action='append', metavar='DIRECTORY',
-            help='Directory whose *.conf are read after these files; may be '
-                 'given more than once.')
+            help='Directory of *.conf files, read after the configuration '
+                 'files; may be repeated.')
         parser.add_argument(
             '--database', metavar='URL',
-            help='Database to work on instead of [database] connection.')
+            help='Database to use instead of [database] connection.')
         parser.add_argument(
             '--transport-url', metavar='URL',
             help='Message broker to use instead of transport_url.')
         return parser
 
     def initialize_app(self, argv):
-        for name, level in _TALKATIVE.items():
+        for name, level in _LEVELS.items():
             py_logging.getLogger(name).setLevel(
                 py_logging.NOTSET if self.options.verbose_level > 1
                 else level)
@@ -91,13 +91,13 @@ class ManageApp(app.App):
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
             from nova_sched.observe import logs
-            # oslo.log's own choice is the standard output, which has what
-            # was asked for.
+            # By default oslo.log writes to the standard output, where the
+            # result of the command goes.
             self.conf.set_override('use_stderr', True)
             logs.setup(self.conf, 'nova-sched-manage')
 
     def configuration(self):
-        """Return a ConfigOpts that nobody else has, by the command line.
+        """Return a new ConfigOpts with the options of the command line.
 
         Raises ConfigurationError as of ``new_conf``.
         """
@@ -120,16 +120,16 @@ class ManageApp(app.App):
         try:
             super().configure_logging()
         except OSError as error:
-            # There is no log yet.
+            # The log is not set up yet.
             self.stderr.write(
                 f'--log-file {self.options.log_file} cannot be written: '
                 f'{error.strerror}; name another file\n')
             sys.exit(exits.WRONG)
 
     def run_subcommand(self, argv):
-        """Run a command; one that there is not is told with those alike."""
+        """Run a command; for an unknown one print similar commands."""
         known = self.command_manager.commands
-        # The first word of several is enough for help.
+        # "help" accepts the first words of a command.
         words = argv[1:] if argv[0] == 'help' else argv
         try:
             if argv[0] != 'help' or not any(
@@ -142,15 +142,15 @@ class ManageApp(app.App):
         return super().run_subcommand(argv)
 
     def prepare_to_run_command(self, cmd):
-        """Have errors name options as the files do, and end as of ``exits``.
+        """Have errors name options as in the files, and exit as in ``exits``.
         """
         from nova_sched.options import spelling
         get_parser = cmd.get_parser
         cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)
         if type(cmd).__module__.startswith(f'{__name__}.'):
-            # It names the package of a command that is not the program's
-            # own, for which cliff looks through all that are installed.
+            # The epilog names the package of a foreign command, for which
+            # cliff looks through all installed packages.
             cmd.get_epilog = str
 
 

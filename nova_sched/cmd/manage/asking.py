@@ -1,4 +1,4 @@
-"""What commands ask of a scheduler, and of the broker before it."""
+"""Queries to the message broker and to a running scheduler."""
 
 from amqp import exceptions as amqp
 from kombu import exceptions as kombu
@@ -16,38 +16,40 @@ _BROKEN = (messaging.MessagingException, amqp.AMQPError, kombu.KombuError,
 
 
 class NotServed(exits.NoAnswer):
-    """No scheduler answers, as far as can be told with a broker that does."""
+    """No scheduler answers, though the broker does, as far as that is known.
+    """
 
 
 def consumers(conf, seconds):
-    """Return who takes requests at the broker: list of (host, number).
+    """Return the number of consumers of the request queue: list of (host,
+    number).
 
-    Of the hosts of a cluster the first that answers; none of a broker that is
-    no RabbitMQ.  The number is None where there is no queue.
-    seconds: that it may take.
-    Raises NoAnswer for a broker that cannot be asked.
+    One entry, for the first host of a cluster that answers; empty if the
+    broker is not RabbitMQ.  The number is None if there is no queue.
+    seconds: timeout.
+    Raises NoAnswer if the broker does not answer.
     """
-    found, failures = message_broker.consumers(conf, seconds)
-    if failures and not found:
+    counts, failures = message_broker.consumers(conf, seconds)
+    if failures and not counts:
         raise exits.NoAnswer('; '.join(
             f'{row.found}. {row.advice}' for row in failures))
-    return found[:1]
+    return counts[:1]
 
 
 def answer(conf, seconds, ask):
-    """Return what a scheduler answers to a question.
+    """Return the scheduler's answer to a question.
 
     ask: function of an RPC transport.
-    seconds: that it may take.  oslo.messaging's own time-out begins only with
-        a connection, for which it waits for ever.
-    Raises NotServed without an answer in time, NoAnswer if the broker does
-    not take the question, and NovaSchedException if the scheduler fails.
+    seconds: timeout.  oslo.messaging's own timeout does not cover the
+        connection, for which it waits for ever.
+    Raises NotServed without an answer in time, NoAnswer if the broker does not
+    take the question, and NovaSchedException if the scheduler fails.
     """
     def ask_over_transport():
         transport = rpc.get_transport(conf)
-        found = ask(transport)
+        result = ask(transport)
         transport.cleanup()
-        return found
+        return result
 
     broker = config.masked(config.transport_url(conf))
     try:
@@ -55,11 +57,11 @@ def answer(conf, seconds, ask):
     except (remote.DeadlineExceeded, TimeoutError,
             messaging.MessagingTimeout):
         raise NotServed(
-            f'No answer within {seconds} seconds by way of {broker}: is '
-            'that broker up, and does a scheduler serve the topic '
+            f'No answer within {seconds} seconds from {broker}: is that '
+            'broker up, and does a scheduler serve the topic '
             f'{conf.scheduler_topic} there?') from None
     except messaging.RemoteError as exc:
-        # Its text has the traceback, too.
+        # Its str() includes the traceback.
         raise exception.NovaSchedException(
             f'The scheduler failed with {exc.exc_type}: {exc.value}; its log '
             'says more') from None

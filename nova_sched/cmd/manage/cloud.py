@@ -1,7 +1,9 @@
-"""``cloud``: whole clouds, made up or saved in a file."""
+"""``cloud``: whole clouds, made up or stored in a file."""
 
 import argparse
+import contextlib
 import json
+import math
 import pathlib
 import signal
 import sys
@@ -21,7 +23,7 @@ from nova_sched.db import schema
 class Fake(command.Command):
     """Make up a cloud and keep its compute services alive.
 
-    Replaces what the database holds. Until it is interrupted, the fake
+    Replaces the content of the database.  Until it is interrupted, the fake
     compute services send heartbeats, and each takes over the instances that
     "request call --boot" puts on it.
     """
@@ -35,8 +37,8 @@ class Fake(command.Command):
                             help='The same seed makes the same cloud.')
         parser.add_argument('--huge-pages', type=_percent, default=0,
                             metavar='PERCENT',
-                            help='Share of the memory of hosts with NUMA '
-                                 'cells that is in pages of 2 MB.')
+                            help='Share of memory in pages of 2 MB, on hosts '
+                                 'with NUMA cells.')
         parser.add_argument('--ram-ratio', type=_ratio, default=1.0,
                             metavar='R',
                             help='ram_allocation_ratio of each host '
@@ -45,7 +47,8 @@ class Fake(command.Command):
                             metavar='SECONDS',
                             help='Time between heartbeats (default: 5).')
         parser.add_argument('--once', action='store_true',
-                            help='Make the cloud and end, without heartbeats.')
+                            help='Make the cloud and exit, without '
+                                 'heartbeats.')
         return parser
 
     def take_action(self, parsed_args):
@@ -67,36 +70,30 @@ class Fake(command.Command):
         cloud.run(stop, parsed_args.interval)
 
 
-def _positive(text):
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(
-            f'{text} is no whole number of 1 or more')
-    return number
+def _number(kind, is_allowed, words):
+    """Return a type of an option: function of a text.
+
+    kind: int or float.  is_allowed: function of a number.
+    words: for the allowed numbers.
+    """
+    def parse(text):
+        with contextlib.suppress(ValueError):
+            if is_allowed(kind(text)):
+                return kind(text)
+        raise argparse.ArgumentTypeError(f'{text} is not a {words}')
+    return parse
 
 
-def _percent(text):
-    if text.isdecimal() and int(text) <= 100:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        f'{text} is no whole number from 0 to 100')
-
-
-def _ratio(text):
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is no number above 0')
-    return number
+_positive = _number(int, lambda number: number >= 1,
+                    'whole number of 1 or more')
+_percent = _number(int, lambda number: 0 <= number <= 100,
+                   'whole number from 0 to 100')
+_ratio = _number(float, lambda number: 0 < number < math.inf,
+                 'number above 0')
 
 
 class Load(command.Command):
-    """Load a cloud from a JSON file in place of what the database holds."""
+    """Replace the content of the database with a cloud from a JSON file."""
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -104,8 +101,9 @@ class Load(command.Command):
                             help='The cloud, as "cloud export" writes it.')
         parser.add_argument(
             '--as-saved', action='store_true',
-            help='Keep the time stamps of the file; otherwise they are moved '
-                 'so that heartbeats are as old as they were then.')
+            help='Keep the time stamps of the file; otherwise they are '
+                 'shifted so that heartbeats have the same age as at the '
+                 'export.')
         return parser
 
     def take_action(self, parsed_args):
@@ -145,13 +143,13 @@ class Export(command.Command):
 
 
 def _check_replaceable(path):
-    """Raise WrongFile for a file that is there and holds no cloud."""
+    """Raise WrongFile for an existing file that does not hold a cloud."""
     if not path.is_file():
         return    # a new one, or /dev/stdout
     try:
         cloud_file.check(json_files.read(path))
     except (exits.WrongFile, cloud_file.NotACloud) as exc:
-        raise _unwritable(path, 'what is there is no cloud') from exc
+        raise _unwritable(path, 'it exists and is not a cloud') from exc
 
 
 def _unwritable(path, why):

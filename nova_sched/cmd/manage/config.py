@@ -1,4 +1,4 @@
-"""``config``: the configuration file, before the service reads it."""
+"""``config``: checks of the configuration, before the service starts."""
 
 import argparse
 import contextlib
@@ -18,44 +18,41 @@ from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
 
-#: Loggers that warn of what does not answer.
+#: Loggers that warn of services that do not answer.
 _TALKATIVE = ('nova_sched', 'keystoneauth', 'amqp')
 
-#: What a row has, for people and for programs; these get ``Row.value``, too.
+#: Columns for people and for programs, which get ``Row.value``, too.
 _TITLES = ('Check', 'Outcome', 'Found', 'What to do')
 _KEYS = ('option', 'level', 'text', 'advice', 'value')
 
-#: Options that say what is asked, and how.
+#: Prefixes of options with addresses of services.
 _ADDRESSES = ('[database]', '[api_database]', '[placement]', '[neutron]',
               '[oslo_messaging_', '[DEFAULT] transport_url',
               '[DEFAULT] rpc_backend')
 
 
 class Check(forms.Lister):
-    """Check the configuration and say what the service would run with.
+    """Check the configuration and print the effective setup.
 
-    Changes nothing anywhere. Ends with exit code 2 when the service would
-    refuse to start, and with 1 when --connect finds that something that it
-    needs does not answer or does not fit, or --strict that there is something
-    to look at.
+    Changes nothing anywhere.  Exits with 2 if the service would refuse to
+    start, with 1 if --connect finds a service that does not answer or does not
+    fit, or if --strict finds warnings.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--connect', action='store_true',
-            help='Ask the databases, the message broker, Placement and '
-                 'Neutron as well. Each that does not answer is waited for '
-                 'as long as its options say.')
+            help='Also query the databases, the message broker, Placement '
+                 'and Neutron, with the timeouts of their options.')
         parser.add_argument(
             '--from', dest='release', metavar='RELEASE', type=_release,
-            help="Say what behaves otherwise than in that release's "
-                 'nova-scheduler, Kilo to 2026.2. A name, a number or a '
-                 'date: queens, 17 or 2018.1.')
-
+            help="List differences from that release's nova-scheduler, Kilo "
+                 'to 2026.2. A name, a number or a date: queens, 17 or '
+                 '2018.1.')
         parser.add_argument(
             '--strict', action='store_true',
-            help='End with exit code 1 also when there are only warnings.')
+            help='Exit with 1 also if there are only warnings.')
         return parser
 
     def run(self, parsed_args):
@@ -67,7 +64,7 @@ class Check(forms.Lister):
                 else exits.DONE)
 
     def take_action(self, parsed_args):
-        conf = self.app.configuration()    # which defaults may be put into
+        conf = self.app.configuration()    # a copy, defaults may be set in it
         problems, wrong = startup.all_problems(conf)
         self._refused = bool(problems)
         self._rows = self._checked(conf, problems, wrong, parsed_args)
@@ -77,34 +74,36 @@ class Check(forms.Lister):
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
     def _checked(self, conf, problems, wrong, parsed_args):
-        """Return all rows but the last: list.
+        """Return all rows except the last: list.
 
         problems, wrong: as returned by ``startup.all_problems``.
         """
-        found = [_files(conf), *map(_refused, problems)]
-        found += [
-            Row(f'[{group}] {name}', WARNING, 'is no option',
+        rows = [_files(conf), *map(_refused, problems)]
+        rows += [
+            Row(f'[{group}] {name}', WARNING, 'is not an option',
                 _meant(nearest))
             for group, name, nearest in config.unknown_options(conf)]
-        found += [Row('options', WARNING, text)
+        rows += [Row('options', WARNING, text)
                   for text in config.warnings(conf)]
         setup = startup.Setup(conf)
         if not problems:
-            found += setup.rows()
+            rows += setup.rows()
         if parsed_args.connect:
-            found += self._asked(setup, wrong)
+            rows += self._connected(setup, wrong)
         if parsed_args.release:
-            found += differences.rows(setup, parsed_args.release)
-        return found
+            rows += differences.rows(setup, parsed_args.release)
+        return rows
 
-    def _asked(self, setup, wrong):
-        """Return the rows about what the service depends on: list."""
+    def _connected(self, setup, wrong):
+        """Return the rows about the services that the scheduler depends on:
+        list.
+        """
         addresses = sorted(option for option in wrong
                            if option.startswith(_ADDRESSES))
         if addresses:
-            return [Row('--connect', WARNING, 'nothing was asked, because '
-                        f'{", ".join(addresses)} must be right for that')]
-        # The clients of all these services are for this alone.
+            return [Row('--connect', WARNING, 'no service was queried: '
+                        f'{", ".join(addresses)} must be correct first')]
+        # Only this option needs the clients of all these services.
         from nova_sched.preflight import connectivity
         with _hushed(self.app.options.verbose_level < 2):
             return connectivity.check(setup)
@@ -112,7 +111,7 @@ class Check(forms.Lister):
 
 @contextlib.contextmanager
 def _hushed(hushed):
-    """Keep the log from telling what the rows will, in a context."""
+    """Keep the log from repeating the rows, in a context."""
     loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -132,7 +131,7 @@ def _files(conf):
 
 
 def _meant(nearest):
-    """Return what to do about an option that is probably this one."""
+    """Return the advice for a misspelt option."""
     question = f'Did you mean {nearest}?'
     if nearest not in messaging.QUEUE_FORMS:
         return question
@@ -142,7 +141,7 @@ def _meant(nearest):
 
 
 def _verdict(rows, refused):
-    """Return the last row: what the others come to."""
+    """Return the last row: the summary of the others."""
     errors = sum(row.outcome == ERROR for row in rows)
     count = errors + sum(row.outcome == WARNING for row in rows)
     value = {'would_start': not refused, 'to_look_at': count}

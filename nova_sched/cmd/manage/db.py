@@ -9,8 +9,8 @@ from nova_sched.db import schema
 class Sync(command.Command):
     """Create or upgrade the tables in [database] connection.
 
-    Does nothing when they are current. A database that Nova made is refused:
-    it is read as it is and needs no sync.
+    Does nothing when they are current.  A database that Nova made is refused:
+    it is used as it is and needs no sync.
     """
 
     def take_action(self, parsed_args):
@@ -20,8 +20,8 @@ class Sync(command.Command):
 class Version(forms.ShowOne):
     """Print the schema version of [database] connection.
 
-    Prints "none" before the first sync of a database that is there; with -f
-    json and yaml the version is null then.
+    Prints "none" for a database before the first sync; with -f json and yaml
+    the version is null.
     """
 
     @property
@@ -29,7 +29,7 @@ class Version(forms.ShowOne):
         return 'value'
 
     def take_action(self, parsed_args):
-        found = schema.version(self.app.conf)
-        if found is None and not forms.for_programs(parsed_args):
-            found = 'none'
-        return ('version',), (found,)
+        version = schema.version(self.app.conf)
+        if version is None and not forms.for_programs(parsed_args):
+            version = 'none'
+        return ('version',), (version,)

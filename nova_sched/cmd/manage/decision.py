@@ -1,4 +1,4 @@
-"""``decision``: what the scheduler has decided, and why."""
+"""``decision``: past decisions of the scheduler, and why they were made."""
 
 import time
 
@@ -19,6 +19,7 @@ from nova_sched.observe import decision_endpoint
 from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
 from nova_sched.options import nearest
+from nova_sched.page import facts
 from nova_sched.plugins import loading as plugins
 from nova_sched.printable import printable
 from nova_sched.rules import codes
@@ -27,26 +28,26 @@ from nova_sched.scheduler import loading
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 
-#: Instances, steps and hosts that people read of each.
+#: Most instances, steps and hosts that are shown to people.
 SHOWN = 10
-#: Decisions in one list.
+#: Most decisions in one list.
 MOST = 1_000_000
 
-#: Of what ``explain`` writes as JSON: explain.schema.json.
+#: Version of the JSON of ``explain``: explain.schema.json.
 VERSION = '1.3'
 
 
 def _add_service_arguments(parser):
     parser.add_argument(
         '--service', metavar='HOST',
-        help='Ask the scheduler of this host, its [DEFAULT] host, over RPC '
+        help='Query the scheduler of this host, its [DEFAULT] host, over RPC '
              'instead of reading the file of this machine.')
     parser.add_argument('--timeout', type=int, default=10, metavar='SECONDS',
-                        help='How long to wait for its answer.')
+                        help='How long to wait for the answer (default: 10).')
 
 
-def _asked(conf, parsed_args, method, **arguments):
-    """Return what the scheduler of --service answers."""
+def _call(conf, parsed_args, method, **arguments):
+    """Return the answer of the scheduler of --service."""
     target = messaging.Target(
         topic=conf.scheduler_topic, server=parsed_args.service,
         namespace=decision_endpoint.NAMESPACE,
@@ -62,28 +63,29 @@ def _asked(conf, parsed_args, method, **arguments):
 class List(forms.Lister):
     """List decisions, the newest first.
 
-    Those of all schedulers that keep them in the state_path of this machine,
-    or with --service those that one scheduler tells of.
+    Decisions of all schedulers that store them in the state_path of this
+    machine, or with --service of one scheduler.
     """
 
-    empty = 'No decision is kept, or none of these.'
+    empty = 'There are no such decisions.'
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('--limit', type=int, default=20, metavar='N',
-                            help='How many at most (default: 20).')
+                            help='Most decisions (default: 20).')
         outcome = parser.add_mutually_exclusive_group()
         for name, words in (
-                (decision.PLACED, 'found hosts'),
-                (decision.REFUSED, 'found none, or were wrong'),
+                (decision.PLACED, 'got hosts'),
+                (decision.REFUSED, 'got none, or were invalid'),
                 (decision.FAILED, 'ended in an error')):
             outcome.add_argument(
                 f'--{name}', dest='outcome', action='store_const', const=name,
                 help=f'Requests that {words}.')
         parser.add_argument('--code', metavar='CODE',
-                            help='Requests refused by this code, as ram.')
+                            help='Requests refused with this code, such as '
+                                 'ram.')
         parser.add_argument('--kind', choices=codes.KINDS,
-                            help='Requests refused in this way.')
+                            help='Requests refused with this kind.')
         parser.add_argument('--host', metavar='NAME',
                             help='Requests with an instance on this host.')
         parser.add_argument('--minutes', type=float, metavar='N',
@@ -92,41 +94,41 @@ class List(forms.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        wanted = {
+        criteria = {
             'outcome': parsed_args.outcome, 'host': parsed_args.host,
             'code': parsed_args.code, 'kind': parsed_args.kind,
             'since': (None if parsed_args.minutes is None
                       else time.time() - 60 * parsed_args.minutes)}
         rows = [_row(summary) for summary
-                in self._summaries(parsed_args, wanted)]
+                in self._summaries(parsed_args, criteria)]
         if not rows:
             _check_code(parsed_args.code)
         return (('Number', 'Time', 'Request', 'Service', 'Outcome',
                  'Instances', 'Hosts', 'Code', 'Kind', 'Reason'), rows)
 
-    def _summaries(self, parsed_args, wanted):
+    def _summaries(self, parsed_args, criteria):
         conf, limit = self.app.conf, max(0, min(parsed_args.limit, MOST))
         if parsed_args.service is not None:
-            # A service of another release may know less, or tell more.
-            given = {name: value for name, value in wanted.items()
-                     if value is not None}
-            return [decision_store.Summary.of(found) for found in _asked(
-                conf, parsed_args, 'list_decisions', limit=limit, **given)]
+            # A service of another release may have fewer or more fields.
+            sent = {name: value for name, value in criteria.items()
+                    if value is not None}
+            return [decision_store.Summary.of(fields) for fields in _call(
+                conf, parsed_args, 'list_decisions', limit=limit, **sent)]
         with decision_store.opened(conf) as store:
-            return store.summaries(limit, **wanted)
+            return store.summaries(limit, **criteria)
 
 
 def _check_code(code):
-    """Raise InvalidInput for a code that is probably another one.
+    """Raise InvalidInput for a code that is probably misspelt.
 
-    Plug-ins may have any.
+    Plug-ins may have codes of their own.
     """
-    near = code and code not in codes.CATALOGUE and nearest.nearest(
+    nearest_code = code and code not in codes.CATALOGUE and nearest.nearest(
         code, codes.CATALOGUE)
-    if near:
+    if nearest_code:
         raise exception.InvalidInput(
             reason=f'--code {code}: there is no such code; did you mean '
-                   f'{near}?')
+                   f'{nearest_code}?')
 
 
 def _row(summary):
@@ -147,47 +149,47 @@ def _and_more(texts, more):
 
 
 class Show(forms.ShowOne):
-    """Show all that is kept of one decision.
+    """Show one decision.
 
-    By its number, the id of a request or the uuid of an instance; of several
-    the newest.  -f json gives the request, too.
+    It is selected by its number, the id of a request or the uuid of an
+    instance; of several decisions the newest is shown.  -f json includes the
+    request.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('decision', metavar='NUMBER|REQUEST_ID|INSTANCE')
         parser.add_argument('--rejected', action='store_true',
-                            help='Name all hosts that were rejected, not '
-                                 f'{decision_document.NAMED} of each rule.')
+                            help='Name all rejected hosts, not '
+                                 f'{decision_document.NAMED} for each rule.')
         html_page.add_argument(parser)
         _add_service_arguments(parser)
         return parser
 
     def take_action(self, parsed_args):
         every = parsed_args.rejected or parsed_args.html is not None
-        found = self._document(parsed_args, every)
+        document = self._document(parsed_args, every)
         if parsed_args.html is not None:
-            html_page.write(parsed_args.html, found)
-        names = [*found]
+            html_page.write(parsed_args.html, document)
+        names = [*document]
         if not forms.for_programs(parsed_args):
             names = [name for name in _FIELDS
-                     if found.get(name) not in (None, [])]
+                     if document.get(name) not in (None, [])]
             if not parsed_args.rejected:
-                _cut(found['rejected'])
+                _cut(document['rejected'])
         return tuple(names), tuple(
-            _FORMS[name](found[name]) if name in _FORMS else found[name]
+            _FORMS[name](document[name]) if name in _FORMS else document[name]
             for name in names)
 
     def _document(self, parsed_args, every):
         conf = self.app.conf
         if parsed_args.service is not None:
-            return _asked(conf, parsed_args, 'show_decision',
-                          key=parsed_args.decision,
-                          every=every)
+            return _call(conf, parsed_args, 'show_decision',
+                         key=parsed_args.decision, every=every)
         try:
             return _newest(conf, parsed_args.decision, every)
         except exception.InvalidInput:
-            # Perhaps it was made a moment ago.
+            # The service may have made it just now, and not written it yet.
             time.sleep(2 * recorder.INTERVAL)
             return _newest(conf, parsed_args.decision, every)
 
@@ -198,20 +200,20 @@ def _newest(conf, key, every):
 
 
 def _cut(rejected):
-    """Leave the first hosts of each rule."""
-    for each in rejected:
-        del each['named'][decision_document.NAMED:]
+    """Remove all but the first hosts of each rule."""
+    for hosts in rejected:
+        del hosts['named'][decision_document.NAMED:]
 
 
 class Explain(forms.ShowOne):
-    """Tell why a decision came out as it did, on the state that it rested on.
+    """Explain a decision, on the hosts as they were.
 
-    Every enabled filter judges every host as it was then, by the filters and
-    weighers of the configuration as it is now.  Of several decisions by a
-    request or an instance it is the newest; of several instances the one that
+    All enabled filters judge all hosts as they were then, with the filters and
+    weighers of the present configuration.  Of several decisions on a request
+    or an instance the newest is explained; of several instances the one that
     is named, or the first.
 
-    The file of this machine is read; a scheduler elsewhere is asked there.
+    Reads the file of this machine; on another machine run the command there.
     """
 
     def get_parser(self, prog_name):
@@ -228,22 +230,20 @@ class Explain(forms.ShowOne):
             number = document['number']
             past = store.past(number)
         explained = _explained(conf, document, past, key, parsed_args)
-        notes, kind = _notes(conf, document), document['kind']
-        if isinstance(explained, str):
-            notes.append(explained)
-            self._lines, why = [_told(document), *notes], explanation.NONE
-        else:
-            self._lines = [_told(document), *notes, *explained.sentences()]
-            kind, why = explained.kind(kind), explained.to_dict()
-        found = {'number': number, 'version': VERSION,
-                 'request_id': document['request_id'],
-                 'outcome': document['outcome'],
-                 'code': document['code'], 'kind': kind,
-                 'codes': document['codes'], 'notes': notes,
-                 'decision': document, **why}
+        notes, sentences = _notes(conf, document), explained.sentences()
+        self._lines = [_summary(document), *notes, *sentences]
+        if isinstance(explained, explanation.NoExplanation):
+            notes += sentences
+        result = {
+            'number': number, 'version': VERSION,
+            **{name: document[name] for name in (
+                'request_id', 'outcome', 'code')},
+            'kind': explained.kind(document['kind']),
+            'codes': document['codes'], 'notes': notes, 'decision': document,
+            **explained.to_dict()}
         if parsed_args.html is not None:
-            html_page.write(parsed_args.html, found)
-        return tuple(found), tuple(found.values())
+            html_page.write(parsed_args.html, result)
+        return tuple(result), tuple(result.values())
 
     def produce_output(self, parsed_args, column_names, data):
         if parsed_args.formatter != 'table':
@@ -254,86 +254,63 @@ class Explain(forms.ShowOne):
         return 0
 
     @staticmethod
-    def _for_programs(found):
+    def _for_programs(result):
         """Return the outcome as one line of NAME=VALUE."""
-        why = found['why']
+        why = result['why']
         hosts, fit = ('-', '-') if why is None else (
             why['matrix'][name] for name in ('hosts', 'fitting'))
-        return (f'explain: outcome={found["outcome"]} hosts={hosts} fit={fit} '
-                f'code={found["code"] or "-"} kind={found["kind"] or "-"}')
+        return (f'explain: outcome={result["outcome"]} hosts={hosts} '
+                f'fit={fit} code={result["code"] or "-"} '
+                f'kind={result["kind"] or "-"}')
 
 
-def _told(document):
-    """Return what was decided, in a sentence."""
-    what = (f'Decision {document["number"]}, request '
+def _summary(document):
+    """Return the outcome of a decision in a sentence."""
+    text = (f'Decision {document["number"]}, request '
             f'{document["request_id"]} for {document["instances"]} '
             f'instance(s), arrived {document["arrived"]}: '
             f'{document["outcome"]}')
-    return f'{what}: {document["reason"]}' if document['reason'] else what
+    return f'{text}: {document["reason"]}' if document['reason'] else text
 
 
 def _notes(conf, document):
-    """Return what makes an explanation differ from what was decided: list."""
+    """Return the differences between the decision and its explanation: list.
+    """
     ran = dict.fromkeys(step['name'] for step in document['filters'])
     unknown = [name for name in ran if name.endswith('Filter')
                and name not in config.enabled_filters(conf)]
-    notes = [f'Decided by {", ".join(unknown)} as well, which the '
-             'configuration does not enable now'] if unknown else []
+    notes = [f'{", ".join(unknown)} took part in the decision, but is not '
+             'enabled now'] if unknown else []
     if document['candidates']['source'] != 'none' and (
             config.placement_configured(conf)):
-        notes.append('What Placement says of single resources, traits and '
-                     'aggregates is as of now')
+        notes.append('Resources, traits and aggregates in Placement are as '
+                     'of now')
     if 'cut_at' in document['candidates']:
         notes.append(offer.cut(document['candidates']['cut_at']))
     return notes
 
 
 def _explained(conf, document, past, key, args):
-    """Return the Explanation of a decision, or why there is none: text."""
+    """Return the Explanation of a decision, or a NoExplanation."""
     name = config.driver_name(conf)
     if not issubclass(loading.driver_class(name), FilterScheduler):
-        return (f'The driver {name} decides by no filters '
-                'and weighers of ours: why cannot be told')
+        return explanation.NoExplanation(
+            f'The driver {name} does not use the filters and weighers of '
+            'this service: there is no explanation')
     manager = host_manager.load_host_manager(conf)
     request = past.request(scheduler_options.SchedulerOptions(
         conf.scheduler_json_config_location).get_configuration())
     uuids = document['instance_uuids']
     return plan_reasons.explained_on(
-        past.hosts(manager), request, plugins.load_ranker(conf),
-        document['outcome'] == decision.PLACED,
-        [(pick['host'], pick['node']) for pick in document['picks']],
-        args, conf, uuids.index(key) if key in uuids else 0, past.refused)
+        past.hosts(manager), request, plugins.load_ranker(conf), past.view,
+        args, conf, uuids.index(key) if key in uuids else 0)
 
 
 def _lines(values, text):
-    """Return a list; for people a line for each of the first ones."""
-    values = list(values)
-    texts = [text(value) for value in values[:SHOWN]]
+    """Return a list; for people a line for each of the first values."""
     more = len(values) - SHOWN
-    return forms.lines(values, [*texts, f'and {more} more']
-                       if more > 0 else texts)
-
-
-def _state(state):
-    return forms.Shown(
-        state, f'{state["hosts"]} hosts, {state["in_flight"]} placements in '
-        'flight beside them',
-        *(f'cell {cell["cell"]} read at {cell["read"]}'
-          for cell in state['cells']),
-        *(f'without cell {lost["cell"]}: {lost["why"]}'
-          for lost in state['lost_cells']))
-
-
-def _candidates(found):
-    if found['source'] == 'none':
-        text = 'Placement was not asked'
-    elif found['source'] == 'copy':
-        text = (f'{found["providers"]} providers, from a copy of what '
-                f'Placement knows, {found["age_seconds"]:.1f} s old')
-    else:
-        text = f'{found["providers"]} providers, listed by Placement'
-    why = found.get('why_none')
-    return forms.Shown(found, text + (f': {why}' if why else ''))
+    return forms.Shown(values, *map(text, values[:SHOWN]), *(
+        [f'and {more} more'] if more > 0 else []))
 
 
 def _filter(step):
@@ -343,12 +320,12 @@ def _filter(step):
 
 def _pick(pick):
     others = ', '.join(other['host'] for other in pick['alternates'])
-    return (f'{pick["instance"] or "instance"} on {_host(pick)}, '
+    return (f'{pick["instance"] or "instance"} on {facts.name(pick)}, '
             f'{_weight(pick)}' + (f'; alternates {others}' if others else ''))
 
 
 def _weight(host):
-    """Return a weight and what it is made of: text."""
+    """Return a weight and its parts: text."""
     parts = ' '.join(
         f'{part["name"]} {_signed(part["score"])}'
         for part in host['weighers'] if part['score'])
@@ -360,40 +337,36 @@ def _signed(number):
     return f'{float(number):+.4g}'
 
 
-def _host(found):
-    host, node = found['host'], found['node']
-    return host if host == node else f'{host} ({node})'
-
-
-def _rejection(found):
-    named = [_host(host) for host in found['named']]
-    return (f'{found["rule"]}: {found["hosts"]} hosts: '
-            + _and_more(named, found['hosts'] - len(named)))
+def _rejection(rejected):
+    named = [*map(facts.name, rejected['named'])]
+    return (f'{rejected["rule"]}: {rejected["hosts"]} hosts: '
+            + _and_more(named, rejected['hosts'] - len(named)))
 
 
 def _claim(claim):
-    said = {True: 'granted', False: 'refused', None: 'not answered in time'}
-    return (f'{claim["instance"]} on {_host(claim)}: '
-            f'{said[claim["taken"]]}')
+    return (f'{claim["instance"]} on {facts.name(claim)}: '
+            f'{facts.CLAIM_RESULTS[claim["taken"]]}')
 
 
-#: What people read, unless it is empty, in this order.
+#: Fields that are shown to people unless they are empty, in this order.
 _FIELDS = (
     'number', 'request_id', 'instance_uuids', 'arrived', 'service', 'worker',
     'outcome', 'reason', 'code', 'kind', 'codes', 'picks', 'best', 'filters',
     'rejected', 'candidates', 'claims', 'state', 'tries', 'milliseconds',
     'seed', 'configuration', 'others')
-#: Field -> what people read of it.
+#: Field -> its form for people, function of the value.
 _FORMS = {
     'instance_uuids': lambda found: _lines(found, str),
-    'codes': lambda found: forms.lines(found, (
-        f'{each["code"]}: {each["hosts"]} hosts' for each in found)),
-    'milliseconds': forms.pairs, 'state': _state, 'candidates': _candidates,
+    'codes': lambda codes: forms.lines(
+        codes, lambda code: f'{code["code"]}: {code["hosts"]} hosts'),
+    'milliseconds': forms.pairs,
+    'state': lambda state: forms.Shown(state, *facts.state_texts(state)),
+    'candidates': lambda found: forms.Shown(found, facts.candidates(found)),
     'filters': lambda found: _lines(found, _filter),
     'picks': lambda found: _lines(found, _pick),
     'best': lambda found: _lines(
-        found, lambda host: f'{_host(host)}: {_weight(host)}'),
+        found, lambda host: f'{facts.name(host)}: {_weight(host)}'),
     'claims': lambda found: _lines(found, _claim),
-    'rejected': lambda found: forms.lines(found, map(_rejection, found)),
+    'rejected': lambda rejected: forms.lines(rejected, _rejection),
     'others': lambda found: forms.listed([*map(str, found)]),
 }

@@ -1,7 +1,7 @@
-"""What Nova's API makes of a flavor and an image: the guest's PCI devices.
+"""PCI devices of a request, as Nova's API derives them from flavor and image.
 
-Rules of Nova's guides "Attaching physical PCI devices to guests" and "PCI
-devices in Placement".
+The rules are from Nova's guides "Attaching physical PCI devices to guests" and
+"PCI devices in Placement".
 """
 
 import json
@@ -27,29 +27,28 @@ _PROPERTIES = ('vendor_id', 'product_id', 'capability_type',
                'live_migratable', 'resource_class', 'traits')
 
 
-def pci_requests(spec_obj, conf, wanted=()):
+def pci_requests(spec_obj, conf, extra=()):
     """Return the InstancePCIRequests of a request.
 
     spec_obj: RequestSpec with a flavor, and perhaps an image.
-    wanted: devices besides those of the flavor: list of (number, {property:
-        value}).
+    extra: more devices than the flavor's: list of (number, {property: value}).
     conf: ConfigOpts with the aliases.
-    Raises InvalidInput for what Nova's API refuses.
+    Raises InvalidInput for requests that Nova's API refuses.
     """
     needs = FlavorImageRequirements(spec_obj)
     policy = needs.agreed(_POLICY, _POLICIES)
-    asked = [(f'cli{number}', count, policy, [spec])
-             for number, (count, spec) in enumerate(wanted)]
+    extra = [(f'cli{number}', count, policy, [spec])
+             for number, (count, spec) in enumerate(extra)]
     return objects.InstancePCIRequests(requests=[
         objects.InstancePCIRequest(
             alias_name=name, count=count, numa_policy=numa_policy, spec=specs,
             request_id=uuidutils.generate_uuid())
         for name, count, numa_policy, specs in (
-            *_of_flavor(needs, conf, policy), *asked)])
+            *_of_flavor(needs, conf, policy), *extra)])
 
 
 def _of_flavor(needs, conf, policy):
-    """Yield (alias, number, policy, list of specs) of what a flavor has."""
+    """Yield (alias, number, policy, list of specs) of a flavor."""
     text = needs.extra_specs.get(KEY)
     if text is None:
         return
@@ -71,7 +70,7 @@ def _of_flavor(needs, conf, policy):
 
 
 def _spec(alias):
-    """Return the properties of the devices that an alias stands for."""
+    """Return the device properties of an alias."""
     spec = {key: alias[key] for key in _PROPERTIES if key in alias}
     if 'device_type' in alias:
         spec['dev_type'] = alias['device_type']
@@ -83,21 +82,21 @@ def _spec(alias):
 
 def _aliases(conf):
     """Return the aliases of [pci] alias: name -> list of dicts."""
-    found = {}
+    aliases = {}
     in_placement = conf.filter_scheduler.pci_in_placement
     for text in conf.pci.alias:
         alias = _alias(text, in_placement)
-        same = found.setdefault(alias['name'], [])
+        same = aliases.setdefault(alias['name'], [])
         for key in ('device_type', 'numa_policy'):
             if same and same[0].get(key) != alias.get(key):
-                raise _wrong(text, f'must have the {key} of the others of '
-                             'that name')
+                raise _wrong(text, f'must have the same {key} as other '
+                             'aliases of that name')
         same.append(alias)
         if in_placement and len(same) > 1:
             raise _wrong(text, 'must be the only one of that name with '
                          '[filter_scheduler] pci_in_placement; give all its '
                          'devices one resource_class')
-    return found
+    return aliases
 
 
 def _alias(text, in_placement):
@@ -110,7 +109,7 @@ def _alias(text, in_placement):
         raise _wrong(text, 'must be an object of texts that has a name')
     known = ('name', 'device_type', 'numa_policy', *_PROPERTIES)
     for key in alias.keys() - set(known):
-        raise _wrong(text, f'{key} is no key of it; '
+        raise _wrong(text, f'{key} is not a key of an alias; '
                      + nearest.did_you_mean(key, known))
     for key, choices in (('device_type', _TYPES), ('numa_policy', _POLICIES)):
         if alias.get(key, choices[0]) not in choices:
@@ -126,9 +125,9 @@ def _wrong(text, must):
 
 
 def request_groups(requests, conf):
-    """Return the RequestGroups of devices that Placement has: list.
+    """Return the RequestGroups for devices in Placement: list.
 
-    One for each device, where it is to know them.
+    One for each device, with [filter_scheduler] pci_in_placement.
     requests: InstancePCIRequests, or None.
     """
     if requests is None or not conf.filter_scheduler.pci_in_placement:
@@ -139,12 +138,14 @@ def request_groups(requests, conf):
         required_traits={
             _normal(name, os_traits.get_traits())
             for name in request.spec[0].get('traits', '').split(',') if name})
-        for request in requests.requests if _is_known(request)
+        for request in requests.requests if _is_in_placement(request)
         for number in range(request.count)]
 
 
-def _is_known(request):
-    """Return whether Placement has the devices of a request: no port's."""
+def _is_in_placement(request):
+    """Return whether Placement has the devices of a request; ports' are not
+    there.
+    """
     spec = request.spec[0] if request.spec else {}
     return None not in (request.alias_name, request.request_id) and (
         'resource_class' in spec or {'vendor_id', 'product_id'} <= spec.keys())
@@ -157,7 +158,7 @@ def _resource_class(spec):
 
 
 def _normal(name, standard):
-    """Return the name of a resource class or trait that an alias means."""
+    """Return the name of the resource class or trait that an alias means."""
     name = re.sub('[^A-Z0-9]+', '_', name.upper())
     if name in standard or name.startswith('CUSTOM_'):
         return name

@@ -1,28 +1,28 @@
-"""How commands end: the exit codes of ``nova-sched-manage``, in one place."""
+"""The exit codes of ``nova-sched-manage``, for all commands."""
 
 import functools
 
 from nova_sched import exception
 
-#: It is done, or the answer is yes.
+#: Success, or the answer is yes.
 DONE = 0
 #: The answer is no, or the command failed.
 NO = 1
-#: What it was given is wrong: command line, file or configuration.
+#: The command line, a file or the configuration is wrong.
 WRONG = 2
-#: Broker, scheduler, database or Placement does not answer, or is another.
+#: Broker, scheduler, database or Placement does not answer, or is not usable.
 NOT_ASKED = 3
 
 
 class NoAnswer(exception.NovaSchedException):
-    """There is no broker, or no scheduler behind it."""
+    """No broker, or no scheduler behind it, answers."""
 
 
 class WrongFile(exception.NovaSchedException):
-    """A file of the command line is not what it must be."""
+    """A file of the command line is not usable."""
 
 
-#: With any other error it is NO.
+#: Exit codes of errors; other errors exit with NO.
 _CODES = {exception.ConfigurationError: WRONG,
           exception.InvalidInput: WRONG,
           WrongFile: WRONG,
@@ -33,9 +33,9 @@ _CODES = {exception.ConfigurationError: WRONG,
 
 
 def coded(run, app):
-    """Return the run() of a command with errors told and made exit codes.
+    """Return the run() of a command that logs errors and returns exit codes.
 
-    app: cliff's.  Errors that say nothing about the code are cliff's to tell.
+    app: cliff's.  Errors without an exit code are left to cliff.
     """
     @functools.wraps(run)
     def run_coded(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""All that the scheduler knows of one host, by name."""
+"""The attributes of one host, as ``host show`` prints them."""
 
 import json
 
@@ -6,14 +6,14 @@ from nova_sched.cmd.manage import forms
 from nova_sched.hardware.numa import topology
 from nova_sched.rules import aggregates as aggregate_values
 
-#: Attributes of a host state that are shown as they are.
+#: Attributes of a host state that are shown unchanged.
 _PLAIN = ('hypervisor_type', 'hypervisor_version', 'host_ip')
 _NUMBERS = ('vcpus_total', 'vcpus_used', 'cpu_allocation_ratio',
             'num_instances', 'num_io_ops', 'failed_builds')
 
 
 def status(state):
-    """Return whether requests may get the host: up, down or disabled."""
+    """Return the state of a host's service: up, down or disabled."""
     if state.service_disabled:
         return 'disabled'
     return 'up' if state.service_up else 'down'
@@ -27,7 +27,7 @@ def zones(state, conf):
 
 
 def facts(state, conf):
-    """Return what there is to say of a HostState: dict, name -> value."""
+    """Return the attributes of a HostState: dict, name -> value."""
     return {
         'host': state.host, 'node': state.nodename, 'uuid': state.uuid,
         'cell': state.cell_uuid, **_service(state),
@@ -35,9 +35,9 @@ def facts(state, conf):
         **{name: getattr(state, name) for name in _PLAIN},
         'cpu_info': _cpu_info(state),
         'supported_instances': forms.lines(
-            state.supported_instances or (),
-            ['/'.join(map(str, kind)) if isinstance(kind, list) else str(kind)
-             for kind in state.supported_instances or ()]),
+            list(state.supported_instances or ()),
+            lambda kind: ('/'.join(map(str, kind)) if isinstance(kind, list)
+                          else str(kind))),
         'numa_cells': _numa_cells(state), 'pci_pools': _pci_pools(state),
         'metrics': _metrics(state), 'stats': forms.pairs(state.stats),
         'aggregates': _aggregates(state),
@@ -70,30 +70,29 @@ def _usage(state):
 
 
 def _cpu_info(state):
-    """Return the CPUs as reported: an object, None if that cannot be read."""
+    """Return the CPUs as reported: an object, None if it is not readable."""
     try:
-        found = json.loads(state.cpu_info or '{}')
+        info = json.loads(state.cpu_info or '{}')
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(info, dict):
         return None
-    return forms.Shown(found, ' '.join(
-        str(found[name]) for name in ('arch', 'vendor', 'model')
-        if found.get(name)))
+    return forms.Shown(info, ' '.join(
+        str(info[name]) for name in ('arch', 'vendor', 'model')
+        if info.get(name)))
 
 
 def _numa_cells(state):
     cells = [_numa_cell(cell) for cell in topology.HostTopology.of(
         state.numa_topology).cells] if state.numa_topology else []
-    return forms.lines(cells, [
+    return forms.lines(cells, lambda cell: (
         f'{cell["id"]}: {cell["memory_mb"] - cell["memory_used_mb"]:,} of '
         f'{cell["memory_mb"]:,} MB free, CPUs {_ranges(cell["cpus"])}, '
         f'{cell["cpus_used"]} used, for pinning '
         f'{_ranges(cell["dedicated_cpus"])}, pinned '
         f'{_ranges(cell["pinned_cpus"])}'
         + ''.join(f', {page["free"]:,} of {page["total"]:,} pages of '
-                  f'{page["size_kb"]:,} KB free' for page in cell['pages'])
-        for cell in cells])
+                  f'{page["size_kb"]:,} KB free' for page in cell['pages'])))
 
 
 def _numa_cell(cell):
@@ -122,24 +121,22 @@ def _ranges(numbers):
 def _pci_pools(state):
     pools = [dict(pool) for pool in state.pci_stats.pools
              ] if state.pci_stats else []
-    return forms.lines(pools, [
-        f'{pool["count"]} x ' + ', '.join(
-            f'{name}={pool[name]}' for name in sorted(pool)
-            if name != 'count') for pool in pools])
+    return forms.lines(pools, lambda pool: f'{pool["count"]} x ' + ', '.join(
+        f'{name}={pool[name]}' for name in sorted(pool) if name != 'count'))
 
 
 def _metrics(state):
-    found = [{'name': metric.name, 'value': metric.value,
+    metrics = [{'name': metric.name, 'value': metric.value,
               'timestamp': forms.moment(metric.timestamp),
               'source': metric.source} for metric in state.metrics]
-    return forms.lines(found, [f'{metric["name"]}={metric["value"]}'
-                               for metric in found])
+    return forms.lines(metrics, lambda metric: (
+        f'{metric["name"]}={metric["value"]}'))
 
 
 def _aggregates(state):
-    found = [{'id': aggregate.id, 'uuid': aggregate.uuid,
+    aggregates = [{'id': aggregate.id, 'uuid': aggregate.uuid,
               'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
              for aggregate in state.aggregates]
-    return forms.lines(found, [
-        one['name'] + (f' ({forms.pairs(one["metadata"])})'
-                       if one['metadata'] else '') for one in found])
+    return forms.lines(aggregates, lambda aggregate: aggregate['name'] + (
+        f' ({forms.pairs(aggregate["metadata"])})'
+        if aggregate['metadata'] else ''))

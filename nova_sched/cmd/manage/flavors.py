@@ -5,15 +5,15 @@ from nova_sched.cmd.manage import json_files
 from nova_sched.db import stored_flavors
 from nova_sched.options import nearest
 
-#: Flavors that an error names.
+#: Most flavors that an error names.
 _NAMED = 3
 
 
 class Flavors:
-    """The flavors of a cloud, read when the first is asked for.
+    """The flavors of a cloud, read on first use.
 
-    conf: ConfigOpts.  file: path of a cloud's file in place of databases,
-        which ``cloud.file.load`` has taken; or None.
+    conf: ConfigOpts.  file: path of a cloud's file instead of the databases,
+        which ``cloud.file.load`` has checked; or None.
     """
 
     def __init__(self, conf, file=None):
@@ -37,9 +37,9 @@ class Flavors:
                    + (f'{place} has no flavor of that name; it has '
                       f'{len(names)}, such as {", ".join(close)}' if names
                       else f'{place} has no flavors' if place
-                      else 'no database is configured that has flavors')
-                   + '. For one that there is not, give --vcpus, --ram and '
-                     '--disk')
+                      else 'no database with flavors is configured')
+                   + '. For a flavor that does not exist, give --vcpus, '
+                     '--ram and --disk')
 
     def _read(self):
         if self._file is None:

@@ -1,7 +1,6 @@
-"""Values in the two forms that commands write: for people, for programs.
+"""Values in two forms: for people, and for programs.
 
-Where they are read as texts, a text is one line without what could disguise
-it.
+Text for people is one line without control characters.
 """
 
 import json
@@ -13,8 +12,8 @@ from cliff import show
 
 from nova_sched.printable import printable
 
-#: Formatters of cliff whose output programs read as values, and those whose
-#: output they read as texts.
+#: Formatters of cliff that write values, and formatters that write text for
+#: programs.
 _VALUES, _TEXTS = ('json', 'yaml'), ('csv', 'shell', 'value')
 
 _GIBIBYTE = 1024
@@ -35,7 +34,7 @@ class Shown(columns.FormattableColumn):
 class Lister(lister.Lister):
     """A command that lists rows.
 
-    empty: what people read where there are none.
+    empty: output without rows.
     """
 
     empty = 'There are none.'
@@ -62,10 +61,10 @@ class ShowOne(show.ShowOne):
 
 
 def _in_form(parsed_args, values):
-    """Return values as the formatter takes them: tuple.
+    """Return values for the formatter: tuple.
 
-    cliff makes texts of Python of what it gets; numbers stay numbers, and
-    lists and objects are JSON.
+    Numbers stay numbers, and lists and objects become JSON; cliff would write
+    their Python representation.
     """
     if for_programs(parsed_args):
         return tuple(values)
@@ -81,25 +80,25 @@ def _in_form(parsed_args, values):
 
 
 def _quoted(text):
-    """Return a text for the double quotes of a shell.
+    """Return a text for double quotes in a shell.
 
-    cliff does so with double quotes alone.
+    cliff escapes only the double quotes.
     """
     return re.sub(r'[\\$`]', r'\\\g<0>', printable(text))
 
 
 def for_programs(parsed_args):
-    """Return whether what a command writes is read as values."""
+    """Return whether the formatter writes values."""
     return parsed_args.formatter in _VALUES
 
 
 def listed(values):
-    """Return a list of texts; for people with commas."""
+    """Return a list of texts; for people separated by commas."""
     return Shown(list(values), ', '.join(values))
 
 
 def number(value):
-    """Return a number; for people without an exponent and negative zero."""
+    """Return a number; for people without exponent and negative zero."""
     text = f'{value:,.4f}'.rstrip('0').rstrip('.')
     return Shown(value, '0' if text == '-0' else text)
 
@@ -116,16 +115,19 @@ def gigabytes(value, megabytes):
 
 
 def pairs(value):
-    """Return a dict; for people as name=value, in the order of the names."""
+    """Return a dict; for people as name=value, sorted by name."""
     return Shown(value, ', '.join(
         f'{name}={value[name]}' for name in sorted(value)))
 
 
-def lines(values, texts):
-    """Return a list of objects; for people a line of text each."""
-    return Shown(list(values), *texts)
+def lines(values, text):
+    """Return a list of objects; for people one line of text for each.
+
+    text: function of an object.
+    """
+    return Shown(values, *map(text, values))
 
 
 def moment(value):
-    """Return an aware datetime, or None, in the form of ISO 8601."""
+    """Return an aware datetime, or None, in ISO 8601."""
     return value and value.isoformat(timespec='seconds')

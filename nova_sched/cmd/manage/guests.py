@@ -1,6 +1,6 @@
-"""What Nova's API makes of a flavor and an image: the guest's NUMA cells.
+"""NUMA cells of a guest, as Nova's API derives them from flavor and image.
 
-Rules of Nova's user guides "CPU topologies" and "Huge pages".
+The rules are from Nova's user guides "CPU topologies" and "Huge pages".
 """
 
 import re
@@ -15,16 +15,16 @@ from nova_sched.rules import flavor_image
 from nova_sched.rules.flavor_image import invalid_extra_spec
 from nova_sched.rules.flavor_image import invalid_image_property
 
-#: Who says one of them says both.
+#: A flavor or image that sets one of them must set both.
 _BOTH = ('numa_cpus', 'numa_mem')
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
 
 def numa_topology(spec_obj):
-    """Return the InstanceNUMATopology of a request, None if it asks for none.
+    """Return the InstanceNUMATopology of a request; None without NUMA cells.
 
     spec_obj: RequestSpec with a flavor, and perhaps an image.
-    Raises InvalidInput for what Nova's API refuses.
+    Raises InvalidInput for requests that Nova's API refuses.
     """
     needs = flavor_image.FlavorImageRequirements(spec_obj)
     policy, threads = flavor_image.policies(needs)
@@ -89,25 +89,25 @@ def _every(needs):
 
 
 def _cells(needs, count, memory_mb):
-    """Return what the cells hold, together each CPU once and all memory.
+    """Return the CPUs and the memory of each cell: list of (set of CPUs, MiB).
 
-    List of (set of CPUs, MiB).
+    Together they have each CPU once, and all memory.
     """
-    every = list(_every(needs))
+    all_cpus = list(_every(needs))
     if count > bounds.NUMA_CELLS:
         raise invalid_extra_spec(
             f'must be at most {bounds.NUMA_CELLS}', count, 'hw:numa_nodes')
     cells = list(zip(_cpus(needs, count), _memory(needs, count, memory_mb),
                      strict=True))
-    cpus = sorted(cpu for some, _ in cells for cpu in some)
-    if cpus != every or not all(
-            some for some, _ in cells):
+    cpus = sorted(cpu for part, _ in cells for cpu in part)
+    if cpus != all_cpus or not all(
+            part for part, _ in cells):
         raise invalid_extra_spec(
             f'cells must hold each of {needs.vcpus} CPUs once, '
             'and one at least, and hold '
-            f'{[sorted(some) for some, _ in cells]}', count,
+            f'{[sorted(part) for part, _ in cells]}', count,
             'hw:numa_nodes')
-    memory = sum(some for _, some in cells)
+    memory = sum(part for _, part in cells)
     if memory != memory_mb:
         raise invalid_extra_spec(
             f'cells must hold {memory_mb} MB together, and hold '
@@ -168,39 +168,39 @@ def _memory(needs, count, memory_mb):
 
 
 def _each(needs, count, what, read):
-    """Return what flavor or image say of each cell: list; None if nothing.
+    """Return the values that flavor or image set for each cell: list; None
+    without values.
 
     read: function of an extra spec's key.
     """
     of_flavor = None
     if any(needs.flavor(f'hw:{name}.0') is not None for name in _BOTH):
         of_flavor = [read(f'hw:{what}.{number}') for number in range(count)]
-    found = _either(of_flavor, needs, f'hw_{what}')
-    if found is None and any(needs.image.get(f'hw_{name}') for name in _BOTH):
-        found = ()
-    return None if found is None else _one_each(found, count, f'hw_{what}')
+    values = _either(of_flavor, needs, f'hw_{what}')
+    if values is None and any(needs.image.get(f'hw_{name}') for name in _BOTH):
+        values = ()
+    return None if values is None else _one_each(values, count, f'hw_{what}')
 
 
 def _either(of_flavor, needs, name):
-    """Return what the flavor says of cells, or the image; None for neither."""
+    """Return the value of the flavor, or of the image; None without any."""
     of_image = needs.image.get(name) or None
     if of_flavor is not None and of_image is not None:
         raise invalid_image_property(
-            'must be left out, because the flavor says it', of_image, name)
+            'must be left out, because the flavor sets it', of_image, name)
     return of_image if of_flavor is None else of_flavor
 
 
 def _one_each(values, count, name):
     if len(values) != count:
         raise invalid_image_property(
-            f'must say it for each of {count} cells', values,
-            name)
+            f'must have a value for each of {count} cells', values, name)
     return list(values)
 
 
 def _even(amount, count, name):
-    each, left = divmod(amount, count)
-    if left:
+    each, rest = divmod(amount, count)
+    if rest:
         raise invalid_extra_spec(
             f'must divide {name} = {amount}, or cells must be '
             'given one by one', count, 'hw:numa_nodes')

@@ -1,4 +1,4 @@
-"""``host``: the hosts as the scheduler sees them."""
+"""``host``: the hosts as the scheduler knows them."""
 
 from nova_sched import exception
 from nova_sched.cmd.manage import facts
@@ -18,13 +18,13 @@ def _states(conf):
 
 
 class List(forms.Lister):
-    """List hosts: service state, zone, and what is used of each.
+    """List hosts: service state, availability zone and usage.
 
-    All hosts, or those of which all is true that is asked for.
+    All hosts, or the hosts that match all options.
     """
 
-    empty = ('There is no such host. Those of which a compute service has '
-             'written a record are listed.')
+    empty = ('There is no such host. Hosts whose compute service has written '
+             'a record are listed.')
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -42,8 +42,8 @@ class List(forms.Lister):
                 const=status, help=f'Hosts with a compute service {words}.')
         parser.add_argument(
             '--full', action='store_true',
-            help='Hosts that have no virtual CPU, memory or disk left by '
-                 'their allocation ratios, or that never reported any.')
+            help='Hosts without free virtual CPUs, memory or disk by their '
+                 'allocation ratios, or that never reported any.')
         return parser
 
     def take_action(self, parsed_args):
@@ -62,22 +62,22 @@ class List(forms.Lister):
              for state in states])
 
 
-def _chosen(states, conf, wanted):
-    """Return those of the hosts that the command line asks for: list."""
-    if wanted.zone is not None:
+def _chosen(states, conf, options):
+    """Return the hosts that match the options of the command line: list."""
+    if options.zone is not None:
         zones = [facts.zones(state, conf) for state in states]
-        _check_known('availability zone', wanted.zone, zones)
+        _check_known('availability zone', options.zone, zones)
         states = [state for state, names in zip(states, zones, strict=True)
-                  if wanted.zone in names]
-    if wanted.aggregate is not None:
+                  if options.zone in names]
+    if options.aggregate is not None:
         names = [[name for one in state.aggregates
                   for name in (one.name, one.uuid)] for state in states]
-        _check_known('aggregate', wanted.aggregate, names)
+        _check_known('aggregate', options.aggregate, names)
         states = [state for state, known in zip(states, names, strict=True)
-                  if wanted.aggregate in known]
+                  if options.aggregate in known]
     return [state for state in states
-            if (wanted.status in (None, facts.status(state))
-                and (not wanted.full or _full(state)))]
+            if (options.status in (None, facts.status(state))
+                and (not options.full or _full(state)))]
 
 
 def _check_known(what, name, lists):
@@ -89,7 +89,7 @@ def _check_known(what, name, lists):
 
 
 def _full(state):
-    """Return whether a host has used up a resource, or has none."""
+    """Return whether a host has used up a resource, or has none at all."""
     disk = state.total_usable_disk_gb * _MEBIBYTES
     amounts = (
         (state.vcpus_total, state.vcpus_used, state.cpu_allocation_ratio),
@@ -102,9 +102,9 @@ def _full(state):
 
 
 class Show(forms.ShowOne):
-    """Show all the scheduler knows of one host or node.
+    """Show all that the scheduler knows of a host or node.
 
-    Traits are Placement's to know.
+    Traits are not shown: only Placement has them.
     """
 
     def get_parser(self, prog_name):
@@ -116,8 +116,8 @@ class Show(forms.ShowOne):
     def take_action(self, parsed_args):
         for state in _states(self.app.conf):
             if parsed_args.host in (state.host, state.nodename):
-                found = facts.facts(state, self.app.conf)
-                return tuple(found), tuple(found.values())
+                shown = facts.facts(state, self.app.conf)
+                return tuple(shown), tuple(shown.values())
         raise exception.NovaSchedException(
             f'Host {parsed_args.host} is not known. "nova-sched-manage host '
             f'list" lists the hosts that have a compute service.')

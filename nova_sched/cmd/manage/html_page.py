@@ -1,4 +1,4 @@
-"""The option ``--html`` of commands that tell why."""
+"""The option ``--html`` of commands that explain decisions."""
 
 import pathlib
 
@@ -10,9 +10,8 @@ def add_argument(parser):
     """Add the option."""
     parser.add_argument(
         '--html', metavar='FILE',
-        help='Write a page to look at besides: one HTML file, which needs no '
-             'network, of what -f json writes with the same options. It '
-             'names all hosts.')
+        help='Also write an HTML page of the content of -f json, with all '
+             'hosts: one file, which loads nothing from the network.')
 
 
 def write(path, document):

@@ -1,4 +1,4 @@
-"""Files of JSON that a command line names."""
+"""JSON files that a command line names."""
 
 import json
 import pathlib
@@ -7,10 +7,10 @@ from nova_sched.cmd.manage import exits
 
 
 def read(path, option=''):
-    """Return what the JSON of a file is.
+    """Return the content of a JSON file.
 
-    option: that names the file, with a blank, for the error.
-    Raises WrongFile for a file that cannot be read, or is no JSON.
+    option: option that names the file, with a trailing blank, for the error.
+    Raises WrongFile for a file that cannot be read, or is not JSON.
     """
     try:
         return json.loads(pathlib.Path(path).read_text())
@@ -19,5 +19,5 @@ def read(path, option=''):
     except RecursionError:
         why = 'its lists and objects are nested too deep'
     except ValueError as error:
-        why = f'it is no JSON: {error}'
+        why = f'it is not JSON: {error}'
     raise exits.WrongFile(f'{option}{path}: {why}')

@@ -1,4 +1,4 @@
-"""``ping``: whether requests are answered."""
+"""``ping``: whether a scheduler answers requests."""
 
 import time
 
@@ -12,10 +12,10 @@ from nova_sched.cmd.manage import exits
 
 
 class Ping(command.Command):
-    """Ask who takes requests, and a scheduler for a sign of life over RPC.
+    """Count the consumers of the request queue, and ping a scheduler over RPC.
 
-    Decides nothing. Ends with 0 if a scheduler answers, whatever it says, 1
-    if none does, and 3 if the broker cannot be asked.
+    Decides nothing.  Exits with 0 if a scheduler answers, even with an error,
+    1 if none does, and 3 if the broker does not answer.
     """
 
     def get_parser(self, prog_name):
@@ -24,15 +24,15 @@ class Ping(command.Command):
                             metavar='SECONDS',
                             help='How long to wait for an answer.')
         parser.add_argument('--server', metavar='HOST',
-                            help='Ask the scheduler of one host instead of '
-                                 'whichever is free; its [DEFAULT] host.')
+                            help='Ping the scheduler of this host, its '
+                                 '[DEFAULT] host, instead of any one.')
         return parser
 
     def take_action(self, parsed_args):
         conf, seconds = self.app.conf, parsed_args.timeout
         topic = conf.scheduler_topic
-        counted = asking.consumers(conf, seconds)
-        for where, count in counted:
+        consumers = asking.consumers(conf, seconds)
+        for where, count in consumers:
             self._say(f'{where}: ' + (
                 f'no queue {topic}' if count is None else
                 f'{count} consumer(s) of the queue {topic}'))
@@ -50,8 +50,8 @@ class Ping(command.Command):
             asking.answer(conf, seconds, ping)
         except asking.NotServed as error:
             self._say(str(error))
-            # Where nobody is counted, the broker may be down as well.
-            return exits.NO if counted else exits.NOT_ASKED
+            # Without a count the broker may be down as well.
+            return exits.NO if consumers else exits.NOT_ASKED
         except exits.NoAnswer:
             raise
         except exception.NovaSchedException as error:

@@ -1,4 +1,4 @@
-"""``request plan``: what would be decided of a request, without effect."""
+"""``request plan``: the decision on a request, without any effect."""
 
 import contextlib
 import tempfile
@@ -32,52 +32,52 @@ _DATA = 'nova_object.data'
 
 
 class Plan(forms.Lister):
-    """Tell where instances would go, and why no host would have them.
+    """Print where instances would go, or why no host would get them.
 
-    Decides in this process, by the code and the configuration of the
-    service, on what its databases and Placement hold, or on the cloud of a
-    file. Claims, writes and sends nothing.
+    Decides in this process, with the code and the configuration of the
+    service, on the content of its databases and of Placement, or on the cloud
+    of a file. Claims, writes and sends nothing.
 
-    Ends with 0 if it fits, 1 if not, 2 for wrong input, and 3 if a database
-    or Placement cannot be asked.
+    Exits with 0 if there are hosts, with 1 if not, with 2 for wrong input, and
+    with 3 if a database or Placement does not answer.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         specs.add_request_arguments(parser)
-        # Which options are given matters, beside what they are.
+        # None for an option that is not given.
         parser.set_defaults(
             **dict.fromkeys(vars(specs.default_arguments())))
         parser.add_argument(
             '--instance', metavar='UUID',
-            help='The request that the API database has of this instance, '
-                 'instead of options for one.')
+            help='Use the request of this instance in the API database, '
+                 'instead of the options for a request.')
         parser.add_argument(
             '--for', dest='operation', choices=moves.OPERATIONS,
             default=moves.BOOT,
-            help='What is to be done with it (default: boot).')
+            help='The operation on the instance (default: boot).')
         parser.add_argument(
             '--same-host', action='store_true',
-            help='A resize may stay on its host, as with '
-                 'allow_resize_to_same_host in Nova.')
+            help='Allow a resize on the same host, as '
+                 'allow_resize_to_same_host does in Nova.')
         _add_what_if(parser)
         plan_reasons.add_arguments(parser)
         html_page.add_argument(parser)
         return parser
 
     def run(self, parsed_args):
-        """Run the command; 1 if not all instances have a host."""
+        """Run the command; 1 if an instance has no host."""
         self._report = None
         return super().run(parsed_args) or (
             exits.DONE if self._report.fits else exits.NO)
 
     def take_action(self, parsed_args):
         with contextlib.ExitStack() as stack:
-            asked = _Asked(parsed_args)
+            source = _Source(parsed_args)
             settings = list(map(overrides.Setting.parse,
                                 parsed_args.settings))
             conf = self._conf(parsed_args, settings, stack)
-            dry_run, changes = _decide(conf, *asked.request(conf), stack,
+            dry_run, changes = _decide(conf, *source.request(conf), stack,
                                        dict(parsed_args.host_ratios))
             self._report = plan_report.PlanReport(
                 dry_run, changes, operation=parsed_args.operation,
@@ -98,9 +98,9 @@ class Plan(forms.Lister):
                                     self.app.stdout, parsed_args)
             return
         is_table = parsed_args.formatter == 'table'
-        asked = self._report.asked()
-        if asked and is_table:
-            self.app.stdout.write(f'{asked}\n')
+        requested = self._report.requested()
+        if requested and is_table:
+            self.app.stdout.write(f'{requested}\n')
         if data or not is_table:
             super().produce_output(
                 parsed_args, column_names,
@@ -133,29 +133,29 @@ class Plan(forms.Lister):
 def _add_what_if(parser):
     parser.add_argument(
         '--cloud', metavar='FILE',
-        help='Decide on the hosts of this file, as "cloud export" writes it, '
-             'and not on those of the databases; without Placement.')
+        help='Decide on the hosts of a file from "cloud export" instead of '
+             'the databases; without Placement.')
     parser.add_argument(
         '--without', action='append', default=[], metavar='FILTER',
-        help='Leave out a filter that is enabled; may be repeated.')
+        help='Do not run this enabled filter; may be repeated.')
     parser.add_argument(
         '--enable', action='append', default=[], metavar='FILTER',
-        help='Run a filter besides; may be repeated.')
+        help='Also run this filter; may be repeated.')
     parser.add_argument(
         '--set', action='append', default=[], dest='settings',
         metavar='SECTION.OPTION=VALUE',
-        help='An option with another value than in the files; may be '
-             'repeated.')
+        help='Use this value of an option instead of the value in the '
+             'configuration files; may be repeated.')
     parser.add_argument(
         '--host-ratio', action='append', default=[], dest='host_ratios',
         type=overrides.host_ratio, metavar=overrides.host_ratio.__name__,
-        help='Take the allocation ratio of cpu, ram or disk for that of all '
-             'hosts, whatever they report; may be repeated. Placement counts '
-             'by its own.')
+        help='Use this allocation ratio of cpu, ram or disk for all hosts '
+             'instead of their own; may be repeated. Placement uses its own '
+             'ratios.')
 
 
 def _changed(parsed_args, settings):
-    """Return what differs from the configuration of the service: texts."""
+    """Return the differences from the configuration of the service: texts."""
     return [*(f'--without {name}' for name in parsed_args.without),
             *(f'--enable {name}' for name in parsed_args.enable),
             *(f'--set {setting}' for setting in settings),
@@ -164,9 +164,9 @@ def _changed(parsed_args, settings):
 
 
 def _load(conf, path, stack):
-    """Have a ConfigOpts lead to the cloud of a file, and nowhere else.
+    """Load the cloud of a file, and have a ConfigOpts use only that.
 
-    It is in a database of its own, until the stack is closed.
+    It is in a temporary database until the stack is closed.
     """
     cloud = json_files.read(path)
     folder = stack.enter_context(
@@ -185,19 +185,19 @@ def _load(conf, path, stack):
 
 
 def _check_sizes(conf, app):
-    """Warn where nothing says what fits on a host."""
+    """Warn if no filter checks the sizes of the request."""
     lacking = [name for name in ('RamFilter', 'DiskFilter')
                if name not in config.enabled_filters(conf)]
     if lacking:
         app.stderr.write(
-            f'Without Placement nothing judges what {" and ".join(lacking)} '
-            'judge; --enable runs them here\n')
+            f'Without Placement and {" and ".join(lacking)} the sizes of the '
+            'request are not checked; --enable runs a filter\n')
 
 
-class _Asked:
-    """What the command line asks for.
+class _Source:
+    """The source of the request: options, a file or a stored request.
 
-    Raises InvalidInput for options that do not go together.
+    Raises InvalidInput for options that contradict each other.
     """
 
     def __init__(self, args):
@@ -208,22 +208,22 @@ class _Asked:
         for name in defaults.keys() - self._given.keys():
             setattr(args, name, defaults[name])
         if args.same_host and args.operation != moves.RESIZE:
-            self._refuse('--same-host is about --for resize')
+            self._refuse('--same-host needs --for resize')
         if args.instance and args.cloud:
-            self._refuse('--instance: the file of --cloud has no requests of '
-                         'instances; give the request by --spec, with its '
+            self._refuse('--instance: the file of --cloud has no stored '
+                         'requests; give the request by --spec, with its '
                          'instance_uuid')
-        self._is_whole = bool(args.instance) or bool(
+        self._is_existing = bool(args.instance) or bool(
             args.spec and args.operation != moves.BOOT)
-        if self._is_whole:
-            self._check_whole()
+        if self._is_existing:
+            self._check_existing()
 
-    def _check_whole(self):
-        """Refuse options that a request has which is there already."""
+    def _check_existing(self):
+        """Refuse options that an existing request already sets."""
         args = self._args
         where, whole = ((f'--instance {args.instance}', 'its stored request')
                         if args.instance else
-                        (f'--spec {args.spec}', 'what that file has'))
+                        (f'--spec {args.spec}', 'the content of that file'))
         allowed = {*specs.ANYWHERE}
         if not args.instance:
             allowed.add('spec')
@@ -251,13 +251,13 @@ class _Asked:
                 stored_requests.StoredRequests(conf)) as stored:
             if args.instance:
                 if not uuidutils.is_uuid_like(args.instance):
-                    self._refuse(f'--instance {args.instance}: it is no uuid')
+                    self._refuse(f'--instance {args.instance}: not a uuid')
                 spec = stored.spec(args.instance)
-            elif self._is_whole:
+            elif self._is_existing:
                 spec = specs.read_spec(args.spec, conf)
             else:
                 spec = specs.build_spec(args, conf, args.cloud)
-            if self._is_whole:
+            if self._is_existing:
                 arguments.from_wire(spec)
                 specs.edit_stored(spec, self._given, conf)
             if args.operation == moves.BOOT:
@@ -270,40 +270,40 @@ class _Asked:
                                   args.same_host), [uuid]
 
     def _uuid_in(self, spec):
-        """Return the instance that a --spec is about."""
+        """Return the instance_uuid in a --spec."""
         data = spec.get(_DATA)
         uuid = data.get('instance_uuid') if isinstance(data, dict) else None
         if not (self._args.spec and uuid):
-            self._refuse(f'--for {self._args.operation}: which instance is '
-                         'it? Give --instance UUID, or a --spec that has its '
+            self._refuse(f'--for {self._args.operation} needs an instance: '
+                         'give --instance UUID, or a --spec with its '
                          'instance_uuid')
         return uuid
 
 
 def _decide(conf, spec, uuids, stack, reported):
-    """Decide a request; return the DryRun, and what has changed since.
+    """Decide a request; return the DryRun, and the changes of the hosts since.
 
     spec: envelope of a RequestSpec.  reported: as of decider.Decider.
-    The changes are texts; None if they cannot be known.
-    Raises what keeps the request from being decided.
+    The changes are texts; None if unknown.
+    Raises the errors that prevent a decision.
     """
-    made = decider.Decider(conf, reported=reported)
-    stack.callback(made.stop)
-    made.start()
-    dry_run = made.decide(context.RequestContext(is_admin=True), {
+    own_decider = decider.Decider(conf, reported=reported)
+    stack.callback(own_decider.stop)
+    own_decider.start()
+    dry_run = own_decider.decide(context.RequestContext(is_admin=True), {
         'spec_obj': spec, 'instance_uuids': uuids, 'return_objects': True,
         'return_alternates': True})
     _check_decided(dry_run.error)
     changes = None
     with contextlib.suppress(exception.DatabaseUnavailable):
-        if dry_run.table is not None and made.refresh():
+        if dry_run.table is not None and own_decider.refresh():
             changes = host_changes.changed_hosts(
-                dry_run.table, made.table())
+                dry_run.table, own_decider.table())
     return dry_run, changes
 
 
 def _check_decided(error):
-    """Raise the error of a request that is neither placed nor refused."""
+    """Raise an error other than a refusal."""
     if error is None or isinstance(error, exception.NoValidHost):
         return
     if isinstance(error, IncompatibleObjectVersion):

@@ -1,4 +1,4 @@
-"""Why a plan is as it is: what the options of ``request plan`` ask for."""
+"""The explanation of a plan, and the options for it."""
 
 import contextlib
 
@@ -10,31 +10,29 @@ from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.explain import unread as unread_
-from nova_sched.hosts import decision
-from nova_sched.rules import codes
+from nova_sched.observe import decision_view
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
 
 
 def add_arguments(parser):
-    """Add the options about why."""
+    """Add the options for explanations."""
     parser.add_argument(
         '--host', action='append', default=[], dest='named_hosts',
         metavar='NAME',
-        help='Tell why not this host, by its name or that of a node; may be '
-             'repeated.')
+        help='Explain why this host or node is not picked; may be repeated.')
     parser.add_argument(
         '--all-hosts', action='store_true',
-        help='With -f json: tell of every host which rules reject it.')
+        help='With -f json: list all hosts with the rules that reject them.')
     parser.add_argument(
         '--or-flavor', action='append', default=[], type=_flavor,
         metavar=_flavor.__name__,
-        help='A smaller flavor to try where the request is refused, with the '
+        help='A smaller flavor to try if the request is refused, with the '
              'extra specs of the request; may be repeated.')
     parser.add_argument(
         '--ask-others', action='store_true',
-        help='Have filters asked about all hosts that ask other services, as '
-             'TrustedFilter asks its attestation server.')
+        help='Run filters that query other services, such as TrustedFilter, '
+             'on all hosts.')
 
 
 def _flavor(text):
@@ -51,36 +49,34 @@ _flavor.__name__ = 'NAME=RAM_MB,VCPUS,DISK_GB'
 
 
 def explained(dry_run, args, conf):
-    """Return the explanation.Explanation of a decision.
+    """Return the explanation.Explanation of a decision, or a NoExplanation.
 
-    In its place a text that says why there is none.
     dry_run: dry_run.decider.DryRun.  args: the parsed options.
     conf: ConfigOpts.
-    Raises InvalidInput for a host that is not there.
+    Raises InvalidInput for a host that does not exist.
     """
     hosts, request = dry_run.snapshot(), dry_run.request
     if hosts is None or request is None or dry_run.ranker is None:
-        return (f'The driver {config.driver_name(conf)} does not decide by '
-                'filters and weighers on known hosts: why cannot be told.')
+        return explanation.NoExplanation(
+            f'The driver {config.driver_name(conf)} does not use filters and '
+            'weighers on known hosts: there is no explanation.')
     return explained_on(
         hosts, request, dry_run.ranker,
-        dry_run.record.outcome == decision.PLACED,
-        [(pick.host, pick.nodename) for pick in dry_run.record.picks],
-        args, conf,
-        refused=dict(dry_run.record.funnel.rejected()).get(codes.CLAIMED, ()))
+        decision_view.DecisionView.of(dry_run.record), args, conf)
 
 
-def explained_on(hosts, request, ranker, placed, picked, args, conf,
-                 instance=0, refused=()):
-    """Return the explanation.Explanation of a request on some hosts.
+def explained_on(hosts, request, ranker, view, args, conf, instance=0):
+    """Return the explanation.Explanation of a decision on some hosts.
 
-    args: the parsed options.  conf: ConfigOpts.  The other arguments are those
-    of ``explanation.explain``.
-    Raises InvalidInput for a host that is not there.
+    view: DecisionView of the decision.  args: the parsed options.
+    conf: ConfigOpts.  The other arguments are those of
+    ``explanation.explain``.
+    Raises InvalidInput for a host that does not exist.
     """
     return explanation.explain(
-        hosts, request, ranker, placed=placed, picked=picked,
-        instance=instance, refused=refused, selector=HostSelector.of(conf),
+        hosts, request, ranker, placed=view.is_placed, picked=view.picked,
+        instance=instance, refused=view.refused,
+        selector=HostSelector.of(conf),
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),
@@ -90,25 +86,25 @@ def explained_on(hosts, request, ranker, placed, picked, args, conf,
 
 
 def unread(dry_run):
-    """Return what no rule reads of a request: list of sentences.
+    """Return the parts of a request that no rule reads: list of sentences.
 
-    dry_run: dry_run.decider.DryRun.  Nothing of a driver without rules.
+    dry_run: dry_run.decider.DryRun.  Empty for a driver without rules.
     """
     hosts, request = dry_run.snapshot(), dry_run.request
     if hosts is None or request is None or dry_run.ranker is None:
         return []
     aggregates = []
     with contextlib.suppress(AttributeError, exception.DatabaseUnavailable):
-        # A host manager of somebody else's may have none.
+        # The host manager of a plug-in may have none.
         aggregates = dry_run.driver.host_manager.aggregates()
     return unread_.unread(request.spec_obj, dry_run.ranker, hosts,
                           dry_run.offer.asked, aggregates)
 
 
 def _placement_rules(conf, hosts, spec_obj):
-    """Return the rules that Placement judges hosts by, as it is now: list.
+    """Return Placement's present conditions for hosts, as rules: list.
 
-    Empty where it was not asked, or cannot be.
+    Empty if Placement was not asked, or is not configured.
     """
     if not (hosts.offer.asked and config.placement_configured(conf)):
         return []
@@ -129,10 +125,12 @@ def _rows(hosts, names):
             reason=f'--host: {error.kwargs["reason"]}') from error
 
 
-def _flavors(wanted, flavor):
-    """Return the flavors to try, with what a Flavor has besides: list."""
+def _flavors(smaller, flavor):
+    """Return the flavors of --or-flavor, with the other fields of a flavor:
+    list.
+    """
     return [objects.Flavor(
         id=flavor.id, name=name, flavorid=name, memory_mb=memory_mb,
         vcpus=vcpus, root_gb=disk_gb, ephemeral_gb=0, swap=0,
         extra_specs=dict(flavor.extra_specs))
-        for name, memory_mb, vcpus, disk_gb in wanted]
+        for name, memory_mb, vcpus, disk_gb in smaller]

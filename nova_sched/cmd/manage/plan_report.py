@@ -1,4 +1,4 @@
-"""What ``request plan`` tells of a decision: to programs, and to people."""
+"""The output of ``request plan``, for programs and for people."""
 
 import collections
 
@@ -6,41 +6,42 @@ from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
-from nova_sched.explain import explanation
 from nova_sched.explain import offer as offers
 from nova_sched.explain import words
-from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
+from nova_sched.observe import decision_view
 from nova_sched.printable import printable
 from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
-#: Of the JSON object: the first number changes with what programs must know.
+#: Version of the JSON object: the first number changes with incompatible
+#: changes.
 VERSION = '1.3'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
-#: Instances that have a line each.
+#: Most instances that have a line each.
 _EACH = 10
-#: Hosts, or changes, that people are told by name.
+#: Most hosts, or changes, that are named to people.
 _SHOWN = 3
 
 
 class PlanReport:
-    """What came of one request.
+    """The result of one request.
 
     dry_run: dry_run.decider.DryRun, placed or refused.
-    changes: what differs in the databases since, texts; None if not known.
+    changes: changes of the databases since, texts; None if unknown.
     operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
-    changed: what differs from the service's configuration, texts.
-    explanation: explain.explanation.Explanation, or why there is none, text.
-    notes: what must be known beside, sentences.
+    changed: differences from the service's configuration, texts.
+    explanation: explain.explanation.Explanation or NoExplanation.
+    notes: remarks that the reader must know, sentences.
     """
 
     def __init__(self, dry_run, changes, operation, conf, changed,
                  explanation, notes):
         self._dry_run, self._changes = dry_run, changes
         self._record = dry_run.record
+        self._view = decision_view.DecisionView.of(dry_run.record)
         self._operation, self._changed = operation, changed
         self._explanation, self._notes = explanation, notes
         self._filters = (config.enabled_filters(conf)
@@ -50,29 +51,31 @@ class PlanReport:
     @property
     def fits(self):
         """Whether there is a host for each instance."""
-        return self._record.outcome == decision.PLACED
+        return self._view.is_placed
 
     @property
     def reason(self):
-        """Why there is none, in full; None if there is."""
+        """Why there is no host, in full; None if there is."""
         return self._record.reason
 
-    def asked(self):
-        """Return what is asked for, as a sentence; None if it is not known."""
+    def requested(self):
+        """Return the request as a sentence; None if it is unknown."""
         spec_obj = self._dry_run.spec_obj
         return spec_obj and (
-            f'Asked: {self._record.instances} x {_worded(spec_obj)}')
+            f'Requested: {self._record.instances} x {_worded(spec_obj)}')
 
     def rows(self):
-        """Return a row of COLUMNS for each instance, none of a refusal."""
+        """Return a row of COLUMNS for each instance, none for a refusal."""
         return [(pick.instance_uuid, selected.service_host,
                  selected.nodename, selected.availability_zone,
                  forms.number(pick.weight), request.Hosts(others))
                 for pick, (selected, *others) in self._placed()]
 
     def lines(self):
-        """Return the rows as people read them: of many instances one for
-        those of the same zone and weight, or of the same zone.
+        """Return the rows as people read them.
+
+        With many instances there is one row for instances of the same zone and
+        weight, or of the same zone.
         """
         rows = self.rows()
         if len(rows) <= _EACH:
@@ -84,8 +87,8 @@ class PlanReport:
                 groups.setdefault(alike(row), []).append(row)
             if len(groups) <= _EACH:
                 break
-        return [each[0] if len(each) == 1 else _together(each)
-                for each in groups.values()]
+        return [members[0] if len(members) == 1 else _together(members)
+                for members in groups.values()]
 
     def _placed(self):
         return zip(self._record.picks, self._record.selections,
@@ -97,64 +100,34 @@ class PlanReport:
             'version': VERSION, 'outcome': self._record.outcome,
             'reason': self.reason, 'code': self._record.refusal.code,
             'kind': self._kind,
-            'codes': decision_document.code_counts(self._record.refusal.codes),
+            'codes': self._view.codes,
             'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
             'asked': None if self._dry_run.spec_obj is None else (
-                decision_document.asked(self._dry_run.spec_obj)),
-            'placements': [self._placement(*placed)
-                           for placed in self._placed()],
-            'filters': [{'instance': step.index, 'name': step.name,
-                         'before': step.before, 'after': step.after}
-                        for step in self._record.funnel.steps],
-            'rejected': [{'name': name, 'hosts': [
-                {'host': host, 'node': node} for host, node in hosts]}
-                for name, hosts in self._rejected()],
-            'best': decision_document.best(self._record),
+                decision_document.requested(self._dry_run.spec_obj)),
+            'placements': [
+                _placement(pick, selections) for pick, selections in zip(
+                    self._view.picks, self._record.selections, strict=True)
+            ] if self.fits else [],
+            'filters': self._view.filters,
+            'rejected': [{'name': rejected['rule'],
+                          'hosts': rejected['named']}
+                         for rejected in self._view.rejected()],
+            'best': self._view.best,
             'seed': self._record.seed, 'notes': self._notes,
-            **self._reasons(),
+            **self._explanation.to_dict(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,
                 'changed': self._changed}}
 
-    def _reasons(self):
-        if isinstance(self._explanation, str):
-            return explanation.NONE
-        return self._explanation.to_dict()
-
-    def _placement(self, pick, selections):
-        selected, *others = selections
-        return {
-            'instance': pick.instance_uuid, 'host': selected.service_host,
-            'node': selected.nodename, 'zone': selected.availability_zone,
-            'cell': selected.cell_uuid,
-            'weight': decision_document.number(pick.weight),
-            'weighers': [
-                {'name': part.name} | {
-                    name: decision_document.number(getattr(part, name))
-                    for name in ('raw', 'normalized', 'multiplier')}
-                for part in self._record.weighing.parts(pick.index)],
-            'limits': request.Limits(
-                selected.to_dict()['limits']).machine_readable(),
-            'alternates': [
-                {'host': other.service_host, 'node': other.nodename,
-                 'zone': other.availability_zone} for other in others]}
-
-    def _rejected(self):
-        """Return (name, list of (host, node)) of each rule that rejected any.
-        """
-        host_of = self._record.state.host_of
-        return [(name, [host_of(row) for row in rows.tolist()])
-                for name, rows in self._record.funnel.rejected()]
-
     def _offer(self):
-        offer = self._dry_run.offer
-        found = {'asked': offer.asked,
-                 'offered': len(offer.providers) if offer.asked else None}
-        cut_at = getattr(offer, 'cut_at', None)
-        return found if cut_at is None else found | {'cut_at': cut_at}
+        candidates = self._view.fields['candidates']
+        offer = {'asked': self._dry_run.offer.asked,
+                 'offered': candidates['providers']}
+        return offer | {name: value for name, value in candidates.items()
+                        if name == 'cut_at'}
 
     def _state(self):
         record, table = self._record, self._dry_run.table
@@ -176,48 +149,44 @@ class PlanReport:
             self._dry_run.table, 'size', 0)
 
     def write(self, out, write_table):
-        """Write what people read below the table of the instances.
+        """Write the text below the table of the instances.
 
-        write_table: function of names of columns, and rows.
-        The last line is for programs.
+        write_table: function of names of columns, and rows. The last line is
+            for programs.
         """
         if not self.fits:
             out.write(f'No valid host: {printable(self.reason)}\n')
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (*self._told_reasons(), *self._notes,
-                     self._told_offer(), *self._told_state(), self.line()):
+        for line in (*self._explanation.sentences(), *self._notes,
+                     self._offer_line(), *self._state_lines(), self.line()):
             out.write(f'{printable(line)}\n')
 
     def _funnel(self):
         """Yield a row of _FILTERS for each rule, of the first instance.
 
-        What later instances lost to it counts as rejected as well.
+        Hosts that it rejected for later instances are counted as well.
         """
-        rejected = dict(self._rejected())
-        for step in self._record.funnel.steps:
-            if step.index:
+        rejected = {hosts['rule']: hosts for hosts in self._view.rejected()}
+        for step in self._view.filters:
+            if step['instance']:
                 break
-            hosts = rejected.pop(step.name, ())
-            yield (step.name, step.before, step.after, len(hosts),
-                   _some(sorted({host for host, _node in hosts},
-                                key=phrases.natural)))
+            hosts = rejected.pop(step['name'], {'hosts': 0, 'named': ()})
+            yield (step['name'], step['before'], step['after'],
+                   hosts['hosts'], _some(sorted(
+                       {host['host'] for host in hosts['named']},
+                       key=phrases.natural)))
 
-    def _told_reasons(self):
-        if isinstance(self._explanation, str):
-            return [self._explanation]
-        return self._explanation.sentences()
-
-    def _told_offer(self):
+    def _offer_line(self):
         offer = self._offer()
         if not offer['asked']:
-            return 'Placement plays no part.'
-        told = f'Placement offers {offer["offered"]} resource provider(s).'
-        return f'{told} {offers.cut(offer["cut_at"])}.' if (
-            'cut_at' in offer) else told
+            return 'Placement is not used.'
+        text = f'Placement offers {offer["offered"]} resource provider(s).'
+        return f'{text} {offers.cut(offer["cut_at"])}.' if (
+            'cut_at' in offer) else text
 
-    def _told_state(self):
+    def _state_lines(self):
         state = self._state()
         read = ', '.join(f'cell {cell["uuid"]} read at {cell["read_at"]}'
                          for cell in state['cells'])
@@ -243,9 +212,7 @@ class PlanReport:
 
     @property
     def _kind(self):
-        kind = self._record.refusal.kind
-        return kind if isinstance(self._explanation, str) else (
-            self._explanation.kind(kind))
+        return self._explanation.kind(self._record.refusal.kind)
 
     def _last_filter(self):
         """Return the rule that left no host; '-' for none."""
@@ -253,32 +220,53 @@ class PlanReport:
             return '-'
         if self._dry_run.offer.asked and not self._dry_run.offer.providers:
             return attempt.OFFERED.replace(' ', '_')
-        return next((step.name.replace(' ', '_')
-                     for step in reversed(self._record.funnel.steps)
-                     if not step.after), '-')
+        return next((step['name'].replace(' ', '_')
+                     for step in reversed(self._view.filters)
+                     if not step['after']), '-')
+
+
+def _placement(pick, selections):
+    """Return the host of an instance as plain JSON: dict.
+
+    pick: as of DecisionView.picks.  selections: list of Selection.
+    """
+    selected, *others = selections
+    return {
+        'instance': pick['instance'], 'host': selected.service_host,
+        'node': selected.nodename, 'zone': selected.availability_zone,
+        'cell': selected.cell_uuid, 'weight': pick['weight'],
+        'weighers': [{name: value for name, value in part.items()
+                      if name != 'score'} for part in pick['weighers']],
+        'limits': request.Limits(
+            selected.to_dict()['limits']).machine_readable(),
+        'alternates': [
+            {'host': other.service_host, 'node': other.nodename,
+             'zone': other.availability_zone} for other in others]}
 
 
 def _worded(spec_obj):
-    """Return what a request asks for an instance, as text."""
-    asked = decision_document.asked(spec_obj)
+    """Return the sizes of each instance of a request, as text."""
+    fields = decision_document.requested(spec_obj)
     cells, devices = (len(spec_obj.numa_topology or ()), sum(
         request.count for request in (
             spec_obj.pci_requests.requests if spec_obj.pci_requests else ())))
-    amounts = [words.counted(asked['vcpus'], 'VCPU'),
-               f'{asked["memory_mb"]:,} MB', f'{asked["disk_gb"]:,} GB']
-    if asked['swap_mb']:
-        amounts.append(f'{asked["swap_mb"]:,} MB of swap')
+    amounts = [words.counted(fields['vcpus'], 'VCPU'),
+               f'{fields["memory_mb"]:,} MB', f'{fields["disk_gb"]:,} GB']
+    if fields['swap_mb']:
+        amounts.append(f'{fields["swap_mb"]:,} MB of swap')
     if cells:
         amounts.append(words.counted(cells, 'NUMA cell'))
     if devices:
         amounts.append(words.counted(devices, 'PCI device'))
     text = ', '.join(amounts)
-    return text if asked['flavor'] in (None, specs.UNNAMED) else (
-        f'{asked["flavor"]}: {text}')
+    return text if fields['flavor'] in (None, specs.UNNAMED) else (
+        f'{fields["flavor"]}: {text}')
 
 
 def _together(rows):
-    """Return the row of several instances: hosts with how many each gets."""
+    """Return the row of several instances: hosts with their number of
+    instances.
+    """
     hosts, nodes = (_some([
         name if count == 1 else f'{name} x {count}' for name, count in sorted(
             collections.Counter(row[place] for row in rows).items(),
@@ -290,7 +278,7 @@ def _together(rows):
 
 
 def _some(texts, separator=', '):
-    """Return the first few texts as one, with the number of the others."""
-    left = len(texts) - _SHOWN
+    """Return the first texts as one, with the number of the others."""
+    more = len(texts) - _SHOWN
     return separator.join(texts[:_SHOWN]) + (
-        f' and {left} more' if left > 0 else '')
+        f' and {more} more' if more > 0 else '')

@@ -1,4 +1,4 @@
-"""``shadow``: what a scheduler that only watches has found."""
+"""``shadow``: the results of a shadow scheduler."""
 
 from nova_sched import exception
 from nova_sched.cmd.manage import exits
@@ -8,13 +8,13 @@ from nova_sched.dry_run.shadow import report
 
 
 class Report(forms.Lister):
-    """Count the requests that a shadow has compared, by what came of them.
+    """Count the requests that a shadow has compared, by verdict.
 
-    FILE is that of [nova_sched] shadow_report. A verdict that is no agreement
-    stands with the filter, or whatever else, that it comes from.
+    FILE is the file of [nova_sched] shadow_report.  Next to a disagreement
+    stands its cause, such as a filter.
     """
 
-    empty = 'The file tells of no such request.'
+    empty = 'The file has no such request.'
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -22,12 +22,12 @@ class Report(forms.Lister):
         instead = parser.add_mutually_exclusive_group()
         instead.add_argument(
             '--each', action='store_true',
-            help='List the requests that do not agree, instead of totals.')
+            help='List the requests with a disagreement, instead of totals.')
         instead.add_argument(
             '--copy', action='store_true',
-            help='Count the requests by how far a copy of what Placement '
-                 'knows agrees with its listing ([nova_sched] candidates = '
-                 'mirror).')
+            help='Count the requests by how far the candidates from the copy '
+                 'of Placement agree with its listing ([nova_sched] '
+                 'candidates = mirror).')
         return parser
 
     def take_action(self, parsed_args):
@@ -44,14 +44,14 @@ class Report(forms.Lister):
                      'Live'), list(map(_row, filter(_differs, entries))))
         if parsed_args.copy:
             totals = report.copy_totals(entries)
-            every = sum(count for _, count, _ in totals)
+            total = sum(count for _, count, _ in totals)
             return (('Copy', 'Requests', 'Share (%)', 'Oldest copy (s)'), [
-                (verdict, count, _percent(count, every), round(oldest, 1))
+                (verdict, count, _percent(count, total), round(oldest, 1))
                 for verdict, count, oldest in totals])
         totals = report.totals(entries)
-        every = sum(count for *_, count in totals)
+        total = sum(count for *_, count in totals)
         return (('Verdict', 'Because of', 'Requests', 'Share (%)'), [
-            (verdict, rule, count, _percent(count, every))
+            (verdict, rule, count, _percent(count, total))
             for verdict, rule, count in totals])
 
 
@@ -70,6 +70,6 @@ def _row(entry):
 
 
 def _side(side):
-    """Return what one side decided: its hosts, or that there are none."""
+    """Return the hosts of one side, or its outcome without hosts."""
     return forms.Shown({'outcome': side['outcome'], 'hosts': side['hosts']},
                        ', '.join(side['hosts']) or side['outcome'])

@@ -1,4 +1,4 @@
-"""From the options of a command to a RequestSpec, as Nova's API makes one."""
+"""A RequestSpec from the options of a command, as Nova's API makes it."""
 
 import argparse
 import logging
@@ -19,7 +19,7 @@ from nova_sched.scheduler import utils
 
 LOG = logging.getLogger(__name__)
 
-#: Properties of images that Nova has besides those that have a type here.
+#: Nova's properties of images without a type here.
 _PROPERTIES = (
     'hw_auto_disk_config', 'hw_disk_type',
     'hw_ephemeral_encryption_secret_uuid', 'hw_floppy_bus', 'hw_input_bus',
@@ -30,9 +30,9 @@ _PROPERTIES = (
     'img_signature_certificate_uuid', 'img_signature_hash_method',
     'img_signature_key_type', 'os_admin_user', 'os_command_line', 'os_distro')
 
-#: Name of a flavor that the command line gives none.
+#: Name of a flavor without a name on the command line.
 UNNAMED = 'cli'
-#: Field of an object -> the class of what is in it; a list has a class each.
+#: Field of an object -> class of its value, or of each member of a list.
 _NESTED = {
     'flavor': 'Flavor', 'numa_topology': 'InstanceNUMATopology',
     'cells': 'InstanceNUMACell', 'cpu_topology': 'VirtCPUTopology',
@@ -44,7 +44,7 @@ _ENVELOPE, _DATA = 'nova_object.name', 'nova_object.data'
 
 
 def add_request_arguments(parser):
-    """Return the options that describe what is asked for."""
+    """Add the options that describe a request."""
     _add_sizes(parser)
     parser.add_argument('--count', type=int, default=1, metavar='N',
                         help='How many instances (default: 1).')
@@ -56,13 +56,13 @@ def add_request_arguments(parser):
     parser.add_argument('--image', metavar='UUID',
                         help='Image of the instances.')
     for name, what in (
-            ('extra-spec', 'extra spec of the flavor; NUMA cells are made of '
-             'those that ask for them'),
-            ('image-property', 'property of the image'),
-            ('hint', 'scheduler hint')):
+            ('extra-spec', 'An extra spec of the flavor; NUMA cells and PCI '
+             'devices follow from it'),
+            ('image-property', 'A property of the image'),
+            ('hint', 'A scheduler hint')):
         parser.add_argument(f'--{name}', action='append', default=[],
                             metavar='KEY=VALUE', type=_pair,
-                            help=f'A {what}; may be repeated.')
+                            help=f'{what}; may be repeated.')
     for name in ('force-host', 'ignore-host'):
         parser.add_argument(f'--{name}', action='append', default=[],
                             metavar='HOST')
@@ -70,27 +70,26 @@ def add_request_arguments(parser):
     parser.add_argument(
         '--pci', action='append', default=[], metavar='KEY=VALUE,...',
         type=_device, help='A PCI device by its properties, such as '
-        'vendor_id=8086,product_id=1520; with count=N so many of them. May '
-        'be repeated.')
+        'vendor_id=8086,product_id=1520; count=N asks for N devices. May be '
+        'repeated.')
     for name in ('host', 'node', 'cell'):
         parser.add_argument(
             f'--to-{name}', metavar='UUID' if name == 'cell' else 'NAME',
-            help=f'The one {name} that the instances may go to.')
+            help=f'The only {name} that the instances may go to.')
     parser.add_argument(
         '--spec', metavar='FILE',
-        help='JSON of a RequestSpec instead of the options above: as it '
-             'travels over RPC, its fields alone, or what "decision show -f '
-             'json" writes. Fields that are not there are as without '
-             'options. Also request_spec and filter_properties, as callers '
-             'below RPC 4.3 send them.')
+        help='JSON of a RequestSpec instead of the options above: in the '
+             'form of RPC, its fields only, or the output of "decision show '
+             '-f json". Missing fields have the defaults of the options. '
+             'Also request_spec and filter_properties, as callers below RPC '
+             '4.3 send them.')
 
 
 def _add_sizes(parser):
     parser.add_argument(
         '--flavor', metavar='NAME',
         help='Name or id of a flavor of the cloud, or any name with --vcpus, '
-             '--ram and --disk. What is given besides takes the place of what '
-             'the flavor has.')
+             '--ram and --disk. Other options replace values of the flavor.')
     parser.add_argument('--vcpus', type=int, metavar='N',
                         help='VCPUs (without a flavor: 1).')
     parser.add_argument('--ram', type=units.megabytes, metavar='MB',
@@ -139,14 +138,14 @@ _device.__name__ = 'KEY=VALUE,...'
 
 
 def default_arguments():
-    """Return what the options are that are not given: argparse.Namespace."""
+    """Return the defaults of the options: argparse.Namespace."""
     parser = argparse.ArgumentParser()
     add_request_arguments(parser)
     return parser.parse_args([])
 
 
 def flag(name):
-    """Return how the command line spells an option."""
+    """Return the spelling of an option on the command line."""
     return f'--{name.replace("_", "-")}'
 
 
@@ -155,7 +154,8 @@ def build_spec(args, conf, cloud=None):
 
     conf: ConfigOpts with the databases and the aliases of PCI devices.
     cloud: path of a file that has the flavors; None for the databases.
-    Raises InvalidInput for options that make none, and DatabaseUnavailable.
+    Raises InvalidInput for options that describe no request, and
+    DatabaseUnavailable.
     """
     if args.spec:
         return _from_file(args, conf)
@@ -180,84 +180,83 @@ def _from_file(args, conf):
 def read_spec(path, conf):
     """Return the request in the file of --spec: an envelope.
 
-    Raises WrongFile for what is no JSON, and InvalidInput for what is no
+    Raises WrongFile if it is not JSON, and InvalidInput if it is not a
     request.
     """
-    found = json_files.read(path, '--spec ')
+    content = json_files.read(path, '--spec ')
     try:
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ValueError('must be a JSON object')
-        return _from_json(found, conf)
+        return _from_json(content, conf)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
     except (ValueError, RecursionError) as exc:
         raise exception.InvalidInput(reason=f'--spec {path}: {exc}') from exc
 
 
-def _from_json(found, conf):
+def _from_json(content, conf):
     """Return the request in a JSON object of any of the forms: an envelope.
 
     Raises ValueError, MalformedError and InvalidInput.
     """
     for name in ('request', 'spec_obj'):
-        # Of a decision that is kept, and of the call that it has.
-        if isinstance(found.get(name), dict):
-            found = found[name]
-    if _ENVELOPE in found:
-        return found
-    if 'request_spec' in found:
+        # In the output of "decision show", and in the call there.
+        if isinstance(content.get(name), dict):
+            content = content[name]
+    if _ENVELOPE in content:
+        return content
+    if 'request_spec' in content:
         return arguments.from_legacy_dicts(
-            found['request_spec'],
-            found.get('filter_properties')).obj_to_primitive()
+            content['request_spec'],
+            content.get('filter_properties')).obj_to_primitive()
     known = objects.RequestSpec.fields
-    for name in sorted(found.keys() - known.keys()):
-        raise ValueError(f'{name} is no field of a RequestSpec; '
+    for name in sorted(content.keys() - known.keys()):
+        raise ValueError(f'{name} is not a field of a RequestSpec; '
                          + nearest.did_you_mean(name, known))
-    made = _from_options(default_arguments(), conf).obj_to_primitive()
-    made[_DATA] |= _fields(found)
-    spec_obj = arguments.from_wire(made)
+    envelope = _from_options(default_arguments(), conf).obj_to_primitive()
+    envelope[_DATA] |= _fields(content)
+    spec_obj = arguments.from_wire(envelope)
     _complete(spec_obj, conf, keeps={
         name for name in ('numa_topology', 'pci_requests')
-        if found.get(name) is not None})
+        if content.get(name) is not None})
     _check(spec_obj)
     return spec_obj.obj_to_primitive()
 
 
-def _complete(spec_obj, conf, wanted=(), keeps=()):
-    """Give a RequestSpec what Nova's API makes of its flavor and image.
+def _complete(spec_obj, conf, extra=(), keeps=()):
+    """Derive NUMA cells, PCI devices and request groups, as Nova's API does.
 
-    What its ports ask for stays.
-    wanted: PCI devices besides, as of devices.pci_requests.
-    keeps: names of fields that stay as they are.
+    The devices of ports stay.
+    extra: more PCI devices, as of devices.pci_requests.
+    keeps: names of fields that stay unchanged.
     Raises InvalidInput.
     """
-    old = spec_obj.pci_requests.requests if spec_obj.pci_requests else []
+    existing = spec_obj.pci_requests.requests if spec_obj.pci_requests else []
     if 'numa_topology' not in keeps:
         spec_obj.numa_topology = guests.numa_topology(spec_obj)
     if 'pci_requests' not in keeps:
-        spec_obj.pci_requests = devices.pci_requests(spec_obj, conf, wanted)
+        spec_obj.pci_requests = devices.pci_requests(spec_obj, conf, extra)
         spec_obj.pci_requests.requests += [
-            request for request in old if request.alias_name is None]
-    mine = tuple(f'{request.request_id}-' for request in old
+            request for request in existing if request.alias_name is None]
+    prefixes = tuple(f'{request.request_id}-' for request in existing
                  if request.alias_name is not None)
     spec_obj.requested_resources = [
         *(group for group in spec_obj.requested_resources or ()
-          if not (group.requester_id or '').startswith(mine)),
+          if not (group.requester_id or '').startswith(prefixes)),
         *devices.request_groups(spec_obj.pci_requests, conf)]
 
 
 def _check(spec_obj):
-    """Warn of what is not translated, and refuse what contradicts itself."""
+    """Warn of parts that are not translated, and refuse contradictions."""
     needs = flavor_image.FlavorImageRequirements(spec_obj)
     flavor_image.add_devices(utils.Group(), needs)
     for what, value, why in (
             ('extra spec accel:device_profile',
              needs.flavor('accel:device_profile'),
-             'Cyborg has the request groups of a device profile'),
+             'only Cyborg knows the request groups of a device profile'),
             ('image property img_block_device_mapping',
              needs.image.get('img_block_device_mapping'),
-             'whether its root disk is a volume is not known; --spec has '
-             'is_bfv')):
+             'the kind of its root disk is unknown; set is_bfv in a --spec')):
         if value:
             LOG.warning('The %s is not translated: %s', what, why)
 
@@ -284,7 +283,7 @@ def _from_options(args, conf, cloud=None):
 def _flavor(given, cloud):
     """Return the fields of the flavor that options describe: dict.
 
-    given: dict of options of OF_FLAVOR; None for one that is not given.
+    given: dict of options of OF_FLAVOR; None for missing ones.
     cloud: flavors.Flavors to look a name up in.
     """
     sizes = {_SIZES[name]: given[name] for name in _SIZES
@@ -305,19 +304,19 @@ def _flavor(given, cloud):
                         **dict(given.get('extra_spec') or ())}} | sizes
 
 
-#: The flavor without --flavor, but for what is given.
+#: The flavor without --flavor; options replace its values.
 _SMALL = {'name': UNNAMED, 'flavorid': UNNAMED, 'vcpus': 1, 'memory_mb': 512,
           'root_gb': 1}
-#: Sizes that make a flavor that the cloud does not have.
+#: Sizes that are enough for a flavor that the cloud does not have.
 _NEEDED = {'vcpus', 'memory_mb', 'root_gb'}
 #: Options of the flavor: name -> field of a Flavor.
 _SIZES = {'vcpus': 'vcpus', 'ram': 'memory_mb', 'disk': 'root_gb',
           'ephemeral': 'ephemeral_gb', 'swap': 'swap'}
-#: Options that an instance's stored request may have besides.
+#: Options that may change the stored request of an instance.
 ANYWHERE = ('ignore_host', 'to_host', 'to_node')
-#: Options of the flavor that an instance is resized to.
+#: Options for the new flavor of a resize.
 OF_FLAVOR = ('flavor', *_SIZES, 'extra_spec', 'pci')
-#: Field of a request -> the options of a flavor that it depends on.
+#: Field of a request -> options of a flavor that it depends on.
 _OF_FIELDS = {'numa_topology': {'flavor', 'vcpus', 'ram', 'extra_spec'},
               'pci_requests': {'flavor', 'extra_spec', 'pci'}}
 
@@ -327,9 +326,9 @@ def edit_stored(spec, given, conf):
 
     spec: envelope of a RequestSpec, which is changed.
     given: dict of options of OF_FLAVOR and ANYWHERE.  Without a flavor by
-        name, what is not given of its own stays; extra specs take the place
-        of all that there were.
-    Nova stores no request groups: those of devices are made again.
+        name, the stored flavor keeps its other values; extra specs replace all
+        stored ones.  Nova stores no request groups: the groups of devices are
+        made again.
     Raises InvalidInput for options that make no request, and
     DatabaseUnavailable.
     """
@@ -358,31 +357,32 @@ def edit_stored(spec, given, conf):
             if not given.keys() & options})
     except MalformedError as exc:
         raise exc.as_invalid_input() from exc
-    made = spec_obj.obj_to_primitive()[_DATA]
+    completed = spec_obj.obj_to_primitive()[_DATA]
     for name in (*_OF_FIELDS, 'requested_resources'):
-        data[name] = made.get(name)
+        data[name] = completed.get(name)
 
 
 def _properties(pairs):
-    """Return the ImageMetaProps of names of today, or of before.
+    """Return the ImageMetaProps of present or former names.
 
-    Images may have any property, so one that Nova drops is worth a warning.
+    Nova drops unknown properties, which is worth a warning.
     """
     known = (*objects.ImageMetaProps.fields, *_PROPERTIES,
              *glance_image.OLD_NAMES, 'vmware_adaptertype')
-    kept = {}
+    known_values = {}
     for name, value in pairs:
         if name in known or name.startswith(
                 ('trait:', 'hw_numa_cpus.', 'hw_numa_mem.')):
-            kept[name] = value
+            known_values[name] = value
         else:
-            near = nearest.nearest(name, known)
+            nearest_name = nearest.nearest(name, known)
             LOG.warning(
-                '--image-property %s: Nova knows no such property, and '
-                'drops it%s', name, f'; did you mean {near}?' if near else '')
+                '--image-property %s: Nova does not know this property and '
+                'drops it%s', name,
+                f'; did you mean {nearest_name}?' if nearest_name else '')
     try:
         return objects.ImageMetaProps.from_dict(
-            glance_image.current_names(kept))
+            glance_image.current_names(known_values))
     except MalformedError as exc:
         raise exc.under('--image-property').as_invalid_input() from exc
 
@@ -395,8 +395,8 @@ def _group(args):
         return None
     if args.group_host and args.group_policy != 'affinity':
         LOG.warning(
-            '--group-host: the policy %s counts members, not hosts; name '
-            'those that run there by --group-member', args.group_policy)
+            '--group-host: the policy %s counts members, not hosts; name the '
+            'instances on that host by --group-member', args.group_policy)
     return objects.InstanceGroup(
         policy=args.group_policy, members=args.group_member,
         hosts=args.group_host or None,
@@ -405,14 +405,14 @@ def _group(args):
 
 
 def _destination(args):
-    named = {'host': args.to_host, 'node': args.to_node,
+    parts = {'host': args.to_host, 'node': args.to_node,
              'cell': args.to_cell and objects.CellMapping(uuid=args.to_cell)}
-    named = {name: value for name, value in named.items() if value}
-    return objects.Destination(**named) if named else None
+    parts = {name: value for name, value in parts.items() if value}
+    return objects.Destination(**parts) if parts else None
 
 
 def _fields(data):
-    """Return the fields of an object with the envelopes that they lack."""
+    """Return the fields of an object, with missing envelopes added."""
     return {name: _field(name, value) for name, value in data.items()}
 
 

@@ -1,4 +1,4 @@
-"""Amounts as people write them on a command line: types of options."""
+"""Types of options: amounts with units."""
 
 import argparse
 import decimal

@@ -1,4 +1,4 @@
-"""What is said of words of a command line that nobody knows, in one line."""
+"""One-line errors for unknown words of a command line."""
 
 import itertools
 
@@ -9,7 +9,7 @@ _UNKNOWN = 'unrecognized arguments: '
 
 
 def short(parser):
-    """Return a parser that says what is wrong without all that is right."""
+    """Return a parser whose errors are one line, without the usage."""
     def error(message):
         unknown = message.removeprefix(_UNKNOWN)
         if unknown != message:
@@ -23,17 +23,17 @@ def short(parser):
 
 
 def no_command(program, argv, names):
-    """Return the sentence on a command line that begins with no command.
+    """Return the error for a command line that begins with no command.
 
     program: its name.  names: of all commands.
     """
     words = list(itertools.takewhile(
         lambda word: not word.startswith('-'), argv)) or argv[:1]
-    wrong = ' '.join(words)
-    near = sorted(name for name in names if words[0] in name.split())
-    if len(words) > 1 or not near:
-        best = nearest.nearest(' '.join(words[:2]), near or names)
-        near = [best] if best else near
-    return (f'{program}: {wrong} is no command; ' + (
-        f'did you mean {" or ".join(near)}?' if near else
+    typed = ' '.join(words)
+    similar = sorted(name for name in names if words[0] in name.split())
+    if len(words) > 1 or not similar:
+        best = nearest.nearest(' '.join(words[:2]), similar or names)
+        similar = [best] if best else similar
+    return (f'{program}: {typed} is no command; ' + (
+        f'did you mean {" or ".join(similar)}?' if similar else
         f'see "{program} --help"'))

@@ -13,7 +13,7 @@ from tests.builders import commands
 from tests.builders import messages
 from tests.builders import rules
 
-#: Of a client of the scheduler that ``call`` asks.
+#: Configuration of a client of the scheduler of ``call``.
 FILE = """
 [DEFAULT]
 transport_url = fake://
@@ -24,7 +24,7 @@ connection = {url}
 
 
 class Outcome(NamedTuple):
-    """How a command ended and what it wrote."""
+    """The exit code of a command and its output."""
 
     code: int
     out: str

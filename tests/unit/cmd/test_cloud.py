@@ -34,9 +34,9 @@ class TestFake:
 
     @pytest.fixture
     def ending(self, monkeypatch):
-        """Function of a signal, which comes with the third heartbeat.
+        """Function of a signal, which arrives with the third heartbeat.
 
-        The hosts of each are in what it returns.
+        It returns the list of the hosts of each heartbeat.
         """
         class Deaf(Exception):
             """Nothing in the program hears the signal."""
@@ -76,15 +76,6 @@ class TestFake:
             assert huge['total'] * 2 == cell['memory_mb'] // 4
             assert small['total'] * 4 // 1024 == cell['memory_mb'] * 3 // 4
 
-    @pytest.mark.parametrize('words', [
-        ['--huge-pages', 'half'], ['--huge-pages', 101], ['--ram-ratio', 0],
-        ['--ram-ratio', 'inf']])
-    def test_of_impossible_hardware_is_refused(self, run, url, words):
-        ended = run('--database', url, 'cloud', 'fake', '--once', *words)
-
-        assert ended.code == 2
-        assert f'{words[1]} is no ' in ended.err
-
     def test_replaces_what_was_there(self, run, cloud):
         cloud.load(['old'])
 
@@ -103,20 +94,6 @@ class TestFake:
             exports.append([node['uuid'] for node in cloud['compute_nodes']])
 
         assert exports[0] == exports[1] != exports[2]
-
-    @pytest.mark.parametrize('hosts', [0, -3, 'many', '1.5'])
-    def test_of_no_hosts_leaves_the_database_as_it_was(self, run, cloud,
-                                                       hosts):
-        cloud.load(['old'])
-
-        ended = run('--database', cloud.url, 'cloud', 'fake', '--hosts',
-                    hosts, '--once')
-
-        assert ended.code == 2
-        assert (f'argument --hosts: {hosts} is no whole number of 1 or more'
-                in ended.err)
-        assert cloud.rows('SELECT host FROM compute_nodes') == [('old',)]
-
 
 def dump(cloud):
     """All that is in a CloudDatabase: list of statements."""
@@ -178,7 +155,7 @@ class TestExportAndLoad:
         assert [host['Service'] for host in json.loads(listed.out)] == [
             'up', 'up']
 
-    def test_of_heartbeats_as_saved_are_old(self, run, url, saved):
+    def test_keep_old_heartbeats_as_saved(self, run, url, saved):
         cloud = json.loads(saved.read_text())
         for service in cloud['services']:
             service['last_seen_up'] = '2001-01-01T00:00:00'
@@ -190,24 +167,7 @@ class TestExportAndLoad:
         assert [host['Service'] for host in json.loads(listed.out)] == [
             'down', 'down']
 
-    @pytest.mark.parametrize('content, words', [
-        (None, 'No such file'), ('{broken', 'wrong.json'),
-        ('[]', 'A cloud is a JSON object'),
-        ('{"now": "2026-01-01T00:00:00", "services": []}',
-         'compute_nodes')])
-    def test_of_no_cloud_is_an_error(self, run, url, tmp_path, content,
-                                     words):
-        file = tmp_path / 'wrong.json'
-        if content is not None:
-            file.write_text(content)
-
-        ended = run('--database', url, 'cloud', 'load', file)
-
-        assert ended.code == 2
-        assert words in ended.err
-        assert 'Traceback' not in ended.err
-
-    def test_of_a_row_that_cannot_be_read_names_its_table(self, run, cloud):
+    def test_name_the_table_of_an_unreadable_row(self, run, cloud):
         cloud.load(['a'])
         cloud.execute("UPDATE compute_nodes SET created_at = 'at noon'")
         ended = run('--database', cloud.url, 'cloud', 'export')
@@ -217,8 +177,7 @@ class TestExportAndLoad:
         assert 'cannot be exported' in ended.err
         assert ended.err.count('\n') == 1
 
-    def test_of_a_group_whose_rules_are_none_names_the_group(self, run,
-                                                             cloud):
+    def test_name_a_group_with_unreadable_rules(self, run, cloud):
         cloud.load(['a'])
         cloud.execute("INSERT INTO instance_groups (id, uuid) "
                       "VALUES (1, 'group-1')")
@@ -231,29 +190,21 @@ class TestExportAndLoad:
         assert ended.err.startswith(
             'Instance group group-1 cannot be exported: the rules')
 
-    def test_to_a_file_that_cannot_be_made_names_the_file(self, run, cloud):
-        cloud.load(['a'])
-        ended = run('--database', cloud.url, 'cloud', 'export', '/no/such/x')
-
-        assert ended.code == 2
-        assert ended.err == ('/no/such/x cannot be written: No such file or '
-                             'directory; name another file\n')
-
     @pytest.mark.parametrize('text', ['[DEFAULT]\n', '{}', '[' * 2_000_000],
                              ids=['options', 'empty', 'deep'])
-    def test_never_takes_the_place_of_what_is_no_cloud(self, run, cloud,
-                                                       tmp_path, text):
+    def test_never_replace_a_file_that_is_not_a_cloud(
+            self, run, cloud, tmp_path, text):
         cloud.load(['a'])
         file = tmp_path / 'nova.conf'
         file.write_text(text)
         ended = run('--database', cloud.url, 'cloud', 'export', file)
 
         assert (ended.code, ended.err) == (
-            2, f'{file} cannot be written: what is there is no cloud; name '
+            2, f'{file} cannot be written: it exists and is not a cloud; name '
             'another file\n')
         assert file.read_text() == text
 
-    def test_may_take_the_place_of_another_cloud(self, run, cloud, saved):
+    def test_replace_another_cloud(self, run, cloud, saved):
         cloud.load(['c'])
         ended = run('--database', cloud.url, 'cloud', 'export', saved)
 
@@ -261,8 +212,7 @@ class TestExportAndLoad:
         assert [node['host'] for node in json.loads(saved.read_text())[
             'compute_nodes']] == ['c']
 
-    def test_of_a_file_that_is_no_database_is_told_in_one_line(
-            self, run, tmp_path, caplog):
+    def test_refuse_a_file_that_is_not_a_database(self, run, tmp_path, caplog):
         """Without oslo.db's traceback."""
         (tmp_path / 'text').write_text('no database' * 100)
         ended = run('--database', f'sqlite:///{tmp_path}/text', 'cloud',
@@ -274,7 +224,7 @@ class TestExportAndLoad:
         assert not [line for line in caplog.records
                     if line.name.startswith('oslo_db')]
 
-    def test_of_a_database_without_tables_is_an_error(self, run, url):
+    def test_refuse_a_database_without_tables(self, run, url):
         ended = run('--database', url, 'cloud', 'export')
 
         assert ended.code == 3

@@ -1,4 +1,4 @@
-"""The commands of nova-sched-manage, its own and those of other packages."""
+"""The commands of nova-sched-manage and of other packages."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from nova_sched.cmd.manage import db
 
 @pytest.fixture(autouse=True)
 def called(monkeypatch):
-    """The name of the program, whoever runs the tests."""
+    """A fixed name of the program."""
     monkeypatch.setattr(manage.ManageApp, 'NAME', 'sched')
     monkeypatch.setattr(sys, 'argv', ['/usr/bin/sched'])
 
@@ -71,32 +71,3 @@ def test_help_names_the_package_that_adds_one(capsys, words, is_shown):
     assert ('provided by the racks plugin' in capsys.readouterr().out
             ) == is_shown
 
-
-@pytest.mark.parametrize(('words', 'said'), [
-    (['plan'], 'plan is no command; did you mean request plan?'),
-    (['plan', '--ram', '5'],
-     'plan is no command; did you mean request plan?'),
-    (['decision'], 'decision is no command; did you mean decision explain '
-                   'or decision list or decision show?'),
-    (['decision', 'lst'],
-     'decision lst is no command; did you mean decision list?'),
-    (['requst', 'plan'],
-     'requst plan is no command; did you mean request plan?'),
-    (['zzz'], 'zzz is no command; see "sched --help"')])
-def test_a_command_that_there_is_not_has_those_alike(run, words, said):
-    ended = run(*words)
-
-    assert ended == (2, '', f'sched: {said}\n')
-
-
-@pytest.mark.parametrize(('words', 'said'), [
-    (['request', 'plan', '--flavr', 'x'],
-     'sched request plan: error: unrecognized arguments: --flavr x; did you '
-     'mean --flavor?; see "sched request plan --help"'),
-    (['request', 'plan', '--count', 'x'],
-     "sched request plan: error: argument --count: invalid int value: 'x'; "
-     'see "sched request plan --help"'),
-    (['--config-file'], 'sched: error: argument --config-file: expected one '
-                        'argument; see "sched --help"')])
-def test_wrong_options_are_one_line_without_the_right_ones(run, words, said):
-    assert run(*words) == (2, '', f'{said}\n')

@@ -28,8 +28,7 @@ class TestSync:
         assert ended.code == 2
         assert 'database' in ended.err
 
-    def test_of_the_configured_database_needs_no_url(self, run, url,
-                                                     tmp_path):
+    def test_uses_the_configured_database(self, run, url, tmp_path):
         file = tmp_path / 'my.conf'
         file.write_text(f'[database]\nconnection = {url}\n')
 
@@ -53,8 +52,7 @@ class TestVersion:
         made = run('--database', url, 'db', 'sync').out.strip()
         assert version() == {'version': made}
 
-    def test_of_a_database_that_cannot_be_opened_is_an_error(self, run,
-                                                             tmp_path):
+    def test_fails_for_a_database_that_cannot_be_opened(self, run, tmp_path):
         ended = run('--database', f'sqlite:///{tmp_path}/no/where.sqlite',
                     'db', 'version')
 
@@ -64,7 +62,7 @@ class TestVersion:
 
     @pytest.mark.parametrize('words', [
         ('db', 'version'), ('host', 'list'), ('cloud', 'export')])
-    def test_of_a_mistyped_file_is_an_error_and_makes_none(
+    def test_makes_no_file_for_a_mistyped_name(
             self, run, url, tmp_path, words):
         ended = run('--database', url, *words)
 

@@ -1,4 +1,4 @@
-"""``decision``: what the scheduler has decided, and why."""
+"""``decision``: past decisions and their explanation."""
 
 import contextlib
 import json
@@ -87,8 +87,7 @@ class TestList:
         (['--refused'], [3, 2]), (['--placed'], [1]),
         (['--failed'], []), (['--host', 'h1'], [1]), (['--minutes', 60],
                                                       [3, 2])])
-    def test_has_those_that_are_asked_for(self, decision, store, options,
-                                          numbers):
+    def test_has_decisions_that_match(self, decision, store, options, numbers):
         rows = conftest.table(decision('list', '-f', 'json', *options))
 
         assert [row['Number'] for row in rows] == numbers
@@ -96,20 +95,19 @@ class TestList:
     @pytest.mark.parametrize(('code', 'ended'), [
         ('rma', (2, '', 'Invalid input received: --code rma: there is no such '
                         'code; did you mean ram?\n')),
-        ('numa', (0, 'No decision is kept, or none of these.\n', '')),
-        ('rack_is_full', (0, 'No decision is kept, or none of these.\n', ''))])
-    def test_a_code_that_is_none_is_told(self, decision, store, code, ended):
+        ('numa', (0, 'There are no such decisions.\n', '')),
+        ('rack_is_full', (0, 'There are no such decisions.\n', ''))])
+    def test_a_misspelt_code_is_an_error(self, decision, store, code, ended):
         """But plug-ins have codes of their own."""
         assert decision('list', '--code', code) == ended
 
-    def test_says_that_there_are_none(self, decision, store):
+    def test_may_be_empty(self, decision, store):
         ended = decision('list', '--failed')
 
         assert (ended.code, ended.out) == (
-            0, 'No decision is kept, or none of these.\n')
+            0, 'There are no such decisions.\n')
 
-    def test_without_a_file_says_where_it_was_looked_for(self, decision,
-                                                         tmp_path):
+    def test_names_the_missing_file(self, decision, tmp_path):
         ended = decision('list')
 
         assert ended.code == 2
@@ -125,21 +123,21 @@ class TestShow:
         assert shown['request_id'] == ['req-1']
         assert shown['outcome'] == ['placed']
 
-    def test_tells_people_what_each_rule_has_rejected(self, decision, store):
+    def test_has_the_hosts_that_each_rule_rejected(self, decision, store):
         shown = fields(decision('show', '1'))
 
         assert shown['filters'] == ['SizeFilter: 40 -> 20']
         assert shown['rejected'] == [
             'SizeFilter: 20 hosts: h20, h21, h22 and 17 more']
 
-    def test_tells_people_what_weights_are_made_of(self, decision, store):
+    def test_has_the_parts_of_weights(self, decision, store):
         shown = fields(decision('show', '1'))
 
         assert shown['picks'][1] == (
             f'{UUIDS[1]} on h1, weight -1 = RAMWeigher -1')
         assert shown['best'][9] == 'h9: weight -9 = RAMWeigher -9'
 
-    def test_leaves_out_what_is_empty(self, decision, store):
+    def test_omits_empty_fields(self, decision, store):
         shown = fields(decision('show', '2'))
 
         assert shown['reason'] == ['0 of 20 hosts: 20 RamFilter']
@@ -159,8 +157,7 @@ class TestShow:
         assert found['request'] == {'instance_uuids': UUIDS[:2]}
 
     @pytest.mark.parametrize('number', '123')
-    def test_gives_programs_what_the_schema_says(self, decision, store,
-                                                 number):
+    def test_as_json_fits_the_schema(self, decision, store, number):
         schemas.check(json.loads(decision('show', number, '-f', 'json').out),
                       SCHEMA)
 
@@ -174,19 +171,18 @@ class TestShow:
             found['passed']['named']) == 20
         assert page.read_text() == writing.html(found)
 
-    def test_with_a_page_tells_people_no_more(self, decision, store,
-                                              tmp_path):
+    def test_prints_the_same_with_a_page(self, decision, store, tmp_path):
         ended = decision('show', '1', '--html', tmp_path / 'page.html')
 
         assert ended.out == decision('show', '1').out
 
-    def test_of_several_names_the_others(self, decision, store):
+    def test_names_other_decisions_by_the_key(self, decision, store):
         assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
 
     @pytest.mark.parametrize('words, told', [
-        (['show', 'req-9'], 'no decision req-9 is kept'),
-        (['explain', '2'], 'what decision 2 rested on is not kept')])
-    def test_of_what_is_not_kept_says_so(self, decision, store, words, told):
+        (['show', 'req-9'], 'no decision req-9 is stored'),
+        (['explain', '2'], 'the hosts of decision 2 are not stored')])
+    def test_unknown_decisions_are_errors(self, decision, store, words, told):
         ended = decision(*words)
 
         assert ended.code == 2
@@ -194,50 +190,50 @@ class TestShow:
 
 
 class TestOfARunningService:
-    """With --service it is asked over RPC."""
+    """With --service the scheduler is queried over RPC."""
 
     @pytest.fixture
-    def asked(self, call, run, scheduler, database, tmp_path):
-        """Function: a command about what it has decided."""
+    def ask(self, call, run, scheduler, database, tmp_path):
+        """Function: a command about its decisions."""
         assert call('--request-id', 'req-asked').code == 0
         host = scheduler.conf.host
 
-        def asked(*words, host=host):
+        def ask(*words, host=host):
             return run('--config-file', tmp_path / 'client.conf', 'decision',
                        *words, '--service', host)
-        return asked
+        return ask
 
-    def test_tells_the_same_as_the_log(self, asked):
-        found = json.loads(asked('show', 'req-asked', '-f', 'json').out)
+    def test_has_the_decisions_of_the_service(self, ask):
+        found = json.loads(ask('show', 'req-asked', '-f', 'json').out)
 
         schemas.check(found, SCHEMA)
         assert (found['outcome'], found['state']['hosts']) == ('placed', 6)
-        rows = conftest.table(asked('list', '--limit', 1, '-f', 'json'))
+        rows = conftest.table(ask('list', '--limit', 1, '-f', 'json'))
         assert rows[0]['Hosts'] == [found['picks'][0]['host']]
 
-    def test_says_what_is_not_kept(self, asked):
-        ended = asked('show', 'req-9')
+    def test_unknown_decision_is_an_error(self, ask):
+        ended = ask('show', 'req-9')
 
         assert ended.code == 2
-        assert 'no decision req-9 is kept' in ended.err
+        assert 'no decision req-9 is stored' in ended.err
 
-    def test_of_another_host_has_no_answer(self, asked):
-        ended = asked('list', '--timeout', 1, host='elsewhere')
+    def test_another_host_does_not_answer(self, ask):
+        ended = ask('list', '--timeout', 1, host='elsewhere')
 
         assert ended.code == 3
         assert 'No answer within 1 seconds' in ended.err
 
 
 class TestExplain:
-    """What was decided a while ago, on the hosts as they were then."""
+    """Past decisions are explained on the hosts as they were."""
 
     @pytest.fixture
-    def asked(self, run, cloud, tmp_path):
-        """Function: what "decision explain" says of a request.
+    def explain(self, run, cloud, tmp_path):
+        """Function: the output of "decision explain" for a request.
 
-        It was for memory_mb; afterwards the hosts are other ones.
+        The request was for memory_mb; the hosts have changed since.
         """
-        def asked(memory_mb, *options, **conf):
+        def explain(memory_mb, *options, **conf):
             cloud.load_nodes(
                 clouds.a_compute_node('small', memory_mb=1000,
                                       free_ram_mb=1000),
@@ -264,25 +260,25 @@ class TestExplain:
                     *conf.items())))
             return run('--config-file', file, 'decision', 'explain', 'req-1',
                        *options)
-        return asked
+        return explain
 
-    def test_tells_why_the_pick_and_why_not_another(self, asked):
-        ended = asked(100, '--host', 'small')
+    def test_has_the_pick_and_a_named_host(self, explain):
+        ended = explain(100, '--host', 'small')
 
         assert ended.code == 0
         assert 'large is first because of RAMWeigher' in ended.out
         assert '2 of 2 hosts fit' in ended.out
         assert 'kept below large by RAMWeigher (-0.88)' in ended.out
 
-    def test_tells_of_a_refusal_what_is_lacking(self, asked):
-        ended = asked(20000, '--host', 'small', '--or-flavor', 'tiny=50,1,1')
+    def test_has_the_shortfall_of_a_refusal(self, explain):
+        ended = explain(20000, '--host', 'small', '--or-flavor', 'tiny=50,1,1')
 
         assert 'refused: 0 of 2 hosts: 2 RamFilter' in ended.out
         assert 'needs 20000 MB of RAM, has 1000 MB in all' in ended.out
         assert 'with the flavor tiny (50 MB RAM' in ended.out
 
-    def test_gives_programs_all_of_it(self, asked):
-        found = json.loads(asked(20000, '-f', 'json', '--all-hosts').out)
+    def test_gives_programs_all_of_it(self, explain):
+        found = json.loads(explain(20000, '-f', 'json', '--all-hosts').out)
 
         assert found['outcome'] == 'refused'
         assert found['why']['matrix']['combinations'] == [
@@ -292,49 +288,48 @@ class TestExplain:
             'large', 'small']
 
     def test_writes_a_page_of_the_document_with_all_verdicts(
-            self, asked, tmp_path):
+            self, explain, tmp_path):
         page = tmp_path / 'page.html'
-        found = json.loads(asked(20000, '--html', page, '-f', 'json').out)
+        found = json.loads(explain(20000, '--html', page, '-f', 'json').out)
 
         assert len(found['schedule_info']) == 2
         assert page.read_text() == writing.html(found)
 
-    def test_tells_what_was_asked_of_one_instance(self, asked):
-        found = json.loads(asked(20000, '-f', 'json').out)['decision']
+    def test_has_the_sizes_of_the_request(self, explain):
+        found = json.loads(explain(20000, '-f', 'json').out)['decision']
 
         assert found['asked']['memory_mb'] == 20000
 
-    def test_of_a_host_that_was_not_there_names_one_that_was(self, asked):
-        ended = asked(100, '--host', 'smal')
+    def test_unknown_host_is_an_error(self, explain):
+        ended = explain(100, '--host', 'smal')
 
         assert ended.code == 2
         assert 'there is no host smal; did you mean small?' in ended.err
 
-    def test_tells_what_the_configuration_does_not_enable_any_more(
-            self, asked):
-        ended = asked(20000, filter_scheduler='enabled_filters=ComputeFilter')
+    def test_has_filters_that_are_not_enabled_any_more(self, explain):
+        ended = explain(20000,
+                        filter_scheduler='enabled_filters=ComputeFilter')
 
-        assert 'Decided by ' in ended.out
+        assert 'took part in the decision, but is not enabled' in ended.out
         assert 'RamFilter' in ended.out
         assert '2 of 2 hosts fit' in ended.out
 
-    def test_needs_filters_and_weighers(self, asked):
-        ended = asked(100, scheduler='driver=chance_scheduler')
+    def test_needs_filters_and_weighers(self, explain):
+        ended = explain(100, scheduler='driver=chance_scheduler')
 
         assert ended.code == 0
-        assert 'chance_scheduler decides by no filters' in ended.out
+        assert 'chance_scheduler does not use the filters' in ended.out
 
     @pytest.mark.parametrize('memory_mb, options, conf', [
         (100, (), {}), (20000, ('--host', 'small', '--all-hosts'), {}),
         (20000, ('--or-flavor', 'tiny=50,1,1'), {}),
         (100, (), {'scheduler': 'driver=chance_scheduler'})])
-    def test_as_json_is_what_its_schema_says(
-            self, asked, memory_mb, options, conf):
-        ended = asked(memory_mb, *options, '-f', 'json', **conf)
+    def test_as_json_fits_the_schema(self, explain, memory_mb, options, conf):
+        ended = explain(memory_mb, *options, '-f', 'json', **conf)
 
         schemas.check(json.loads(ended.out), EXPLAIN_SCHEMA)
 
-    def test_says_where_placement_may_have_left_out_hosts(self):
+    def test_notes_a_limited_list_of_candidates(self):
         conf = rules.a_conf()
         found = {'source': 'placement', 'providers': 7, 'age_seconds': None}
         whole, cut = (documents.a_decision(candidates=each)
@@ -345,12 +340,12 @@ class TestExplain:
         assert ('as many candidates as [scheduler] max_placement_results = 7 '
                 'allows, and may have left out hosts') in note
 
-    def test_as_json_says_why_there_is_no_explanation(self, asked):
-        found = json.loads(asked(100, '-f', 'json',
+    def test_as_json_has_a_note_without_an_explanation(self, explain):
+        found = json.loads(explain(100, '-f', 'json',
                                  scheduler='driver=chance_scheduler').out)
 
         assert found['why'] is None
-        assert 'chance_scheduler decides by no filters' in found['notes'][-1]
+        assert 'does not use the filters' in found['notes'][-1]
 
 
 @pytest.mark.parametrize('schema, command, version', [
@@ -362,8 +357,8 @@ def test_a_schema_is_of_this_version(schema, command, version):
         f'nova-sched-manage decision {command} -f json, version {version}')
 
 
-def test_what_explain_shares_with_others_their_schemas_say_alike():
-    """Each is a file by itself, for those who validate."""
+def test_schemas_agree_on_shared_parts():
+    """Each schema is a file by itself, for users who validate."""
     own, shown = EXPLAIN_SCHEMA['properties'], SCHEMA['properties']
     shared = ('why', 'why_not', 'changes', 'changes_complete',
               'schedule_info')

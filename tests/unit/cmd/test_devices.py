@@ -17,7 +17,7 @@ IDS = {'vendor_id': '10de', 'product_id': '1eb8'}
 
 
 def devices_of(flavor, *aliases, policy=None, options=(), **conf):
-    """The RequestSpec of a flavor that asks for devices by aliases."""
+    """The RequestSpec of a flavor with devices by alias."""
     return spec_of(
         f'--extra-spec=pci_passthrough:alias={flavor}', *options,
         *([f'--extra-spec=hw:pci_numa_affinity_policy={policy}']
@@ -62,10 +62,10 @@ def test_a_flavor_asks_by_alias(flavor, aliases, asked):
     ('gpu:1', [{'name': 'gpu'}], 'must have vendor_id and product_id'),
     ('gpu:1', [GPU | {'numa_policy': 'x'}], 'must be one of required'),
     ('gpu:1', [GPU | {'device_type': 'x'}], 'must be one of type-PCI'),
-    ('gpu:1', [GPU, GPU | {'numa_policy': 'required'}], 'the numa_policy of'),
-    ('gpu:1', [GPU, GPU | {'device_type': 'type-VF'}], 'the device_type of'),
+    ('gpu:1', [GPU, GPU | {'numa_policy': 'required'}], 'same numa_policy'),
+    ('gpu:1', [GPU, GPU | {'device_type': 'type-VF'}], 'same device_type'),
 ])
-def test_what_nova_s_api_refuses_is_named(flavor, aliases, words):
+def test_wrong_aliases_are_refused(flavor, aliases, words):
     with pytest.raises(exception.InvalidInput, match=words):
         devices_of(flavor, *aliases)
 
@@ -169,7 +169,7 @@ def test_a_spec_in_a_file_has_the_devices_of_its_flavor(tmp_path):
      'extra spec accel:device_profile is not translated'),
     ('--image-property=img_block_device_mapping=[]',
      'image property img_block_device_mapping is not translated')])
-def test_what_is_not_translated_is_named(caplog, option, words):
+def test_untranslated_parts_are_logged(caplog, option, words):
     spec_of(option)
 
     assert words in caplog.text

@@ -1,4 +1,4 @@
-"""Words of requests and of databases forge nothing that commands show."""
+"""Texts from requests and databases cannot forge output of commands."""
 
 import contextlib
 import subprocess
@@ -22,7 +22,7 @@ FORMATS = ['table', 'value', 'yaml', 'json']
 
 
 def lines(ended):
-    """The lines of what a command wrote, none of which holds such words."""
+    """The lines of a command's output, which contain no hostile text."""
     text = ended.out + ended.err
     assert not [each for each in text if not each.isprintable()
                 and each != '\n'], text
@@ -33,7 +33,7 @@ def lines(ended):
 
 
 @pytest.fixture
-def asked(cloud, tmp_path):
+def arguments(cloud, tmp_path):
     """Arguments of commands about a decision on a cloud, both hostile."""
     cloud.load_nodes(
         clouds.a_compute_node(f'a{WORDS}', memory_mb=8000, free_ram_mb=8000),
@@ -60,20 +60,20 @@ def asked(cloud, tmp_path):
 
 @pytest.mark.parametrize('form', [*FORMATS, 'csv'])
 class TestLists:
-    def test_of_decisions(self, run, asked, form):
-        found = lines(run(*asked, 'decision', 'list', '-f', form))
+    def test_decisions(self, run, arguments, form):
+        found = lines(run(*arguments, 'decision', 'list', '-f', form))
         if form in ('value', 'csv'):
             assert len(found) == 3 + (form == 'csv')
 
-    def test_of_hosts(self, run, asked, form):
-        found = lines(run(*asked, 'host', 'list', '-f', form))
+    def test_hosts(self, run, arguments, form):
+        found = lines(run(*arguments, 'host', 'list', '-f', form))
         if form in ('value', 'csv'):
             assert len(found) == 2 + (form == 'csv')
 
     @pytest.mark.parametrize('ram', [800, 100000])
-    def test_of_a_plan(self, run, asked, plans, form, ram):
-        """Which tells programs of no host, where there is none."""
-        ended = run(*asked, 'request', 'plan', '--ram', ram,
+    def test_plan(self, run, arguments, plans, form, ram):
+        """A refusal is one error for programs."""
+        ended = run(*arguments, 'request', 'plan', '--ram', ram,
                     '--zone', 'nova' if ram == 800 else WORDS, '-f', form)
         found = lines(ended) if ended.out.strip('"\n') and not (
             ram != 800 and form == 'csv') else []
@@ -84,30 +84,30 @@ class TestLists:
 @pytest.mark.parametrize('form', [*FORMATS, 'shell'])
 class TestShown:
     @pytest.mark.parametrize('number', [1, 2, 3])
-    def test_of_a_decision(self, run, asked, form, number):
-        lines(run(*asked, 'decision', 'show', number, '-f', form))
+    def test_decision(self, run, arguments, form, number):
+        lines(run(*arguments, 'decision', 'show', number, '-f', form))
 
     @pytest.mark.parametrize('number', [1, 2])
-    def test_of_its_reasons(self, run, asked, form, number):
-        lines(run(*asked, 'decision', 'explain', number, '-f', form,
+    def test_explanation(self, run, arguments, form, number):
+        lines(run(*arguments, 'decision', 'explain', number, '-f', form,
                   '--all-hosts'))
 
-    def test_of_a_host(self, run, asked, form):
-        lines(run(*asked, 'host', 'show', f'a{WORDS}', '-f', form))
+    def test_host(self, run, arguments, form):
+        lines(run(*arguments, 'host', 'show', f'a{WORDS}', '-f', form))
 
 
-def test_a_shell_runs_none_of_them(run, asked, cloud, tmp_path):
+def test_a_shell_runs_none_of_them(run, arguments, cloud, tmp_path):
     name = f'"$(touch {tmp_path}/run)`touch {tmp_path}/run`\\"$HOME'
     cloud.load_nodes(clouds.a_compute_node(name))
-    ended = run(*asked, 'host', 'show', name, '-f', 'shell', '-c', 'host')
+    ended = run(*arguments, 'host', 'show', name, '-f', 'shell', '-c', 'host')
     script = f'{ended.out}\nprintf %s "$host"'
     assert subprocess.run(['sh', '-c', script], check=True, text=True,
                           capture_output=True).stdout == name
     assert not (tmp_path / 'run').exists()
 
 
-def test_an_error_tells_them_as_well(run, asked):
-    ended = run(*asked, 'decision', 'show', WORDS + 'y')
+def test_errors_escape_them_as_well(run, arguments):
+    ended = run(*arguments, 'decision', 'show', WORDS + 'y')
     assert ended.code == 2
     assert '\x1b' not in ended.err
     assert '\\x1b' in ended.err

@@ -1,4 +1,4 @@
-"""NUMA cells that ``request call`` makes of flavor and image."""
+"""NUMA cells that ``request call`` derives from flavor and image."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.unit.cmd.test_request_spec import spec_of
 
 
 class TestGuest:
-    """NUMA cells, of what a flavor asks for."""
+    """The NUMA cells of a guest."""
 
     @pytest.mark.parametrize('specs, cells', [
         ({}, None),
@@ -50,7 +50,7 @@ class TestGuest:
         ('hw:mem_page_size', 'huge'), ('hw:cpu_policy', 'mixed'),
         ('hw:cpu_policy', 'both'), ('hw:cpu_thread_policy', 'require'),
         ('hw:emulator_threads_policy', 'isolate')])
-    def test_is_not_made_of_what_nova_s_api_refuses(self, name, value):
+    def test_wrong_values_are_refused(self, name, value):
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
 
@@ -74,7 +74,7 @@ class TestGuest:
         ({'hw:mem_encryption': 'true'}, 'hw_firmware_type'),
         ({'hw:tpm_version': '1.2', 'hw:tpm_model': 'tpm-crb'},
          'hw:tpm_version')])
-    def test_is_not_made_of_what_contradicts_itself(self, specs, name):
+    def test_contradictions_are_refused(self, specs, name):
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, *(
                 f'--extra-spec={key}={value}'
@@ -88,8 +88,8 @@ class TestGuest:
         (2 ** 31 - 1, ['hw:cpu_policy=mixed', 'hw:cpu_realtime=yes',
                        'hw:emulator_threads_policy=share'], 'flavor.vcpus'),
         (0, ['hw:numa_nodes=2000000000'], 'hw:numa_nodes')])
-    def test_of_absurd_size_is_refused_at_once(self, vcpus, specs, name):
-        """Before as many numbers are made."""
+    def test_absurd_size_is_refused_at_once(self, vcpus, specs, name):
+        """Before that many numbers are made."""
         with pytest.raises(exception.InvalidInput, match=(
                 f'{name} = .*: must be at most')):
             spec_of('--vcpus', vcpus, *(
@@ -113,7 +113,7 @@ class TestGuest:
                         f'--extra-spec={name}={value}'
                         for name, value in specs.items()))
 
-    def test_is_made_of_what_an_image_says(self):
+    def test_may_come_from_the_image(self):
         found = spec_of('--vcpus', 4, *(
             f'--image-property={pair}' for pair in (
                 'hw_numa_nodes=2', 'hw_numa_cpus.0=0', 'hw_numa_cpus.1=1,2,3',
@@ -122,7 +122,7 @@ class TestGuest:
         assert [(cell.cpuset, cell.memory) for cell in found.cells] == [
             ({0}, 128), ({1, 2, 3}, 384)]
 
-    def test_has_pages_of_an_image_where_the_flavor_lets_it(self):
+    def test_has_pages_of_an_image_if_the_flavor_allows(self):
         image = '--image-property=hw_mem_page_size=2MB'
         found = spec_of('--extra-spec=hw:mem_page_size=large', image)
         assert found.numa_topology.cells[0].pagesize == 2048
@@ -136,8 +136,8 @@ class TestGuest:
         ('hw:numa_nodes=2', 'hw_numa_nodes=2'),
         ('hw:numa_nodes=2', 'hw_numa_nodes=1'),
         ('hw:numa_nodes=1', 'hw_numa_mem.0=512')])
-    def test_has_cells_of_the_flavor_or_of_the_image(self, flavor, image):
-        """Nova refuses an image that repeats what the flavor says."""
+    def test_cells_of_flavor_and_image_are_refused(self, flavor, image):
+        """Nova refuses an image that repeats the flavor."""
         more = [] if 'nodes' in image else [
             '--extra-spec=hw:numa_cpus.0=0-3',
             '--extra-spec=hw:numa_mem.0=512']
@@ -149,7 +149,7 @@ class TestGuest:
         {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': 'one'},
         {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^one'},
         {'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-x'}])
-    def test_takes_numbers_of_cpus_alone(self, specs):
+    def test_wrong_cpu_numbers_are_refused(self, specs):
         with pytest.raises(exception.InvalidInput,
                            match='must be CPU numbers such as'):
             spec_of('--vcpus', 4, *(
@@ -158,8 +158,8 @@ class TestGuest:
 
     @pytest.mark.parametrize('properties', [
         ['hw_numa_cpus.0=0-3'], ['hw_numa_mem.0=512']])
-    def test_is_told_of_each_cell_by_an_image_or_of_none(self, properties):
+    def test_an_image_must_describe_all_cells(self, properties):
         with pytest.raises(exception.InvalidInput,
-                           match='must say it for each of 2 cells'):
+                           match='must have a value for each of 2 cells'):
             spec_of('--vcpus', 4, '--image-property=hw_numa_nodes=2', *(
                 f'--image-property={pair}' for pair in properties))

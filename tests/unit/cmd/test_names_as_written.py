@@ -12,7 +12,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize('command', [
     'db sync', 'db version', 'host list', 'host show a', 'cloud fake'])
-def test_of_whatever_keeps_them_from_their_work(run, path, command):
+def test_wrong_options_have_the_name_in_the_file(run, path, command):
     done = run('--config-file', path, *command.split())
 
     assert done.code == 2
@@ -21,7 +21,7 @@ def test_of_whatever_keeps_them_from_their_work(run, path, command):
     assert 'nonsense' not in done.err
 
 
-def test_but_not_of_what_the_command_line_says(run, path):
+def test_options_of_the_command_line_have_the_present_name(run, path):
     done = run('--config-file', path, '--database', 'x', 'db', 'version')
 
     assert done.err.startswith('[database] connection = ')

@@ -1,4 +1,4 @@
-"""nova-sched-manage ping: whether somebody answers, and how it ends."""
+"""nova-sched-manage ping: the output and the exit code."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def ping(run, database):
                               'fake://', 'ping', '--timeout', 1, *words)
 
 
-def test_of_a_service_that_answers_ends_with_0(run, scheduler, tmp_path):
+def test_an_answering_service_exits_with_0(run, scheduler, tmp_path):
     path = tmp_path / 'client.conf'
     path.write_text('[DEFAULT]\ntransport_url = fake://\n'
                     'control_exchange = commands\n')
@@ -27,15 +27,15 @@ def test_of_a_service_that_answers_ends_with_0(run, scheduler, tmp_path):
 
 
 @pytest.mark.parametrize(('counted', 'code'), [([('h:5672', 0)], 1), ([], 3)])
-def test_without_a_service_ends_with_1_if_there_is_a_broker(
+def test_without_a_service_exits_with_1_if_there_is_a_broker(
         ping, monkeypatch, counted, code):
-    """Whether there is one of another kind cannot be told."""
+    """Another kind of broker may be absent as well."""
     monkeypatch.setattr(message_broker, 'consumers',
                         lambda conf, seconds: (counted, []))
     ended = ping()
 
     assert ended.code == code
-    assert 'No answer within 1 seconds by way of fake:' in ended.out
+    assert 'No answer within 1 seconds from fake:' in ended.out
     assert ('0 consumer(s)' in ended.out) == bool(counted)
 
 
@@ -50,8 +50,7 @@ def test_a_scheduler_that_answers_with_an_error_is_there(ping, monkeypatch):
 
 
 @pytest.mark.parametrize('command', [('ping',), ('request', 'call')])
-def test_of_a_broker_that_cannot_be_asked_ends_with_3(
-        run, monkeypatch, command):
+def test_an_unreachable_broker_exits_with_3(run, monkeypatch, command):
     monkeypatch.setattr(message_broker, 'consumers', lambda conf, seconds: (
         [], [Row('broker', ERROR, 'h:5672: refused', 'Check that it runs')]))
     ended = run('--transport-url', 'rabbit://h', *command)
@@ -69,11 +68,11 @@ def test_a_request_that_nobody_would_take_is_not_sent(
     ended = run('--transport-url', 'fake://h', 'request', 'call')
 
     assert ended.code == 3
-    assert 'Nobody takes requests from the queue scheduler of fake://h' in (
+    assert 'The queue scheduler has no consumer at fake://h' in (
         ended.err)
 
 
-def test_of_a_cluster_one_host_that_answers_is_enough(monkeypatch):
+def test_one_answering_host_of_a_cluster_is_enough(monkeypatch):
     monkeypatch.setattr(message_broker, 'consumers', lambda conf, seconds: (
         [('b:5672', 2), ('c:5672', 2)], [Row('broker', ERROR, 'a: refused')]))
 

@@ -54,8 +54,10 @@ def arenas(**environ):
     return len(re.findall('<heap nr=', run.stdout))
 
 
-def test_threads_share_one_arena():
-    assert arenas() == 1
+@pytest.mark.parametrize('environ', [
+    {}, {'GLIBC_TUNABLES': 'glibc.malloc.check=3'}])
+def test_threads_share_one_arena(environ):
+    assert arenas(**environ) == 1
 
 
 @pytest.mark.parametrize('environ', [
@@ -78,7 +80,7 @@ def test_files_that_are_made_are_not_for_all(tmp_path):
 
 @pytest.fixture
 def lax():
-    """An umask that keeps nothing from anybody, until the test ends."""
+    """An umask of 0, until the test ends."""
     before = os.umask(0)
     yield
     os.umask(before)
@@ -99,44 +101,6 @@ def test_a_stricter_umask_stays(tmp_path):
     assert stat.S_IMODE(pathlib.Path(tmp_path, 'made').stat().st_mode) == 0o600
 
 
-class TestArenas:
-    """What malloc is told, and who else may say it."""
-
-    @pytest.fixture
-    def told(self, lax, monkeypatch):
-        """Function of the environment: what malloc is told: list."""
-        calls = []
-        monkeypatch.delenv('MALLOC_ARENA_MAX', raising=False)
-        monkeypatch.delenv('GLIBC_TUNABLES', raising=False)
-
-        class Library:
-            def mallopt(self, *arguments):
-                calls.append(arguments)
-        monkeypatch.setattr(ctypes, 'CDLL', lambda name: Library())
-
-        def told(**environ):
-            for name, value in environ.items():
-                monkeypatch.setenv(name, value)
-            process.configure_process()
-            return calls
-        return told
-
-    @pytest.mark.parametrize('environ', [
-        {}, {'GLIBC_TUNABLES': 'glibc.malloc.check=3'}])
-    def test_are_one_at_most(self, told, environ):
-        """-8 is M_ARENA_MAX in malloc.h."""
-        assert told(**environ) == [(-8, 1)]
-
-    @pytest.mark.parametrize('environ', [
-        {'MALLOC_ARENA_MAX': '3'},
-        {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=3'}])
-    def test_are_left_to_the_operator_who_chooses(self, told, environ):
-        assert told(**environ) == []
-
-    def test_are_left_alone_in_other_c_libraries(self, lax, monkeypatch):
-        monkeypatch.setattr(ctypes, 'CDLL', lambda name: object())
-        process.configure_process()
-
-    def test_are_told_beside_the_umask(self, told):
-        told()
-        assert os.umask(0) == 0o027
+def test_other_c_libraries_are_not_configured(lax, monkeypatch):
+    monkeypatch.setattr(ctypes, 'CDLL', lambda name: object())
+    process.configure_process()

@@ -75,11 +75,11 @@ class TestAnswer:
 
 
 class TestClaims:
-    """What a scheduler claims for instances that nobody has."""
+    """Claims for the made-up instances."""
 
     @pytest.fixture
     def placement(self, monkeypatch, database):
-        """A Placement that offers all hosts; the scheduler asks it."""
+        """A Placement that offers all hosts to the scheduler."""
         with http_placement.placement() as server:
             server.on('GET', '/allocation_candidates', lambda asked: (
                 http_placement.candidates(*(
@@ -103,7 +103,7 @@ class TestClaims:
             *options)
         made.stop()
 
-    def test_are_given_back(self, ask, placement):
+    def test_are_released(self, ask, placement):
         rows = conftest.table(ask('--count', 2, '--no-alternates', '-f',
                                   'json'))
 
@@ -111,7 +111,7 @@ class TestClaims:
         for claims in (True, False):
             assert set(http_placement.written(placement, claims)) == uuids
 
-    def test_that_cannot_be_given_back_are_named(self, ask, placement):
+    def test_which_cannot_be_released_are_named(self, ask, placement):
         placement.on('DELETE', '/allocations/', http_placement.error(500))
 
         ended = ask()
@@ -131,14 +131,14 @@ class TestRefusal:
                 ) in ended.err
         assert 'Traceback' not in ended.err
 
-    def test_of_a_wrong_request_names_the_field(self, call):
+    def test_names_the_wrong_field(self, call):
         ended = call('--vcpus', -5)
 
         assert ended.code == 2
         assert 'vcpus = -5: must be an integer' in ended.err
 
-    def test_of_a_broken_service_has_its_error_alone(self, call, scheduler,
-                                                     monkeypatch):
+    def test_has_the_error_of_a_broken_service(
+            self, call, scheduler, monkeypatch):
         def broken(*args, **kwargs):
             raise messaging.RemoteError('LookupError', 'odd', ['Traceback'])
         monkeypatch.setattr(scheduler.driver, 'select_destinations', broken)
@@ -149,7 +149,7 @@ class TestRefusal:
         assert 'The scheduler failed with LookupError: odd; ' in ended.err
         assert 'Request req-' in ended.err
 
-    def test_of_an_absent_service_says_so(self, run, database):
+    def test_names_an_absent_service(self, run, database):
         ended = run('--database', database.url, '--transport-url', 'fake://',
                     'request', 'call', '--timeout', 1)
 
@@ -167,9 +167,8 @@ class TestBoot:
             'SELECT uuid, host, memory_mb FROM instances')) == sorted(
             (row['Instance'], row['Host'], 4096) for row in rows)
 
-    def test_of_a_spec_from_a_file_puts_what_it_asks_for(
-            self, call, database, tmp_path):
-        """And not what the options would say."""
+    def test_uses_the_sizes_of_a_spec(self, call, database, tmp_path):
+        """Not the sizes of the options."""
         file = tmp_path / 'spec.json'
         file.write_text(json.dumps(requests.a_request(
             memory_mb=3072, vcpus=3, root_gb=7).obj_to_primitive()))
@@ -181,7 +180,7 @@ class TestBoot:
 
     def test_is_refused_in_a_database_of_nova(self, call, database,
                                               scheduler):
-        """Before anything is asked."""
+        """Before the scheduler is called."""
         before = len(conftest.decisions(scheduler))
         database.execute('CREATE TABLE alembic_version (version_num TEXT)')
 
@@ -192,7 +191,7 @@ class TestBoot:
         assert "probably it is Nova's own" in ended.err
         assert len(conftest.decisions(scheduler)) == before
 
-    def test_of_a_refused_request_puts_nothing(self, call, database):
+    def test_does_nothing_for_a_refused_request(self, call, database):
         call('--boot', '--ram', 10 ** 6)
 
         assert database.rows('SELECT * FROM instances') == []

@@ -44,8 +44,8 @@ def test_a_good_configuration_is_served(run):
     assert (status, errors, started) == (0, '', [True])
 
 
-def test_a_log_that_leads_nowhere_is_told_on_stderr(run, tmp_path):
-    """The log itself cannot say so."""
+def test_a_log_without_output_is_a_warning_on_stderr(run, tmp_path):
+    """The log itself has no output."""
     path = logging_files.a_file(tmp_path)
     status, errors, started = run(
         f'[DEFAULT]\nhost = here\nlog_config_append = {path}\n')
@@ -56,7 +56,7 @@ def test_a_log_that_leads_nowhere_is_told_on_stderr(run, tmp_path):
 
 
 def test_the_file_that_asks_for_reports_is_watched(run, caplog, tmp_path):
-    """So one that is not there is told."""
+    """A missing file is logged."""
     run(f'[oslo_reports]\nfile_event_handler = {tmp_path}/report-now\n')
     assert f'file_event_handler = {tmp_path}/report-now: ' in caplog.text
 
@@ -95,7 +95,7 @@ def test_each_wrong_value_has_a_line(run, text):
     assert errors.count('nova-sched: error: ') == 2
 
 
-def test_a_container_without_semaphores_is_told_in_one_line(run, monkeypatch):
+def test_a_container_without_semaphores_is_one_error(run, monkeypatch):
     def refused(context):
         raise PermissionError(13, 'Permission denied')
     monkeypatch.setattr(multiprocessing.get_context('fork').__class__, 'Lock',
@@ -109,19 +109,19 @@ def test_a_container_without_semaphores_is_told_in_one_line(run, monkeypatch):
     assert errors.count('\n') == 1
 
 
-def test_a_wrong_command_line_is_told_with_the_usage(capsys):
+def test_a_wrong_command_line_prints_the_usage(capsys):
     with pytest.raises(SystemExit) as ended:
         scheduler.main(['--no-such-option'])
     assert ended.value.code == 2
     assert 'usage: nova-sched ' in capsys.readouterr().err
 
 
-def test_a_missing_file_is_told(capsys):
+def test_a_missing_file_is_an_error(capsys):
     assert scheduler.main(['--config-file', '/nowhere/nova.conf']) == 2
     assert '/nowhere/nova.conf' in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_text_is_told(capsys, tmp_path):
+def test_a_binary_file_is_an_error(capsys, tmp_path):
     path = tmp_path / 'nova.conf'
     path.write_bytes(b'\x7fELF\xff\xfe')
     assert scheduler.main(['--config-file', str(path)]) == 2
@@ -141,7 +141,7 @@ def test_importing_the_daemon_chooses_native_threads():
 
 
 @pytest.mark.parametrize('name', ['scheduler', 'manage'])
-def test_its_imports_are_not_looked_through_for_garbage(name):
+def test_imports_run_without_garbage_collection(name):
     code = ('import gc; from nova_sched import cmd; rounds = []; '
             'gc.callbacks.append(lambda *told: rounds.append(told)); '
             f'cmd._imported("nova_sched.cmd.{name}"); '
@@ -165,7 +165,7 @@ def test_a_log_that_cannot_be_opened_after_all_is_one_line(run, monkeypatch):
 
 @pytest.mark.parametrize(('main', 'name'), [
     (scheduler.main, 'nova-sched'), (manage.main, 'nova-sched-manage')])
-def test_both_programs_tell_their_version(main, name, capsys, monkeypatch):
+def test_both_programs_print_their_version(main, name, capsys, monkeypatch):
     monkeypatch.setattr(sys, 'argv', [name])
     with pytest.raises(SystemExit) as ended:
         main(['--version'])
@@ -192,8 +192,7 @@ def test_a_shadow_runs_in_place_of_the_service(run, shadows, monkeypatch):
     assert shadows == [('here', 5)]
 
 
-def test_what_keeps_a_shadow_from_running_is_told(run, shadows):
-    """It listens at a broker, which there must be."""
+def test_a_shadow_needs_a_broker(run, shadows):
     status, errors, started = run(
         '[DEFAULT]\ntransport_url = fake://\n', '--shadow')
     assert (status, shadows, started) == (2, [], [])
@@ -241,15 +240,14 @@ def test_the_log_is_named_in_old_and_new_ways(words):
     assert (conf.log_file, conf.log_dir) == ('x.log', '/tmp')
 
 
-def test_a_name_that_is_no_option_is_told_with_the_nearest(run, caplog):
+def test_an_unknown_option_is_logged_with_the_nearest(run, caplog):
     run('[scheduler]\nmax_attempt = 3\n')
-    assert ('[scheduler] max_attempt is no option; is max_attempts meant?'
-            in caplog.messages)
+    assert ('[scheduler] max_attempt is not an option; did you mean '
+            'max_attempts?' in caplog.messages)
 
 
 @pytest.mark.parametrize('api', [True, False])
-def test_the_start_tells_where_it_leads_to_without_passwords(
-        run, caplog, api):
+def test_the_start_logs_the_setup_without_passwords(run, caplog, api):
     caplog.set_level('INFO', 'nova_sched')
     run('[DEFAULT]\ntransport_url = rabbit://u:open-sesame@bus/\n'
         '[database]\nconnection = mysql://u:open-sesame@one/d\n' + (

@@ -11,7 +11,7 @@ from tests.unit.dry_run.shadow import test_report as lines
 
 @pytest.fixture
 def report(run, tmp_path):
-    """Function of entries and options: what the command answers to them."""
+    """Function of entries and options: the outcome of the command."""
     path = tmp_path / 'shadow.jsonl'
 
     def report(*entries, options=()):
@@ -21,12 +21,12 @@ def report(run, tmp_path):
     return report
 
 
-#: Two requests that agree, and one that does not.
+#: Two agreements and one disagreement.
 ENTRIES = [lines.an_entry(comparison) for comparison in (
     lines.SAME, lines.LOWER, lines.SAME)]
 
 
-def test_requests_are_counted_by_what_came_of_them(report):
+def test_requests_are_counted_by_verdict(report):
     ended = report(*ENTRIES, options=['-f', 'json'])
 
     assert ended.code == 0, ended
@@ -45,9 +45,9 @@ def test_each_disagreement_can_be_listed(report):
     assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
 
 
-def test_none_to_list_is_said(report):
+def test_the_list_may_be_empty(report):
     assert report(lines.an_entry(), options=['--each']) == (
-        0, 'The file tells of no such request.\n', '')
+        0, 'The file has no such request.\n', '')
 
 
 def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(report):
@@ -72,9 +72,3 @@ def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(report):
 
     assert '| a    | refused |' in ended.out
 
-
-def test_a_file_that_is_not_there_is_told(run, tmp_path):
-    ended = run('shadow', 'report', tmp_path / 'none.jsonl')
-
-    assert ended.code == 2
-    assert 'none.jsonl cannot be read' in ended.err

@@ -1,4 +1,4 @@
-"""What the page "Try it first" shows is what the commands write."""
+"""The consoles on the page "Try it first" equal the output of the commands."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit import doc_pages
 
-#: What is another one each time.
+#: Values that differ each time.
 MADE = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
                   r'|\d{4}-\d\d-\d\dT[0-9:.+]+')
 
@@ -31,13 +31,13 @@ def file(tmp_path_factory):
     return file
 
 
-def test_there_are_some():
+def test_the_page_has_consoles():
     assert len(SHOWN) >= 5
 
 
 @pytest.mark.parametrize(('command', 'output'), SHOWN,
                          ids=[command for command, _ in SHOWN])
-def test_what_it_shows_is_written(run, plans, file, command, output):
+def test_consoles_show_the_output(run, plans, file, command, output):
     """Three dots stand for any lines."""
     assert run('--config-file', file, 'cloud', 'fake', '--once').code == 0
 

@@ -1,4 +1,4 @@
-"""nova-sched-manage request: what is sent, and what if nobody answers."""
+"""nova-sched-manage request call: the request, and a missing answer."""
 
 import amqp
 from kombu import exceptions as kombu
@@ -10,18 +10,18 @@ from tests.unit.cmd.test_request_spec import spec_of
 
 
 class API:
-    """A client of schedulers; error: what calling one raises.
+    """A client of schedulers; error: raised by its calls.
 
-    asked: the instances of each call.
+    requests: the instances of each call.
     """
 
-    error, asked = None, []
+    error, requests = None, []
 
     def __init__(self, conf, transport):
         pass
 
     def select_destinations(self, asker, spec_obj, uuids, **kwargs):
-        self.asked.append((uuids, spec_obj['nova_object.data'].get(
+        self.requests.append((uuids, spec_obj['nova_object.data'].get(
             'instance_uuid')))
         raise self.error
 
@@ -30,7 +30,7 @@ class API:
 def ask(run, monkeypatch):
     """Function of an error and options: how the command ends."""
     monkeypatch.setattr(request.rpcapi, 'SchedulerAPI', API)
-    monkeypatch.setattr(API, 'asked', [])
+    monkeypatch.setattr(API, 'requests', [])
 
     def ask(error, *options):
         monkeypatch.setattr(API, 'error', error)
@@ -55,10 +55,10 @@ def test_a_broker_that_refuses_is_told_without_its_password(ask, error):
 
 @pytest.mark.parametrize(('count', 'more'), [
     (10, ''), (11, ' and 1 more'), (13, ' and 3 more')])
-def test_of_many_instances_ten_are_named(ask, count, more):
+def test_ten_of_many_instances_are_named(ask, count, more):
     ended = ask(OSError('no'), '--count', count)
 
-    [(uuids, first)] = API.asked
+    [(uuids, first)] = API.requests
     assert len({*uuids}) == count
     assert first == uuids[0]
     assert (f' for instance(s) {", ".join(uuids[:10])}{more}\n'
@@ -69,7 +69,7 @@ def test_of_many_instances_ten_are_named(ask, count, more):
     ({}, 1), ({'num_instances': 3}, 3), ({'num_instances': 0}, 0),
     ({'num_instances': '3'}, 1), ({'num_instances': None}, 1)])
 def test_a_request_is_for_as_many_instances_as_it_says(data, count):
-    """One where that cannot be read, which the scheduler will tell of."""
+    """One if the number is malformed, which the scheduler refuses."""
     uuids = request.name_instances({'nova_object.data': data})
 
     assert len({*uuids}) == count
@@ -77,7 +77,7 @@ def test_a_request_is_for_as_many_instances_as_it_says(data, count):
 
 
 @pytest.mark.parametrize('odd', [{}, {'nova_object.data': []}])
-def test_what_is_no_request_is_for_one_instance(odd):
+def test_a_malformed_request_is_for_one_instance(odd):
     assert len(request.name_instances(odd)) == 1
 
 
@@ -87,6 +87,6 @@ def test_a_property_of_an_image_that_cannot_be_read_is_named():
         spec_of('--image-property', 'hw_numa_nodes=many')
 
 
-def test_no_destination_is_wanted_of_whom_none_is_named():
+def test_the_destination_is_optional():
     assert spec_of().requested_destination is None
     assert spec_of('--to-cell', 'c').requested_destination.host is None

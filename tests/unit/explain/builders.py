@@ -14,7 +14,7 @@ FILTERS = ('AvailabilityZoneFilter', 'ComputeFilter', 'RamFilter',
 def a_ranker(*filters, weighers=None, **options):
     """The rules: filters by name, by default FILTERS, or filters themselves.
 
-    weighers: by default those of Nova.  options: see rules.a_conf.
+    weighers: Nova's by default.  options: see rules.a_conf.
     """
     conf = a_conf(enabled_filters=[
         name for name in filters or FILTERS if isinstance(name, str)],

@@ -51,7 +51,7 @@ def what(found):
     return {kind: change.what for kind, change in found.items()}
 
 
-def test_of_a_request_that_is_placed_there_is_none():
+def test_a_placed_request_needs_no_change():
     assert changes(a_host()) == {}
 
 
@@ -82,8 +82,8 @@ class TestFilterOff:
 
     @pytest.mark.parametrize('values', [
         {'free_ram_mb': -99999}, {'free_disk_mb': 0}, {'vcpus_used': 999}])
-    def test_one_of_amounts_is_no_help(self, values):
-        """Without it hosts have no more of them."""
+    def test_a_filter_of_amounts_stays(self, values):
+        """Hosts do not have more room without it."""
         found = changes(a_host('a', **values))
 
         assert 'freed' in found
@@ -226,8 +226,8 @@ class TestWhere:
             f'without {names} the request is placed')
 
 
-def test_a_trial_tells_why_a_later_instance_gets_no_host():
-    """All filters are asked of what the ones before it leave."""
+def test_a_trial_ends_at_the_first_instance_without_a_host():
+    """All filters judge the hosts that the earlier instances leave."""
     trial = Trial(SchedulingRequest(a_request(), None, 3), a_ranker(), hosts(
         full('a', free_ram_mb=600), a_host('b', service_up=False)).snapshot)
 
@@ -246,16 +246,16 @@ class TestFewerInstances:
         assert str(found['fewer_instances']) == (
             'with 3 instead of 5 instances the request is placed')
 
-    def test_of_none_that_fits_there_are_no_fewer(self):
+    def test_are_not_proposed_if_none_fits(self):
         assert 'fewer_instances' not in changes(full('a'), count=2)
 
 
 class TestBudget:
-    def test_what_is_found_until_it_is_spent_is_returned(self):
+    def test_changes_found_before_its_end_are_returned(self):
         assert changes(a_host(), ranker=a_ranker(SpentFilter()),
                        budget=Budget(0.01)) == {}
 
-    def test_flavors_are_tried_first_and_that_not_all_was_is_told(self):
+    def test_flavors_are_tried_first_and_the_search_is_incomplete(self):
         """Behind the request itself, its matrix, and one more."""
         left = iter(range(3))
 
@@ -276,8 +276,8 @@ class TestBudget:
         assert not found.complete
 
     @pytest.mark.parametrize('count, complete', [(20, True), (21, False)])
-    def test_a_kind_of_which_too_many_were_tried_is_told(self, count,
-                                                         complete):
+    def test_too_many_proposals_of_a_kind_are_incomplete(
+            self, count, complete):
         """No flavor helps, as the host is down."""
         found = smallest_changes(
             hosts(full('a', service_up=False)).snapshot,

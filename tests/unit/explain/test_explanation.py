@@ -23,7 +23,7 @@ LARGE, SMALL = a_host('large'), a_host('small', free_ram_mb=8192)
 
 
 class AskingFilter(filters.BaseHostFilter):
-    """Must not be asked."""
+    """Must not run."""
 
     asks_others = True
 
@@ -67,7 +67,7 @@ class TestPlaced:
             'small)',
             '2 of 3 hosts fit, rejected: 1 only RamFilter']
 
-    def test_of_a_draw_the_host_that_was_drawn(self):
+    def test_the_drawn_host_is_explained(self):
         line, _ = explain(LARGE, a_host('other'), picked=['other'],
                           selector=HostSelector(0.0, 1)).sentences()
 
@@ -86,7 +86,7 @@ class TestPlaced:
             '1 of 2 hosts fit, rejected: 1 only RamFilter']
 
     def test_on_a_state_where_its_host_does_not_fit(self):
-        """What is rebuilt may differ from what was decided on."""
+        """The rebuilt state may differ from the original one."""
         found = explain(full('a'), LARGE, picked=['a'])
 
         assert found.pick is None
@@ -115,7 +115,7 @@ class TestPlaced:
 
 
 class TestRefused:
-    def test_who_is_rejected_by_what_and_what_would_help(self):
+    def test_has_rejections_and_changes_that_help(self):
         found = explain(full('a'), full('b', service_up=False), placed=False)
 
         assert found.sentences() == [
@@ -139,7 +139,7 @@ class TestRefused:
             'fewer_instances', 'freed', 'smaller_amounts']
 
     def test_a_host_that_placement_refuses_does_not_fit(self):
-        """It passes all rules; what others took since is known there."""
+        """It passes all rules; Placement knows of newer claims."""
         found = explain(LARGE, full('a'), placed=False, refused=[0])
 
         assert found.sentences()[0] == (
@@ -157,7 +157,7 @@ class TestRefused:
 
 
 class TestNamedHosts:
-    def test_each_is_told_once_with_its_reasons_and_its_rank(self):
+    def test_each_is_listed_once_with_reasons_and_rank(self):
         found = explain(LARGE, SMALL, full('a', service_up=False),
                         picked=['large'], named=['a', 'small', 'a', 2])
 
@@ -179,7 +179,7 @@ class TestNamedHosts:
     @pytest.mark.parametrize('name, words', [
         ('smal', 'there is no host smal; did you mean small?'),
         ('x', 'there is no host x among 2')])
-    def test_that_is_not_there_is_an_error(self, name, words):
+    def test_unknown_host_is_an_error(self, name, words):
         with pytest.raises(exception.InvalidInput, match=words):
             explain(LARGE, SMALL, named=[name])
 
@@ -202,7 +202,7 @@ class TestScheduleInfo:
         assert (said['rule'], said['figures'][0]['have_mb']) == (
             'RamFilter', 1)
 
-    def test_is_there_only_if_it_is_wanted(self):
+    def test_is_optional(self):
         assert explain(LARGE).schedule_info is None
 
 

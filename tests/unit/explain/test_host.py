@@ -35,7 +35,7 @@ def figures(record, rule, **request):
 
 
 class TestVerdicts:
-    def test_all_rules_that_reject_it_tell_why(self):
+    def test_all_rejecting_rules_have_reasons(self):
         found = why_not(a_matrix(full('a', service_disabled=True)), 0)
 
         assert found.sentences() == [
@@ -64,10 +64,10 @@ class TestVerdicts:
          {'what': 'RAM', 'kind': 'exactly', 'need_mb': 512, 'have_mb': 1000,
           'lacking_mb': -488}),
     ], ids=lambda value: value if isinstance(value, str) else '')
-    def test_amounts_are_told_with_overcommit(self, rule, values, expected):
+    def test_amounts_include_overcommit(self, rule, values, expected):
         assert figures(a_host(**values), rule) == [expected]
 
-    def test_a_host_that_is_too_small_even_if_empty_tells_what_it_has(self):
+    def test_a_host_that_is_too_small_has_its_total(self):
         found = figures(a_host(total_usable_ram_mb=256, free_ram_mb=256,
                                ram_allocation_ratio=16.0), 'RamFilter')
 
@@ -90,12 +90,12 @@ class TestVerdicts:
          'ignores it'),
         ({'force_hosts': ['b']}, 'force_hosts rejects it: the request is '
          'forced to host b')])
-    def test_stages_tell_why_too(self, named, why):
+    def test_stages_have_reasons_too(self, named, why):
         found = why_not(a_matrix(a_host('a'), a_host('b'), **named), 0)
 
         assert why in found.sentences()
 
-    def test_a_rule_that_fails_to_tell_why_rejects_it_all_the_same(self):
+    def test_a_rule_without_a_reason_rejects_the_host(self):
         verdict, = why_not(a_matrix(a_host(), ranker=a_ranker(
             SilentFilter())), 0).verdicts
 
@@ -128,7 +128,7 @@ class TestWeighing:
 
         assert (found.rank, found.picked) == (1, 'a')
 
-    def test_each_weigher_tells_what_it_gives_both(self):
+    def test_each_weigher_has_both_scores(self):
         gap, = [gap for gap in why_not(a_matrix(*self.CLOUD), 2).gaps
                 if gap.weigher == 'IoOpsWeigher']
 
@@ -140,7 +140,7 @@ class TestWeighing:
 
         assert found.sentences()[-1] == 'gains over good by RAMWeigher (+0.39)'
 
-    def test_a_weigher_that_fails_is_told(self):
+    def test_a_failing_weigher_is_reported(self):
         found = why_not(a_matrix(*self.CLOUD, ranker=a_ranker(
             weighers=[FaultyWeigher()])), 1)
 

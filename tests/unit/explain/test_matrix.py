@@ -21,7 +21,7 @@ from tests.unit.explain.builders import full
 
 
 class OddFilter(filters.BaseHostFilter):
-    """Rejects every host whose name ends in a vowel."""
+    """Rejects every host with a final vowel."""
 
     def host_passes(self, host_state, spec_obj):
         return host_state.host[-1] not in 'aeiou'
@@ -69,18 +69,18 @@ class TestFilters:
         assert found.by_rule() == [
             ('RamFilter', 3, 3, 'ram', {'ram': 3})]
 
-    def test_one_of_a_plug_in_is_asked_host_by_host(self):
+    def test_one_of_a_plug_in_judges_host_by_host(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', OddFilter()))
 
         assert rejecting(found) == {'RamFilter': ['a', 'b', 'e'],
                                     'OddFilter': ['a', 'e']}
 
-    def test_one_that_says_to_stop_rejects_all(self):
+    def test_one_that_ends_the_run_rejects_all(self):
         found = a_matrix(*CLOUD, ranker=a_ranker(StoppingFilter()))
 
         assert len(rejecting(found)['StoppingFilter']) == len(CLOUD)
 
-    def test_one_that_fails_is_named_and_the_others_are_asked(self):
+    def test_one_that_fails_is_named_and_others_run(self):
         found = a_matrix(*CLOUD, ranker=a_ranker(FaultyFilter(),
                                                  'ComputeFilter'))
 
@@ -88,8 +88,10 @@ class TestFilters:
         assert found.errors == {'FaultyFilter': 'of the plug-in'}
         assert 'FaultyFilter failed: of the plug-in' in found.sentences()
 
-    def test_one_that_is_asked_once_a_request_is_asked_first_only(self):
-        """What it left for the first instance are the hosts of the others."""
+    def test_one_that_runs_once_rejects_for_later_instances(self):
+        """The hosts that it left for the first instance are the hosts of the
+        others.
+        """
         found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter',
                                                  'RamFilter'),
                          asked={'index': 1, 'left': np.array([0, 2, 4])})
@@ -106,7 +108,7 @@ class TestFilters:
 
     @pytest.mark.parametrize(('level', 'not_asked'), [
         ('trusted', ('TrustedFilter',)), (None, ())])
-    def test_one_that_asks_others_is_left_out_if_it_would_ask(
+    def test_one_that_queries_a_service_is_left_out_if_needed(
             self, level, not_asked):
         found = a_matrix(
             a_host(), ranker=a_ranker('TrustedFilter'),
@@ -116,7 +118,7 @@ class TestFilters:
         assert len(found.fitting) == 1
 
     @pytest.mark.parametrize('ask_others', [False, True])
-    def test_one_of_a_plug_in_that_asks_others_is_asked_if_wanted(
+    def test_one_of_a_plug_in_that_queries_a_service_is_optional(
             self, ask_others):
         class AskingFilter(OddFilter):
             asks_others = True
@@ -127,8 +129,8 @@ class TestFilters:
         assert found.not_asked == (() if ask_others else ('AskingFilter',))
         assert found.by_host(0) == (('AskingFilter',) if ask_others else ())
 
-    def test_one_that_changes_hosts_is_not_seen_to_by_the_others(self):
-        """But a host that does not pass all of them in turn does not fit."""
+    def test_one_that_changes_hosts_affects_no_other_row(self):
+        """A host that does not pass all of them in turn does not fit."""
         found = a_matrix(a_host('b'), full('c'), ranker=a_ranker(
             DrainingFilter(), 'RamFilter'))
 
@@ -154,13 +156,13 @@ class TestStages:
          {'requested destination': ['b', 'c']}),
         ({'force_hosts': ['a', 'b']}, {'force_hosts': ['c']}),
         ({'force_nodes': ['c']}, {'force_nodes': ['a', 'b']})])
-    def test_what_a_request_names_has_a_row(self, named, rejected):
+    def test_hosts_that_a_request_names_have_a_row(self, named, rejected):
         found = a_matrix(a_host('a'), a_host('b'), a_host('c'),
                          ranker=a_ranker('RamFilter'), **named)
 
         assert rejecting(found).items() >= rejected.items()
 
-    def test_no_filter_is_asked_about_forced_hosts(self):
+    def test_no_filter_runs_for_forced_hosts(self):
         found = a_matrix(full('a'), force_hosts=['a'])
 
         assert found.is_forced
@@ -221,14 +223,14 @@ class TestViews:
             (('RamFilter',), [0, 4]), (('ComputeFilter', 'RamFilter'), [1]),
             ((), [2]), (('ComputeFilter',), [3])]
 
-    def test_of_no_rule_all_hosts_fit(self):
+    def test_all_hosts_fit_without_rules(self):
         found = a_matrix(*CLOUD, ranker=Ranker([], []))
 
         assert [(names, len(rows)) for names, rows
                 in found.combinations] == [((), 5)]
         assert found.summary() == '5 of 5 hosts fit'
 
-    def test_of_no_host_there_is_nothing_to_say(self):
+    def test_no_host_is_an_empty_matrix(self):
         found = a_matrix()
 
         assert found.combinations == []
@@ -261,8 +263,9 @@ class TestViews:
         assert (found.code, found.codes) == (
             'service_down', {'service_down': 2, 'service_disabled': 1})
 
-    def test_sentences_tell_whom_rules_alone_keep_out(self):
-        """But of rules of amounts, without which hosts have no more."""
+    def test_sentences_count_hosts_that_one_rule_rejects(self):
+        """Except rules of amounts: hosts do not have more room without them.
+        """
         found = a_matrix(full('full'), a_host('down', service_up=False))
 
         assert found.sentences()[-1] == (

@@ -25,7 +25,9 @@ UUIDS = hosts(*RECORDS).objects('uuid')
 
 
 class Reader:
-    """Says of providers by number which fail, and has 3 of 8 left of all."""
+    """A ConditionReader: rows that fail, by condition; all providers have 3 of
+    8 left.
+    """
 
     def __init__(self, **failing):
         self.failing_rows, self.asked = failing, []
@@ -59,8 +61,8 @@ def test_hosts_stand_at_each_condition_that_they_fail():
         'service_down']
 
 
-def test_what_is_offered_is_out_by_none():
-    """Placement has changed since, perhaps."""
+def test_offered_hosts_are_not_rejected():
+    """Placement may have changed since."""
     found, _ = judged(Placement(UUIDS[:2]).candidates(), VCPU={0, 1, 2},
                       GOLD=set())
 
@@ -71,21 +73,21 @@ def test_what_is_offered_is_out_by_none():
 
 @pytest.mark.parametrize('lacking, kind', [
     ({0, 1, 2, 3}, codes.NO_CAPACITY), ({0, 1, 2}, codes.FILTERED_OUT)])
-def test_a_host_has_no_room_if_placement_says_so(lacking, kind):
+def test_a_host_has_no_room_by_placement_s_count(lacking, kind):
     found, _ = judged(VCPU=lacking, GOLD={3})
 
     assert found.kind(codes.FILTERED_OUT) == kind
     assert found.kind(codes.RACED) == codes.RACED
 
 
-def test_what_placement_does_not_say_is_told():
+def test_errors_of_placement_are_reported():
     found, _ = judged(VCPU=None, GOLD={0})
 
     assert found.errors == {'Placement: VCPU': 'it is away'}
     assert rejecting(found)['allocation candidates'] == ['b', 'c', 'd']
 
 
-def test_figures_are_of_the_provider_and_asked_for_once():
+def test_figures_are_read_once_for_each_provider():
     found, reader = judged(VCPU={0}, GOLD=set())
 
     first, second = (host.verdicts(found, 0) for _ in range(2))
@@ -101,8 +103,8 @@ def test_figures_are_of_the_provider_and_asked_for_once():
     (8, '0 free'), (5, '6 free'),
     (4, '8 free: it may hold allocations of instances that are gone, see '
      'nova-manage placement audit')])
-def test_what_placement_counts_is_told_beside_what_hosts_report(used, end):
-    """A host that has room for all 4, by its own report, is odd."""
+def test_placement_s_count_is_compared_with_the_hosts(used, end):
+    """A host with room for all 4, by its own report, is suspicious."""
     rule = offer.PlacementRule(VCPU, Reader())
     block = a_matrix(*(a_host(name, vcpus_total=8, vcpus_used=used)
                        for name in 'ab')).hosts.block()
@@ -112,7 +114,7 @@ def test_what_placement_counts_is_told_beside_what_hosts_report(used, end):
         f'report {end}')
 
 
-def test_what_placement_counts_is_told_of_the_first_hosts_alone():
+def test_placement_s_count_covers_the_first_hosts():
     found, reader = judged(VCPU={0, 1, 2, 3}, GOLD=set())
 
     assert [line for line in found.sentences() if 'counts' in line]
@@ -121,7 +123,7 @@ def test_what_placement_counts_is_told_of_the_first_hosts_alone():
         found.hosts.block()) == ''
 
 
-def test_of_more_hosts_than_can_be_asked_about_words_are_told():
+def test_hosts_beyond_the_limit_have_words_only():
     block = a_matrix(*RECORDS).hosts.block
     rule = offer.PlacementRule(VCPU, Reader())
     rule._amounts = dict.fromkeys(map(str, range(100)), Amounts(1, 0))

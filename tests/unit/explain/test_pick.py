@@ -15,37 +15,39 @@ QUIET = a_host('quiet', free_ram_mb=24576)
 SMALL = a_host('small', free_ram_mb=8192, num_io_ops=2)
 
 
-def told(*records, **kwargs):
+def sentence(*records, **kwargs):
     line, = why_pick(a_matrix(*records), **kwargs).sentences()
     return line
 
 
-def test_a_small_gap_is_not_told_as_none():
-    assert '(+0.004 of a gap of 0.004 to b)' in told(
+def test_a_small_gap_is_not_rounded_to_zero():
+    assert '(+0.004 of a gap of 0.004 to b)' in sentence(
         a_host('a'), a_host('b', vcpus_used=1), a_host('c', vcpus_used=1100))
 
 
-def test_what_adds_to_the_gap_is_named_and_what_opposes():
-    """And which host would be first without each weigher that matters."""
-    assert told(a_host('a'), a_host('b', free_ram_mb=8192, vcpus_used=8)) == (
+def test_weighers_for_and_against_the_pick_are_named():
+    """And the host that would be first without each important weigher."""
+    assert sentence(a_host('a'), a_host('b', free_ram_mb=8192,
+                                        vcpus_used=8)) == (
         'a is first because of RAMWeigher (+0.75 of a gap of 0.78 to b) and '
         'CPUWeigher (+0.03)')
-    assert told(EMPTY, QUIET, SMALL) == (
+    assert sentence(EMPTY, QUIET, SMALL) == (
         'quiet is first because of IoOpsWeigher (+0.50 of a gap of 0.25 to '
         'empty); RAMWeigher opposed; without IoOpsWeigher empty would be '
         'first')
 
 
 def test_the_only_host_that_fits_is_first_without_a_weigher():
-    assert told(a_host('a'), full('b')) == 'a is the only host that fits'
+    assert sentence(a_host('a'), full('b')) == 'a is the only host that fits'
 
 
 def test_hosts_of_its_weight_are_counted():
     same = [a_host(name) for name in 'abc']
 
-    assert told(*same) == ('a weighs as much as all hosts that fit; tie of '
-                           '3, first in their order')
-    assert told(*same, selector=HostSelector(0.0, 1), picked=1) == (
+    assert sentence(*same) == (
+        'a weighs as much as all hosts that fit; tie of 3, first in their '
+        'order')
+    assert sentence(*same, selector=HostSelector(0.0, 1), picked=1) == (
         'b weighs as much as all hosts that fit; tie of 3, drawn by seed')
 
 
@@ -65,7 +67,7 @@ def test_the_gap_is_to_the_best_host_that_weighs_less():
     assert found.gap == sum(part.adds for part in found.parts) == 1.75
 
 
-def test_a_host_that_no_cell_mapping_leads_to_is_told_of():
+def test_a_host_without_cell_mapping_has_a_warning():
     matrix = a_matrix(a_host('a'), full('b'))
     matrix.hosts.cells = Cells(unmapped=frozenset('a'))
     found = why_pick(matrix)

@@ -1,4 +1,4 @@
-"""What a request asks for, and no rule that runs reads."""
+"""Parts of a request that no running rule reads."""
 
 import pytest
 
@@ -15,10 +15,10 @@ UUID = '0d2c6d1e-6a0e-4c53-9f0e-3a1f5d0c1a11'
 
 
 class RackFilter(filters.BaseHostFilter):
-    """Somebody else's."""
+    """A plug-in's filter."""
 
 
-def told(*names, asks_placement=False, weighers=None, aggregates=(),
+def unread_parts(*names, asks_placement=False, weighers=None, aggregates=(),
          running=('a', 'b'), **request):
     """The sentences on a request where these filters run."""
     return unread.unread(
@@ -71,21 +71,20 @@ READ = [
 
 @pytest.mark.parametrize(('request_', 'reader', 'what'), READ,
                          ids=[what for *_, what in READ])
-def test_what_the_filter_would_read_that_does_not_run_is_told(
-        request_, reader, what):
-    assert told('RamFilter', **request_) == [
+def test_the_filter_that_would_read_a_part_is_named(request_, reader, what):
+    assert unread_parts('RamFilter', **request_) == [
         f'Nothing reads {what}: {reader} does not run; --enable {reader} '
         'runs it in a plan']
-    assert told('RamFilter', reader, **request_) == []
+    assert unread_parts('RamFilter', reader, **request_) == []
 
 
 @pytest.mark.parametrize('policy', ['soft-affinity', 'soft-anti-affinity'])
 def test_soft_policies_are_for_weighers(policy):
-    [sentence] = told('RamFilter', weighers=[], **group(policy))
+    [sentence] = unread_parts('RamFilter', weighers=[], **group(policy))
 
     assert f'policy {policy} of the server group' in sentence
     assert sentence.endswith('name it in [filter_scheduler] weight_classes')
-    assert told('RamFilter', **group(policy)) == []
+    assert unread_parts('RamFilter', **group(policy)) == []
 
 
 @pytest.mark.parametrize('request_', [
@@ -93,11 +92,11 @@ def test_soft_policies_are_for_weighers(policy):
     flavor('resources1:VGPU'), flavor('trait_NET:CUSTOM_A'),
     flavor('group_policy'),
     {'image': an_image({'traits_required': ['CUSTOM_GOLD']})}])
-def test_what_only_placement_reads_is_told_without_it(request_):
-    [sentence] = told('RamFilter', **request_)
+def test_parts_for_placement_are_unread_without_it(request_):
+    [sentence] = unread_parts('RamFilter', **request_)
 
     assert sentence.endswith(': Placement is not asked')
-    assert told('RamFilter', asks_placement=True, **request_) == []
+    assert unread_parts('RamFilter', asks_placement=True, **request_) == []
 
 
 @pytest.mark.parametrize('request_', [
@@ -105,12 +104,12 @@ def test_what_only_placement_reads_is_told_without_it(request_):
            'hw:cpu_sockets', 'hide_hypervisor_id'),
     {'hints': {'group': UUID}},
     {'image': an_image({'os_distro': 'debian'})}, {}])
-def test_what_is_not_for_choosing_a_host_is_not_told(request_):
-    assert told('RamFilter', **request_) == []
+def test_parts_that_do_not_affect_the_choice_are_ignored(request_):
+    assert unread_parts('RamFilter', **request_) == []
 
 
 def test_dedicated_cpus_are_counted_by_placement():
-    assert told('RamFilter', asks_placement=True,
+    assert unread_parts('RamFilter', asks_placement=True,
                 **flavor('hw:cpu_policy', 'hw:numa_nodes')) == [
         'Nothing reads extra spec hw:numa_nodes: NUMATopologyFilter does not '
         'run; --enable NUMATopologyFilter runs it in a plan']
@@ -123,31 +122,33 @@ def test_dedicated_cpus_are_counted_by_placement():
     ({'hints': {'same_hots': UUID}},
      'hint same_hots: did you mean same_host?'),
     ({'hints': {'rack': '7'}}, 'hint rack: no filter has such a hint')])
-def test_names_that_there_are_not_are_told(request_, sentence):
-    assert told('RamFilter', **request_) == [f'Nothing reads {sentence}']
+def test_unknown_names_are_reported(request_, sentence):
+    assert unread_parts('RamFilter', **request_) == [
+        f'Nothing reads {sentence}']
 
 
 @pytest.mark.parametrize(('name', 'why'), [
     ('free_ram', 'did you mean $free_ram_mb?'),
     ('qqqq', 'hosts have no such attribute')])
-def test_variables_of_a_query_that_no_host_has_are_told(name, why):
+def test_unknown_variables_of_a_query_are_reported(name, why):
     query = f'["and", [">=", "${name}", 1], ["=", "$stats.x", "1"]]'
 
-    assert told('JsonFilter', hints={'query': query}) == [
+    assert unread_parts('JsonFilter', hints={'query': query}) == [
         f'Nothing reads ${name} in hint query: {why}']
 
 
 def test_an_extra_spec_without_a_scope_may_be_an_attribute_of_hosts():
-    assert told('ComputeCapabilitiesFilter',
+    assert unread_parts('ComputeCapabilitiesFilter',
                 **flavor('hypervisor_type')) == []
-    assert len(told('ComputeCapabilitiesFilter', **flavor('ssd'))) == 1
+    assert len(unread_parts('ComputeCapabilitiesFilter', **flavor('ssd'))) == 1
 
 
-def test_plug_ins_may_read_what_they_like():
-    """But what a filter of Nova's is for is named all the same."""
-    assert told('RamFilter', RackFilter(), hints={'rack': '7'},
-                **flavor('rack:row')) == []
-    [sentence] = told('RamFilter', RackFilter(), hints={'same_host': UUID})
+def test_plug_ins_may_read_any_part():
+    """The filter of Nova for a hint is named all the same."""
+    assert unread_parts('RamFilter', RackFilter(), hints={'rack': '7'},
+                        **flavor('rack:row')) == []
+    [sentence] = unread_parts('RamFilter', RackFilter(),
+                              hints={'same_host': UUID})
     assert sentence.startswith("No rule of Nova's reads hint same_host: ")
 
 
@@ -155,13 +156,13 @@ def test_a_class_of_a_filter_reads_what_that_reads():
     class OurNUMAFilter(filters.numa_topology_filter.NUMATopologyFilter):
         pass
 
-    assert told('RamFilter', OurNUMAFilter(),
+    assert unread_parts('RamFilter', OurNUMAFilter(),
                 **flavor('hw:numa_nodes')) == []
 
 
 def test_a_host_of_an_aggregate_may_differ_by_case():
     aggregate = objects.Aggregate(id=1, name='fast', hosts=['A', 'b', 'C'])
 
-    assert told('RamFilter', aggregates=[aggregate]) == [
+    assert unread_parts('RamFilter', aggregates=[aggregate]) == [
         'Aggregate fast has a host A, which is not a: names of hosts differ '
         'by upper and lower case']

@@ -14,6 +14,7 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weights
 from nova_sched.observe import decision_document
+from nova_sched.observe.decision_view import DecisionView
 from tests.builders import decisions
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
@@ -22,16 +23,16 @@ NAMES = decisions.names(40)
 
 
 def of(record, **kwargs):
-    """The document of a record, as it is read later."""
-    kept = decision_document.Kept.of(record)
-    fields = json.loads(json.dumps(kept.fields, allow_nan=False))
-    return json.loads(json.dumps(decision_document.Kept.unpacked(
-        fields, kept.packed()).document(
-            decision_document.host_names(record.state.names), **kwargs),
+    """The document of a record, as it is read from the store."""
+    view = DecisionView.of(record)
+    fields = json.loads(json.dumps(view.fields, allow_nan=False))
+    names = decision_document.host_names(record.state.names)
+    return json.loads(json.dumps(decision_document.document(
+        DecisionView.unpacked(fields, view.packed(), names), **kwargs),
         allow_nan=False))
 
 
-def test_tells_the_request_and_how_it_ended():
+def test_has_the_request_and_its_outcome():
     found = of(a_record(arrived=1000.5, seed=7, tries=2, generation=3,
                         milliseconds={'filter': 1.5}))
 
@@ -44,7 +45,7 @@ def test_tells_the_request_and_how_it_ended():
     assert found['milliseconds'] == {'filter': 1.5}
 
 
-def test_tells_why_there_was_no_host():
+def test_has_the_reason_of_a_refusal():
     found = of(decisions.a_refusal('0 of 20 hosts'))
 
     assert (found['outcome'], found['reason']) == ('refused', '0 of 20 hosts')
@@ -52,7 +53,7 @@ def test_tells_why_there_was_no_host():
     assert found['picks'] == found['best'] == found['filters'] == []
 
 
-def test_tells_what_state_it_rests_on():
+def test_has_the_state_of_the_hosts():
     found = of(a_record(state=State(
         clock=60.0, hosts=2000, in_flight=2, reads=(('c1', 59.0),),
         lost=(('c2', 'it is silent'),))))
@@ -75,16 +76,16 @@ def test_tells_what_state_it_rests_on():
      {'source': 'placement', 'providers': 2, 'age_seconds': None}),
     (AllocationCandidates({}, frozenset('ab'), '1.36', age=1.5),
      {'source': 'copy', 'providers': 2, 'age_seconds': 1.5})])
-def test_tells_where_the_candidates_came_from(offer, expected):
+def test_has_the_source_of_the_candidates(offer, expected):
     assert of(a_record(offer=offer))['candidates'] == expected
 
 
-def test_tells_each_filter_with_hosts_before_and_after():
+def test_has_the_hosts_before_and_after_each_filter():
     assert of(a_record(20))['filters'] == [
         {'instance': 0, 'name': 'SizeFilter', 'before': 40, 'after': 20}]
 
 
-def test_tells_each_pick_with_the_parts_of_its_weight_and_alternates():
+def test_has_each_pick_with_its_weights_and_alternates():
     record = a_record(20, NAMES, instances=2)
     record.selections = [
         [objects.Selection(service_host=name, nodename=name)
@@ -103,7 +104,7 @@ def test_tells_each_pick_with_the_parts_of_its_weight_and_alternates():
          'multiplier': 1.0, 'score': -1.0}]
 
 
-def test_tells_the_ten_best_hosts_with_the_parts_of_their_weights():
+def test_has_the_ten_best_hosts_with_their_weights():
     best = of(a_record(20, NAMES))['best']
 
     assert [host['host'] for host in best] == [f'h{i}' for i in range(10)]
@@ -113,8 +114,7 @@ def test_tells_the_ten_best_hosts_with_the_parts_of_their_weights():
          'multiplier': 1.0, 'score': -3.0}]
 
 
-def test_of_many_instances_tells_of_all_where_they_are():
-    """And of a hundred how they came there."""
+def test_all_instances_have_hosts_and_a_hundred_have_weights():
     record = a_record(20, NAMES, instances=20)
     record.picks *= 10
     record.weighing.kept *= 10
@@ -127,15 +127,15 @@ def test_of_many_instances_tells_of_all_where_they_are():
 
 @pytest.mark.parametrize('number, text', [
     (float('nan'), 'nan'), (float('inf'), 'inf'), (-float('inf'), '-inf')])
-def test_tells_what_is_no_number_of_json_in_words(number, text):
+def test_has_texts_for_numbers_that_json_lacks(number, text):
     record = a_record(20, NAMES)
     record.weighing.kept[0].parts[0, 0] = number
 
     assert of(record)['picks'][0]['weighers'][0]['raw'] == text
 
 
-def test_tells_the_parts_of_weights_that_are_left():
-    """A last host is not weighed; foreign drivers weigh by themselves."""
+def test_lacks_weights_that_were_not_recorded():
+    """A last host is not weighed; drivers of plug-ins weigh on their own."""
     record = a_record(20, NAMES, instances=2)
     record.picked(Pick(2, UUIDS[2], 'h5', 'h5'), (), Weights(
         np.array([5]), np.zeros(1), np.zeros((0, 3))))
@@ -147,8 +147,8 @@ def test_tells_the_parts_of_weights_that_are_left():
     assert of(refusal)['best'] == []
 
 
-def test_tells_of_picks_alone_what_they_were_weighed():
-    """A driver of somebody else's may keep no more."""
+def test_picks_have_weights_where_best_hosts_have_none():
+    """The driver of a plug-in may record no more."""
     record = a_record(20, NAMES, instances=12)
     record.weighing.kept[0].best_parts = None
 
@@ -158,7 +158,7 @@ def test_tells_of_picks_alone_what_they_were_weighed():
         -index for index in range(12)]
 
 
-def test_tells_what_placement_said_to_each_claim():
+def test_has_the_result_of_each_claim():
     record = a_record()
     record.claims += [Claim(UUIDS[0], 'h1', 'n1', False),
                       Claim(UUIDS[0], 'h0', 'n0', None)]
@@ -177,9 +177,10 @@ class TestRejected:
                                      for i in (20, 21, 22)]
 
     def test_are_all_named_if_wanted(self):
-        [rejected] = of(a_record(20, NAMES), every=True)['rejected']
+        document = of(a_record(20, NAMES), every=True)
 
-        assert len(rejected['named']) == rejected['hosts'] == 20
+        for hosts in (*document['rejected'], document['passed']):
+            assert len(hosts['named']) == hosts['hosts'] == 20
 
     def test_add_up_to_all_hosts_with_those_left(self):
         record = a_record(20, NAMES)
@@ -199,8 +200,3 @@ class TestPassed:
         assert of(a_record(20, NAMES))['passed'] == {
             'hosts': 20, 'named': [{'host': f'h{i}', 'node': f'h{i}'}
                                    for i in range(3)]}
-
-    def test_are_all_named_if_wanted(self):
-        passed = of(a_record(20, NAMES), every=True)['passed']
-
-        assert len(passed['named']) == passed['hosts'] == 20

@@ -1,4 +1,4 @@
-"""What may be asked about past decisions over RPC."""
+"""The RPC calls that return past decisions."""
 
 import json
 
@@ -29,7 +29,7 @@ def endpoint(tmp_path):
 
 
 def refused(call, *args, **kwargs):
-    """What an expected exception of a call is."""
+    """The expected exception of a call."""
     with pytest.raises(messaging.ExpectedException) as expected:
         call(*args, **kwargs)
     return expected.value.exc_info[1]
@@ -50,7 +50,7 @@ def test_lists_the_newest_first_as_plain_json(endpoint):
     ({'limit': 9, 'outcome': 'placed'}, [1]),
     ({'limit': 9, 'host': 'h0'}, [1]),
     ({'limit': 9, 'since': NOW + 10}, [2])])
-def test_lists_those_that_are_asked_for(endpoint, wanted, numbers):
+def test_lists_decisions_that_match(endpoint, wanted, numbers):
     assert [each['number'] for each
             in endpoint.list_decisions(ADMIN, **wanted)] == numbers
 
@@ -62,7 +62,7 @@ def test_shows_the_newest_by_a_key(endpoint):
     json.dumps(found)
 
 
-def test_tells_administrators_alone(endpoint):
+def test_only_administrators_get_an_answer(endpoint):
     for call in (lambda ctxt: endpoint.list_decisions(ctxt, 1),
                  lambda ctxt: endpoint.show_decision(ctxt, '1')):
         error = refused(call, context.RequestContext())
@@ -81,11 +81,11 @@ def test_tells_administrators_alone(endpoint):
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since=10 ** 30),
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since=float('nan')),
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since='now')])
-def test_refuses_what_is_wrong(endpoint, call):
+def test_invalid_arguments_are_refused(endpoint, call):
     assert isinstance(refused(call, endpoint), exception.InvalidInput)
 
 
-def test_nothing_else_of_it_can_be_called():
+def test_has_two_calls_in_a_namespace_of_its_own():
     assert sorted(DecisionEndpoint.CALLS) == ['list_decisions',
                                               'show_decision']
     assert (DecisionEndpoint.target.namespace,

@@ -45,7 +45,7 @@ class TestList:
 
         assert ids(store.summaries(2)) == ['req-3', 'req-2']
 
-    def test_tells_where_instances_are_or_why_not(self, store):
+    def test_has_hosts_or_the_reason(self, store):
         store.add([a_record(instances=5, arrived=2.0),
                    a_refusal('no room', arrived=1.0)])
 
@@ -63,7 +63,7 @@ class TestList:
         ({'since': 15.0}, ['req-2']),
         ({'code': 'ram'}, ['req-2']), ({'code': 'disk'}, []),
         ({'kind': 'fragmented'}, ['req-2']), ({'kind': 'raced'}, [])])
-    def test_is_of_those_that_are_asked_for(self, store, wanted, found):
+    def test_has_decisions_that_match(self, store, wanted, found):
         refusal = a_refusal(arrived=20.0)
         refusal.refuse('ram', 'fragmented', [('ram', 2)])
         store.add([a_record(instances=2, arrived=10.0), refusal])
@@ -78,7 +78,7 @@ class TestFinding:
 
         assert decision_store.newest(store, key)['request_id'] == 'req-1'
 
-    def test_of_several_is_the_newest_and_tells_of_the_others(self, store):
+    def test_finds_the_newest_and_the_numbers_of_others(self, store):
         store.add([a_record(arrived=1.0), a_refusal(arrived=2.0)])
 
         found = decision_store.newest(store, UUIDS[0])
@@ -87,13 +87,13 @@ class TestFinding:
 
     @pytest.mark.parametrize('key', ['2', 'req-9', '', '9' * 30, '\ud800',
                                      "'; --"])
-    def test_of_none_says_what_to_write(self, store, key):
+    def test_unknown_key_is_an_error_with_advice(self, store, key):
         store.add([a_record()])
 
-        with pytest.raises(exception.InvalidInput, match='is kept: write the'):
+        with pytest.raises(exception.InvalidInput, match='is stored: give '):
             store.numbers(key)
 
-    def test_of_one_that_has_made_room_meanwhile(self, store):
+    def test_removed_decision_is_an_error(self, store):
         with pytest.raises(exception.InvalidInput, match='any more'):
             store.document(7)
 
@@ -110,7 +110,7 @@ class TestDocument:
         assert len(store.document(1, every=True)['rejected'][0][
             'named']) == 20
 
-    def test_of_a_decision_without_hosts_has_none(self, store):
+    def test_has_no_hosts_without_host_names(self, store):
         store.add([a_refusal()])
 
         assert store.document(1)['rejected'] == []
@@ -127,14 +127,14 @@ class TestDocument:
     @pytest.mark.parametrize('fields', [
         {'request_id': ['a list']}, {'request_id': 'x' * 10000},
         {'request_id': 'req-\ud800\x00'}, {'reason': '\udfff'}])
-    def test_of_what_callers_made_up_is_kept(self, store, fields):
+    def test_odd_texts_of_callers_can_be_stored(self, store, fields):
         store.add([a_record(**fields)])
 
         assert store.document(1)['outcome'] == 'placed'
         assert len(store.summaries(1)[0].request_id or '') <= 255
 
 
-def test_one_huge_call_does_not_cost_the_decisions_on_all_others(store):
+def test_a_huge_call_is_not_stored(store):
     huge = decisions.a_refusal(decisions.noise(1 << 20))
     huge.request = {'instance_uuids': [decisions.noise(1 << 20)],
                     'spec_obj': decisions.noise(3 << 20)}
@@ -145,12 +145,12 @@ def test_one_huge_call_does_not_cost_the_decisions_on_all_others(store):
     assert len(str(found)) < 30000
 
 
-def test_a_record_that_cannot_be_kept_costs_no_other(store, caplog):
+def test_an_unwritable_record_does_not_prevent_others(store, caplog):
     store.add([a_record(request_id='req-8', milliseconds={'x': object()}),
                a_record(request_id='req-9')])
 
     assert ids(store.summaries(10)) == ['req-9']
-    assert 'The record of request req-8 is not kept' in caplog.text
+    assert 'The decision on request req-8 is not stored' in caplog.text
 
 
 def batches(store):
@@ -172,7 +172,7 @@ class TestBatches:
             assert store.document(number)['request_id'] == f'req-{number}'
 
     def test_are_of_so_many_bytes(self, store):
-        """Who reads one of them unpacks all."""
+        """Reading a decision unpacks its whole batch."""
         store.add([a_refusal(decisions.noise(20000), f'req-{number}')
                    for number in range(1, 101)])
 
@@ -213,7 +213,7 @@ class TestBatches:
         store.add([a_record(20, one), a_record(2, decisions.names(4))])
         assert batches(store) == [3, 1, 1]
 
-    def test_of_which_the_older_half_is_gone_have_the_newer_one(self, store):
+    def test_keep_newer_decisions_when_older_ones_are_removed(self, store):
         store.add([a_record(20, request_id=f'req-{at}', arrived=float(at))
                    for at in range(1, 101)])
         store.make_room(51.0, MEBIBYTE)
@@ -258,7 +258,7 @@ def test_each_of_many_instances_is_found(store):
 
 
 class TestRoom:
-    def test_is_made_by_the_oldest_of_what_is_too_much(self, store):
+    def test_is_made_by_removing_the_oldest(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
                              arrived=float(at)) for at in range(1, 300)])
 
@@ -285,7 +285,7 @@ class TestRoom:
 
         assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
 
-    def test_of_another_worker_takes_names_that_are_not_mixed_up(self, conf):
+    def test_names_removed_by_another_worker_are_written_again(self, conf):
         first, second = (DecisionStore.in_file(conf) for _ in range(2))
         alphas, betas = (tuple(
             Labels.of([f'{name}{row}' for row in range(4)])
@@ -298,15 +298,15 @@ class TestRoom:
         assert [first.document(number)['best'][0]['host']
                 for number in (2, 3)] == ['beta0', 'alpha0']
 
-    def test_leaves_the_newest_whatever_they_take(self, store):
+    def test_leaves_the_newest_whatever_their_size(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
                              arrived=float(at)) for at in range(1, 60)])
         store.make_room(0.0, 0)
 
         assert len(store.summaries(100)) == decision_tables.NEWEST
 
-    def test_is_never_made_by_numbers_that_return(self, store):
-        """Who has noted one does not find another decision by it."""
+    def test_numbers_of_removed_decisions_are_not_used_again(self, store):
+        """A noted number never finds another decision."""
         store.add([a_record(arrived=1.0)])
         store.make_room(2.0, MEBIBYTE)
         store.add([a_record(arrived=3.0)])
@@ -315,7 +315,7 @@ class TestRoom:
 
 
 class TestSecrets:
-    def test_of_instances_are_not_kept(self, store):
+    def test_in_instances_are_not_stored(self, store):
         """Old callers send the whole instance."""
         record = a_record()
         record.request = {'request_spec': {'instance_properties': {
@@ -335,7 +335,7 @@ class TestSecrets:
         {'nova_object.name': 'Instance', 'nova_object.data': {
             'metadata': {'password': 'secret'}, 'display_name': 'secret'}},
         ['secret'], 'secret'])
-    def test_nor_in_a_form_that_is_not_read(self, store, instance):
+    def test_in_unreadable_instances_are_not_stored(self, store, instance):
         record = a_record()
         record.request = {'request_spec': {'instance_properties': instance}}
         store.add([record])
@@ -343,7 +343,7 @@ class TestSecrets:
         assert 'secret' not in json.dumps(store.document(1)['request'])
 
 
-def test_what_json_has_no_number_for_is_a_word(store):
+def test_nan_in_a_request_is_a_text(store):
     record = a_record()
     record.request = {'spec_obj': {'x': float('nan')}}
     store.add([record])
@@ -361,7 +361,7 @@ class TestFile:
             with decision_store.opened(conf) as reader:
                 assert ids(reader.summaries(1)) == [f'req-{number}']
 
-    def test_outlives_whoever_wrote_it(self, conf):
+    def test_outlives_its_writer(self, conf):
         store = DecisionStore.in_file(conf)
         store.add([a_record()])
         store.close()
@@ -371,7 +371,7 @@ class TestFile:
         assert len(again.summaries(10)) == 2
 
     @pytest.mark.parametrize('is_there', [False, True])
-    def test_is_not_for_everybody(self, conf, is_there):
+    def test_is_readable_for_owner_and_group(self, conf, is_there):
         path = decision_store.path(conf)
         if is_there:
             path.touch(0o666)
@@ -379,8 +379,8 @@ class TestFile:
 
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
-    def test_of_another_version_is_left_alone_and_named(self, conf,
-                                                        tmp_path):
+    def test_with_another_version_is_left_alone_and_named(
+            self, conf, tmp_path):
         other = tmp_path / 'nova_sched_decisions_99.sqlite'
         other.write_bytes(b'of another release')
 
@@ -390,13 +390,13 @@ class TestFile:
         DecisionStore.in_file(conf).add([a_record()])
         assert other.read_bytes() == b'of another release'
 
-    def test_that_is_not_there_is_not_made_by_reading(self, conf, tmp_path):
+    def test_is_not_made_by_reading(self, conf, tmp_path):
         with pytest.raises(exception.InvalidInput, match='state_path'):
             DecisionStore.to_read(conf)
         assert not list(tmp_path.iterdir())
 
-    def test_that_is_none_of_sqlite_is_moved_aside(self, conf, tmp_path):
-        """Whoever reads is told of it, and changes nothing."""
+    def test_which_is_not_sqlite_is_moved_aside(self, conf, tmp_path):
+        """Readers get an error, and change nothing."""
         path, other = decision_store.path(conf), b'something else' * 100
         path.write_bytes(other)
         with (pytest.raises(exception.DatabaseUnavailable,
@@ -411,7 +411,7 @@ class TestFile:
         assert (tmp_path / f'{path.name}.damaged').read_bytes() == other
 
     def test_has_plain_tables(self, conf):
-        """Who has questions of his own may ask them in SQL."""
+        """Operators may run their own SQL queries."""
         DecisionStore.in_file(conf).add([a_record(instances=2)])
 
         with sqlite3.connect(decision_store.path(conf)) as connection:
@@ -421,7 +421,7 @@ class TestFile:
                 ('req-1', UUIDS[0], 'h0'), ('req-1', UUIDS[1], 'h1')]
 
 
-def test_a_summary_of_another_release_may_lack_something_and_have_more():
+def test_a_summary_may_have_fewer_or_more_fields():
     found = decision_store.Summary.of({
         'number': 1, 'request_id': 'req-1', 'arrived': 1.0,
         'outcome': 'placed', 'instances': 1, 'service': 'here', 'hosts': [],

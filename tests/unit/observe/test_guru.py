@@ -1,4 +1,4 @@
-"""Guru Meditation reports: what a process tells about itself."""
+"""Guru Meditation reports of a process."""
 
 import os
 import pathlib
@@ -51,7 +51,7 @@ def conf(tmp_path):
 
 
 def report(directory):
-    """The text of the one report in a directory; None without."""
+    """The text of the only report in a directory; None without one."""
     found = list(pathlib.Path(directory).glob('*_gurumeditation_*'))
     return found[0].read_text() if found else None
 
@@ -89,7 +89,7 @@ def test_a_report_holds_no_password(conf, tmp_path):
     assert 'geheim' not in text
 
 
-def test_a_wrong_value_in_a_file_costs_no_report(conf, tmp_path):
+def test_a_malformed_option_does_not_prevent_a_report(conf, tmp_path):
     (tmp_path / 'nova.conf').write_text(
         f'[scheduler]\nmax_attempts = many\n[oslo_reports]\n'
         f'log_dir = {tmp_path}\n')
@@ -117,8 +117,7 @@ class TestByAFile:
         os.utime(watched, (2 ** 32, 2 ** 32))
         processes.until(lambda: report(tmp_path), 'a report')
 
-    def test_a_missing_one_is_told_and_costs_nothing_else(
-            self, conf, watched, caplog):
+    def test_a_missing_file_is_one_log_line(self, conf, watched, caplog):
         guru.watch_file(conf)
         assert caplog.messages == [
             f'[oslo_reports] file_event_handler = {watched}: No such file '

@@ -1,4 +1,4 @@
-"""Lines of the service under the names of Nova's loggers, if wanted."""
+"""The service's log lines under the names of Nova's loggers."""
 
 import importlib
 import logging
@@ -23,8 +23,8 @@ def own_names():
 
 
 @pytest.fixture
-def said(tmp_path):
-    """Function: what a logger writes at these levels of the file: lines."""
+def names_in_log(tmp_path):
+    """Function: the names in the lines of a logger, at these levels: list."""
     def written(name, wanted=True, level='DEBUG', levels=()):
         path = tmp_path / 'log'
         path.unlink(missing_ok=True)
@@ -50,9 +50,9 @@ def said(tmp_path):
     ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
     ('nova_sched.rules.flavor_image', 'nova.scheduler.utils'),
     ('nova_sched.observe.log_line', 'nova.observe.log_line')])
-def test_a_line_bears_the_name_of_nova_s_module(said, ours, novas):
-    assert said(ours, level='INFO') == [novas]
-    assert said(ours, wanted=False, level='INFO') == [ours]
+def test_a_line_bears_the_name_of_nova_s_module(names_in_log, ours, novas):
+    assert names_in_log(ours, level='INFO') == [novas]
+    assert names_in_log(ours, wanted=False, level='INFO') == [ours]
 
 
 @pytest.mark.parametrize(('levels', 'lines'), [
@@ -60,33 +60,33 @@ def test_a_line_bears_the_name_of_nova_s_module(said, ours, novas):
     (['nova.scheduler=DEBUG'], 1), (['nova=DEBUG'], 1),
     (['nova=DEBUG', 'nova.scheduler.manager=WARNING'], 0),
     (['nova.scheduler.host_manager=DEBUG'], 0), (['nova_sched=DEBUG'], 0)])
-def test_levels_of_nova_s_loggers_count(said, levels, lines):
-    assert len(said(MANAGER, levels=levels)) == lines
+def test_levels_of_nova_s_loggers_count(names_in_log, levels, lines):
+    assert len(names_in_log(MANAGER, levels=levels)) == lines
 
 
-def test_levels_of_the_service_s_own_loggers_count_otherwise(said):
-    assert said(MANAGER, wanted=False, levels=['nova=DEBUG']) == []
-    assert said(MANAGER, wanted=False, levels=['nova_sched=DEBUG']) == [
-        MANAGER]
+def test_levels_of_the_service_s_own_loggers_count_otherwise(names_in_log):
+    assert names_in_log(MANAGER, wanted=False, levels=['nova=DEBUG']) == []
+    assert names_in_log(MANAGER, wanted=False, levels=[
+        'nova_sched=DEBUG']) == [MANAGER]
 
 
-def test_handlers_of_nova_s_loggers_get_the_lines(said, caplog):
+def test_handlers_of_nova_s_loggers_get_the_lines(names_in_log, caplog):
     handler = logging.getLogger('nova.scheduler').handlers
     handler.append(caplog.handler)
     try:
-        said(MANAGER, level='INFO')
+        names_in_log(MANAGER, level='INFO')
     finally:
         handler.remove(caplog.handler)
 
     assert 'It is so.' in caplog.messages
 
 
-def test_a_logger_that_is_made_later_changes_nothing(said):
+def test_a_logger_that_is_made_later_changes_nothing(names_in_log):
     logger_names.apply_logger_names(True)
     logging.getLogger('nova_sched.scheduler')
     logging.getLogger('nova_sched.new.plug_in')
 
-    assert said(MANAGER, level='INFO') == ['nova.scheduler.manager']
+    assert names_in_log(MANAGER, level='INFO') == ['nova.scheduler.manager']
 
 
 @pytest.mark.parametrize(('loggers', 'name'), [
@@ -106,7 +106,7 @@ def test_a_file_that_names_nova_s_loggers_alone_has_the_lines(
     assert capsys.readouterr().out == f'INFO {name} It is so.\n'
 
 
-def test_what_is_elsewhere_is_a_module_here():
+def test_renamed_modules_exist():
     for name in logger_names.ELSEWHERE:
         importlib.import_module(f'nova_sched.{name}')
 

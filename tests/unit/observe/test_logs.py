@@ -1,4 +1,4 @@
-"""Lines of the log: what they may hold, whoever wrote the words."""
+"""Log lines are single, bounded and escaped, whatever text they contain."""
 
 from concurrent import futures
 import json
@@ -27,7 +27,7 @@ FORGED = '2026-11-22 10:00:00.000 1 CRITICAL root [-] all is lost'
 HOSTILE = ['\n', '\r', '\x0b', '\x0c', '\x1b[2J', '\x85', '\u2028', '\u2029',
            '\u202e', '\u2066', '\x00', '\ud800']
 
-#: A format of an operator who configures logging by a file.
+#: Logging configured by a file, with a format of its own.
 FILE = """
 [loggers]
 keys = root, library
@@ -82,7 +82,9 @@ def restored(monkeypatch):
 
 @pytest.fixture
 def set_up(tmp_path):
-    """A function: options of [DEFAULT] -> what has been logged so far."""
+    """A function: options of [DEFAULT] -> function that returns the log so
+    far.
+    """
     path = tmp_path / 'all.log'
 
     def set_up_with(**options):
@@ -142,58 +144,46 @@ def raised(error):
 
 @pytest.mark.parametrize('odd', HOSTILE)
 class TestOneRecordIsOneLine:
-    """Of what str.splitlines takes for one, and of what files do."""
+    """For all line ends of str.splitlines and of files."""
 
-    def test_whose_message_has_words_from_outside(self, set_up, odd):
-        said = set_up()
+    def test_with_odd_text_in_the_message(self, set_up, odd):
+        log_text = set_up()
         LOG.warning('No zone %s', f'x{odd}{FORGED}')
-        line, = said().splitlines()
+        line, = log_text().splitlines()
         assert f'No zone x{ascii(odd)[1:-1]}2026' in line
         assert odd not in line
 
-    def test_whose_context_has_words_from_outside(self, set_up, odd):
-        said = set_up()
+    def test_with_odd_text_in_the_context(self, set_up, odd):
+        log_text = set_up()
         caller = context.RequestContext(
             request_id=f'req-{odd}{FORGED}', user_id=f'user{odd}{FORGED}')
         LOG.info('Asked', context=caller)
-        line, = said().splitlines()
+        line, = log_text().splitlines()
         assert odd not in line
         assert f'req-{ascii(odd)[1:-1]}2026' in line
         assert f'user{ascii(odd)[1:-1]}2026' in line
 
-    def test_whose_error_has_words_from_outside(self, set_up, odd):
-        said = set_up()
+    def test_with_odd_text_in_the_error(self, set_up, odd):
+        log_text = set_up()
         try:
             raise RuntimeError(f'x{odd}{FORGED}')
         except RuntimeError:
             LOG.error('A failure')
-        line, = said().splitlines()
+        line, = log_text().splitlines()
         assert odd not in line
 
     @pytest.mark.parametrize('kind', [
         None, 'logging.Formatter', 'oslo_log.formatters.ContextFormatter',
         'oslo_log.formatters.JSONFormatter'])
-    def test_whatever_formatter_an_operator_has(self, by_file, kind, odd):
-        said = by_file(kind)
+    def test_with_any_formatter(self, by_file, kind, odd):
+        log_text = by_file(kind)
         LOG.warning('No zone %s', f'x{odd}{FORGED}')
         logging.getLogger('library').warning('No zone %s', f'x{odd}{FORGED}')
-        assert len(said().splitlines()) == 2
-        assert odd not in said().replace('\n', '')
+        assert len(log_text().splitlines()) == 2
+        assert odd not in log_text().replace('\n', '')
 
-    def test_whose_traceback_is_of_an_instance_from_outside(
-            self, set_up, odd):
-        """The prefix of its lines has the instance that a caller names."""
-        said = set_up()
-        caller = context.RequestContext(
-            resource_uuid=f'uuid{odd}{FORGED}')
-        LOG.error('A failure', exc_info=raised(OSError('x')), context=caller)
-        lines = said().splitlines()
-        assert len(lines) > 3
-        assert all(' ERROR nova_sched.test_logs ' in line for line in lines)
-        assert odd not in said().replace('\n', '')
-
-    def test_where_another_handler_than_ours_writes(self, set_up, odd):
-        """Such as one that a plug-in adds, or that a handler writes to."""
+    def test_in_handlers_of_plug_ins(self, set_up, odd):
+        """Such as a handler that passes records to another one."""
         set_up()
         found = []
         handler = logging.handlers.MemoryHandler(1, target=Kept(found))
@@ -202,39 +192,41 @@ class TestOneRecordIsOneLine:
         assert found == [f'No zone x{ascii(odd)[1:-1]}{FORGED}']
 
     def test_where_records_are_json(self, set_up, odd):
-        said = set_up(use_json=True)
+        log_text = set_up(use_json=True)
         LOG.warning('No zone %s', f'x{odd}{FORGED}')
-        line, = said().splitlines()
+        line, = log_text().splitlines()
         json.loads(line)['message'].encode()
         assert odd not in line
 
     def test_in_each_line_of_a_traceback(self, set_up, odd):
-        """Each line begins with oslo.log's prefix."""
-        said = set_up()
-        LOG.error('A failure', exc_info=raised(OSError(f'x{odd}{FORGED}')))
-        lines = said().splitlines()
+        """Its prefix contains the instance that a caller names."""
+        log_text = set_up()
+        caller = context.RequestContext(resource_uuid=f'uuid{odd}{FORGED}')
+        LOG.error('A failure', exc_info=raised(OSError(f'x{odd}{FORGED}')),
+                  context=caller)
+        lines = log_text().splitlines()
         assert len(lines) > 3
         assert all(' ERROR nova_sched.test_logs ' in line for line in lines)
-        assert odd not in said().replace('\n', '')
+        assert odd not in log_text().replace('\n', '')
 
     def test_in_a_traceback_without_a_prefix(self, by_file, odd):
-        said = by_file('logging.Formatter')
+        log_text = by_file('logging.Formatter')
         LOG.error('A failure', exc_info=raised(OSError(f'x{odd}{FORGED}')))
-        first, *lines = said().splitlines()
+        first, *lines = log_text().splitlines()
         assert first.endswith('OWN A failure')
         assert all(line.startswith('  ') for line in lines)
 
 
-def test_what_is_printable_stays_as_it_is(set_up):
-    said = set_up()
+def test_printable_text_is_not_changed(set_up):
+    log_text = set_up()
     LOG.info('%s', 'Zürich ☃ 日本 "a\\b"')
-    assert said().rstrip().endswith('Zürich ☃ 日本 "a\\b"')
+    assert log_text().rstrip().endswith('Zürich ☃ 日本 "a\\b"')
 
 
 def test_a_character_that_the_encoding_lacks_costs_no_line(by_file):
-    said = by_file()
+    log_text = by_file()
     logging.getLogger('library').info('Zürich')
-    assert said() == 'Z\\xfcrich\n'
+    assert log_text() == 'Z\\xfcrich\n'
 
 
 class TestSizes:
@@ -243,47 +235,48 @@ class TestSizes:
     @pytest.mark.parametrize('options', [{}, {'use_json': True}])
     def test_ten_megabytes_of_request_id_are_a_short_line(
             self, set_up, options):
-        said = set_up(**options)
+        log_text = set_up(**options)
         for _ in range(3):
             LOG.info('Asked', context=context.RequestContext(
                 request_id=self.HUGE, user_id=self.HUGE))
-        assert len(said().splitlines()) == 3
-        assert len(said()) < 20000
+        assert len(log_text().splitlines()) == 3
+        assert len(log_text()) < 20000
 
     def test_lines_of_a_traceback_have_short_prefixes(self, set_up):
-        said = set_up()
+        log_text = set_up()
         LOG.error('A failure', exc_info=raised(OSError('x\n' * 300)),
                   context=context.RequestContext(resource_uuid=self.HUGE))
-        assert 300 < len(said().splitlines()) < 400
-        assert len(said()) < 200_000
+        assert 300 < len(log_text().splitlines()) < 400
+        assert len(log_text()) < 200_000
 
     def test_a_message_is_cut_once(self, set_up):
-        said = set_up()
+        log_text = set_up()
         LOG.info('%s', '\u202e' * (logs.LONGEST + 10))
-        assert said().rstrip().endswith(f'({logs.LONGEST + 10} characters)')
-        assert said().count('\\u202e') == logs.LONGEST
+        assert log_text().rstrip().endswith(
+            f'({logs.LONGEST + 10} characters)')
+        assert log_text().count('\\u202e') == logs.LONGEST
 
     def test_a_request_id_of_another_type_is_cut(self, set_up):
-        said = set_up()
+        log_text = set_up()
         LOG.info('Asked', context=context.RequestContext(
             request_id={'a\n': ['b\n'] * 100000}))
-        line, = said().splitlines()
+        line, = log_text().splitlines()
         assert len(line) < 1000
 
     @pytest.mark.parametrize('options', [{}, {'use_json': True}])
     def test_a_long_message_is_cut_and_says_how_long_it_was(
             self, set_up, options):
-        said = set_up(**options)
+        log_text = set_up(**options)
         LOG.info('No zone %s', self.HUGE)
-        assert '(10000008 characters)' in said()
-        assert len(said()) < 4 * logs.LONGEST
+        assert '(10000008 characters)' in log_text()
+        assert len(log_text()) < 4 * logs.LONGEST
 
     @pytest.mark.parametrize('text', [HUGE, 'x\n' * 1_000_000])
     def test_a_traceback_is_cut(self, set_up, text):
-        said = set_up()
+        log_text = set_up()
         LOG.error('A failure', exc_info=raised(OSError(text)))
-        assert 'Traceback (most recent call last)' in said()
-        assert len(said()) < 200_000
+        assert 'Traceback (most recent call last)' in log_text()
+        assert len(log_text()) < 200_000
 
 
 class Fault(Exception):
@@ -301,43 +294,43 @@ class TestWordsOfAnError:
         (Fault(), 'The Faults here', '.Fault')])
     def test_are_repeated_where_they_are_whole_words(
             self, set_up, error, message, ending):
-        said = set_up()
+        log_text = set_up()
         LOG.error(message, exc_info=(type(error), error, None))
-        line, *_ = said().splitlines()
+        line, *_ = log_text().splitlines()
         assert line.endswith(ending)
         if ending.startswith(': ') and message.endswith(ending):
             assert line.count(ending) == 1
 
     def test_stand_once_in_a_line(self, set_up):
-        said = set_up()
+        log_text = set_up()
         try:
             raise exception.DatabaseUnavailable('it is away')
         except exception.DatabaseUnavailable as error:
             LOG.error('No hosts: %s', error)
             LOG.error('No hosts: %r', error)
             LOG.exception('No hosts: %s', error)
-        assert [line.count('it is away') for line in said().splitlines()
+        assert [line.count('it is away') for line in log_text().splitlines()
                 if 'No hosts' in line] == [1, 1, 1]
-        assert said().splitlines()[0].endswith('No hosts: it is away')
+        assert log_text().splitlines()[0].endswith('No hosts: it is away')
 
-    def test_are_added_where_the_message_does_not_say_them(self, set_up):
-        said = set_up()
+    def test_are_appended_if_the_message_lacks_them(self, set_up):
+        log_text = set_up()
         try:
             raise exception.DatabaseUnavailable('it is away')
         except exception.DatabaseUnavailable:
             LOG.error('No hosts')
-        assert said().rstrip().endswith(
+        assert log_text().rstrip().endswith(
             'No hosts: nova_sched.exception.DatabaseUnavailable: it is away')
 
     def test_stand_where_a_format_of_the_operator_has_them(self, set_up):
-        said = set_up(logging_default_format_string=(
+        log_text = set_up(logging_default_format_string=(
             '<%(error_summary)s> %(message)s'))
         try:
             raise OSError('it is away')
         except OSError as error:
             LOG.error('No hosts')
             LOG.error('No hosts: %s', error)
-        assert said().splitlines() == [
+        assert log_text().splitlines() == [
             '<OSError: it is away> No hosts', '<-> No hosts: it is away']
 
 
@@ -353,30 +346,30 @@ def test_fields_of_a_record_are_clean_for_handlers_that_send_them(set_up):
 
 
 def test_setting_up_again_changes_nothing(by_file):
-    said = by_file('logging.Formatter')
+    log_text = by_file('logging.Formatter')
     by_file('logging.Formatter')
     LOG.info('a\nb')
-    assert said().count('a\\nb') == 1
+    assert log_text().count('a\\nb') == 1
 
 
 class TestASetUpThatFails:
-    """What was set up before goes on."""
+    """The earlier setup continues."""
 
     @pytest.mark.parametrize('options', [
         {'log_file': '/no/such/directory/all.log'},
         {'log_config_append': '/no/such/file'}])
     def test_leaves_the_handlers(self, set_up, options):
-        said = set_up()
+        log_text = set_up()
         handlers = logging.getLogger().handlers[:]
         with pytest.raises((OSError, oslo_log.LogConfigError)):
             set_up(**options)
         assert logging.getLogger().handlers == handlers
         LOG.info('Still here')
-        assert 'Still here' in said()
+        assert 'Still here' in log_text()
 
     def test_leaves_them_where_a_file_has_begun_to_be_read(
             self, set_up, by_file, tmp_path):
-        said = by_file('logging.Formatter')
+        log_text = by_file('logging.Formatter')
         path = tmp_path / 'wrong.ini'
         path.write_text((tmp_path / 'logging.ini').read_text().replace(
             "args = ('", "args = ('/no/such/directory"))
@@ -384,18 +377,18 @@ class TestASetUpThatFails:
             set_up(log_config_append=str(path))
         LOG.debug('Still here')
         logging.getLogger('library').debug('Here, too')
-        assert 'OWN Still here' in said()
-        assert said().count('Here, too') == 1
+        assert 'OWN Still here' in log_text()
+        assert log_text().count('Here, too') == 1
 
 
-def test_a_factory_of_records_of_somebody_else_is_left_alone(set_up):
+def test_the_record_factory_of_a_plug_in_stays(set_up):
     class Own(logging.LogRecord):
         pass
     logging.setLogRecordFactory(Own)
-    said = set_up()
+    log_text = set_up()
     LOG.info('a\nb')
     assert logging.getLogRecordFactory() is Own
-    assert 'a\\nb' in said()
+    assert 'a\\nb' in log_text()
 
 
 def test_without_the_module_for_the_journal_lines_go_to_stdout(
@@ -412,7 +405,7 @@ def test_without_the_module_for_the_journal_lines_go_to_stdout(
 
 
 class TestNames:
-    """What the log calls the program, in whichever thread it is set up."""
+    """The name of the program in the log, in whichever thread it is set up."""
 
     @pytest.fixture
     def in_a_thread(self):
@@ -444,30 +437,32 @@ class TestNames:
 
 
 class TestReopening:
-    """Of files that log rotation has moved away."""
+    """Files that log rotation has moved away are opened again."""
 
     @pytest.fixture(params=[{}, {'log_rotation_type': 'size'}, 'file'])
-    def said(self, request, set_up, by_file):
-        """What the log at its path says, of each kind of handler."""
+    def log_text(self, request, set_up, by_file):
+        """Function: the content of the log at its path, for each kind of
+        handler.
+        """
         return (by_file() if request.param == 'file'
                 else set_up(**request.param))
 
     @pytest.fixture
-    def handler(self, said, tmp_path):
+    def handler(self, log_text, tmp_path):
         """The handler that writes it."""
         found, = [each for each in logging.getLogger().handlers if getattr(
             each, 'baseFilename', None) == str(tmp_path / 'all.log')]
         return found
 
     def test_a_file_that_was_moved_is_written_no_more(
-            self, said, handler, tmp_path):
+            self, log_text, handler, tmp_path):
         LOG.warning('before')
         os.rename(tmp_path / 'all.log', tmp_path / 'all.log.1')
         logs.reopen()
         assert os.path.samestat(os.fstat(handler.stream.fileno()),
                                 os.stat(tmp_path / 'all.log'))
         LOG.warning('behind')
-        assert 'behind' in said()
+        assert 'behind' in log_text()
         assert 'behind' not in (tmp_path / 'all.log.1').read_text()
 
     def test_one_that_was_not_stays_open(self, handler):

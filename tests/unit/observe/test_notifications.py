@@ -1,4 +1,4 @@
-"""Others are told of requests as the options say."""
+"""Notifications are sent as the options say."""
 
 import logging
 import threading
@@ -26,7 +26,7 @@ OLDER, NEWER = 'scheduler.here', 'nova-scheduler:here'
 
 
 def a_conf(**options):
-    """Sends on a bus in this process, unless options say otherwise."""
+    """A configuration with a bus in this process, unless options differ."""
     return rules.a_conf(**{
         'DEFAULT__transport_url': 'fake://', 'DEFAULT__host': 'here',
         'DEFAULT__control_exchange': 'notification tests',
@@ -48,16 +48,16 @@ def opened():
 
 
 @pytest.fixture
-def heard():
-    """What a consumer hears."""
+def received():
+    """The notifications that a consumer receives."""
     with consumers.consumer(a_conf()) as consumer:
         yield consumer
 
 
-def tell(told):
-    """Tell of a request that is placed."""
-    told.began(CONTEXT, SPEC)
-    told.ended(CONTEXT, SPEC, PICKS)
+def notify(sender):
+    """Notify of a request that is placed."""
+    sender.began(CONTEXT, SPEC)
+    sender.ended(CONTEXT, SPEC, PICKS)
 
 
 def senders():
@@ -70,12 +70,12 @@ def senders():
     ('unversioned', [OLDER]), ('versioned', [NEWER]),
     ('both', [OLDER, NEWER])])
 def test_each_form_has_its_publisher_and_its_topics(
-        opened, heard, wanted, publishers):
-    tell(opened(a_conf(notifications__notification_format=wanted)))
+        opened, received, wanted, publishers):
+    notify(opened(a_conf(notifications__notification_format=wanted)))
 
-    wait_for(lambda: len(heard.heard) == 2 * len(publishers))
+    wait_for(lambda: len(received.heard) == 2 * len(publishers))
     for publisher in publishers:
-        assert heard.events(publisher) == [
+        assert received.events(publisher) == [
             (publisher, 'start'), (publisher, 'end')]
 
 
@@ -84,19 +84,19 @@ def test_topics_are_those_of_the_options(opened):
     conf = a_conf(notifications__notification_format='both',
                   notifications__versioned_notifications_topics=topics[1:],
                   oslo_messaging_notifications__topics=topics[:1])
-    told = opened(conf)
+    sender = opened(conf)
     for topic, publisher in zip(topics, (OLDER, NEWER, NEWER), strict=True):
         with consumers.consumer(conf, [topic]) as consumer:
-            told.began(CONTEXT, SPEC)
+            sender.began(CONTEXT, SPEC)
             wait_for(lambda found=consumer: found.heard)
             assert consumer.events()[0] == (publisher, 'start')
 
 
-def test_a_notification_says_what_happened_to_which_request(opened, heard):
-    tell(opened(a_conf(notifications__notification_format='versioned')))
+def test_a_notification_has_event_payload_and_context(opened, received):
+    notify(opened(a_conf(notifications__notification_format='versioned')))
 
-    wait_for(lambda: len(heard.heard) == 2)
-    start, end = heard.heard
+    wait_for(lambda: len(received.heard) == 2)
+    start, end = received.heard
     assert start.event_type == 'scheduler.select_destinations.start'
     assert end.event_type == 'scheduler.select_destinations.end'
     assert start.payload == payloads.versioned(SPEC)
@@ -107,30 +107,30 @@ def test_a_notification_says_what_happened_to_which_request(opened, heard):
     assert start.context['roles'] == ['member']
 
 
-def test_the_context_goes_along_without_what_gives_access(opened, heard):
-    """Its keys stay, but those that nobody knows."""
-    tell(opened(a_conf()))
+def test_the_context_is_sent_without_credentials(opened, received):
+    """Its keys stay, except unknown ones."""
+    notify(opened(a_conf()))
 
-    wait_for(lambda: heard.heard)
-    sent = heard.heard[0].context
+    wait_for(lambda: received.heard)
+    sent = received.heard[0].context
     assert set(sent) == set(CONTEXT.to_dict()) - {'user_auth_plugin'}
     assert sent['auth_token'] is None
     assert sent['service_catalog'] == []
-    assert TOKEN not in str(heard.heard)
+    assert TOKEN not in str(received.heard)
 
 
 @pytest.mark.parametrize('driver', [[], [''], ['noop'], ['noop', '']])
 def test_without_a_driver_nothing_is_made(opened, driver):
-    told = opened(a_conf(oslo_messaging_notifications__driver=driver))
+    sender = opened(a_conf(oslo_messaging_notifications__driver=driver))
 
-    told.began(CONTEXT, None)
-    told.ended(CONTEXT, None, None)
+    sender.began(CONTEXT, None)
+    sender.ended(CONTEXT, None, None)
 
     assert senders() == []
 
 
 def test_before_it_is_configured_nothing_is_made():
-    tell(notifications.Notifications(a_conf()))
+    notify(notifications.Notifications(a_conf()))
 
     assert senders() == []
 
@@ -138,64 +138,64 @@ def test_before_it_is_configured_nothing_is_made():
 class TestConfiguredAgain:
     def test_goes_on_as_it_is_if_its_options_are_as_they_were(self, opened):
         conf = a_conf()
-        told, before = opened(conf), senders()
+        sender, before = opened(conf), senders()
         conf.set_override('max_attempts', 7, 'scheduler')
-        told.configure()
+        sender.configure()
 
         assert senders() == before
         assert len(before) == 1
 
-    def test_goes_by_the_new_options(self, opened, heard):
+    def test_goes_by_the_new_options(self, opened, received):
         conf = a_conf()
-        told = opened(conf)
-        told.began(CONTEXT, SPEC)
-        wait_for(lambda: heard.heard)
+        sender = opened(conf)
+        sender.began(CONTEXT, SPEC)
+        wait_for(lambda: received.heard)
         conf.set_override('notification_format', 'versioned',
                           'notifications')
-        told.configure()
-        told.ended(CONTEXT, SPEC, PICKS)
+        sender.configure()
+        sender.ended(CONTEXT, SPEC, PICKS)
 
-        wait_for(lambda: len(heard.heard) == 2)
-        assert sorted(heard.events()) == [(NEWER, 'end'), (OLDER, 'start')]
+        wait_for(lambda: len(received.heard) == 2)
+        assert sorted(received.events()) == [(NEWER, 'end'), (OLDER, 'start')]
         assert len(senders()) == 1
 
-    def test_can_be_turned_off_and_on(self, opened, heard):
+    def test_can_be_turned_off_and_on(self, opened, received):
         conf = a_conf()
-        told = opened(conf)
+        sender = opened(conf)
         conf.set_override('driver', [], 'oslo_messaging_notifications')
-        told.configure()
+        sender.configure()
         assert senders() == []
-        tell(told)
+        notify(sender)
         conf.clear_override('driver', 'oslo_messaging_notifications')
         conf.set_override('driver', ['messagingv2'],
                           'oslo_messaging_notifications')
-        told.configure()
-        told.ended(CONTEXT, SPEC, PICKS)
+        sender.configure()
+        sender.ended(CONTEXT, SPEC, PICKS)
 
-        wait_for(lambda: heard.heard)
-        assert heard.events() == [(OLDER, 'end')]
+        wait_for(lambda: received.heard)
+        assert received.events() == [(OLDER, 'end')]
 
     def test_stays_as_it_is_when_there_can_be_no_such_bus(
-            self, opened, heard):
+            self, opened, received):
         conf = a_conf()
-        told = opened(conf)
+        sender = opened(conf)
         conf.set_override('transport_url', 'rabit://u:hunter2@h/',
                           'oslo_messaging_notifications')
         with pytest.raises(exception.ConfigurationError) as raised:
-            told.configure()
-        tell(told)
+            sender.configure()
+        notify(sender)
 
         assert '[oslo_messaging_notifications] transport_url' in str(
             raised.value)
         assert 'hunter2' not in str(raised.value)
-        wait_for(lambda: len(heard.heard) == 2)
+        wait_for(lambda: len(received.heard) == 2)
 
 
-def test_a_stop_sends_what_was_told(opened, caplog):
+def test_a_stop_sends_queued_notifications(opened, caplog):
     caplog.set_level(logging.INFO, 'oslo.messaging.notification')
-    told = opened(a_conf(oslo_messaging_notifications__driver=['log']))
-    tell(told)
-    told.stop()
+    sender = opened(a_conf(oslo_messaging_notifications__driver=['log']))
+    notify(sender)
+    sender.stop()
 
     assert senders() == []
     assert [record.name for record in caplog.records] == [

@@ -1,4 +1,4 @@
-"""What the options are set to, in words that may be logged."""
+"""The values of options, in a form that may be logged."""
 
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -18,13 +18,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def conf(path):
-    """What it says."""
+    """The configuration of the file."""
     return config.new_conf([], [str(path)])
 
 
 @pytest.fixture
 def reread(conf, path):
-    """A function: text -> what changes when the file says it."""
+    """A function: new text of the file -> the changes."""
     seen = option_values.OptionValues(conf)
 
     def reread_as(text):
@@ -47,7 +47,7 @@ def test_changes_are_in_order(reread):
         '[scheduler] max_attempts: 3 became 5')
 
 
-def test_what_was_told_is_not_told_again(reread):
+def test_changes_are_reported_once(reread):
     reread('[scheduler]\nmax_attempts = 5\n')
     assert reread('[scheduler]\nmax_attempts = 5\n') == 'nothing changed'
 

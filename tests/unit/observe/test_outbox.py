@@ -1,4 +1,4 @@
-"""Whoever puts a notification in never waits, whatever the bus does."""
+"""Queueing a notification never blocks, whatever the bus does."""
 
 import logging
 import threading
@@ -14,8 +14,7 @@ LOGGER = 'nova_sched.observe.notifications'
 
 
 class Bus:
-    """Takes notifications while it is open, and refuses those it is told to.
-    """
+    """Takes notifications while it is open, except refused ones."""
 
     def __init__(self):
         self.open, self.closed = threading.Event(), threading.Event()
@@ -43,7 +42,7 @@ def bus():
 
 @pytest.fixture
 def outbox(bus):
-    """Of room for three; goes on at once after one that is refused."""
+    """An Outbox with room for three, which tries again at once."""
     made = Outbox(bus.send, bus.closed.set, most=3, pause=0.01)
     yield made
     bus.open.set()
@@ -52,7 +51,7 @@ def outbox(bus):
 
 @pytest.fixture
 def lines(caplog):
-    """Function: (level, text) of what was logged so far."""
+    """Function: (level, text) of the lines logged so far."""
     caplog.set_level(logging.INFO, LOGGER)
     return lambda: [(record.levelname, record.getMessage())
                     for record in caplog.records if record.name == LOGGER]
@@ -74,18 +73,17 @@ def test_notifications_go_out_in_order_from_one_thread(bus, outbox):
     assert thread is not threading.current_thread()
 
 
-def test_nobody_waits_for_a_bus_that_hangs(bus, outbox, lines):
-    """What there is no room for is lost, which the log says once."""
+def test_a_hanging_bus_blocks_no_caller(bus, outbox, lines):
+    """Notifications beyond the queue are dropped, which is logged once."""
     hang(bus, outbox)
     for number in range(1, 8):
         outbox.put(number)
     [(level, text)] = lines()
     assert level == 'WARNING'
-    assert 'do not get out: 3 wait already. ' in text
+    assert 'cannot be sent: 3 wait already. ' in text
 
 
-def test_the_log_says_when_it_works_again_and_how_many_were_lost(
-        bus, outbox, lines):
+def test_recovery_is_logged_with_the_number_of_drops(bus, outbox, lines):
     hang(bus, outbox)
     for number in range(1, 8):
         outbox.put(number)
@@ -93,32 +91,32 @@ def test_the_log_says_when_it_works_again_and_how_many_were_lost(
     wait_for(lambda: len(lines()) == 2)
     assert bus.taken == ['in hand', 1, 2, 3]
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 4 were lost')
+        'INFO', 'Notifications are sent again; 4 were dropped')
 
 
-def test_the_log_says_nothing_while_all_goes_well(bus, outbox, lines):
+def test_nothing_is_logged_without_trouble(bus, outbox, lines):
     for number in range(3):
         outbox.put(number)
     wait_for(lambda: len(bus.taken) == 3)
     assert lines() == []
 
 
-def test_one_that_is_refused_is_sent_until_it_is_taken(bus, outbox, lines):
-    """Before those that wait, and with one line in the log."""
+def test_a_refused_notification_is_repeated(bus, outbox, lines):
+    """Before the next ones, and with one line in the log."""
     bus.refuses = [1]
     outbox.put(1)
     wait_for(lambda: bus.refused > 3)
     outbox.put(2)
     assert [text.partition('. ')[0] for _, text in lines()] == [
-        'Notifications do not get out: refused']
+        'Notifications cannot be sent: refused']
     bus.refuses = []
     wait_for(lambda: len(lines()) == 2)
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 0 were lost')
+        'INFO', 'Notifications are sent again; 0 were dropped')
     assert bus.taken == [1, 2]
 
 
-def test_one_that_is_refused_is_lost_if_it_is_not_to_be_kept(bus, lines):
+def test_a_refused_notification_is_dropped_without_keep(bus, lines):
     bus.refuses = [1, 2]
     outbox = Outbox(bus.send, bus.closed.set, keep=False, pause=0.01)
     for number in (1, 2, 3):
@@ -127,18 +125,10 @@ def test_one_that_is_refused_is_lost_if_it_is_not_to_be_kept(bus, lines):
     outbox.stop(10)
     assert bus.taken == [3]
     assert lines()[1] == (
-        'INFO', 'Notifications get out again; 2 were lost')
+        'INFO', 'Notifications are sent again; 2 were dropped')
 
 
-def test_a_fault_in_making_one_does_not_keep_the_next(bus, outbox, lines):
-    outbox.put(ZeroDivisionError)
-    outbox.put('next')
-    wait_for(lambda: bus.taken == ['next'])
-    assert lines() == [('ERROR', 'A notification is lost, and so are others '
-                        'for the same reason: ZeroDivisionError()')]
-
-
-def test_a_stop_sends_what_waits(bus, outbox):
+def test_a_stop_sends_waiting_notifications(bus, outbox):
     hang(bus, outbox)
     outbox.put('waits')
     stopping = threading.Thread(target=outbox.stop, args=(20,))
@@ -151,7 +141,7 @@ def test_a_stop_sends_what_waits(bus, outbox):
 
 @pytest.mark.parametrize('more', [0, 1, 3])
 def test_a_stop_gives_up_a_bus_that_hangs(bus, outbox, lines, more):
-    """And says how many were not sent."""
+    """The number of unsent notifications is logged."""
     hang(bus, outbox)
     for number in range(more):
         outbox.put(number)
@@ -183,15 +173,21 @@ def test_a_stop_does_not_wait_for_a_bus_that_refuses(bus, lines):
         'WARNING', '2 notification(s) were not sent before the stop')
 
 
-def test_one_that_the_bus_never_takes_is_lost_and_holds_up_no_other(
-        bus, outbox, lines):
-    for notification in (RefusedError, 1, RefusedError, 2):
+def test_faults_and_final_refusals_drop_one_notification_each(
+        bus, outbox, lines, caplog):
+    """Each is logged once, a fault with its traceback."""
+    for notification in (RefusedError, 1, RefusedError, ZeroDivisionError, 2):
         outbox.put(notification)
-        wait_for(lambda: outbox._waiting.empty())
+        wait_for(outbox._waiting.empty)
     wait_for(lambda: bus.taken == [1, 2])
 
-    assert lines() == [('ERROR', 'A notification is lost, and so are others '
-                        'for the same reason: that queue is durable')]
+    assert lines() == [
+        ('ERROR', 'A notification cannot be sent and is dropped, as are '
+                  f'others for the same reason: {reason}')
+        for reason in ('that queue is durable', 'ZeroDivisionError()')]
+    refusal, fault = caplog.records
+    assert not refusal.exc_info
+    assert fault.exc_info[0] is ZeroDivisionError
 
 
 def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):
@@ -201,18 +197,3 @@ def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):
     made.stop(10)
     assert bus.closed.wait(20)
 
-
-def test_the_thread_keeps_no_process_from_ending(outbox):
-    assert outbox._thread.daemon
-
-
-def test_a_fault_has_its_traceback_and_a_refusal_none(bus, outbox, caplog):
-    for odd in (RefusedError, ZeroDivisionError):
-        outbox.put(odd)
-    outbox.put('last')
-    wait_for(lambda: bus.taken == ['last'])
-    refusal, fault = [record for record in caplog.records
-                      if record.levelname == 'ERROR']
-    assert not refusal.exc_info
-    assert refusal.getMessage().endswith(': that queue is durable')
-    assert fault.exc_info[0] is ZeroDivisionError

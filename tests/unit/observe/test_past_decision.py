@@ -1,4 +1,4 @@
-"""A decision of the service, looked at once more from what is kept of it."""
+"""A past decision is read with its inputs."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def seen(past):
     return {state.host: state for state in hosts.block().states()}
 
 
-def test_has_the_hosts_with_what_was_in_flight(cloud, serving):
+def test_has_the_hosts_with_assumed_instances(cloud, serving):
     cloud.load(['a', 'b'])
     endpoint, last = serving()
     [first] = ask(endpoint, UUIDS[:1])
@@ -79,8 +79,8 @@ def test_has_the_services_that_were_up_then(cloud, serving):
     assert (found['a'].service_up, found['b'].service_up) == (False, True)
 
 
-def test_has_what_placement_offered(tmp_path):
-    """Nothing, by the time that the copy had refused."""
+def test_has_the_candidates_of_placement(tmp_path):
+    """None here: the copy of Placement had refused."""
     hosts = builders.table(builders.a_host('a'))
     store = DecisionStore.in_file(
         rules.a_conf(DEFAULT__state_path=str(tmp_path)))
@@ -106,7 +106,7 @@ def test_has_the_hosts_that_placement_refused(tmp_path, refused):
         rules.a_conf(DEFAULT__state_path=str(tmp_path)))
     store.add([record])
 
-    assert store.past(1).refused.tolist() == refused
+    assert store.past(1).view.refused.tolist() == refused
 
 
 def test_has_the_request_as_it_came(cloud, serving):
@@ -119,7 +119,7 @@ def test_has_the_request_as_it_came(cloud, serving):
             request.count, request.options) == (7, UUIDS[:2], 2, {'x': 1})
 
 
-def test_has_requests_in_the_form_of_old_callers(cloud, serving):
+def test_has_requests_of_old_callers(cloud, serving):
     cloud.load(['a'])
     endpoint, last = serving()
     endpoint.select_destinations(
@@ -131,7 +131,7 @@ def test_has_requests_in_the_form_of_old_callers(cloud, serving):
     assert last().request().spec_obj.memory_mb == 9
 
 
-def test_has_members_of_the_group_that_others_have_in_flight(cloud, serving):
+def test_has_assumed_members_of_the_group(cloud, serving):
     """They are where no database shows them yet."""
     cloud.load(['a', 'b'])
     endpoint, last = serving()

@@ -1,6 +1,6 @@
-"""What notifications say of a request: what Nova's say of the same request.
+"""Payloads of notifications equal Nova's for the same request.
 
-Where they differ on purpose, a comment says why.
+Comments explain intended differences.
 """
 
 import copy
@@ -72,7 +72,7 @@ def captured(publisher, era, case, phase):
 
 
 def unpinned(value):
-    """Without CPUs: only a compute node knows which ones a guest gets."""
+    """Without CPUs: only a compute node knows the CPUs of a guest."""
     if isinstance(value, dict):
         return {key: None if key in ('cpu_pinning_raw', 'cpu_topology')
                 else unpinned(part) for key, part in value.items()}
@@ -155,8 +155,8 @@ class TestUnversioned:
         assert made(payloads.unversioned, '34', case, phase) == wanted
 
     @pytest.mark.parametrize('case, phase', EVENTS)
-    def test_of_queens_is_as_of_today(self, case, phase):
-        """It says whose the instance is, and which CPUs are dedicated."""
+    def test_for_queens_requests_is_the_present_one(self, case, phase):
+        """It has the user of the instance, and its dedicated CPUs."""
         wanted = captured('scheduler.', 'queens', case, phase)
         instance = wanted['request_spec']['instance_properties']
         spec = request(f'queens-{case}')
@@ -189,7 +189,7 @@ class TestEach:
 
 
 def state(value):
-    """All that an object holds, and what it is made of holds."""
+    """The content of an object, recursively."""
     if isinstance(value, base.NovaObject):
         return {name: state(part) for name, part in value.__dict__.items()}
     if isinstance(value, list):

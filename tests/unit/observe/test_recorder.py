@@ -1,4 +1,4 @@
-"""The records of ended requests are logged, and kept without delay."""
+"""Ended requests are logged, and their records stored without delay."""
 
 import contextlib
 import errno
@@ -52,7 +52,7 @@ def started(made, state):
 
 
 def kept(made):
-    """The request ids of what is kept, oldest first."""
+    """The request ids in the store, oldest first."""
     with made.reading() as store:
         return [each.request_id for each in store.summaries(10000)][::-1]
 
@@ -62,7 +62,7 @@ def in_file(conf):
         return [each.request_id for each in store.summaries(10000)]
 
 
-def test_what_is_added_is_in_the_file_within_a_second(conf, started):
+def test_records_are_in_the_file_within_a_second(conf, started):
     assert recorder.INTERVAL <= 0.5
     started.add(a_record())
 
@@ -73,7 +73,7 @@ def test_what_is_added_is_in_the_file_within_a_second(conf, started):
     waiting.until(is_there)
 
 
-def test_a_stop_writes_what_waits(conf, state):
+def test_a_stop_writes_waiting_records(conf, state):
     made = Recorder(conf)
     made.start()
     made.add(a_record())
@@ -82,7 +82,7 @@ def test_a_stop_writes_what_waits(conf, state):
     assert in_file(conf) == ['req-1']
 
 
-def test_who_reads_finds_all_that_was_added(state, made):
+def test_readers_find_all_added_records(state, made):
     made.add(a_record(request_id='req-1', arrived=NOW))
     assert kept(made) == ['req-1']
     made.add(a_record(request_id='req-2', arrived=NOW + 1))
@@ -104,7 +104,7 @@ def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
     assert set(kept(made)) == {'req-child', 'req-parent'}
 
 
-def test_none_is_kept_where_there_is_no_room_for_any(conf, started):
+def test_nothing_is_stored_with_size_0(conf, started):
     """A reload of the configuration may change it."""
     for size, there in ((0, []), (512, ['req-1']), (0, ['req-1'])):
         conf.set_override('decisions_max_mb', size, 'nova_sched')
@@ -113,7 +113,7 @@ def test_none_is_kept_where_there_is_no_room_for_any(conf, started):
         assert kept(started) == there
 
 
-def test_a_call_that_is_too_large_to_be_kept_does_not_wait_to_be(state, made):
+def test_a_call_that_is_too_large_is_dropped_at_once(state, made):
     large = a_record(request_id='req-large')
     large.request = {'instance_uuids': decisions.UUIDS[:1],
                      'spec_obj': 'x' * 300_000}
@@ -127,7 +127,7 @@ def test_a_call_that_is_too_large_to_be_kept_does_not_wait_to_be(state, made):
     assert found['instance_uuids'] == decisions.UUIDS[:1]
 
 
-def test_without_a_configuration_none_is_kept(caplog):
+def test_without_a_configuration_nothing_is_stored(caplog):
     with caplog.at_level(logging.INFO):
         made = Recorder()
         made.start()
@@ -141,17 +141,16 @@ def test_without_a_configuration_none_is_kept(caplog):
 class TestWithoutAFile:
     """There is no directory state."""
 
-    def test_they_are_kept_in_memory_and_that_is_said_once(self, made,
-                                                           caplog):
+    def test_records_are_in_memory_which_is_logged_once(self, made, caplog):
         for _ in range(2):
             made.add(a_record())
             kept(made)
 
         assert kept(made) == ['req-1', 'req-1']
-        assert caplog.text.count('kept in memory alone') == 1
+        assert caplog.text.count('kept in memory only') == 1
         assert 'state_path must be a directory' in caplog.text
 
-    def test_they_are_bounded_there_as_well(self, made, monkeypatch):
+    def test_memory_is_bounded(self, made, monkeypatch):
         monkeypatch.setattr(decision_store, 'IN_MEMORY', 1 << 20)
         monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0)
 
@@ -163,7 +162,7 @@ class TestWithoutAFile:
         assert 10 < count < 250
 
 
-class TestThatCannotBeWritten:
+class TestFileThatCannotBeWritten:
     @pytest.fixture
     def failing(self, state, made, monkeypatch):
         """Function: have writes fail, or not."""
@@ -178,7 +177,7 @@ class TestThatCannotBeWritten:
         monkeypatch.setattr(decision_store.DecisionStore, 'add', add)
         return lambda fails: states.update(fails=fails)
 
-    def test_is_said_once_and_when_it_is_over(self, made, failing, caplog):
+    def test_is_logged_once_and_when_it_ends(self, made, failing, caplog):
         caplog.set_level(logging.INFO, 'nova_sched.observe.recorder')
         failing(True)
         for number in range(3):
@@ -190,12 +189,11 @@ class TestThatCannotBeWritten:
         failing(False)
 
         assert kept(made) == ['req-0', 'req-1', 'req-2']
-        assert caplog.text.count('Decisions are kept again') == 1
+        assert caplog.text.count('Decisions are stored again') == 1
 
     @pytest.mark.parametrize('limit, most, first', [
         ('MOST_WAITING', 5, 15), ('MOST_BYTES', 3 * a_record().size, 17)])
-    def test_costs_memory_within_bounds(self, made, monkeypatch, limit, most,
-                                        first):
+    def test_uses_bounded_memory(self, made, monkeypatch, limit, most, first):
         """Whatever the disk does, requests go on."""
         monkeypatch.setattr(recorder, limit, most)
         with made._writing:
@@ -206,7 +204,7 @@ class TestThatCannotBeWritten:
         assert kept(made) == [f'req-{number}' for number
                               in range(first, 20)]
 
-    def test_and_cannot_be_read_says_so(self, made, monkeypatch):
+    def test_cannot_be_read(self, made, monkeypatch):
         monkeypatch.setattr(recorder, 'LAST_WRITE', 0.01)
         with (made._writing, pytest.raises(exception.DatabaseUnavailable),
               made.reading()):
@@ -251,7 +249,7 @@ DAMAGES = {'its first page': overwritten(0), 'its tables': overwritten(4096),
            'all of it': lambda path: os.truncate(path, 0)}
 
 
-class TestThatIsDamaged:
+class TestDamagedFile:
     """A file that was not written by SQLite is moved aside."""
 
     @pytest.fixture(params=DAMAGES)
@@ -259,15 +257,15 @@ class TestThatIsDamaged:
         return lambda: DAMAGES[request.param](decision_store.path(conf))
 
     @pytest.fixture
-    def said(self, caplog):
+    def log_lines(self, caplog):
         """Function: lines of any logger, each of which has no traceback."""
-        def said():
+        def log_lines():
             assert not [each for each in caplog.records if each.exc_info]
             return caplog.messages
-        return said
+        return log_lines
 
-    def test_it_begins_anew_with_one_line(
-            self, conf, state, made, damage, said):
+    def test_is_replaced_with_one_log_line(
+            self, conf, state, made, damage, log_lines):
         made.add(a_record(request_id='req-1'))
         assert kept(made) == ['req-1']
         damage()
@@ -277,13 +275,13 @@ class TestThatIsDamaged:
             kept(made)
 
         assert kept(made) == ['req-2', 'req-3', 'req-4']
-        [line] = said()
+        [line] = log_lines()
         aside = f'{decision_store.path(conf)}.damaged'
-        assert f'begins anew; what can be read of it is in {aside}: ' in line
+        assert f'one; the damaged file is kept as {aside}: ' in line
         assert os.stat(aside).st_mode & 0o777 == 0o640
 
-    def test_workers_that_find_it_together_have_one_new_file(
-            self, conf, state, damage, said):
+    def test_is_replaced_once_by_several_workers(
+            self, conf, state, damage, log_lines):
         workers = [Recorder(conf) for _ in range(3)]
         for number, each in enumerate(workers):
             each.add(a_record(request_id=f'old-{number}'))
@@ -292,16 +290,16 @@ class TestThatIsDamaged:
         damage()
         error = exception.DatabaseUnavailable('file is not a database')
         for store in stores:
-            store.begin_anew(error)
+            store.replace_file(error)
         for number, each in enumerate(workers):
             each.add(a_record(request_id=f'req-{number}',
                               arrived=NOW + number))
             kept(each)
 
         assert in_file(conf) == ['req-2', 'req-1', 'req-0']
-        assert len(said()) == 1
+        assert len(log_lines()) == 1
 
-    def test_one_that_cannot_be_moved_is_not_kept_in(
+    def test_stays_if_it_cannot_be_moved(
             self, conf, state, made, damage, monkeypatch, caplog):
         kept(made)
         damage()
@@ -311,11 +309,11 @@ class TestThatIsDamaged:
         with pytest.raises(exception.DatabaseUnavailable, match='not yours'):
             kept(made)
 
-        assert caplog.text.count('Decisions are not kept until') == 1
+        assert caplog.text.count('Decisions cannot be stored') == 1
 
 
-class TestWhileSomebodyReads:
-    """What SQLite writes beside the file cannot become part of it."""
+class TestWhileAProcessReads:
+    """SQLite's log cannot become part of the file while a process reads it."""
 
     @pytest.fixture
     def conf(self, conf):
@@ -333,8 +331,9 @@ class TestWhileSomebodyReads:
             reader.execute('SELECT count(*) FROM decisions').fetchall()
             yield reader
 
-    def test_it_does_not_grow_for_ever(self, conf, made, reader, caplog):
-        """Decisions wait, and who keeps them waiting can be found."""
+    def test_the_log_beside_the_file_is_bounded(
+            self, conf, made, reader, caplog):
+        """Decisions wait, and the error names a way to find the reader."""
         log = pathlib.Path(f'{decision_store.path(conf)}-wal')
         with pytest.raises(exception.DatabaseUnavailable, match='fuser'):
             for number in range(100):
@@ -348,7 +347,7 @@ class TestWhileSomebodyReads:
             with pytest.raises(exception.DatabaseUnavailable):
                 kept(made)
         assert log.stat().st_size == size < 3 << 20
-        assert caplog.text.count('Decisions are not kept until') == 1
+        assert caplog.text.count('Decisions cannot be stored') == 1
 
         reader.rollback()
         assert 'req-last' in kept(made)
@@ -374,7 +373,7 @@ def test_a_disk_that_cannot_be_looked_at_is_tried_again(conf, state, made,
             kept(made)
 
     assert kept(made) == ['req-1', 'req-2']
-    assert 'Decisions are not kept until' in caplog.text
+    assert 'Decisions cannot be stored' in caplog.text
 
 
 def failed(error):
@@ -383,7 +382,7 @@ def failed(error):
     return fail
 
 
-def test_what_is_too_old_goes_also_where_nothing_new_comes(
+def test_old_decisions_are_removed_without_new_ones(
         conf, state, started, monkeypatch):
     monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0.01)
     waiting.until(decision_store.path(conf).exists)
@@ -393,7 +392,7 @@ def test_what_is_too_old_goes_also_where_nothing_new_comes(
     waiting.until(lambda: in_file(conf) == [])
 
 
-def test_nothing_is_opened_where_nothing_is_kept(conf, caplog):
+def test_no_store_is_opened_with_size_0(conf, caplog):
     """There is no directory state, and that is no matter."""
     conf.set_override('decisions_max_mb', 0, 'nova_sched')
     made = Recorder(conf)
@@ -404,17 +403,9 @@ def test_nothing_is_opened_where_nothing_is_kept(conf, caplog):
     assert 'kept in memory' not in caplog.text
 
 
-def test_what_is_too_old_makes_room(conf, state, made, monkeypatch):
-    monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0)
-    made.add(a_record(request_id='req-old', arrived=1.0))
-    made.add(decisions.a_refusal())
-
-    assert kept(made) == ['req-2']
-
-
-def test_an_error_of_ours_costs_no_later_record(state, made, monkeypatch,
-                                                caplog):
-    """And is told once, however often it comes."""
+def test_a_fault_does_not_prevent_later_records(
+        state, made, monkeypatch, caplog):
+    """It is logged once."""
     whole = decision_store.DecisionStore.add
     monkeypatch.setattr(decision_store.DecisionStore, 'add',
                         lambda self, records: 1 / 0)
@@ -427,7 +418,7 @@ def test_an_error_of_ours_costs_no_later_record(state, made, monkeypatch,
     made.add(a_record(request_id='req-2'))
 
     assert kept(made) == ['req-2']
-    assert caplog.text.count('decision(s) are not kept') == 1
+    assert caplog.text.count('decision(s) are not stored') == 1
 
 
 class TestLine:
@@ -446,15 +437,15 @@ class TestLine:
             f'{decisions.UUIDS[1]} on h1, '
             f'{decisions.UUIDS[2]} on h2; 0 alternate(s), 2000 hosts')
 
-    def test_counts_those_beyond_the_first_hundred(self, caplog):
+    def test_counts_instances_beyond_a_hundred(self, caplog):
         [line] = self.lines(caplog, a_record(250, instances=250))
 
         assert f'{decisions.UUIDS[99]} on h99 and 150 more; ' in line
         assert decisions.UUIDS[100] not in line
 
     @pytest.mark.parametrize('outcome', [decision.REFUSED, decision.FAILED])
-    def test_names_the_instances_that_were_not_placed_and_why(self, caplog,
-                                                              outcome):
+    def test_has_the_reason_for_instances_without_a_host(
+            self, caplog, outcome):
         record = Decision(instances=2, seed=7, milliseconds={'state': 1.25},
                           request={'instance_uuids': decisions.UUIDS[:2]})
         record.close(outcome, 'no hosts')
@@ -474,7 +465,7 @@ class TestLine:
             'kind fragmented (12 ram, 6 zone); 0 alternate(s), 0 hosts, '
             'seed 7']
 
-    def test_tells_how_old_the_copy_of_placement_was(self, caplog):
+    def test_has_the_age_of_the_copy_of_placement(self, caplog):
         record = a_record(offer=AllocationCandidates(
             {}, frozenset(), '1.36', age=1.44))
 

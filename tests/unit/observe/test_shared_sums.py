@@ -1,4 +1,4 @@
-"""Sums of several processes, of which none is lost."""
+"""Sums of several processes; none is lost."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def sums():
     return SharedSums(2)
 
 
-def test_what_processes_add_is_added_up_and_outlives_them(sums):
+def test_sums_of_processes_are_added_and_outlive_them(sums):
     for number, key, amount in [(0, 'a', 1), (1, 'a', 10), (1, 'b', 100)]:
         status = in_child(lambda number=number, key=key, amount=amount: add(
             sums, number, (key,), amount))
@@ -31,7 +31,7 @@ def test_what_processes_add_is_added_up_and_outlives_them(sums):
     assert sums.all() == {('a',): [11], ('b',): [100]}
 
 
-def test_whoever_takes_a_number_goes_on_with_its_sums(sums):
+def test_a_process_continues_the_sums_of_its_number(sums):
     for _ in range(3):
         in_child(lambda: add(sums, 0, ('a',), 1))
     assert sums.all() == {('a',): [3]}
@@ -52,7 +52,7 @@ def test_a_key_may_have_any_text(sums, key):
     assert sums.all() == {key: [1]}
 
 
-def test_keys_that_find_no_room_are_not_counted(sums, monkeypatch):
+def test_keys_without_room_are_not_counted(sums, monkeypatch):
     monkeypatch.setattr(shared_sums, '_SUMS', 2)
     sums.begin(0)
     assert [sums.place((name,)) for name in 'abccab'] == [
@@ -61,8 +61,8 @@ def test_keys_that_find_no_room_are_not_counted(sums, monkeypatch):
     assert sums.is_full
 
 
-def test_nobody_waits_for_a_process_that_is_writing_a_key(sums):
-    """It may be stopped at that; the key is counted the next time."""
+def test_a_process_that_writes_a_key_blocks_no_other(sums):
+    """It may be stopped meanwhile; the key is counted the next time."""
     sums.begin(0)
     known = sums.place(('known',))
     with stopped_in(sums._region.locked):

@@ -1,4 +1,4 @@
-"""The states of the hosts that decisions rest on."""
+"""Host states stored with decisions."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def on(hosts, **fields):
 
 
 def free(store, number):
-    """The free RAM of the hosts that a decision rested on."""
+    """The free RAM of the hosts of a decision."""
     return store.past(number).table.columns['free_ram_mb'].tolist()
 
 
@@ -58,7 +58,7 @@ def test_each_decision_has_the_hosts_as_they_were_then(store):
         [full, full], [full, 7], [5, 7]]
 
 
-def test_a_state_is_kept_once_for_all_that_rest_on_it(store):
+def test_a_state_is_stored_once_for_all_its_decisions(store):
     hosts = a_table()
     store.add([on(hosts), on(hosts), on(hosts.of_cells(hosts.cells))])
 
@@ -80,7 +80,7 @@ def test_a_base_is_made_when_hosts_come_or_go(store):
     ('MOST_STATES', 3, 'bases', 2)])
 def test_states_that_are_written_together_are_one_row(
         store, monkeypatch, limit, number, kind, rows):
-    """Of so many as may be compared at once, or rest on one base."""
+    """As far as the limits for comparing, and for one base, allow."""
     monkeypatch.setattr(state_store, limit, number)
     hosts, records = a_table(), []
     for number in range(8):
@@ -103,7 +103,7 @@ def test_workers_have_states_of_their_own(conf, store):
         [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
 
 
-def test_a_failed_write_leaves_nothing_to_build_on(store, monkeypatch):
+def test_a_failed_write_starts_a_new_base(store, monkeypatch):
     hosts = a_table()
     store.add([on(hosts)])
     whole = store._insert_rows
@@ -123,7 +123,7 @@ def test_a_failed_write_leaves_nothing_to_build_on(store, monkeypatch):
 
 class TestRoom:
     def test_is_made_by_states_before_decisions(self, store, monkeypatch):
-        """Of the oldest; these say then that it is gone."""
+        """The oldest states go first; their decisions report that."""
         monkeypatch.setattr(state_store, 'MOST_STATES', 5)
         hosts = a_table(stats={'x': decisions.noise(600000)})
         records = []
@@ -136,12 +136,12 @@ class TestRoom:
 
         assert len(store.summaries(100)) == 20
         assert free(store, 20)[0] == 19
-        with pytest.raises(exception.InvalidInput, match='is not kept: it'):
+        with pytest.raises(exception.InvalidInput, match='are not stored'):
             store.past(1)
 
     def test_is_made_by_the_last_base_before_the_newest_decisions(self,
                                                                   store):
-        """Of so many hosts that one base is too much."""
+        """With so many hosts that one base is too large."""
         hosts = a_table(stats={'x': decisions.noise(3 << 20)})
         store.add([on(hosts, request_id=f'req-{number}')
                    for number in range(30)])
@@ -153,15 +153,14 @@ class TestRoom:
         store.add([on(hosts)])
         assert free(store, 31) == free(store, 31)
 
-    def test_takes_the_states_that_no_decision_rests_on(self, store):
+    def test_unused_states_are_removed(self, store):
         store.add([on(a_table(), arrived=1.0)])
         store.add([on(table(a_host('c')), arrived=3.0)])
         store.make_room(2.0, 1 << 20)
 
         assert (count(store, 'bases'), count(store, 'states')) == (1, 0)
 
-    def test_of_another_worker_takes_what_is_built_on(self, conf, store):
-        """A worker then begins anew."""
+    def test_a_base_removed_by_another_worker_is_replaced(self, conf, store):
         hosts = a_table()
         store.add([on(hosts, arrived=1.0)])
         DecisionStore.in_file(conf).make_room(2.0, 1 << 20)
@@ -172,8 +171,8 @@ class TestRoom:
         assert store.document(2)['rejected'] == []
 
 
-def test_of_a_file_in_place_of_another_nothing_is_mixed_up(conf, store):
-    """Names and hosts are never those of somebody else."""
+def test_decisions_of_a_replaced_file_keep_their_hosts(conf, store):
+    """Ids of names and hosts never collide."""
     mine, its = table(a_host('mine')), table(a_host('its'))
     store.add([on(mine)])
     decision_store.path(conf).unlink()
@@ -186,7 +185,7 @@ def test_of_a_file_in_place_of_another_nothing_is_mixed_up(conf, store):
     assert store.past(1).table.columns['host'].items() == ['its']
 
 
-def test_of_a_decision_without_hosts_there_is_none(store):
+def test_a_decision_without_hosts_has_no_state(store):
     store.add([decisions.a_refusal()])
 
     with pytest.raises(exception.InvalidInput, match='"request plan"'):

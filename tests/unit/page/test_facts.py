@@ -1,4 +1,4 @@
-"""What the documents of three commands say."""
+"""The facts in the documents of three commands."""
 
 import pytest
 
@@ -10,7 +10,7 @@ VERDICTS = {'a': (), 'b': (), 'c': ('RamFilter',)}
 
 
 def test_decisions_and_plans_are_as_their_schemas_say():
-    """What these tests are made of is what commands write."""
+    """The documents of these tests have the form of the commands' output."""
     decision = schemas.schema('nova_sched.observe', 'decision_document')
     plan = schemas.schema('nova_sched.cmd.manage', 'plan')
 
@@ -27,7 +27,7 @@ def test_decisions_and_plans_are_as_their_schemas_say():
     (documents.a_plan(VERDICTS), 'Plan of a boot'),
     (documents.a_plan(VERDICTS, operation='live-migration'),
      'Plan of a live migration')])
-def test_each_says_what_it_is_and_who_asked(document, title):
+def test_each_document_has_title_and_request(document, title):
     found = facts.of(document)
 
     assert (found.title, found.request_id, found.instances) == (
@@ -44,24 +44,24 @@ def test_an_explanation_is_of_its_decision():
     assert found.notes == ['decided by others']
 
 
-def test_what_was_asked_is_told_in_words():
+def test_the_request_is_described_in_words():
     document = documents.a_decision()
     document['asked'] = document['asked'] | {
         'swap_mb': 512, 'group_policy': 'affinity', 'force_hosts': ['x'],
         'extra_specs': {'hw:cpu_policy': 'dedicated'}}
 
-    assert facts.asked(facts.of(document)) == [
+    assert facts.requested(facts.of(document)) == [
         '4 VCPUs', '8,192 MB RAM', '80 GB disk', '512 MB swap',
         'flavor m1.large', 'zone az1', 'server group with affinity',
         'forced to x', 'hw:cpu_policy = dedicated']
 
 
 @pytest.mark.parametrize('asked', [{}, {'asked': None}])
-def test_what_was_asked_may_be_unknown(asked):
+def test_the_request_may_be_unknown(asked):
     document = documents.a_decision()
     del document['asked']
 
-    assert facts.asked(facts.of(document | asked)) == []
+    assert facts.requested(facts.of(document | asked)) == []
 
 
 def test_the_page_is_about_the_instance_that_got_no_host():
@@ -80,7 +80,7 @@ def test_the_page_is_about_the_instance_that_got_no_host():
      '1,200 resource providers, listed by Placement'),
     (('copy', 3, 1.25), '3 resource providers, from a copy of what '
                         'Placement knows, 1.2 s old')])
-def test_says_what_placement_offered(candidates, words):
+def test_has_the_source_of_the_candidates(candidates, words):
     found = facts.of(documents.a_decision(candidates=dict(zip(
         ('source', 'providers', 'age_seconds'), candidates, strict=True))))
 
@@ -96,7 +96,7 @@ def test_a_cell_that_was_lost_is_part_of_the_state():
         'without cell cell2: down'])
 
 
-def test_a_plan_says_what_differs_from_the_service_and_since():
+def test_a_plan_has_notes_on_changes():
     document = documents.a_plan(VERDICTS)
     document['state'] |= {'moved': True, 'changes': ['a: RAM']}
     document['configuration']['changed'] = ['--without RamFilter']

@@ -7,7 +7,7 @@ from tests.builders import documents
 
 def funnels(*filters, **fields):
     return funnel.funnels(facts.of(documents.a_decision(
-        filters=documents.steps(*filters), **fields)), facts.name)
+        filters=documents.steps(*filters), **fields)))
 
 
 def test_rules_that_reject_are_stages():
@@ -33,7 +33,7 @@ def test_each_instance_has_its_own():
             *documents.steps(('RamFilter', 2, 0), instance=1)])
 
     assert [(each.instance, each.uuid, each.widest, each.host) for each
-            in funnel.funnels(facts.of(document), facts.name)] == [
+            in funnel.funnels(facts.of(document))] == [
         (0, documents.UUIDS[0], 6, 'a'), (1, documents.UUIDS[1], 2, None)]
 
 
@@ -58,7 +58,7 @@ def test_instances_in_turn_that_differ_in_numbers_alone_are_alike():
             [(9, 8), (8, 7), (7, 7), (7, 7), (7, 6), (6, 0)])
         for step in documents.steps(('RamFilter', before, after),
                                     instance=i)])
-    found = funnel.alike(funnel.funnels(facts.of(document), facts.name))
+    found = funnel.alike(funnel.funnels(facts.of(document)))
 
     assert [(each.first.instance, each.last.instance) for each in found] == [
         (0, 1), (2, 3), (4, 5)]

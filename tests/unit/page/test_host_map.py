@@ -1,4 +1,4 @@
-"""All hosts, by what keeps an instance off them."""
+"""All hosts, grouped by the rules that reject them."""
 
 import pytest
 
@@ -11,28 +11,28 @@ def of(document):
     return host_map.host_map(facts.of(document))
 
 
-def told(found):
+def summary(found):
     """Groups as (label, number of hosts, names)."""
     return [(group.label, group.hosts, [cell.name for cell in group.cells])
             for group in found.groups]
 
 
-def test_hosts_stand_by_the_first_rule_where_no_other_is_known():
+def test_hosts_are_grouped_by_the_first_rule_without_an_explanation():
     found = of(documents.a_decision())
 
     assert found.by_first
-    assert told(found) == [
+    assert summary(found) == [
         ('fits', 2, ['a', 'b']),
         ('AvailabilityZoneFilter', 2, ['c', 'd (node n)']),
         ('RamFilter', 2, ['e', 'f'])]
 
 
-def test_hosts_stand_by_all_rules_where_they_are_known():
+def test_hosts_are_grouped_by_all_rules_with_an_explanation():
     found = of(documents.an_explanation(documents.a_decision(), {
         'a': (), 'c': ('X', 'Y', 'Z'), 'd': ('X',), 'e': ('X',)}))
 
     assert not found.by_first
-    assert told(found) == [('fits', 1, ['a']), ('only X', 2, ['d', 'e']),
+    assert summary(found) == [('fits', 1, ['a']), ('only X', 2, ['d', 'e']),
                            ('X, Y and Z', 1, ['c'])]
     assert found.groups[1].cells[0].reason == 'X: too little'
 
@@ -66,12 +66,12 @@ def test_picks_and_alternates_are_marked():
 
 
 def test_hosts_without_a_name_are_counted():
-    """As of a scheduler that does not tell all."""
+    """Other schedulers may send fewer names."""
     document = documents.a_decision()
     del document['passed']
     document['rejected'][0]['named'] = []
 
-    assert told(of(document)) == [
+    assert summary(of(document)) == [
         ('AvailabilityZoneFilter', 2, []), ('RamFilter', 2, ['e', 'f'])]
 
 
@@ -83,7 +83,8 @@ def test_a_rule_has_its_code():
 
 
 def test_a_host_has_the_code_by_which_it_is_rejected():
-    """Of one rule, hosts that are disabled are none that are down."""
+    """Disabled hosts and hosts that are down are separate groups of one rule.
+    """
     document = documents.a_plan(
         dict.fromkeys('abc', (documents.COMPUTE,)), 'refused')
     document['schedule_info'][0]['filters'][0]['code'] = 'service_disabled'
@@ -92,7 +93,7 @@ def test_a_host_has_the_code_by_which_it_is_rejected():
         (['service_down'], 2), (['service_disabled'], 1)]
 
 
-def test_where_only_the_first_rule_is_known_all_its_codes_are_told():
+def test_a_group_by_the_first_rule_has_all_its_codes():
     document = documents.a_plan(
         {'a': (documents.COMPUTE,)}, 'refused', rejected=[{
             'name': documents.COMPUTE, 'hosts': [documents.host('a')]}])

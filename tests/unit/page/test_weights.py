@@ -1,4 +1,4 @@
-"""What weighers gave the best hosts, as bars."""
+"""The weights of the best hosts, as bars."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def of(*scores, **fields):
             for number, each in enumerate(scores)]
     fields = {'picks': []} | fields
     return weights.weights(facts.of(documents.a_decision(
-        best=best, **fields)), facts.name)
+        best=best, **fields)))
 
 
 def pieces(row):
@@ -36,7 +36,7 @@ def test_negative_parts_go_to_the_other_side():
     assert pieces(row) == [(0, 250, 750), (1, 0, 250)]
 
 
-def test_what_gives_nothing_to_any_host_is_silent():
+def test_a_weigher_without_scores_is_silent():
     found = of({'A': 1.0, 'B': 0.0}, {'A': 0.0, 'B': 0.0})
 
     assert (found.weighers, found.silent) == (['A'], ['B'])
@@ -52,11 +52,11 @@ def test_many_weighers_end_in_one_piece():
     assert pieces(found.rows[0])[-1][2] == round(1000 * (1 + 2 + 3) / 55)
 
 
-def test_what_json_has_no_number_for_has_no_piece():
+def test_infinite_scores_have_no_piece():
     document = documents.a_decision()
     document['best'][0] |= {'weight': 'inf'}
     document['best'][0]['weighers'][0] |= {'score': 'inf'}
-    first, _ = weights.weights(facts.of(document), facts.name).rows
+    first, _ = weights.weights(facts.of(document)).rows
 
     assert first.weight == 'inf'
     assert [part.place for part in first.parts] == [1]
@@ -64,14 +64,14 @@ def test_what_json_has_no_number_for_has_no_piece():
 
 def test_a_plan_has_multiplier_and_normalized_value():
     found = weights.weights(facts.of(documents.a_plan(
-        {'a': (), 'b': (), 'c': ('RamFilter',)})), facts.name)
+        {'a': (), 'b': (), 'c': ('RamFilter',)})))
 
     assert found.rows[0].scores == {
         'RAMWeigher': 4.0, 'DiskWeigher': 2.0, 'IoOpsWeigher': 0.0}
 
 
 def test_a_pick_that_is_not_among_the_best_is_there():
-    """As one that was drawn from many."""
+    """Such as a host drawn from many."""
     pick = documents.a_decision()['picks'][0]
     found = of({'RAMWeigher': 9.0}, picks=[pick])
 

@@ -34,7 +34,7 @@ def a_why_not(host, **fields):
             'error': ''} | fields
 
 
-#: Of all kinds, with all that there may be.
+#: Documents of all kinds, with all parts.
 DOCUMENTS = {
     'a decision': documents.a_decision(),
     'a refusal': documents.a_decision('refused'),
@@ -62,7 +62,7 @@ def page(document):
 
 
 def with_codes(document):
-    """The document as one that has codes for programs."""
+    """The document with codes for programs."""
     document['schedule_info'][0]['filters'][0]['code'] = 'no_ram'
     return document | {'kind': 'no_capacity', 'code': 'filters_left_none'}
 
@@ -154,7 +154,7 @@ class TestColours:
         assert contrast(colours[ink], colours[ground]) >= 4.5
 
     @pytest.mark.parametrize('name', [f'c{i}' for i in range(9)] + ['left'])
-    def test_what_is_drawn_can_be_seen(self, colours, name):
+    def test_drawings_can_be_seen(self, colours, name):
         assert contrast(colours[name], colours['card']) >= 3
 
 
@@ -195,7 +195,7 @@ class TestContent:
             'What would help', 'From 6 hosts to 2', 'All 1 host',
             'Reasons, alone and together', 'Weights of the best 2 hosts']),
         ('a plan without rules', ['Where it goes', 'From 4 hosts to 2'])])
-    def test_has_the_sections_that_the_document_says_something_of(
+    def test_has_the_sections_for_the_content_of_the_document(
             self, name, headings):
         assert page(DOCUMENTS[name]).headings() == headings
 
@@ -221,7 +221,7 @@ class TestContent:
         assert all(f'#show-{group}:not(:checked)) .cells .g{group}'
                    in found.text for group in groups)
 
-    def test_tells_of_a_tie_and_its_seed(self):
+    def test_has_a_tie_and_its_seed(self):
         document = documents.a_plan(VERDICTS, pick=documents.a_pick(
             'a', tied=5, drawn=True))
 
@@ -255,11 +255,11 @@ class TestContent:
         assert ('Instances 2 to 200, alike: from 50 to 48'
                 in found.words('details'))
 
-    def test_says_that_not_all_was_tried_that_might_help(self):
+    def test_notes_an_incomplete_search_for_changes(self):
         document = documents.a_plan({'c': ('RamFilter',)}, 'refused',
                                     changes_complete=False)
 
-        assert 'Not all that might help was tried' in page(document).words(
+        assert 'There was no time to try all changes' in page(document).words(
             'section')
 
     def test_has_codes_where_the_document_has(self):
@@ -270,7 +270,7 @@ class TestContent:
         assert found.words('header', 'code') == 'filters_left_none'
         assert 'no_ram' in found.words('label', 'code')
 
-    def test_says_what_limits_the_explanation(self):
+    def test_notes_limits_of_the_explanation(self):
         document = documents.a_plan(VERDICTS)
         document['why']['matrix'] |= {
             'forced': True, 'not_asked': ['TrustedFilter'],
@@ -302,26 +302,26 @@ class TestFile:
         '# <!DOCTYPE html><title>A | nova_sched</title>',
         '<!DOCTYPE html>' + ' ' * 2000 + ' | nova_sched</title>'])
     def test_leaves_any_other_file_as_it_is(self, tmp_path, text):
-        """As the configuration, or somebody else's page."""
+        """Such as the configuration, or another page."""
         path = tmp_path / 'nova.conf'
         path.write_text(text)
-        with pytest.raises(FileExistsError, match='no page of this command'):
+        with pytest.raises(FileExistsError, match='not a page of this'):
             writing.write(path, documents.a_decision())
 
         assert [*tmp_path.iterdir()] == [path]
         assert path.read_text() == text
 
-    def test_that_cannot_be_made_leaves_nothing(self, tmp_path):
+    def test_leaves_nothing_behind_on_failure(self, tmp_path):
         (tmp_path / 'page.html').mkdir()
         with pytest.raises(OSError):
             writing.write(tmp_path / 'page.html', documents.a_decision())
 
         assert [path.name for path in tmp_path.iterdir()] == ['page.html']
 
-    def test_leaves_what_is_no_file_as_it_is(self, tmp_path):
-        """As /dev/stdout."""
+    def test_leaves_a_fifo_as_it_is(self, tmp_path):
+        """Such as /dev/stdout."""
         os.mkfifo(tmp_path / 'page.html')
-        with pytest.raises(OSError, match='it is no file'):
+        with pytest.raises(OSError, match='it is not a file'):
             writing.write(tmp_path / 'page.html', documents.a_decision())
 
         assert (tmp_path / 'page.html').is_fifo()
