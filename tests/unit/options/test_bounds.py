@@ -10,14 +10,13 @@ from tests.unit.options import documented
 
 #: What only this service has: its defaults.
 OURS = {
-    'pick_lifetime': 300, 'tell_picks': True, 'picks_key': None,
+    'pick_lifetime': 300, 'picks_key': None,
     'spread_near_equal': None,
     'cell_timeout': 60, 'decisions_kept': 604800, 'decisions_max_mb': 512,
     'candidates': 'mirror', 'metrics_uri': [],
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
-    'request_time_budget': 10, 'plugin_path': [], 'nova_logger_names': False,
-    'shadow_report': None, 'shadow_patience': 60,
-    'shadow_queue': 1000}
+    'request_time_budget': 10, 'plugin_path': [],
+    'shadow_report': None}
 
 #: Options that are refused below a number.
 REFUSED = [
@@ -30,7 +29,6 @@ REFUSED = [
     ('nova_sched', 'decisions_max_mb', 0),
     ('nova_sched', 'max_instances_per_request', 1),
     ('nova_sched', 'request_time_budget', 0),
-    ('nova_sched', 'shadow_patience', 1), ('nova_sched', 'shadow_queue', 1),
     ('healthcheck', 'ttl', 0), ('healthcheck', 'cache_control', -1)]
 
 #: Options of which a smaller number counts as the smallest.

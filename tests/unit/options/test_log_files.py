@@ -32,10 +32,13 @@ def test_nova_s_names_are_taken_from_a_file_that_knows_no_others(
     assert log_files.takes_nova_names(config) is taken
 
 
-@pytest.mark.parametrize(('text', 'taken'), [
-    ('', False), ('[nova_sched]\nnova_logger_names = true\n', True)])
-def test_otherwise_an_option_says_whether_they_are(parsed, text, taken):
-    assert log_files.takes_nova_names(parsed(text)) is taken
+@pytest.mark.parametrize(('levels', 'taken'), [
+    ('amqp=WARN', False), ('nova.scheduler=DEBUG', True),
+    ('nova=INFO,nova_sched=INFO', False)])
+def test_without_that_file_default_log_levels_decides(parsed, levels, taken):
+    assert log_files.takes_nova_names(parsed('')) is False
+    assert log_files.takes_nova_names(parsed(
+        f'[DEFAULT]\ndefault_log_levels = {levels}\n')) is taken
 
 
 @pytest.mark.parametrize(('loggers', 'taken'), [
@@ -93,13 +96,6 @@ def test_values_may_be_of_other_values(configured, tmp_path):
 
     assert log_files.takes_nova_names(configured(path))
     assert nowhere(configured(path)) == []
-
-
-def test_those_that_an_option_leads_away_from_are_told(configured, tmp_path):
-    path = logging_files.a_file(tmp_path, nova_sched='stdout')
-    names = '[nova_sched]\nnova_logger_names = true\n'
-
-    assert 'logger nova, ' in nowhere(configured(path, names))[0]
 
 
 @pytest.mark.parametrize('text', ['', 'no section', '[loggers]\nkeys = x\n'])

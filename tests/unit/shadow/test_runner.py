@@ -86,7 +86,7 @@ def shadow(hosts):
     def shadow(**options):
         return runner.Shadow(hosts().conf(
             DEFAULT__transport_url='rabbit://nova:x@localhost:1/',
-            nova_sched__shadow_queue=50, **options), Notifier(None, None))
+            **options), Notifier(None, None))
     return shadow
 
 
@@ -109,8 +109,8 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
 
 
 @pytest.mark.parametrize(('waiting', 'warnings'), [
-    (49, []), (50, ['[nova_sched] shadow_queue = 50 is full: the oldest '
-                    'requests are dropped, and not compared'])])
+    (999, []), (1000, ['1000 requests wait at the broker: the oldest are '
+                       'dropped, and not compared'])])
 def test_says_how_many_requests_wait_and_warns_when_the_queue_is_full(
         shadow, caplog, waiting, warnings):
     made = shadow()

@@ -86,15 +86,14 @@ def test_a_queue_has_a_name_of_its_own_which_the_broker_shows(
 
 @pytest.mark.parametrize(('quorum', 'described'), [
     (False, {'durable': False, 'exclusive': True, 'auto_delete': True,
-             'arguments': {'x-max-length': 7, 'x-overflow': 'drop-head'}}),
+             'arguments': {'x-max-length': 1000, 'x-overflow': 'drop-head'}}),
     (True, {'durable': True, 'exclusive': False, 'auto_delete': False,
-            'arguments': {'x-max-length': 7, 'x-overflow': 'drop-head',
+            'arguments': {'x-max-length': 1000, 'x-overflow': 'drop-head',
                           'x-queue-type': 'quorum', 'x-expires': 60_000}})])
 def test_a_queue_is_bounded_and_ends_with_its_shadow(
         broker, listening, quorum, described):
     """The oldest requests go first; a quorum queue lasts for a minute."""
     found = listening(
-        nova_sched__shadow_queue=7,
         oslo_messaging_rabbit__rabbit_quorum_queue=quorum)
 
     assert broker.declared[found.queue].items() >= described.items()
