@@ -1,4 +1,4 @@
-"""Options of keystoneauth1: the way to a service, and the log-in."""
+"""Options of keystoneauth1: session, endpoint and log-in."""
 
 from keystoneauth1 import loading
 
@@ -24,8 +24,8 @@ def options(service_type=None, deprecated=None):
 def with_log_in(opts):
     """Return options of a section and the usual login options.
 
-    The login options belong to the login method, which registers them when it
-    is loaded: registering them here would clash with other methods'.
+    keystoneauth1 registers the options of a login method when it loads the
+    method: registering them here would clash with other methods'.
     """
     names = {opt.dest for opt in opts}
     return opts + [

@@ -66,7 +66,8 @@ Where the allocation candidates of a request come from, with Placement. A
 listing takes nearly all of a request's time. A copy is not limited by
 [scheduler] max_placement_results: all hosts that fit are candidates. It needs
 microversion 1.36, and takes some percent of the time of one of Placement's
-processes. Drivers that use Placement's provider summaries always get a listing.
+processes. Drivers that use Placement's provider summaries always get a
+listing.
 """),
     cfg.StrOpt(
         'no_valid_host_text', default='filters',

@@ -55,8 +55,8 @@ How strongly the members of a soft-anti-affinity group repel each other.
 """, minimum=0.0, in_default=True),
     _multiplier('build_failure_weight_multiplier', 1000000.0, """
 How strongly hosts with recent build failures are avoided. The default puts
-them last whatever else they offer; lower it where users cause failures that
-say nothing about the host; 0 ignores failures.
+them last in any case; lower it if users cause failures that are not the
+host's fault; 0 ignores failures.
 """),
     _multiplier('cross_cell_move_weight_multiplier', 1000000.0, """
 How strongly a move stays in the instance's cell. A negative value prefers
@@ -72,13 +72,13 @@ How much the number of instances counts. Positive packs, negative spreads.
     _multiplier('image_props_weight_multiplier', 0.0, """
 How strongly instances of similar images attract each other. Positive packs
 them on the same hosts (fewer licensed hosts, for example), negative spreads
-them; 0 does not look at all and costs nothing.
+them; 0 turns the weigher off and costs nothing.
 """),
     cfg.ListOpt(
         'image_props_weight_setting', default=[],
         sample_default='os_distro=1,os_type=2',
         help="""
 Which image properties count for image_props_weight_multiplier, and how much
-each: property=weight pairs. Empty: all of them, once each.
+each: property=weight pairs. Empty: all properties, with weight 1.
 """),
 ]

@@ -1,6 +1,6 @@
 """The message broker: whether it answers, and which consumers it has.
 
-What the service declares must be there in the same form, or not at all.
+Exchanges and queues of the service must have the same form, or not exist.
 """
 
 import re
@@ -19,16 +19,16 @@ from nova_sched.preflight.rows import Row
 from nova_sched.rpc import brokers
 from nova_sched.rpc import declarations
 
-#: Seconds that a host of the broker has for each step, and for all.
+#: Timeout of a broker host, in seconds, for each step and for all steps.
 TIMEOUT = 10
 _ALL_STEPS = 3 * TIMEOUT
 
 _TLS_ADVICE = ('Check the ssl options of [oslo_messaging_rabbit] against the '
-               'certificate of the broker, and that its port speaks TLS')
+               'certificate of the broker, and that its port uses TLS')
 _NO_ANSWER_ADVICE = (
-    'Check that it runs, and its host, port and, if it speaks TLS, '
+    'Check that it runs, and its host, port and, if it uses TLS, '
     '[oslo_messaging_rabbit] ssl')
-#: What an error means to the operator, the first that fits; {} is the option.
+#: Error -> advice for the operator, the first that fits; {} is the option.
 _ADVICE = (
     (amqp.AccessRefused, 'Check user and password in {}, and what this user '
                          'may do in the virtual host'),
@@ -40,7 +40,7 @@ _ADVICE = (
     (amqp.AMQPError, 'See the log of the broker'),
 )
 
-#: What differs in an exchange or a queue -> what it is made by.
+#: Property of an exchange or a queue -> the options that set it.
 _FORMS = {
     'durable': 'amqp_durable_queues and rabbit_quorum_queue',
     'auto_delete': 'amqp_auto_delete',
@@ -49,17 +49,17 @@ _FORMS = {
     'x-max-in-memory-length': 'rabbit_quorum_max_memory_length',
     'x-max-in-memory-bytes': 'rabbit_quorum_max_memory_bytes',
 }
-#: As _FORMS, of the exchange and the queue of fanouts.
+#: As _FORMS, for the exchange and the queue of fanouts.
 _FANOUT_FORMS = {
     'durable': 'rabbit_transient_quorum_queue and rabbit_stream_fanout',
     'x-queue-type': 'rabbit_stream_fanout',
     'x-max-age': 'rabbit_transient_queues_ttl',
 }
-_DELETE = 'stop all that uses it and delete it at the broker'
+_DELETE = 'stop all programs that use it and delete it at the broker'
 
 
 class _Found(typing.NamedTuple):
-    """What one host of a broker has of what a server declares.
+    """State of one broker host.
 
     consumers: of the queue of requests, None without it.  refusals: list of
     declarations.Refusal.
@@ -174,14 +174,14 @@ def consumers(conf, seconds):
 
 
 def _count(broker, conf, url):
-    """Return how many consume the queue of requests; None without it."""
+    """Return the number of consumers of requests; None without a queue."""
     (_exchange, queue), *_ = declarations.of_server(conf, url)[0]
     with broker.connected(TIMEOUT) as connection:
         return queue.consumers(connection)
 
 
 def _look(broker, conf, url):
-    """Return what a host of the broker has: _Found."""
+    """Return the state of a broker host: _Found."""
     consumed = declarations.of_server(conf, url)
     (_exchange, queue), *_ = consumed[0]
     with broker.connected(TIMEOUT) as connection:
@@ -190,7 +190,7 @@ def _look(broker, conf, url):
 
 
 def _log_in(broker):
-    """Connect to a host of the broker, and no more."""
+    """Connect to a broker host."""
     with broker.connected(TIMEOUT):
         pass
 
@@ -198,7 +198,7 @@ def _log_in(broker):
 def _row(check, broker, call, answers, option, failure=ERROR):
     """Return the row of one host.
 
-    answers: list that gets what the call returns.
+    answers: list to which the result of the call is appended.
     failure: outcome when the host cannot be used.
     """
     try:
@@ -209,8 +209,8 @@ def _row(check, broker, call, answers, option, failure=ERROR):
         return Row(check, failure, f'{broker.where}: {_one_line(error)}',
                    advice.format(option))
     except Exception as error:
-        return Row(check, failure, f'{broker.where}: {type(error).__name__}, '
-                   'which is not expected', 'See the log of the broker')
+        return Row(check, failure, f'{broker.where}: unexpected '
+                   f'{type(error).__name__}', 'See the log of the broker')
     return Row(check, OK, f'{broker.where}: connects and logs in')
 
 

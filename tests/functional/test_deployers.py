@@ -78,8 +78,8 @@ FINDINGS = {
     'charm': [
         ('[filter_scheduler] max_attempts', 'warning',
          'is no option', 'Did you mean [scheduler] max_attempts?'),
-        ('options', 'warning', '[DEFAULT] log_dir counts, and not [DEFAULT] '
-         'logdir', 'take that out')],
+        ('options', 'warning', '[DEFAULT] log_dir overrides [DEFAULT] '
+         'logdir', 'remove the latter')],
     'nova-operator': [],
     'devstack': [],
     'rdo': [],

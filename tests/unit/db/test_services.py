@@ -187,7 +187,7 @@ class TestVersion:
         for number, other in enumerate((99, version)):
             insert(f'there{number}', binary='nova-conductor', version=other)
         insert('there', binary='nova-compute', version=1)
-        assert registered() == (version, 'the least of nova-conductor')
+        assert registered() == (version, 'the lowest of nova-conductor')
 
     @pytest.mark.parametrize('binary', ['nova-scheduler', 'nova-conductor'])
     @pytest.mark.parametrize('columns', [

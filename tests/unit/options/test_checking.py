@@ -66,8 +66,8 @@ class TestMalformedValues:
     def test_a_plug_in_path_that_leads_nowhere_is_reported(self, parsed, path):
         assert only(conf.check(parsed(
             f'[nova_sched]\nplugin_path = {path}\n'))) == (
-            f"[nova_sched] plugin_path = '{path}': no such directory; name "
-            'those that plug-ins lie in by absolute paths')
+            f"[nova_sched] plugin_path = '{path}': no such directory; "
+            'write the absolute path of a directory with plug-ins')
 
     def test_secret_is_not_shown(self, parsed):
         """A database URL that is none may hold a password."""
@@ -168,7 +168,7 @@ class TestWarnings:
             '[DEFAULT] cell_worker_thread_pool_size, '
             '[database] slave_connection, '
             '[notifications] default_level; '
-            'take them out, unless another service reads this file']
+            'remove them, unless another service reads this file']
 
     @pytest.mark.parametrize('text', [
         '[scheduler]\nquery_placement_for_availability_zone = true\n',
@@ -182,8 +182,8 @@ class TestWarnings:
             self, parsed):
         config = parsed('[DEFAULT]\nscheduler_manager = my.Manager\n')
 
-        assert ('[DEFAULT] scheduler_manager = my.Manager is never asked: '
-                'write what it decides as a driver, and name that in '
+        assert ('[DEFAULT] scheduler_manager = my.Manager is not used: '
+                'write a driver with its decisions, and name the driver in '
                 '[scheduler] driver') in conf.warnings(config)
 
     @pytest.mark.parametrize(('filters', 'lacking'), [
@@ -197,7 +197,7 @@ class TestWarnings:
             '[scheduler]\ndriver = caching_scheduler\n'
             f'[filter_scheduler]\nenabled_filters = {filters}\n'))
 
-        assert 'does not ask Placement' in warning
+        assert 'does not use Placement' in warning
         assert warning.endswith(f'which lacks {lacking}')
 
     @pytest.mark.parametrize('text', [

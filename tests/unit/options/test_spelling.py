@@ -100,7 +100,7 @@ def test_a_warning_has_the_file_s_name(parsed):
         'scheduler_driver = nova.scheduler.chance.ChanceScheduler\n'
         'scheduler_host_subset_size = 0\n'))
 
-    assert f'{KILO} does nothing: the chance scheduler draws' in str(found)
+    assert f'{KILO} has no effect: the chance scheduler draws' in str(found)
     assert ('[DEFAULT] scheduler_host_subset_size = 0 is below its minimum: '
             '1 is used') in found
 

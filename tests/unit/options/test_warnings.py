@@ -16,27 +16,27 @@ def the_one(parsed, text):
 
 @pytest.mark.parametrize(('text', 'sentence'), [
     ('[sheduler]\ndriver = chance_scheduler\nmax_attempts = 1\n' + ONE,
-     '[sheduler] is no section, and nobody reads its driver, max_attempts; '
-     'did you mean [scheduler]?'),
+     '[sheduler] is an unknown section, so its options driver, max_attempts '
+     'have no effect; did you mean [scheduler]?'),
     ('[cells]\nenable = True\n' + ONE,
-     '[cells] enable: cells of the first version'),
+     '[cells] enable: cells v1, which Nova removed'),
     ('[neutron]\nauth_type = password\ncafile = /no/such/ca.pem\n' + ONE,
      "[neutron] cafile = '/no/such/ca.pem': cannot be read"),
     ('[service_user]\nauth_type = password\nkeyfile = /no/such/key\n' + ONE,
      "[service_user] keyfile = '/no/such/key': cannot be read"),
     ('[placement]\nauth_type = passwrd\n' + ONE,
-     '[placement] auth_type = passwrd is no way to log in, so requests that '
-     'need one fail; did you mean password?'),
+     '[placement] auth_type = passwrd is no type of log-in, so requests '
+     'that need a log-in fail; did you mean password?'),
     ('[trusted_computing]\nattestation_server = h\n'
      'attestation_server_ca_file = /no/such/ca\n' + ONE,
      "[trusted_computing] attestation_server_ca_file = '/no/such/ca': "
      'cannot be read'),
     ('[scheduler]\ndriver = chance_scheduler\n'
      '[filter_scheduler]\nenabled_filters = RamFilter\n',
-     '[filter_scheduler] enabled_filters does nothing'),
+     '[filter_scheduler] enabled_filters has no effect'),
     ('[DEFAULT]\ntransport_url = rabbit://openstack:RABBIT_PASS@h:5672/\n',
-     '[DEFAULT] transport_url has RABBIT_PASS, which stands in the guides for '
-     'a password'),
+     '[DEFAULT] transport_url has RABBIT_PASS, the placeholder for a password '
+     'in the installation guides'),
     ('[service_user]\nauth_type = password\npassword = NOVA_PASS\n',
      '[service_user] password has NOVA_PASS'),
     ('[database]\nconnection = mysql+pymysql://nova:NOVA_DBPASS@h/nova\n',
@@ -46,8 +46,8 @@ def the_one(parsed, text):
     ('[api_database]\nconnection = sqlite:////a\n',
      '[database] connection is not set beside [api_database] connection'),
     *((text, '[database] connection is not set, so the hosts are those of the '
-       'file /var/lib/nova-sched/nova_sched.sqlite: this is probably the file '
-       'of a compute node')
+       'file /var/lib/nova-sched/nova_sched.sqlite: this is probably the '
+       'configuration of a compute node')
       for text in ('[libvirt]\nvirt_type = kvm\n',
                    '[DEFAULT]\ncompute_driver = libvirt.LibvirtDriver\n',
                    '[DEFAULT]\ntransport_url = rabbit://u:p@h/\n'
@@ -100,8 +100,8 @@ def test_older_names_are_told_in_one_line(parsed, caplog):
     line, = conf.warnings(config)
     start, _, rest = line.partition(': ')
     listed, _, advice = rest.partition('; ')
-    assert start == 'These options are deprecated, and count all the same'
-    assert advice == 'write the newer names, and leave what has none'
+    assert start == 'These options are deprecated and still have an effect'
+    assert advice == 'use the newer name where there is one'
     assert sorted(listed.split(', ')) == [
         '[DEFAULT] rabbit_host (now [oslo_messaging_rabbit] rabbit_host)',
         '[DEFAULT] scheduler_driver (now [scheduler] driver)',
@@ -112,21 +112,21 @@ def test_older_names_are_told_in_one_line(parsed, caplog):
 
 @pytest.mark.parametrize(('text', 'sentence'), [
     ('[placement]\nregion_name = a\nos_region_name = b\n',
-     '[placement] region_name counts, and not [placement] os_region_name'),
+     '[placement] region_name overrides [placement] os_region_name'),
     ('[scheduler]\ndriver = filter_scheduler\n'
      '[DEFAULT]\nscheduler_driver = chance_scheduler\n',
-     '[scheduler] driver counts, and not [DEFAULT] scheduler_driver'),
+     '[scheduler] driver overrides [DEFAULT] scheduler_driver'),
     ('[database]\nconnection = sqlite://\n'
      '[DEFAULT]\nsql_connection = sqlite:////a\n',
-     '[database] connection counts, and not [DEFAULT] sql_connection'),
+     '[database] connection overrides [DEFAULT] sql_connection'),
     ('[DEFAULT]\ntransport_url = fake://\nrabbit_host = h\n'
      'rpc_backend = kombu\n[oslo_messaging_rabbit]\nrabbit_userid = u\n',
-     '[DEFAULT] transport_url counts, and not [DEFAULT] rpc_backend, '
+     '[DEFAULT] transport_url overrides [DEFAULT] rpc_backend, '
      '[DEFAULT] rabbit_host, [oslo_messaging_rabbit] rabbit_userid')])
 def test_of_an_older_and_a_newer_name_the_one_that_counts_is_told(
         parsed, text, sentence):
     assert the_one(parsed, text + ONE.replace('[scheduler]', '[api]')) == (
-        f'{sentence}; take that out')
+        f'{sentence}; remove the latter')
 
 
 def test_of_several_files_the_last_one_counts(tmp_path):
@@ -138,10 +138,10 @@ def test_of_several_files_the_last_one_counts(tmp_path):
 
     first, second = conf.warnings(config)
     assert config.scheduler.max_attempts == 5
-    assert first == ('[DEFAULT] scheduler_max_attempts counts, and not '
-                     '[scheduler] max_attempts; take that out')
-    assert second.startswith('These options are deprecated, and count all '
-                             'the same: [DEFAULT] scheduler_max_attempts')
+    assert first == ('[DEFAULT] scheduler_max_attempts overrides '
+                     '[scheduler] max_attempts; remove the latter')
+    assert second.startswith('These options are deprecated and still have an '
+                             'effect: [DEFAULT] scheduler_max_attempts')
 
 
 @pytest.mark.parametrize(('text', 'found'), [

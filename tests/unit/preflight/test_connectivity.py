@@ -63,7 +63,7 @@ def test_a_placement_that_is_well_has_good_rows(tmp_path, placement):
     assert outcomes(found) == {
         'Placement': OK, 'Placement candidates': OK,
         'Placement providers': OK}
-    assert '1.0 to 1.39, and is asked in 1.36' in found['Placement'].found
+    assert '1.0 to 1.39; queries use 1.36' in found['Placement'].found
     assert 'all 2 compute nodes' in found['Placement providers'].found
     assert {request.method for request in placement.asked} == {'GET'}
 
@@ -178,7 +178,7 @@ def test_neutron_is_left_alone_where_nothing_is_asked_of_it(tmp_path):
     row, = connectivity.Neutron(config.new_conf([], [])).rows()
 
     assert row.outcome == OK
-    assert 'is not asked' in row.found
+    assert 'needs no log-in' in row.found
 
 
 def neutron_row(tmp_path, server, **options):
@@ -198,7 +198,7 @@ def test_a_neutron_without_segments_is_told(tmp_path, neutron):
     row = neutron_row(tmp_path, neutron)
 
     assert row.outcome == WARNING
-    assert 'segment is not there' in row.found
+    assert 'segment is missing' in row.found
 
 
 def test_a_neutron_that_is_down_is_told(tmp_path, neutron):
@@ -274,7 +274,7 @@ def test_what_to_do_names_options_as_the_file_does(setup_of):
     found = connectivity.check(setup_of('[DEFAULT]\ntransport_url = fake://\n'
                                         'sql_connection = sqlite:////no/such/file\n'))
 
-    assert ('Check its path and who may read it, and [DEFAULT] sql_connection'
+    assert ('Check its path and permissions, and [DEFAULT] sql_connection'
             in {row.advice for row in found})
 
 
@@ -296,4 +296,4 @@ def test_a_driver_that_does_not_ask_placement_needs_none(cloud, setup_of):
 
     [row] = [row for row in found if row.check == 'Placement']
     assert row.outcome == OK
-    assert row.found == 'caching_scheduler does not ask it'
+    assert row.found == 'caching_scheduler does not use it'

@@ -52,7 +52,7 @@ def test_one_database_is_all_there_is_in_old_clouds(cloud):
     assert [(row.check, row.outcome) for row in found] == [
         ('API database', OK), ('database', OK), ('hosts', OK)]
     assert 'is not set' in found[0].found
-    assert 'the only one' in found[1].found
+    assert 'the only database' in found[1].found
 
 
 def test_two_that_are_swapped_are_called_that(mapped_cloud):
@@ -85,7 +85,7 @@ def test_without_the_api_database_the_other_is_still_looked_at(
     assert {check: row.outcome for check, row in found.items()} == {
         'API database': ERROR, 'database': OK, 'cells': ERROR}
     assert '[api_database] connection' in found['API database'].advice
-    assert 'whose is unknown' in found['database'].found
+    assert 'of an unknown cell' in found['database'].found
 
 
 def test_without_database_the_cells_are_still_looked_at(cloud_of_three):
@@ -162,7 +162,7 @@ def test_no_cell_is_mapped_but_may_be_meant_to_be(cloud):
 
 
 @pytest.mark.parametrize('host, advice', [
-    ('elsewhere', 'It takes part of the requests'),
+    ('elsewhere', 'It takes some of the requests'),
     ('this-one', 'set [DEFAULT] host')])
 def test_a_scheduler_that_is_up_is_told(cloud_of_three, host, advice):
     now = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%d %H:%M:%S')
@@ -300,14 +300,14 @@ class TestSchedulers:
     def test_of_this_host_leave_their_record_to_this_service(
             self, cloud, records):
         for host, words in (
-                ('stale', 'the one that is there for host stale, with version '
+                ('stale', 'the existing record for host stale, with version '
                           '30 (17.0.0 (Queens)), its own'),
-                ('mine', 'a new one for host mine, with version 30 (17.0.0 '
+                ('mine', 'a new record for host mine, with version 30 (17.0.0 '
                          '(Queens)), the least of nova-scheduler')):
             own = databases.Databases(cloud.conf(DEFAULT__host=host)).rows()[1]
             assert own.outcome == OK
             assert own.found.endswith(
-                f'the record of this service will be {words}')
+                f'this service will use {words}')
 
     def test_that_keep_an_older_one_from_starting_have_a_row(
             self, cloud, records):
@@ -319,7 +319,7 @@ class TestSchedulers:
         assert row.outcome == WARNING
         assert row.found == (
             'all records of nova-scheduler have a higher version than 30 '
-            '(17.0.0 (Queens)), the least of nova-conductor: a '
+            '(17.0.0 (Queens)), the lowest of nova-conductor: a '
             'nova-scheduler of that release ends with ServiceTooOld')
         assert 'openstack compute service delete' in row.advice
 
@@ -334,7 +334,7 @@ def test_a_record_of_kilo_will_have_no_version(cloud):
         cloud.execute(f'ALTER TABLE services DROP COLUMN {name}')
     own = databases.Databases(cloud.conf(DEFAULT__host='mine')).rows()[1]
     assert own.found.endswith(
-        'a new one for host mine, with version None, its table has no '
+        'a new record for host mine, with version None, its table has no '
         'versions')
 
 

@@ -201,7 +201,7 @@ def test_the_same_default_list_is_not(setup_of):
 def test_a_default_list_that_is_not_on_record_is_not_guessed(setup_of):
     row, = told_alone(setup_of(), 'ussuri', 'unset means')
 
-    assert 'a list that is not on record' in row
+    assert 'an unknown list' in row
 
 
 def test_filters_that_a_release_does_not_have_are_named(setup_of):

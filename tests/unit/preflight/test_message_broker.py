@@ -248,7 +248,7 @@ class TestHost:
         (ConnectionRefusedError(), 'ConnectionRefusedError',
          'Check that it runs'),
         (amqp.ResourceError('it is full'), 'it is full', 'See the log of'),
-        (ZeroDivisionError('x'), 'ZeroDivisionError, which is not expected',
+        (ZeroDivisionError('x'), 'unexpected ZeroDivisionError',
          'See the log of the broker')])
     def test_that_keeps_us_out_has_advice(
             self, connections, found, error, told, advice):
