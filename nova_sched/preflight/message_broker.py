@@ -89,8 +89,8 @@ class MessageBroker:
     def rows(self):
         """Return the rows about the broker: list of Row."""
         if not self._calls:
-            return [Row('broker', OK, f'{self._masked} is no RabbitMQ and '
-                        'not asked'), *self._notification_rows()]
+            return [Row('broker', OK, f'{self._masked} is no RabbitMQ, so it '
+                        'is not checked'), *self._notification_rows()]
         answers, found = [], []
         for broker, call in self._calls:
             found.append(_row('broker', broker, call, answers,
@@ -102,7 +102,7 @@ class MessageBroker:
         return found + self._notification_rows()
 
     def _notification_rows(self):
-        # Requests are answered without it.
+        # Requests do not need it, so failures are warnings.
         return [_row('notification broker', broker, call, [],
                      '[oslo_messaging_notifications] transport_url', WARNING)
                 for broker, call in self._notification_calls]
@@ -111,25 +111,25 @@ class MessageBroker:
         """Return the row of the queue of requests."""
         check = f'queue {self._topic}'
         if consumers is None:
-            return Row(check, OK, 'is not there yet; this service will make '
-                       'it')
+            return Row(check, OK, 'does not exist yet; this service will '
+                       'create it')
         if not consumers:
-            return Row(check, OK, 'nobody takes requests')
+            return Row(check, OK, 'no scheduler takes requests')
         return Row(check, WARNING, f'{consumers} consumers take requests: '
-                   'the workers of a scheduler that is live',
+                   'the workers of a live scheduler',
                    'They share the requests with this service; stop '
-                   'nova-scheduler when this one is to answer them all')
+                   'nova-scheduler if this service should answer all requests')
 
     def _refused(self, refusal):
-        """Return the row of what is there in another form."""
+        """Return the row of an exchange or queue with another form."""
         declaration = refusal.declaration
         check = f'{declaration.kind} {declaration.name}'
         advice = self._form_advice(declaration, refusal.reason)
         if refusal.bearable:
             return Row(check, WARNING, f'{refusal.reason}: the service uses '
                        'it, with queues that are not durable', advice)
-        return Row(check, ERROR, f'{refusal.reason}: the service would try '
-                   'for ever', advice)
+        return Row(check, ERROR, f'{refusal.reason}: the service would retry '
+                   'without end', advice)
 
     def _form_advice(self, declaration, reason):
         forms = (_FANOUT_FORMS if declaration.name == f'{self._topic}_fanout'
@@ -137,12 +137,12 @@ class MessageBroker:
         differs = re.search("arg '([^']*)'", reason)
         options = forms.get(differs and differs[1])
         if options:
-            return (f'Set [oslo_messaging_rabbit] {options} as they were for '
-                    f'what made it, or {_DELETE}')
+            return (f'Set [oslo_messaging_rabbit] {options} as for the '
+                    f'service that created it, or {_DELETE}')
         name = ('control_exchange' if declaration.kind == 'exchange'
                 else 'scheduler_topic')
-        return (f'No option makes it so; set another [DEFAULT] {name}, or '
-                f'{_DELETE}')
+        return (f'No option results in this form; set another [DEFAULT] '
+                f'{name}, or {_DELETE}')
 
 
 def _query(seconds, conf, url, function, *args):
