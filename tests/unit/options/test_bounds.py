@@ -59,8 +59,8 @@ def test_own_options_have_their_defaults(parsed):
 def test_the_minimum_is_accepted_and_a_smaller_value_refused(parsed):
     accepted = parsed(text(REFUSED))
     assert conf.check(accepted) == []
-    assert REFUSED == {option: sections.value(accepted, *option)
-                       for option in REFUSED}
+    assert {option: sections.value(accepted, *option)
+                       for option in REFUSED} == REFUSED
 
     errors = {error.option: str(error) for error in conf.check(parsed(text({
         option: least - 1 for option, least in REFUSED.items()})))}
