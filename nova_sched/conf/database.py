@@ -11,7 +11,6 @@ from sqlalchemy.engine import url as sa_url
 
 from nova_sched import exception
 from nova_sched.options import files
-from nova_sched.options import libraries
 
 GROUP = 'api_database'
 HELP = """
@@ -34,7 +33,6 @@ def _opts():
     for opt in opts:
         # The old names are of [database] alone.
         opt.deprecated_opts = []
-    libraries.add_old_names(GROUP, opts)
     return opts
 
 

@@ -3,16 +3,14 @@
 from keystoneauth1 import loading
 
 
-def options(service_type=None, deprecated=None):
+def options(service_type=None):
     """Return the options of the session, the log-in and the endpoint.
 
     service_type: as in Keystone's catalog; None for a log-in alone.
-    deprecated: old names of the endpoint's options: name -> DeprecatedOpts.
     """
     opts = loading.get_session_conf_options()
     if service_type is not None:
-        opts = opts + loading.get_adapter_conf_options(
-            deprecated_opts=deprecated)
+        opts = opts + loading.get_adapter_conf_options()
     defaults = {'service_type': service_type,
                 'valid_interfaces': ['internal', 'public']}
     for opt in opts:

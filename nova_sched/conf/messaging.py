@@ -74,7 +74,6 @@ def _old(opt_class, name, help_text, **kwargs):
     return opt_class(
         name, deprecated_for_removal=True,
         deprecated_reason='Replaced by [DEFAULT] transport_url.',
-        deprecated_opts=[cfg.DeprecatedOpt(name, group='DEFAULT')],
         help=f'\n{help_text} Read only if [DEFAULT] transport_url is '
              'unset; use transport_url instead.\n', **kwargs)
 

@@ -13,9 +13,7 @@ OPTS = [
         'notification_format', default='unversioned', choices=[
             ('unversioned', 'the older form only'),
             ('versioned', 'the versioned form only'),
-            ('both', 'both forms')],
-        deprecated_name='notification_format', deprecated_group='DEFAULT',
-        help="""
+            ('both', 'both forms')], help="""
 Which form of notifications is sent. Change it to the form that the consumers
 read.
 """),
@@ -28,9 +26,7 @@ needs all notifications a topic of its own.
     cfg.StrOpt(
         'default_level', default='INFO',
         choices=[(level, f'priority {level.lower()}') for level in (
-            'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL')],
-        deprecated_name='default_notification_level',
-        deprecated_group='DEFAULT', help="""
+            'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL')], help="""
 Priority of notifications without a priority of their own.
 """),
 ]

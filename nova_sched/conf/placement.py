@@ -1,7 +1,5 @@
 """[placement]: where Placement is and how this service logs in to it."""
 
-from oslo_config import cfg
-
 from nova_sched.conf import keystone
 from nova_sched.options import files
 
@@ -20,9 +18,7 @@ SIGNS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
          'endpoint_override')
 
 
-OPTS = keystone.options('placement', {
-    'region-name': [cfg.DeprecatedOpt('os_region_name', GROUP)],
-    'valid-interfaces': [cfg.DeprecatedOpt('os_interface', GROUP)]})
+OPTS = keystone.options('placement')
 
 
 def listed():

@@ -9,9 +9,7 @@ HELP = 'The scheduler driver, its process, and its queries to Placement.'
 
 OPTS = [
     cfg.StrOpt(
-        'driver', default='filter_scheduler',
-        deprecated_name='scheduler_driver', deprecated_group='DEFAULT',
-        help="""
+        'driver', default='filter_scheduler', help="""
 How hosts are chosen.
 
 * filter_scheduler: the enabled filters and weighers, on state that is read
@@ -26,9 +24,7 @@ Other names are looked up among the entry points nova_sched.scheduler.driver;
 a dotted class path and Nova's own class paths work too.
 """),
     cfg.StrOpt(
-        'host_manager', default='host_manager',
-        deprecated_name='scheduler_host_manager', deprecated_group='DEFAULT',
-        help="""
+        'host_manager', default='host_manager', help="""
 The class that keeps the state of the hosts.
 
 * host_manager: every compute node is a host that instances share.
@@ -42,10 +38,7 @@ nova_sched.scheduler.host_manager; a dotted class path and Nova's own class
 paths work too.
 """),
     cfg.IntOpt(
-        'periodic_task_interval', default=60,
-        deprecated_name='scheduler_driver_task_period',
-        deprecated_group='DEFAULT',
-        help="""
+        'periodic_task_interval', default=60, help="""
 Seconds between two runs of the driver's periodic tasks. With the caching
 driver this is the maximum age of its state: lower it if decisions fail because
 hosts have filled up since the last read, raise it if the reads are too heavy
@@ -53,9 +46,7 @@ for the database. Zero means every 60 seconds; a negative value means never.
 """),
     cfg.Opt(
         'max_attempts', default=3,
-        type=types.ClampedInteger(min=1),
-        deprecated_name='scheduler_max_attempts', deprecated_group='DEFAULT',
-        help="""
+        type=types.ClampedInteger(min=1), help="""
 How many hosts may be tried for one instance. A request with alternates gets up
 to max_attempts - 1 alternates. Raise it if builds often fail on their first
 hosts for reasons that the scheduler cannot see; 1 turns retries off.

@@ -34,7 +34,7 @@ def errors(conf):
     when these are loaded.
     """
     errors = _unreadable(conf)
-    for check in (messaging.transport_url, messaging.own_notification_url,
+    for test in (messaging.transport_url, messaging.own_notification_url,
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
@@ -42,7 +42,7 @@ def errors(conf):
                  healthcheck.check_uris, *log_files.CHECKS,
                  _check_heartbeats):
         try:
-            check(conf)
+            test(conf)
         except exception.ConfigurationError as error:
             errors.append(error)
         except sections.VALUE_ERRORS:

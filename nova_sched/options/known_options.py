@@ -21,8 +21,7 @@ def place(text):
 
 
 def old_names(section, name):
-    """Return the older names of a library's option: list of (section, name).
-    """
+    """Return the older names of an option: list of (section, name)."""
     names = table('known_options.toml')['old_names']
     return list(map(place, names.get(section, {}).get(name, ())))
 

@@ -31,6 +31,8 @@ SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, pci, trusted_computing,
             nova_sched, healthcheck)
+for _section in SECTIONS:
+    libraries.add_old_names(_section.GROUP, _section.OPTS)
 #: Names of switches of files and command line, all in DEFAULT.
 SWITCHES = frozenset(opt.dest for opt in (
     *log_options.common_cli_opts, *log_options.logging_cli_opts)

@@ -201,9 +201,7 @@ def _unknown_log_ins(conf):
 def _unreadable_authorities(conf):
     """Yield sentences on unreadable TLS files, for which requests fail."""
     for (section, sign), options in _TLS_FILES.items():
-        if not files.raw_values(conf, section, sign):
-            continue
-        for name in options:
+        for name in options if files.raw_values(conf, section, sign) else ():
             try:
                 if conf[section][name]:
                     files.check_readable(f'[{section}] {name}',
