@@ -237,7 +237,7 @@ def test_a_line_tells_now_and_then_how_it_stands(
     monkeypatch.setattr(runner, '_HEALTH', 0)
     caplog.set_level(logging.INFO)
     stage.cloud(4, live=False)
-    conf = stage.configuration(**options, nova_sched__shadow_patience=2)
+    conf = stage.configuration(**options, DEFAULT__rpc_response_timeout=2)
     declare_exchange(stage, conf, CLASSIC)
     shadow = runner.Shadow(conf, systemd.Notifier())
     thread = threading.Thread(target=shadow.run)

@@ -97,7 +97,7 @@ class TestFilesThatCannotBeRead:
         assert self.refusal(option, path) == (
             f'{option} = {path!r}: no such {kind}; name one that exists')
 
-    def test_of_another_user(self, home, monkeypatch):
+    def test_owned_by_another_user(self, home, monkeypatch):
         path = home / 'secret.conf'
         path.touch()
         read = open

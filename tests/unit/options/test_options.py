@@ -122,7 +122,7 @@ class TestKnownOpts:
         assert not {*map(id, registered)} & {*map(id, known.values())}
         assert known['oslo_messaging_rabbit', 'rabbit_port'].default == 5672
 
-    def test_of_libraries_have_novas_defaults(self):
+    def test_libraries_options_have_novas_defaults(self):
         known = sections.known_opts()
 
         assert known['DEFAULT', 'control_exchange'].default == 'nova'
