@@ -34,8 +34,8 @@ def export(conf):
     """Return the cloud as a dict that ``file.load`` and json.dump accept.
 
     Soft-deleted hosts and instances are included.  With several cells, rows
-    get new ids, and a row that several cells have is taken from the last,
-    enabled cells following disabled ones.
+    get new ids, and the last cell's copy of a row that several cells have is
+    used; enabled cells come after disabled cells.
     Raises DatabaseUnavailable, naming the cell, if a part cannot be read.
     """
     cloud = {'now': cloud_file.utcnow().isoformat()}
@@ -65,7 +65,7 @@ def _cell_rows(cell, conf):
 
 def _read(database, read_tables):
     """Call a function with the _TableReader of a database, then close it."""
-    database.timeout = None    # it takes the time that it takes
+    database.timeout = None    # an export may take long
     with (contextlib.closing(database),
           database.reading() as connection):
         return read_tables(_TableReader(connection, database))
@@ -95,7 +95,7 @@ def _add(cloud, cell, cell_rows):
 
 
 def _unique_keys(table, row):
-    """Return the values that no other row of the table may have: set."""
+    """Return the unique values of a row: set."""
     keys = {(row.get('uuid'),)}
     if table in _UNIQUE and not row['deleted']:
         keys.add(tuple(row[name] for name in _UNIQUE[table]))

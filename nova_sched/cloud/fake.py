@@ -35,8 +35,8 @@ class FakeCloud:
     hosts: their number.  seed: of the random values; equal seeds give equal
         clouds.
     hardware: keywords of fake_hardware.compute_node.
-    With 20 hosts or more the last one is dead and the one before it disabled;
-    with 100 or more the third from the end is forced down.
+    With 20 hosts or more the last host is dead and the second to last is
+    disabled; with 100 or more the third to last is forced down.
     """
 
     def __init__(self, engine, hosts=20, seed=1, **hardware):
@@ -204,7 +204,7 @@ def _nodes(connection):
 
 
 def _instances_by_node(connection):
-    """Return what is on each node: (host, node) -> list of rows."""
+    """Return the instances of each node: (host, node) -> list of rows."""
     c, held = tables.instances.c, {}
     for row in connection.execute(
             sa.select(c.host, c.node, *(c[name] for name in _COUNTED))

@@ -91,7 +91,7 @@ def utcnow():
 
 
 def check(cloud):
-    """Raise NotACloud for what has not the form of a cloud."""
+    """Raise NotACloud if an object does not have the form of a cloud."""
     if not isinstance(cloud, dict):
         raise NotACloud(f'A cloud is a JSON object with compute_nodes and '
                         f'services; this is a {type(cloud).__name__}')

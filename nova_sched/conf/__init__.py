@@ -1,8 +1,8 @@
-"""Configuration: every option of this service, and what the options come to.
+"""Configuration: all options of this service, and values derived from them.
 
-One module per section of the file. Nothing is registered by importing: a
-ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and passed
-on from there; there is no global one.
+One module per section of the file. Importing registers nothing: a ConfigOpts
+is passed to ``register_opts``, or made by ``new_conf``, and passed on from
+there; there is no global one.
 """
 
 from nova_sched.conf.database import api_database_url
@@ -49,7 +49,7 @@ def new_conf(args=(), default_config_files=None, cli_opts=(),
     nova-sched.conf where it is found, else what nova-scheduler reads; an
     empty list means none.
     cli_opts: further options of the command line.
-    called: loading.Program, which the ConfigOpts has as prog and project.
+    called: loading.Program, the source of the ConfigOpts' prog and project.
     Raises ConfigurationError for files that cannot be read, SystemExit for
     --help and a wrong command line. The values in the files are read later:
     see ``check``.

@@ -1,9 +1,9 @@
-"""[compute]: the one option of it that decisions depend on."""
+"""[compute]: the option that affects decisions."""
 
 from oslo_config import cfg
 
 GROUP = 'compute'
-HELP = 'The part of the compute options that decisions depend on.'
+HELP = 'The compute option that affects decisions.'
 
 OPTS = [
     cfg.BoolOpt(

@@ -1,4 +1,4 @@
-"""[api_database], and which database URLs the options come to.
+"""[api_database], and the database URLs that the options result in.
 
 [database] is oslo.db's own; see ``libraries`` for its older names.
 """
@@ -11,13 +11,12 @@ from sqlalchemy.engine import url as sa_url
 
 from nova_sched import exception
 from nova_sched.options import files
-from nova_sched.options import libraries
 
 GROUP = 'api_database'
 HELP = """
 The API database, which Nova has had since Newton: cell mappings, host
-mappings and aggregates. Leave it out where one database holds everything.
-The options mean what they mean in [database].
+mappings and aggregates. Leave it out if one database holds everything. The
+options are the same as in [database].
 """
 
 #: Backends by the name in a URL -> SQLAlchemy dialect and driver.
@@ -32,9 +31,8 @@ DRIVERS = {
 def _opts():
     opts = copy.deepcopy(db_options.database_opts)
     for opt in opts:
-        # These belong to [database], whether or not they are in place yet.
+        # The old names are of [database] alone.
         opt.deprecated_opts = []
-    libraries.add_old_names(GROUP, opts)
     return opts
 
 
@@ -42,7 +40,7 @@ OPTS = _opts()
 
 
 def driver_url(url):
-    """Return a database URL with the driver this service brings along: text.
+    """Return a database URL with the driver that this service requires: text.
 
     ``mysql://`` becomes PyMySQL, ``postgres://`` and ``postgresql://`` become
     psycopg2; a URL that names another driver is left as it is. Also for the
@@ -56,7 +54,7 @@ def _checked(option, url):
     try:
         query = sa_url.make_url(url).query
     except exc.ArgumentError:
-        # The value may hold a password: say nothing of it.
+        # Mask the value, which may contain a password.
         raise exception.ConfigurationError(
             option, '****', 'is no database URL; write '
             'mysql+pymysql://USER:PASSWORD@HOST/DATABASE, with special '
@@ -68,7 +66,7 @@ def _checked(option, url):
 
 
 def database_url(conf):
-    """Return the URL of the (only, or cell) database: text, for SQLAlchemy.
+    """Return the URL of [database] for SQLAlchemy: text.
 
     [database] connection under any of its names, else one SQLite file in
     state_path. Raises ConfigurationError if it is no URL.
@@ -90,12 +88,12 @@ def api_database_url(conf):
 
 
 def check_drivers(conf):
-    """Raise ConfigurationError for a URL whose driver is not installed."""
+    """Raise ConfigurationError if the driver of a URL is not installed."""
     for group in ('database', GROUP):
         try:
             url = sa_url.make_url(driver_url(conf[group].connection or ''))
         except exc.ArgumentError:
-            continue    # there is none, or none that is a URL
+            continue    # unset, or reported by another check
         try:
             url.get_dialect().import_dbapi()
         except (exc.ArgumentError, ImportError) as error:

@@ -25,15 +25,15 @@ when the host name may change, or to let one machine take over from another.
 """),
     cfg.StrOpt(
         'state_path', default='/var/lib/nova-sched', help="""
-Directory of the decisions that are kept, and of the embedded database, which
-is used when [database] connection is unset. It must exist and be writable for
-the service's user.
+Directory of the stored decisions, and of the embedded database, which is used
+if [database] connection is unset. It must exist and be writable for the
+service's user.
 """),
     cfg.IntOpt(
         'report_interval', default=10, help="""
-Seconds between two heartbeats, with which this service says in the services
-table that it is up. Must be well below service_down_time. 0: no heartbeats;
-listings then show the service as down. A change takes a restart.
+Seconds between two heartbeats of this service in the services table. Must be
+well below service_down_time. 0: no heartbeats; listings then show the service
+as down. A change takes a restart.
 """),
     cfg.IntOpt(
         'service_down_time', default=60, help="""
@@ -47,18 +47,18 @@ report_interval, with a warning.
             ('db', 'heartbeats in the services table'),
             ('mc', 'memcached')],
         help="""
-Where heartbeats are read from. Must be what the compute hosts use.
+Where heartbeats are read from. Must be the same as on the compute hosts.
 """),
     cfg.BoolOpt(
         'periodic_enable', default=True, help="""
-Whether periodic work runs at all. Turn it off only to find out what causes
-load; the caching driver then never refreshes, and no new hosts are searched
-for. Heartbeats go on.
+Whether periodic tasks run at all. Turn it off only to find the cause of a
+load; the caching driver then never refreshes, and new hosts are not
+discovered. Heartbeats continue.
 """),
     cfg.IntOpt(
         'periodic_fuzzy_delay', default=60, min=0, help="""
-Periodic work starts after a random delay of up to this many seconds, so that
-services started together do not work in step. 0: at once.
+Periodic tasks start after a random delay of up to this many seconds, so that
+services that start together do not run them at the same time. 0: at once.
 """),
     cfg.StrOpt(
         'default_availability_zone', default='nova', help="""
@@ -67,12 +67,12 @@ same in all services.
 """),
     cfg.StrOpt(
         'internal_service_availability_zone', default='internal', help="""
-Availability zone that services other than compute are shown in.
+Availability zone of services other than compute in listings.
 """),
     cfg.IntOpt(
         'manager_shutdown_timeout', default=160, help="""
-Seconds of graceful_shutdown_timeout that calls being answered may take after
-the service was told to stop.
+Seconds of graceful_shutdown_timeout for the calls in flight when the service
+stops.
 """),
     cfg.StrOpt(
         'concurrency_backend', default='auto',
@@ -80,7 +80,7 @@ the service was told to stop.
             ('auto', 'native threads'),
             ('threading', 'native threads'),
             ('eventlet', 'native threads, with a warning')], help="""
-Read for Nova's sake only: this service always uses native threads.
+Accepted for compatibility with Nova: this service always uses native threads.
 """),
     cfg.Opt(
         'cell_worker_thread_pool_size', default=5,
@@ -91,34 +91,34 @@ cells when there are more.
 """),
     cfg.IntOpt(
         'long_rpc_timeout', default=1800, help="""
-Seconds that a caller of select_destinations waits as long as the scheduler
-shows signs of life.
+Seconds that a caller of select_destinations waits while the scheduler sends
+RPC heartbeats.
 """),
 ]
 
 OLD_OPTS = [
     cfg.StrOpt(
         'rpc_backend', deprecated_for_removal=True,
-        deprecated_reason='[DEFAULT] transport_url says it all.',
+        deprecated_reason='Replaced by [DEFAULT] transport_url.',
         help="""
-Kind of message broker up to Newton: rabbit. Read only when transport_url is
-unset; use that instead.
+Kind of message broker up to Newton: rabbit. Read only if transport_url is
+unset; use transport_url instead.
 """),
     cfg.StrOpt(
         'scheduler_topic', default='scheduler', help="""
-Message queue topic on which requests arrive. Must be what the callers use:
-change it only together with them. A change takes a restart.
+RPC topic on which requests arrive. Must be the same as in the callers'
+configuration. A change takes a restart.
 """),
     cfg.StrOpt(
         'scheduler_manager', help="""
-Class of the process's manager in Nova up to Newton. One of one's own is
-never asked, which the start says; a driver takes its place.
+Class of the process's manager in Nova up to Newton. A manager class of your
+own is not used, and the service warns at the start; write a driver instead.
 """),
     cfg.StrOpt(
         'scheduler_json_config_location', default='', help="""
-Path of a JSON file whose content is handed to filters and weighers as
-config_options, and read again when it changes. For plug-ins written for Nova
-up to Newton; nothing built in reads it.
+Path of a JSON file that filters and weighers receive as config_options; it is
+read again when it changes. For plug-ins that were written for Nova up to
+Newton; built-in rules do not read it.
 """),
 ]
 
@@ -136,16 +136,15 @@ Disk offered per disk on hosts that report no ratio of their own. Unset or 0:
 initial_disk_allocation_ratio.
 """),
     _ratio('initial_cpu_allocation_ratio', 16.0, """
-Virtual CPUs offered per CPU where neither the host nor cpu_allocation_ratio
-says otherwise.
+Virtual CPUs offered per CPU if neither the host nor cpu_allocation_ratio sets
+a ratio.
 """),
     _ratio('initial_ram_allocation_ratio', 1.5, """
-RAM offered per RAM where neither the host nor ram_allocation_ratio says
-otherwise.
+RAM offered per RAM if neither the host nor ram_allocation_ratio sets a ratio.
 """),
     _ratio('initial_disk_allocation_ratio', 1.0, """
-Disk offered per disk where neither the host nor disk_allocation_ratio says
-otherwise. Values above 1 risk full disks.
+Disk offered per disk if neither the host nor disk_allocation_ratio sets a
+ratio. Values above 1 risk full disks.
 """),
 ]
 

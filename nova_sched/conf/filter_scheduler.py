@@ -8,14 +8,13 @@ from nova_sched.conf import weighers
 GROUP = 'filter_scheduler'
 HELP = 'Which filters and weighers judge the hosts, and with which limits.'
 
-#: Default chain with Placement, which has done the sums already (Queens).
+#: Default filters with Placement, which checks the amounts (Queens).
 PLACEMENT_FILTERS = (
     'RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
     'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter')
 
-#: Default chain where it is not asked: something must keep hosts from being
-#: overfilled (Mitaka).
+#: Default filters without Placement, with filters of amounts (Mitaka).
 NO_PLACEMENT_FILTERS = (
     'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter', 'DiskFilter',
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
@@ -34,98 +33,78 @@ ARCHITECTURES = (
     'unicore32', 'x86_64', 'xtensa', 'xtensaeb')
 
 
-def _at_least(minimum, name, default, help_text, old=None):
-    return cfg.Opt(
-        name, default=default, deprecated_name=old,
-        deprecated_group='DEFAULT' if old else None, help=help_text,
-        type=types.ClampedInteger(min=minimum))
+def _at_least(minimum, name, default, help_text):
+    return cfg.Opt(name, default=default, help=help_text,
+                   type=types.ClampedInteger(min=minimum))
 
 
 FILTER_OPTS = [
     cfg.MultiStrOpt(
         'available_filters',
-        default=['nova.scheduler.filters.all_filters'],
-        deprecated_name='scheduler_available_filters',
-        deprecated_group='DEFAULT',
-        help="""
-Where filters come from: dotted paths of filter classes, or of functions that
-return filter classes. May be given many times. Keep the first value, which
-stands for all built-in filters, and add a line for each filter of your own;
-one that has the name of a built-in replaces it. Naming a filter here makes
-it known; enabled_filters makes it run. Class paths of Nova's filters stand
-for the filters of the same name here.
+        default=['nova.scheduler.filters.all_filters'], help="""
+The filters that enabled_filters may name: dotted paths of filter classes, or
+of functions that return filter classes. May be given many times. Keep the
+first value, which stands for all built-in filters, and add a line for each
+filter of your own; a filter with the name of a built-in filter replaces it.
+Class paths of Nova's filters stand for the filters of the same name here.
 """),
     cfg.ListOpt(
-        'enabled_filters', deprecated_name='scheduler_default_filters',
-        deprecated_group='DEFAULT',
+        'enabled_filters',
         sample_default=','.join(PLACEMENT_FILTERS),
         help="""
-The filters that run, by class name, in this order. Put those that reject
-many hosts cheaply first. An empty value runs none: every host passes.
+The filters that run, by class name, in this order. Put cheap filters that
+reject many hosts first. With an empty value no filter runs and every host
+passes.
 
-Unset, the list depends on whether Placement is asked: whether [placement] is
-configured, and the driver is not the caching scheduler, which does not ask.
-With Placement: the list shown here. Without: RamFilter and DiskFilter are
+Unset, the list depends on whether Placement is used: [placement] is
+configured, and the driver is not the caching scheduler, which does not use
+it. With Placement: the list shown here. Without: RamFilter and DiskFilter are
 added after AvailabilityZoneFilter, because nothing else would keep a host
-from being filled beyond its limits. CoreFilter is in neither list: add it
-where Placement is not asked and virtual CPUs are what runs out.
+from being filled beyond its limits. CoreFilter is in neither list: add it if
+Placement is not used and virtual CPUs are the scarce resource.
 """),
     cfg.ListOpt(
-        'baremetal_enabled_filters', default=list(BAREMETAL_FILTERS),
-        deprecated_name='baremetal_scheduler_default_filters',
-        deprecated_group='DEFAULT',
-        help="""
+        'baremetal_enabled_filters', default=list(BAREMETAL_FILTERS), help="""
 The filters that run instead of enabled_filters with the bare-metal host
 manager and use_baremetal_filters.
 """),
     cfg.BoolOpt(
-        'use_baremetal_filters', default=False,
-        deprecated_name='scheduler_use_baremetal_filters',
-        deprecated_group='DEFAULT',
-        help="""
+        'use_baremetal_filters', default=False, help="""
 Whether the bare-metal host manager uses baremetal_enabled_filters. Other
 host managers do not read it.
 """),
     _at_least(0, 'max_io_ops_per_host', 8, """
 IoOpsFilter and AggregateIoOpsFilter reject hosts with this many instances
-being built, resized, rescued or imaged. Lower it where hosts with slow disks
-are swamped by simultaneous builds.
-""", old='max_io_ops_per_host'),
+being built, resized, rescued or imaged. Lower it if simultaneous builds
+overload hosts with slow disks.
+"""),
     _at_least(1, 'max_instances_per_host', 50, """
 NumInstancesFilter and AggregateNumInstancesFilter reject hosts with this
-many instances. Lower it to bound how much one host failure takes down.
-""", old='max_instances_per_host'),
+many instances. Lower it to limit the damage of a host failure.
+"""),
     cfg.ListOpt(
-        'isolated_images', default=[], deprecated_name='isolated_images',
-        deprecated_group='DEFAULT', help="""
+        'isolated_images', default=[], help="""
 UUIDs of the images that IsolatedHostsFilter keeps on isolated_hosts. Without
 isolated_hosts, these images cannot be started anywhere.
 """),
     cfg.ListOpt(
-        'isolated_hosts', default=[], deprecated_name='isolated_hosts',
-        deprecated_group='DEFAULT', help="""
+        'isolated_hosts', default=[], help="""
 Names of the hosts that IsolatedHostsFilter reserves for isolated_images.
 """),
     cfg.BoolOpt(
-        'restrict_isolated_hosts_to_isolated_images', default=True,
-        deprecated_name='restrict_isolated_hosts_to_isolated_images',
-        deprecated_group='DEFAULT', help="""
+        'restrict_isolated_hosts_to_isolated_images', default=True, help="""
 Whether the isolated hosts refuse every other image (true) or take them too
 (false).
 """),
     cfg.StrOpt(
-        'aggregate_image_properties_isolation_namespace',
-        deprecated_name='aggregate_image_properties_isolation_namespace',
-        deprecated_group='DEFAULT', help="""
+        'aggregate_image_properties_isolation_namespace', help="""
 Prefix of the aggregate metadata keys that AggregateImagePropertiesIsolation
 compares with image properties. Unset: all keys. Set it when aggregates carry
 metadata that happen to be named like image properties.
 """),
     cfg.StrOpt(
-        'aggregate_image_properties_isolation_separator', default='.',
-        deprecated_name='aggregate_image_properties_isolation_separator',
-        deprecated_group='DEFAULT', help="""
-What stands between that prefix and the rest of the key.
+        'aggregate_image_properties_isolation_separator', default='.', help="""
+Separator between that prefix and the rest of the key.
 """),
     cfg.StrOpt(
         'image_properties_default_architecture',
@@ -139,23 +118,20 @@ images do not land on the others.
 
 CHOICE_OPTS = [
     _at_least(1, 'host_subset_size', 1, """
-The host is drawn at random among this many best ones. Raise it when several
-schedulers work side by side and often pick the same host at the same time;
-1 always takes the best.
-""", old='scheduler_host_subset_size'),
+The host is drawn at random among this many best hosts. Raise it if several
+schedulers often pick the same host at the same time; 1 always takes the best.
+"""),
     cfg.BoolOpt(
         'shuffle_best_same_weighed_hosts', default=False,
         help="""
-Whether hosts that weigh the same as the best one are put in random order.
+Whether hosts that weigh the same as the best host are put in random order.
 Spreads instances over equal hosts; of most use with few weighers.
 """),
     cfg.BoolOpt(
-        'track_instance_changes', default=True,
-        deprecated_name='scheduler_tracks_instance_changes',
-        deprecated_group='DEFAULT', help="""
-Whether compute hosts report their instances. Turn it off there: this service
-reads from the database where instances run, when a filter or weigher asks,
-and takes no notice of the reports.
+        'track_instance_changes', default=True, help="""
+Whether compute hosts report their instances. Turn it off on the compute hosts:
+this service ignores the reports and reads instances from the database when a
+filter or weigher needs them.
 """),
     cfg.BoolOpt(
         'pci_in_placement', default=False,

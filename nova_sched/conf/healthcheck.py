@@ -1,4 +1,4 @@
-"""[healthcheck]: where the service tells how it is."""
+"""[healthcheck]: where the service reports its health."""
 
 import re
 import typing
@@ -9,51 +9,51 @@ from nova_sched import exception
 
 GROUP = 'healthcheck'
 HELP = """
-Over HTTP the service tells how it is, as Nova's specification of per-process
-health checks has it: at /health, for all of its workers. It answers from
-memory what they noticed in their work.
+The service reports its health over HTTP at /health, for all of its workers, in
+the form of Nova's specification of per-process health checks. Answers come
+from memory: the results of the workers' recent work.
 """
 
 OPTS = [
     cfg.ListOpt('uri', default=[], help="""
-Where it listens, several with commas between: tcp://host:port, with an IPv6
-address in [ ], or unix:///absolute/path, a socket that its owner and group may
-use. Nobody has to log in, so keep it to this machine or a network for
-monitoring. Unset: nowhere. Read at the start.
+Where the service listens, several separated by commas: tcp://host:port, with
+an IPv6 address in [ ], or unix:///absolute/path, a socket for its owner and
+group. There is no log-in, so use this machine or a monitoring network. Unset:
+health is not reported. A change takes a restart.
 """),
     cfg.IntOpt('ttl', default=300, min=0, help="""
-How many seconds it counts what was noticed. What is older is a warning, and
-the service fails if all of it is. 0: for ever. Of a service that nobody asks
-anything the databases are read every 30 seconds, or three times within this
-time, so that it is known whether they can be.
+How many seconds a result is valid. An older result is a warning, and the
+service fails if all results are older. 0: results are valid without limit. An
+idle service reads the databases every 30 seconds, or three times within this
+time, to have a recent result.
 """),
     cfg.IntOpt('cache_control', min=-1, help="""
-How many seconds others may keep an answer, in its header Cache-Control. 0: no
-such header; -1: no-cache, which a service that fails says in any case. Unset:
-as ttl.
+How many seconds clients may cache an answer: its header Cache-Control. 0: no
+such header; -1: no-cache, which a service that fails always sends. Unset: the
+same as ttl.
 """),
 ]
 
 
 class Endpoint(typing.NamedTuple):
-    """Where to listen: a host and a port, or the path of a socket."""
+    """An address to listen on: a host and a port, or the path of a socket."""
 
     host: str | None
     port: int | None
     path: str | None = None
 
 
-#: What a host and a path may be made of.
+#: Characters of a host and of a path.
 _HOST = re.compile(r'[\w.-]+|\[[0-9a-fA-F:.]+(%\w+)?\]', re.ASCII)
 _PATH = re.compile(r'(/[\w.-]+)+', re.ASCII)
-#: Characters of the path of a socket, which the system bounds.
+#: Maximum length of the path of a socket; Linux takes at most 107.
 _LONGEST_PATH = 100
 
 
 def endpoint(uri):
     """Return the Endpoint that a URI names.
 
-    Raises ValueError, which says what is wrong.
+    Raises ValueError with the reason if it is malformed.
     """
     scheme, _, rest = uri.partition('://')
     if scheme == 'unix':
@@ -77,7 +77,7 @@ def endpoint(uri):
 
 
 def check_uris(conf):
-    """Raise ConfigurationError for a URI that names no endpoint."""
+    """Raise ConfigurationError for a malformed URI."""
     for option, uris in (('[healthcheck] uri', conf.healthcheck.uri),
                          ('[nova_sched] metrics_uri',
                           conf.nova_sched.metrics_uri)):

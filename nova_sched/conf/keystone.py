@@ -1,18 +1,16 @@
-"""Options of keystoneauth1: the way to a service, and the log-in."""
+"""Options of keystoneauth1: session, endpoint and log-in."""
 
 from keystoneauth1 import loading
 
 
-def options(service_type=None, deprecated=None):
+def options(service_type=None):
     """Return the options of the session, the log-in and the endpoint.
 
     service_type: as in Keystone's catalog; None for a log-in alone.
-    deprecated: old names of the endpoint's options: name -> DeprecatedOpts.
     """
     opts = loading.get_session_conf_options()
     if service_type is not None:
-        opts = opts + loading.get_adapter_conf_options(
-            deprecated_opts=deprecated)
+        opts = opts + loading.get_adapter_conf_options()
     defaults = {'service_type': service_type,
                 'valid_interfaces': ['internal', 'public']}
     for opt in opts:
@@ -24,8 +22,8 @@ def options(service_type=None, deprecated=None):
 def with_log_in(opts):
     """Return options of a section and the usual login options.
 
-    The login options belong to the login method, which registers them when it
-    is loaded: registering them here would clash with other methods'.
+    keystoneauth1 registers the options of a login method when it loads the
+    method: registering them here would clash with other methods'.
     """
     names = {opt.dest for opt in opts}
     return opts + [

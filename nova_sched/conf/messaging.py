@@ -1,9 +1,9 @@
-"""Which message broker the options of each era come to.
+"""The URL of the message broker, from the options of each release.
 
-From Newton on that is ``[DEFAULT] transport_url`` alone. Kilo and Mitaka
-files name the broker by several options in [oslo_messaging_rabbit] (Kilo:
-also in [DEFAULT]); oslo.messaging has dropped these, so they are registered
-here and turned into one URL.
+From Newton on it is ``[DEFAULT] transport_url`` alone. Files of Kilo and
+Mitaka name the broker by several options in [oslo_messaging_rabbit] (Kilo:
+also in [DEFAULT]); oslo.messaging has dropped these options, so they are
+registered here and made into one URL.
 """
 
 import re
@@ -31,21 +31,21 @@ _NEXT_HOST = re.compile(',(?=[^,@]*:|[^@]*$)')
 #: User and password before a host.
 _CREDENTIALS = re.compile('^([^:]*):.*@', re.DOTALL)
 
-#: Drivers of oslo.messaging that cannot answer.
+#: Drivers of oslo.messaging without RPC.
 _ONE_WAY = ('kafka',)
 
-#: The driver that stands behind rabbit, which is no scheme to be written.
+#: The driver used for rabbit; not a scheme for operators.
 _OURS = 'nova_sched_rabbit'
 
-#: What makes queues and exchanges of another form, which the broker refuses
-#: while they are there in the present one.
+#: Options that change the form of queues and exchanges; the broker refuses
+#: a declaration that differs from an existing queue.
 QUEUE_FORMS = frozenset((
     'amqp_durable_queues', 'amqp_auto_delete', 'rabbit_quorum_queue',
     'rabbit_quorum_delivery_limit', 'rabbit_quorum_max_memory_length',
     'rabbit_quorum_max_memory_bytes', 'rabbit_transient_quorum_queue',
     'rabbit_stream_fanout', 'rabbit_transient_queues_ttl'))
 
-#: rpc_backend values of all eras -> scheme of a transport URL.
+#: rpc_backend values of all releases -> scheme of a transport URL.
 BACKENDS = {
     'rabbit': 'rabbit',
     'kombu': 'rabbit',
@@ -57,7 +57,7 @@ BACKENDS = {
     'nova.openstack.common.rpc.impl_fake': 'fake',
 }
 
-#: What of its options the driver does not take together, and its words.
+#: Options that contradict each other, and the text of the driver's error.
 _CONTRADICTIONS = (
     (lambda rabbit: rabbit.rabbit_quorum_queue and rabbit.rabbit_ha_queues,
      'rabbit_quorum_queue and rabbit_ha_queues both enabled; a queue is of '
@@ -73,10 +73,9 @@ _CONTRADICTIONS = (
 def _old(opt_class, name, help_text, **kwargs):
     return opt_class(
         name, deprecated_for_removal=True,
-        deprecated_reason='[DEFAULT] transport_url says it all.',
-        deprecated_opts=[cfg.DeprecatedOpt(name, group='DEFAULT')],
-        help=f'\n{help_text} Read only when [DEFAULT] transport_url is '
-             'unset; use that instead.\n', **kwargs)
+        deprecated_reason='Replaced by [DEFAULT] transport_url.',
+        help=f'\n{help_text} Read only if [DEFAULT] transport_url is '
+             'unset; use transport_url instead.\n', **kwargs)
 
 
 OPTS = [
@@ -104,12 +103,12 @@ def _is_set(conf, name, group=None):
 def transport_url(conf):
     """Return the URL of the message broker for RPC: text, for oslo.messaging.
 
-    [DEFAULT] transport_url when set; else what Kilo and Mitaka options come
-    to, credentials percent-encoded; else ``rabbit://``, which is a broker on
-    this machine. TLS stays with the [oslo_messaging_rabbit] ssl options,
-    whose older names (rabbit_use_ssl, kombu_ssl_...) are known too.
-    Raises ConfigurationError for a broker kind that is no longer spoken and
-    for values that are no addresses.
+    [DEFAULT] transport_url if set; else the URL of Kilo's and Mitaka's
+    options, credentials percent-encoded; else ``rabbit://``, a broker on this
+    machine. TLS has the [oslo_messaging_rabbit] ssl options, also under their
+    older names (rabbit_use_ssl, kombu_ssl_...).
+    Raises ConfigurationError for a broker kind that is not supported and for
+    malformed addresses.
     """
     if _is_set(conf, 'transport_url'):
         return _checked(conf, conf.transport_url)
@@ -119,7 +118,7 @@ def transport_url(conf):
         if scheme is None:
             raise exception.ConfigurationError(
                 '[DEFAULT] rpc_backend', conf.rpc_backend,
-                'this service speaks rabbit only; set [DEFAULT] '
+                'only rabbit is supported; set [DEFAULT] '
                 'transport_url = rabbit://USER:PASSWORD@HOST:5672/')
     if scheme == 'fake':
         return 'fake://'
@@ -129,8 +128,9 @@ def transport_url(conf):
 
 
 def unread(conf):
-    """Return the options that transport_url counts in place of: set of
-    (section, name), empty where it is not set.
+    """Return the options that transport_url replaces: set of (section, name).
+
+    Empty if it is not set.
     """
     if not _is_set(conf, 'transport_url'):
         return set()
@@ -148,7 +148,7 @@ def notification_transport_url(conf):
 def own_notification_url(conf):
     """Return [oslo_messaging_notifications] transport_url: text or None.
 
-    Raises ConfigurationError when it is no URL of a message broker.
+    Raises ConfigurationError if it is not the URL of a message broker.
     """
     url = conf.oslo_messaging_notifications.transport_url
     return url and _checked(
@@ -156,7 +156,7 @@ def own_notification_url(conf):
 
 
 def notification_drivers(conf):
-    """Return the drivers that take notifications somewhere: list of names."""
+    """Return the names of the notification drivers that send: list."""
     return [name for name in conf.oslo_messaging_notifications.driver
             if name not in ('', 'noop')]
 
@@ -178,7 +178,7 @@ def lock_path(conf):
 
 
 def check_tls_files(conf):
-    """Raise ConfigurationError for a file of TLS that cannot be read."""
+    """Raise ConfigurationError if a TLS file cannot be read."""
     rabbit = conf.oslo_messaging_rabbit
     for name in ('ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'):
         if rabbit.ssl and rabbit[name]:
@@ -186,9 +186,9 @@ def check_tls_files(conf):
 
 
 def check_values(conf):
-    """Raise ConfigurationError for what the broker's library refuses late.
+    """Raise ConfigurationError for values that fail only at run time.
 
-    When it connects, or at every answer that it sends.
+    The broker's library refuses them when it connects, or at every answer.
     """
     rabbit = conf.oslo_messaging_rabbit
     known = impl_rabbit.Connection._SSL_PROTOCOLS
@@ -216,9 +216,9 @@ def _check_compression(name):
 
 
 def _checked(conf, url, option='[DEFAULT] transport_url'):
-    """Return a configured URL if it is one.
+    """Return a configured URL.
 
-    Raises ConfigurationError, without the password, if it is none.
+    Raises ConfigurationError, without the password, if it is malformed.
     """
     try:
         scheme = oslo_messaging.TransportURL.parse(conf, url).transport
@@ -252,16 +252,16 @@ def _missing(driver):
 def masked(url):
     """Return a broker's URL without its passwords, for logs and messages.
 
-    Of each host, what stands between the first : and the last @ is hidden.
-    A password need not be percent-encoded for that, though the URL cannot be
-    used then: what may be part of a password is taken for one, unless it
-    reads as one more host with a user and a password.
+    The text between the first : and the last @ of each host is masked.  Also
+    a password with unencoded characters is masked, with which the URL cannot
+    be used: ambiguous text counts as part of the password, unless it has the
+    form of another host with user and password.
     """
     scheme = _SCHEME.match(url)[0]
     hosts, shown = _NEXT_HOST.split(url.removeprefix(scheme)), []
     while hosts:
         host = hosts.pop(0)
-        # Perhaps no host and its port, but the first part of a password.
+        # This may be the first part of a password, not a host and port.
         while ':' in host and '@' not in host and '@' in ''.join(hosts):
             host = f'{host},{hosts.pop(0)}'
         shown.append(_CREDENTIALS.sub(r'\1:***@', host))

@@ -3,7 +3,7 @@
 from oslo_config import cfg
 
 GROUP = 'metrics'
-HELP = 'How MetricsWeigher and MetricsFilter use what hosts measure.'
+HELP = 'How MetricsWeigher and MetricsFilter use the metrics of hosts.'
 
 OPTS = [
     cfg.FloatOpt(

@@ -1,28 +1,24 @@
 """[placement]: where Placement is and how this service logs in to it."""
 
-from oslo_config import cfg
-
 from nova_sched.conf import keystone
 from nova_sched.options import files
 
 GROUP = 'placement'
 HELP = """
 Where Placement is and how to log in to it, as the service's own user. Set
-auth_type and the options that it needs, or leave out the whole section where
-there is no Placement. Its address is that of the endpoint of service_type in
-Keystone's catalog, or endpoint_override. An answer is waited for for 30
-seconds where timeout is unset. Another auth_type takes a restart.
+auth_type and the options that it needs, or leave out the whole section if
+there is no Placement. The address is the endpoint of service_type in
+Keystone's catalog, or endpoint_override. An unset timeout means 30 seconds.
+Another auth_type takes a restart.
 """
 
-#: Any of these, set, says that there is a Placement to ask. auth_plugin is
-#: what auth_type was called first.
+#: Placement is used if any of these options is set. auth_plugin is an older
+#: name of auth_type.
 SIGNS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
          'endpoint_override')
 
 
-OPTS = keystone.options('placement', {
-    'region-name': [cfg.DeprecatedOpt('os_region_name', GROUP)],
-    'valid-interfaces': [cfg.DeprecatedOpt('os_interface', GROUP)]})
+OPTS = keystone.options('placement')
 
 
 def listed():
@@ -31,7 +27,7 @@ def listed():
 
 
 def placement_configured(conf):
-    """Return whether the configuration names a Placement to ask: bool."""
+    """Return whether the configuration names a Placement: bool."""
     if any(conf.placement[name] for name in SIGNS
            if name in conf.placement):
         return True
@@ -39,7 +35,7 @@ def placement_configured(conf):
 
 
 def forget(conf):
-    """Have a loading.Options name no Placement, whatever its files say."""
+    """Remove Placement from a loading.Options, also if its files name it."""
     for name in SIGNS:
         if name in conf.placement:
             conf.set_override(name, None, GROUP)
@@ -49,9 +45,9 @@ def forget(conf):
 
 
 def check_tls_files(conf):
-    """Raise ConfigurationError for a file of TLS that cannot be read.
+    """Raise ConfigurationError if a TLS file cannot be read.
 
-    Where Placement is configured; every request would fail.
+    With Placement configured, every request would fail.
     """
     if not placement_configured(conf):
         return

@@ -1,4 +1,4 @@
-"""[service_user]: what vouches for users' tokens at other services."""
+"""[service_user]: the service token beside users' tokens."""
 
 from oslo_config import cfg
 
@@ -6,15 +6,15 @@ from nova_sched.conf import keystone
 
 GROUP = 'service_user'
 HELP = """
-The user whose token is sent beside that of whoever asks, when ports are read
-in Neutron. With it Neutron accepts a user's token that has expired while the
-request was on its way. What is changed here takes a restart.
+The user whose token is sent beside the caller's token when ports are read in
+Neutron. With it Neutron accepts a caller's token that expired during the
+request. A change takes a restart.
 """
 
 OPTS = [*keystone.options(), cfg.BoolOpt(
     'send_service_user_token', default=False, help="""
-Whether such a token is sent. Needs auth_type and the options that it needs,
-and a user with a role that Neutron's service_token_roles names.
+Whether the service token is sent. It needs auth_type and the options of that
+log-in, and a user with a role that Neutron's service_token_roles names.
 """)]
 
 

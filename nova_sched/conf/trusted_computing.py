@@ -1,9 +1,9 @@
-"""[trusted_computing]: the attestation server that TrustedFilter asks."""
+"""[trusted_computing]: the attestation server of TrustedFilter."""
 
 from oslo_config import cfg
 
 GROUP = 'trusted_computing'
-HELP = 'The attestation server that TrustedFilter asks.'
+HELP = 'The attestation server of TrustedFilter.'
 
 OPTS = [
     cfg.StrOpt('attestation_server', help="""
@@ -21,13 +21,13 @@ Port of the attestation server.
 Path of the attestation service on its server.
 """),
     cfg.StrOpt('attestation_auth_blob', secret=True, help="""
-What this service proves its identity with; given out by the server.
+Credential of this service, issued by the server.
 """),
     cfg.IntOpt('attestation_auth_timeout', default=60, help="""
-Seconds for which an answer about a host stays good. Lower it to notice lost
-trust sooner, at the price of more questions.
+Seconds for which an answer about a host is valid. Lower it to notice lost
+trust sooner, at the price of more queries.
 """),
     cfg.BoolOpt('attestation_insecure_ssl', default=False, help="""
-Whether the server's certificate is taken unchecked. For tests only.
+Whether the server's certificate is accepted unchecked. For tests only.
 """),
 ]

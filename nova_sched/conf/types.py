@@ -1,14 +1,14 @@
-"""Option types that are kinder than oslo.config's own."""
+"""Option types that correct a value instead of refusing it."""
 
 from oslo_config import types
 
 
 class Clamped:
-    """A number that is moved to its bound when beyond it.
+    """A number that counts as its minimum if it is below.
 
-    Older releases of Nova let an operator set values that newer ones refuse;
-    an existing file with such a value must not stop the service.
-    ``warnings`` tells of it.
+    Older releases of Nova accept values that newer releases refuse, so an
+    existing file with such a value must not stop the service.  There is a
+    warning (``options.warnings``).
     """
 
     def __call__(self, value):

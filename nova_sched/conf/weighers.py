@@ -7,21 +7,16 @@ from nova_sched.conf import types
 GROUP = 'filter_scheduler'
 
 
-def _multiplier(name, default, help_text, minimum=None, in_default=False):
-    aliases = {'deprecated_name': name,
-               'deprecated_group': 'DEFAULT'} if in_default else {}
+def _multiplier(name, default, help_text, minimum=None):
     if minimum is None:
-        return cfg.FloatOpt(name, default=default, help=help_text, **aliases)
-    return cfg.Opt(
-        name, default=default, help=help_text, **aliases,
-        type=types.ClampedFloat(min=minimum))
+        return cfg.FloatOpt(name, default=default, help=help_text)
+    return cfg.Opt(name, default=default, help=help_text,
+                   type=types.ClampedFloat(min=minimum))
 
 
 OPTS = [
     cfg.ListOpt(
         'weight_classes', default=['nova.scheduler.weights.all_weighers'],
-        deprecated_name='scheduler_weight_classes',
-        deprecated_group='DEFAULT',
         help="""
 The weighers that rank the hosts: dotted paths of weigher classes, or of
 functions that return weigher classes. The default stands for all built-in
@@ -31,10 +26,10 @@ Class paths of Nova's weighers stand for the weighers of the same name here.
     _multiplier('ram_weight_multiplier', 1.0, """
 How much free RAM counts. Positive spreads instances over hosts, negative
 fills hosts up, 0 ignores RAM.
-""", in_default=True),
+"""),
     _multiplier('disk_weight_multiplier', 1.0, """
 How much free disk counts. Positive spreads, negative fills up, 0 ignores it.
-""", in_default=True),
+"""),
     _multiplier('cpu_weight_multiplier', 1.0, """
 How much free virtual CPUs count. Positive spreads, negative fills up, 0
 ignores them.
@@ -42,21 +37,21 @@ ignores them.
     _multiplier('io_ops_weight_multiplier', -1.0, """
 How much instances being built or moved on a host count. Negative prefers
 quiet hosts; positive prefers busy ones.
-""", in_default=True),
+"""),
     _multiplier('pci_weight_multiplier', 1.0, """
 How strongly hosts with PCI devices are kept for instances that want them.
 """, minimum=0.0),
     _multiplier('soft_affinity_weight_multiplier', 1.0, """
 How strongly the members of a soft-affinity group attract each other. Raise
 it when other weighers tear groups apart.
-""", minimum=0.0, in_default=True),
+""", minimum=0.0),
     _multiplier('soft_anti_affinity_weight_multiplier', 1.0, """
 How strongly the members of a soft-anti-affinity group repel each other.
-""", minimum=0.0, in_default=True),
+""", minimum=0.0),
     _multiplier('build_failure_weight_multiplier', 1000000.0, """
 How strongly hosts with recent build failures are avoided. The default puts
-them last whatever else they offer; lower it where users cause failures that
-say nothing about the host; 0 ignores failures.
+them last in any case; lower it if users cause failures that are not the
+host's fault; 0 ignores failures.
 """),
     _multiplier('cross_cell_move_weight_multiplier', 1000000.0, """
 How strongly a move stays in the instance's cell. A negative value prefers
@@ -72,13 +67,13 @@ How much the number of instances counts. Positive packs, negative spreads.
     _multiplier('image_props_weight_multiplier', 0.0, """
 How strongly instances of similar images attract each other. Positive packs
 them on the same hosts (fewer licensed hosts, for example), negative spreads
-them; 0 does not look at all and costs nothing.
+them; 0 turns the weigher off and costs nothing.
 """),
     cfg.ListOpt(
         'image_props_weight_setting', default=[],
         sample_default='os_distro=1,os_type=2',
         help="""
 Which image properties count for image_props_weight_multiplier, and how much
-each: property=weight pairs. Empty: all of them, once each.
+each: property=weight pairs. Empty: all properties, with weight 1.
 """),
 ]

@@ -148,15 +148,13 @@ class Supervisor:
         """Serve until a signal ends it, and return the exit status."""
         sighup.block()
         workers = startup.worker_count(self._conf)
-        tells = self._conf.nova_sched.tell_picks
         health = endpoints.Health.of(self._conf, workers)
         worker = Worker(self._conf, self._notifier, self._sighup, workers,
-                        tells, health)
+                        True, health)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
-        if tells:
-            launcher.launch_service(messenger.Messenger(
-                self._conf, worker.picks, self._sighup))
+        launcher.launch_service(messenger.Messenger(
+            self._conf, worker.picks, self._sighup))
         if health is not None:
             launcher.launch_service(endpoints.Endpoints(
                 health, self._sighup))

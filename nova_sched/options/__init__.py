@@ -1,4 +1,4 @@
-"""Work on the options as a whole: reading files, checking, naming.
+"""The options as a whole: reading files, checking values, naming.
 
 The options themselves are in ``conf``, a file a section.
 """

@@ -1,6 +1,6 @@
-"""The errors in options that the service cannot run with.
+"""Errors in options that keep the service from running.
 
-What it can run with, and is odd all the same, is in ``warnings``.
+Doubtful values that do not are in ``warnings``.
 """
 
 import os
@@ -17,8 +17,8 @@ from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import spelling
 
-#: The least that a library's option must be, where the library does not say.
-LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
+#: Minimum of libraries' options whose library declares none.
+MINIMUM = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 
 @spelling.errors_as_written
@@ -28,13 +28,13 @@ def check(conf):
 
 
 def errors(conf):
-    """Return what the service cannot run with: list of ConfigurationError.
+    """Return the errors that stop the service: list of ConfigurationError.
 
-    Reads every option. Names of drivers, filters and weighers are not looked
-    up here, but where they are loaded.
+    Reads every option.  Names of drivers, filters and weighers are checked
+    when these are loaded.
     """
-    found = _unreadable(conf)
-    for part in (messaging.transport_url, messaging.own_notification_url,
+    errors = _unreadable(conf)
+    for test in (messaging.transport_url, messaging.own_notification_url,
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
@@ -42,12 +42,12 @@ def errors(conf):
                  healthcheck.check_uris, *log_files.CHECKS,
                  _check_heartbeats):
         try:
-            part(conf)
+            test(conf)
         except exception.ConfigurationError as error:
-            found.append(error)
+            errors.append(error)
         except sections.VALUE_ERRORS:
             pass    # reported by option already
-    return found
+    return errors
 
 
 def _check_heartbeats(conf):
@@ -62,7 +62,7 @@ def _check_plugin_path(conf):
         if not (os.path.isabs(directory) and os.path.isdir(directory)):
             raise exception.ConfigurationError(
                 '[nova_sched] plugin_path', directory, 'no such directory; '
-                'name those that plug-ins lie in by absolute paths')
+                'write the absolute path of a directory with plug-ins')
 
 
 def _unreadable(conf):
@@ -83,14 +83,14 @@ def _unreadable(conf):
 
 
 def _refusal(section, opt, value):
-    """Return a hint on a value that is read but cannot be used, or None."""
+    """Return a hint on a value that is read but not usable, or None."""
     if opt is None:
         return None
     if (value is None and opt.default is not None
             and isinstance(opt.type, types.Number)):
         return (f'is empty and {expected(opt, "")}; take the line out for '
                 f'the default, {opt.default}')
-    least = LEAST.get((section, opt.dest))
+    least = MINIMUM.get((section, opt.dest))
     if least is not None and value < least:
         return f'must be a whole number, {least} or more'
     return None
@@ -111,9 +111,9 @@ def _value_error(conf, section, name, opt, exc):
 
 
 def expected(opt, value):
-    """Return what an option takes, in words.
+    """Return a text about the values that an option accepts.
 
-    value: text that it does not take.
+    value: text that it does not accept.
     """
     kind = opt.type
     choices = list(map(str, getattr(kind, 'choices', None) or ()))

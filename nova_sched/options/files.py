@@ -1,8 +1,7 @@
-"""The configuration files as they are written, apart from any option.
+"""The contents of the configuration files, as written.
 
-For questions that oslo.config does not answer: is an option there that
-belongs to somebody else, which name was a value written under, which names
-are nobody's.
+For questions that oslo.config does not answer: whether a file has an option of
+another service, under which name a value is written, which names are unknown.
 """
 
 import glob
@@ -23,7 +22,7 @@ def config_files(conf):
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
     given = list(_given(conf._args or ()))
-    # What is read by default is read before what the command line names.
+    # Default files are read before the files of the command line.
     for option, by_default in ((_DIR, conf.default_config_dirs),
                                (_FILE, conf.default_config_files)):
         if option not in (named for named, _path in given):
@@ -34,7 +33,7 @@ def config_files(conf):
 
 
 def _given(args):
-    """Yield what a command line names: (_FILE or _DIR, path), in order."""
+    """Yield the paths of a command line: (_FILE or _DIR, path), in order."""
     args = iter(args)
     for arg in args:
         option, equals, value = arg.partition('=')
@@ -43,7 +42,7 @@ def _given(args):
 
 
 def read(conf):
-    """Return what each of these files holds now: list of (path, sections).
+    """Return the current contents of these files: list of (path, sections).
 
     sections: as of ``sections_of``.
     """
@@ -51,31 +50,31 @@ def read(conf):
 
 
 def contents(conf):
-    """Return what the files of a ConfigOpts held, as ``read`` does.
+    """Return the contents of the files of a ConfigOpts, as of ``read``.
 
-    When they were read, if it is a loading.Options; else as they are now.
+    As of the time when a loading.Options read them, else the current ones.
     """
-    found = getattr(conf, 'contents', None)
-    return read(conf) if found is None else found
+    contents = getattr(conf, 'contents', None)
+    return read(conf) if contents is None else contents
 
 
 def raw_sections(conf):
-    """Return what the files hold: dict section -> dict name -> list of texts.
+    """Return all values in the files: section -> name -> list of texts.
 
-    Section names are in lower case, except DEFAULT. Values that stand in
-    several files or lines follow each other in reading order.
+    Section names are in lower case, except DEFAULT.  Values from several files
+    or lines are in reading order.
     """
-    return _merged(item for _path, found in contents(conf)
-                   for item in found.items())
+    return _merged(item for _path, values in contents(conf)
+                   for item in values.items())
 
 
 def sections_of(path):
-    """Return what one file holds, like ``raw_sections``."""
-    found = {}
-    cfg.ConfigParser(os.path.expanduser(path), found).parse()
+    """Return the values in one file, like ``raw_sections``."""
+    parsed = {}
+    cfg.ConfigParser(os.path.expanduser(path), parsed).parse()
     return _merged(
         (section if section == 'DEFAULT' else section.lower(), values)
-        for section, values in found.items())
+        for section, values in parsed.items())
 
 
 def _merged(items):
@@ -94,7 +93,7 @@ def _merged(items):
 def check_readable(option, path, advice=''):
     """Raise ConfigurationError if a file that an option names cannot be read.
 
-    Libraries that read files for TLS do not report which one is missing.
+    Libraries that read TLS files do not report which file is missing.
     option: ``[section] name``.  advice: end of the message.
     """
     try:

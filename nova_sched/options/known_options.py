@@ -1,16 +1,16 @@
-"""The tables of options, which are TOML files of the package."""
+"""Tables of options: TOML files of the package."""
 
 import functools
 from importlib import resources
 import tomllib
 
-#: What the help of an ignored option says.
+#: Sentence in the help of an ignored option.
 SENTENCE = 'This release accepts this option but does not act on it.'
 
 
 @functools.cache
 def table(name, package=__package__):
-    """Return the contents of a TOML file of a package: dict, not to change."""
+    """Return the contents of a TOML file of a package: dict, read only."""
     return tomllib.loads((resources.files(package) / name).read_text())
 
 
@@ -21,8 +21,7 @@ def place(text):
 
 
 def old_names(section, name):
-    """Return the older names of a library's option: list of (section, name).
-    """
+    """Return the older names of an option: list of (section, name)."""
     names = table('known_options.toml')['old_names']
     return list(map(place, names.get(section, {}).get(name, ())))
 
@@ -30,8 +29,8 @@ def old_names(section, name):
 def ignored(*tables):
     """Return the options that are accepted but not acted on.
 
-    A list of (section, name); of those with and without a warning, unless
-    only some tables of the file are named.
+    A list of (section, name).  tables: tables of the file; default: both, the
+    options with a warning and the options without.
     """
     known = table('known_options.toml')
     return [(section, name)

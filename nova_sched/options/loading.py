@@ -1,4 +1,4 @@
-"""Making a configuration from options, files and a command line."""
+"""Makes a configuration from options, files and a command line."""
 
 import contextlib
 import logging as py_logging
@@ -15,11 +15,11 @@ from nova_sched.options import files
 
 
 class Program(typing.NamedTuple):
-    """A name under which the service runs, and whose files it reads.
+    """A program name of the service, and the files that belong to it.
 
-    name: of the program.  project: as oslo.config and oslo.log have it.
+    name: of the program.  project: for oslo.config and oslo.log.
     directory: files are in ~/.DIRECTORY and /etc/DIRECTORY, too.
-    distributed: files that packages bring, read before all others: paths.
+    distributed: paths of packages' files, which are read before all others.
     """
 
     name: str
@@ -28,35 +28,34 @@ class Program(typing.NamedTuple):
     distributed: tuple = ()
 
     def config_files(self):
-        """Return the files that there are: list of paths, in reading order."""
+        """Return the existing files: list of paths, in reading order."""
         return list(dict.fromkeys([
             *filter(os.path.exists, self.distributed),
             *cfg.find_config_files(self.directory, self.name)]))
 
     def config_dirs(self):
-        """Return the directories that there are, to be read after the files.
-        """
+        """Return the existing directories, which are read after the files."""
         return list(dict.fromkeys(
             cfg.find_config_dirs(self.directory, self.name)))
 
 
 OURS = Program('nova-sched', 'nova_sched', 'nova-sched')
-#: Called like this, it is a nova-scheduler in all that goes by a name.  RDO's
-#: packages bring a file of defaults.
+#: Under this name the service has the names and files of nova-scheduler.
+#: RDO's packages contain a file of defaults.
 NOVAS = Program('nova-scheduler', 'nova', 'nova',
                 ('/usr/share/nova/nova-dist.conf',))
 
 
 def program(path):
-    """Return the Program that a path of an executable is called like."""
+    """Return the Program for the path of an executable."""
     return NOVAS if os.path.basename(path) == NOVAS.name else OURS
 
 
 def default_paths(called=OURS):
     """Return (files, directories) to read when the command line names none.
 
-    called: Program.  Where there is neither a file nor a directory of the
-    service's own, Nova's count.
+    called: Program.  Nova's files are used if the service has neither a file
+    nor a directory of its own.
     """
     own = OURS.config_files(), OURS.config_dirs()
     if called is OURS and any(own):
@@ -67,23 +66,22 @@ def default_paths(called=OURS):
 class Options(cfg.ConfigOpts):
     """A ConfigOpts that does not end the process on a wrong value in a file.
 
-    oslo.config exits on a wrong value of an option that the command line has
-    too, such as debug, while it reads the files, also when it reads them
-    again. Here such a value is like any other: an error when it is read,
-    which ``check`` reports with the others.
+    oslo.config exits when a file has a wrong value of an option that is on the
+    command line, too, such as debug, also when it reads the files again.  Here
+    such a value is an error like others, which ``check`` reports.
     """
 
-    #: What the files held when they were read: list as of ``files.read``.
-    #: What they hold by now says nothing about the values.
+    #: The contents of the files when they were read: list as of
+    #: ``files.read``.  The files may have changed since.
     contents = ()
 
     def _validate_cli_options(self, namespace):
-        """Check nothing; the command line's own values are checked."""
+        """Do nothing; oslo.config checks the command line's values."""
 
     def reload_config_files(self):
-        """Read the files again, as of oslo.config.
+        """Read the files again, as oslo.config does.
 
-        Raises ConfigFileParseError for a file that is no text.
+        Raises ConfigFileParseError for a file that is not text.
         """
         with _text_only():
             is_read = super().reload_config_files()
@@ -94,7 +92,7 @@ class Options(cfg.ConfigOpts):
 
 @contextlib.contextmanager
 def _text_only():
-    """Treat a file that is no text as one that cannot be parsed."""
+    """Raise ConfigFileParseError for a file that is not text."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -104,7 +102,7 @@ def _text_only():
 
 def _parsed_in(error):
     """Return the path of the file that oslo.config parsed when it failed."""
-    # The error has the octets, but no name.
+    # The error has the bytes, but not the name.
     parsers = [frame.f_locals.get('self') for frame, _
                in traceback.walk_tb(error.__traceback__)]
     return next(parser.filename for parser in parsers
@@ -114,12 +112,12 @@ def _parsed_in(error):
 def parse(conf, args, paths, called=OURS):
     """Parse a command line and files into an Options, and return it.
 
-    paths: of the files to read when the command line names none, or None.
+    paths: of the files to read if the command line names none, or None.
     called: Program.
 
-    Raises ConfigurationError when a file is missing, may not be read or is
-    no configuration file, and SystemExit for --help and a wrong command
-    line; oslo.config has written why to stderr then.
+    Raises ConfigurationError if a file is missing, may not be read or is not
+    a configuration file, and SystemExit for --help and a wrong command line,
+    after oslo.config has written the reason to stderr.
     """
     py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
     paths, dirs = (default_paths(called) if paths is None
@@ -152,13 +150,14 @@ def parse(conf, args, paths, called=OURS):
 
 
 def _is_news(record):
-    """Return whether a log record is not about a deprecated name alone.
+    """Return whether a log record is about more than a deprecated name.
 
-    It has a line for each such name; ``spelling.warnings`` has one for all.
+    oslo.config logs a line for each such name; ``spelling.warnings`` has one
+    for all.
     """
     return not str(record.msg).startswith('Deprecated: ')
 
 
 def register_log_opts(conf):
-    """Register oslo.log's options, which the command line has too."""
+    """Register oslo.log's options, which are on the command line, too."""
     logging.register_options(conf)

@@ -1,8 +1,8 @@
-"""The options of the log: whether it can be written, and whose names it has.
+"""The log options: whether the log can be written, and the loggers' names.
 
-oslo.log reports one error at a time when it opens the log, and not which
-option is wrong. The checks here open and make no file. A file of
-log_config_append is the operator's, and often written for Nova.
+oslo.log reports one error at a time when it opens the log, without the name of
+the option. The checks here open and create no file. A file of
+log_config_append is often written for Nova.
 """
 
 import configparser
@@ -14,6 +14,7 @@ import typing
 
 from oslo_log import formatters
 from oslo_log import handlers
+from oslo_log import log
 
 from nova_sched import context
 from nova_sched import exception
@@ -24,13 +25,8 @@ from nova_sched.options import nearest
 #: The top of the service's loggers, under their own names and under Nova's.
 OURS, NOVAS = version.PACKAGE, 'nova'
 
-#: As in syslog(3); oslo.log takes them with and without LOG_.
-FACILITIES = frozenset((
-    'KERN', 'USER', 'MAIL', 'DAEMON', 'AUTH', 'SYSLOG', 'LPR', 'NEWS', 'UUCP',
-    'CRON', 'AUTHPRIV', 'FTP', *(f'LOCAL{number}' for number in range(8))))
-
-#: Reads a file of log_config_append in a process of its own, where it opens
-#: /dev/null in place of the files that it names.
+#: Reads a file of log_config_append in a separate process, which opens
+#: /dev/null in place of the log files.
 _TRIAL = """
 import logging.config, os, sys
 from nova_sched import conf
@@ -56,7 +52,7 @@ def is_writable(path):
 
 
 def check_config_file(conf):
-    """Check that logging can be set up by the file of log_config_append."""
+    """Check that the file of log_config_append loads."""
     option, path = '[DEFAULT] log_config_append', conf.log_config_append
     if not path:
         return
@@ -77,54 +73,62 @@ def check_config_file(conf):
             + (tried.stderr.strip().splitlines() or ['no reason given'])[-1])
 
 
-def check_file(conf):
-    """Check that what log_file and log_dir come to can be written."""
-    if conf.log_config_append or not (conf.log_file or conf.log_dir):
-        return
-    if conf.log_file:
-        name, path = 'log_file', os.path.join(conf.log_dir or '',
-                                              conf.log_file)
-        folder = os.path.dirname(path) or '.'
-    else:
-        name, path, folder = 'log_dir', conf.log_dir, conf.log_dir
+def _check(error_of):
+    """Return a check of options that count without log_config_append.
+
+    error_of: function of a ConfigOpts that returns (option, value, hint) if
+    the option cannot be used, else None.
+    """
+    def check(conf):
+        if not conf.log_config_append and (wrong := error_of(conf)):
+            name, value, hint = wrong
+            raise exception.ConfigurationError(f'[DEFAULT] {name}', value,
+                                               hint)
+    return check
+
+
+def _file_error(conf):
+    """Return (option, value, hint) if the log file cannot be written."""
+    if not (conf.log_file or conf.log_dir):
+        return None
+    path = os.path.join(conf.log_dir or '', conf.log_file or '')
+    folder = os.path.dirname(path) or '.'
     if not os.path.isdir(folder):
         hint = f'there is no directory {folder}; make it'
     elif conf.log_file and os.path.isdir(path):
         hint = 'is a directory; name a file in it'
-    elif not is_writable(path):
+    elif not is_writable(path if conf.log_file else folder):
         hint = 'may not be written by this user'
     else:
-        return
-    raise exception.ConfigurationError(f'[DEFAULT] {name}', path, hint)
+        return None
+    return ('log_file', path, hint) if conf.log_file else (
+        'log_dir', conf.log_dir, hint)
 
 
-def check_levels(conf):
-    """Check that each of default_log_levels names a logger and a level."""
+def _level_error(conf):
     known = py_logging.getLevelNamesMapping()
-    for pair in conf.default_log_levels if not conf.log_config_append else ():
+    for pair in conf.default_log_levels:
         level = pair.partition('=')[2]
         if level not in known and not level.lstrip('-').isdigit():
-            raise exception.ConfigurationError(
-                '[DEFAULT] default_log_levels', pair, 'write LOGGER=LEVEL; '
-                + nearest.did_you_mean(level, known))
+            return ('default_log_levels', pair, 'write LOGGER=LEVEL; '
+                    + nearest.did_you_mean(level, known))
+    return None
 
 
-def check_facility(conf):
-    """Check that the facility is one of syslog's, where it is used."""
-    if conf.log_config_append or not (conf.use_syslog or conf.use_journal):
-        return
-    facility = conf.syslog_log_facility.upper().removeprefix('LOG_')
-    if facility not in FACILITIES:
-        raise exception.ConfigurationError(
-            '[DEFAULT] syslog_log_facility', conf.syslog_log_facility,
-            'is none of syslog; '
-            + nearest.did_you_mean(facility, FACILITIES))
+def _facility_error(conf):
+    if conf.use_syslog or conf.use_journal:
+        try:
+            log._find_facility(conf.syslog_log_facility)
+        except TypeError as error:
+            return ('syslog_log_facility', conf.syslog_log_facility,
+                    str(error))
+    return None
 
 
-def check_formats(conf):
-    """Check that a line can be made of each format; else logging drops it."""
-    if conf.log_config_append or conf.use_json:
-        return
+def _format_error(conf):
+    """Return (option, value, hint) if a line cannot be formatted."""
+    if conf.use_json:
+        return None
     formatter = formatters.ContextFormatter(
         datefmt=conf.log_date_format, config=conf)
     for name, request in (
@@ -137,20 +141,19 @@ def check_formats(conf):
         try:
             formatter.format(record)
         except (KeyError, ValueError, TypeError) as error:
-            raise exception.ConfigurationError(
-                f'[DEFAULT] {name}', conf[name],
-                f'no line can be made of it: {error}') from error
+            return name, conf[name], f'no line can be made of it: {error}'
+    return None
 
 
-CHECKS = (check_config_file, check_file, check_levels, check_facility,
-          check_formats)
+CHECKS = (check_config_file, *map(_check, (
+    _file_error, _level_error, _facility_error, _format_error)))
 
 
 class _Logger(typing.NamedTuple):
     """A logger of a file of log_config_append.
 
-    writes: whether a handler of its own writes anything.
-    propagates: whether the handlers of what is above it get its lines.
+    writes: whether one of its handlers writes anything.
+    propagates: whether its lines also go to the handlers of its parents.
     """
 
     writes: bool
@@ -158,32 +161,30 @@ class _Logger(typing.NamedTuple):
 
 
 def takes_nova_names(conf):
-    """Return whether the service's loggers bear the names of Nova's.
+    """Return whether the service's loggers have the names of Nova's: bool.
 
-    Because an option says so, or because a file names loggers of Nova's and
-    none of the service's own.  Called by Nova's name it takes them unless a
-    file names loggers of its own alone.
+    They do if log_config_append, or default_log_levels without it, names
+    loggers of Nova's and none of the service's own.  Under the program name
+    nova-scheduler they do unless it names loggers of the service alone.
     """
-    if conf.nova_sched.nova_logger_names:
-        return True
-    named = _loggers(conf)
+    named = _loggers(conf) if conf.log_config_append else dict.fromkeys(
+        pair.partition('=')[0] for pair in conf.default_log_levels)
     novas, ours = (bool(_below(top, named)) for top in (NOVAS, OURS))
-    if conf.project == NOVAS:
-        return novas or not ours
-    return novas and not ours
+    return not ours or novas if conf.project == NOVAS else novas and not ours
 
 
 def warnings(conf):
     """Return a sentence if no line of the service is written: list."""
     loggers = _loggers(conf)
     top = NOVAS if takes_nova_names(conf) else OURS
-    if (not loggers or any(each.writes for each in _below(top, loggers))
+    if (not loggers or any(
+            loggers[name].writes for name in _below(top, loggers))
             or (loggers['root'].writes
                 and (top not in loggers or loggers[top].propagates))):
         return []
     return [f'[DEFAULT] log_config_append = {conf.log_config_append}: the '
-            'service writes no line, because its loggers lead to no handler '
-            f'of this file; give its logger {top}, or root, one that writes']
+            'service writes no line, because its loggers have no handler that '
+            f'writes; give its logger {top}, or root, such a handler']
 
 
 def lacks_journal(conf):
@@ -192,30 +193,30 @@ def lacks_journal(conf):
                 and handlers.journal is None)
 
 
-def _below(top, loggers):
-    """Return the loggers of a dict that are the top one, or below it: list."""
-    return [logger for name, logger in loggers.items()
-            if f'{name}.'.startswith(f'{top}.')]
+def _below(top, names):
+    """Return the names that are the top logger's or below it: list."""
+    return [name for name in names if f'{name}.'.startswith(f'{top}.')]
 
 
 def _loggers(conf):
     """Return the loggers of log_config_append: name -> _Logger, with ``root``.
 
-    None of a file that cannot be used, and without one.
+    Empty without a file, and for a file that cannot be used.
     """
-    parser, found = configparser.ConfigParser(), {}    # as logging's
+    parser, loggers = configparser.ConfigParser(), {}    # as logging's
     try:
         with open(conf.log_config_append or '') as file:
             parser.read_file(file)
         for key in _words(parser['loggers']['keys']):
             section = parser[f'logger_{key}']
-            found['root' if key == 'root' else section['qualname']] = _Logger(
+            name = 'root' if key == 'root' else section['qualname']
+            loggers[name] = _Logger(
                 any(not parser[f'handler_{handler}']['class'].endswith(
                     'NullHandler') for handler in _words(section['handlers'])),
                 section.getint('propagate', 1) != 0)
     except (OSError, ValueError, KeyError, configparser.Error):
         return {}
-    return found
+    return loggers
 
 
 def _words(text):

@@ -1,7 +1,7 @@
 """The driver, host manager and filters that the options name.
 
 Kilo names drivers and host managers by class path, later releases by entry
-point name; the class paths of Nova's own are turned into names here.
+point name; class paths of Nova's classes are converted into names here.
 """
 
 from nova_sched.conf import filter_scheduler
@@ -14,7 +14,7 @@ DRIVERS = {
     'chance.ChanceScheduler': 'chance_scheduler',
 }
 
-#: Those that do not ask Placement.
+#: Drivers that do not use Placement.
 _WITHOUT_PLACEMENT = ('caching_scheduler', 'chance_scheduler')
 
 #: The host manager for bare metal, which Nova removed in Rocky.
@@ -38,8 +38,8 @@ def _name(value, known):
 def driver_name(conf):
     """Return the driver as an entry point name: text.
 
-    Class paths of Nova's three drivers become their names; anything else is
-    returned as it is written, to be looked up as a name or a class path.
+    Class paths of Nova's three drivers become their names; other values are
+    returned as written, and looked up as a name or a class path.
     """
     return _name(conf.scheduler.driver, DRIVERS)
 
@@ -50,13 +50,13 @@ def host_manager_name(conf):
 
 
 def uses_baremetal_filters(conf):
-    """Return whether baremetal_enabled_filters says which filters run."""
+    """Return whether baremetal_enabled_filters lists the filters to run."""
     return (conf.filter_scheduler.use_baremetal_filters
             and host_manager_name(conf) == IRONIC_HOST_MANAGER)
 
 
 def asks_placement(conf):
-    """Return whether [placement] is configured and the driver asks it."""
+    """Return whether [placement] is configured and the driver uses it."""
     return (placement.placement_configured(conf)
             and driver_name(conf) not in _WITHOUT_PLACEMENT)
 
@@ -64,9 +64,8 @@ def asks_placement(conf):
 def enabled_filters(conf):
     """Return the names of the filters that run, in order: list.
 
-    As configured; unset, Queens' default list when [placement] is
-    configured and the driver asks it, else Mitaka's, which includes RamFilter
-    and DiskFilter.
+    As configured; unset, Queens' default list if Placement is used, else
+    Mitaka's, which includes RamFilter and DiskFilter.
     """
     if uses_baremetal_filters(conf):
         return list(conf.filter_scheduler.baremetal_enabled_filters)

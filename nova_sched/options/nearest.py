@@ -1,32 +1,34 @@
-"""The right name that is nearest to a wrong one."""
+"""Finds the right name that is nearest to a wrong name."""
 
 import difflib
 import re
 
-#: How names of filters and weighers end, and how long a beginning must be.
+#: Endings of names of filters and weighers; minimum length of a beginning.
 _ENDING, _SHORTEST = re.compile('(?:filter|weigher)$'), 3
 
 
 def nearest(wrong, names, cutoff=0.6):
-    """Return the name most like a wrong one, in any case: text or None."""
+    """Return the name nearest to a wrong name, in any case: text or None."""
     return next(iter(several(wrong, names, 1, cutoff)), None)
 
 
 def several(wrong, names, most, cutoff=0.6):
-    """Return the names most like a wrong one, in any case: list."""
+    """Return the names nearest to a wrong name, in any case: list."""
     by_lower = {name.lower(): name for name in names}
     return [by_lower[name] for name in difflib.get_close_matches(
         wrong.lower(), by_lower, most, cutoff)]
 
 
 def _of_same_beginning(wrong, names):
-    """Return the one name that begins as a wrong one does: text or None.
+    """Return the only name with the beginning of a wrong name: text or None.
 
     Without the ending that names of filters and weighers share.
     """
     stem = _ENDING.sub('', wrong.lower())
-    found = [name for name in names if name.lower().startswith(stem)]
-    return found[0] if len(stem) >= _SHORTEST and len(found) == 1 else None
+    matches = [name for name in names if name.lower().startswith(stem)]
+    if len(stem) < _SHORTEST or len(matches) != 1:
+        return None
+    return matches[0]
 
 
 def did_you_mean(wrong, names):

@@ -1,4 +1,4 @@
-"""The releases of Nova, and which options each of them had."""
+"""The releases of Nova, and the options of each release."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ from nova_sched.options import sections
 #: Numbers of the first and the last release: Kilo and 2026.2.
 FIRST, LAST = 11, 34
 
-#: The first release that is called by its date.
+#: The first release that is named by its date.
 _BY_DATE = 27
 
 
@@ -23,9 +23,9 @@ def _table(name):
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Release:
-    """A release of Nova; number: its first, 17 for 17.0.13 or Queens.
+    """A release of Nova; number: 17 for 17.0.13 or Queens.
 
-    Kilo, which has no such number, goes as 11.
+    Kilo, which has no such number, has 11.
     """
 
     number: int
@@ -45,10 +45,10 @@ class Release:
 
 
 def find(text):
-    """Return the Release of a name, a number or a date, however it is written.
+    """Return the Release of a name, a number or a date, in any spelling.
 
-    queens, stable/queens, 17, 17.0.13, 2018.1 and 17.0.0 (Queens) are one.
-    Raises ValueError for what is none from Kilo to 2026.2.
+    queens, stable/queens, 17, 17.0.13, 2018.1 and 17.0.0 (Queens) are equal.
+    Raises ValueError for a text that is no release from Kilo to 2026.2.
     """
     word = text.strip().lower().rpartition('/')[2]
     if word in _table('names'):
@@ -86,12 +86,12 @@ def _spans(kind):
 
 
 def first(section, name):
-    """Return the number of the release that an option came with."""
+    """Return the number of the release that introduced an option."""
     return _spans('eras').get(f'[{section}] {name}', (FIRST,))[0]
 
 
 def has(release, section, name):
-    """Return whether a release has an option, under whatever name."""
+    """Return whether a release has an option, under any name."""
     eras = _spans('eras')
     return section != nova_sched.GROUP and all(
         release.number in eras[place]
@@ -99,7 +99,7 @@ def has(release, section, name):
 
 
 def reads(release, option):
-    """Return whether a release reads an option as it is Written."""
+    """Return whether a release reads an option under its Written name."""
     section, moved = option.section, _spans('moved')
     if not has(release, section, option.opt.dest):
         return False
@@ -112,9 +112,10 @@ def reads(release, option):
 
 
 class Written(typing.NamedTuple):
-    """An option that a file gives: it is in ``section``, whatever is written.
+    """An option that a file sets.
 
-    place, name: how it is written, which may be an older name of it.
+    section: its current section.  place, name: section and name as written,
+    which may be older ones.
     """
 
     section: str
@@ -127,7 +128,7 @@ class Written(typing.NamedTuple):
 
 
 def written(conf):
-    """Return the options that the files give: list of Written."""
+    """Return the options that the files set: list of Written."""
     raw = files.raw_sections(conf)
     return [Written(section, opt, place, name)
             for (section, _dest), opt in sections.known_opts().items()
@@ -136,13 +137,13 @@ def written(conf):
 
 
 def not_read(given, release):
-    """Return those of a list of Written that a release does not read."""
+    """Return the options of a list of Written that a release ignores."""
     return sorted({str(option) for option in given
                    if not reads(release, option)})
 
 
 def ignored_here(given, release):
-    """Return those of a list of Written that only a release acts on."""
+    """Return the options of a list of Written that only a release uses."""
     ignored = set(known_options.ignored())
     return sorted({str(option) for option in given
                    if (option.section, option.opt.dest) in ignored
@@ -150,6 +151,6 @@ def ignored_here(given, release):
 
 
 def of_service(version):
-    """Return the Release whose services have a version, or None."""
+    """Return the Release of a service version, or None."""
     name = _table('services').get(str(version))
     return name and find(name)

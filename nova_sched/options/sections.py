@@ -1,4 +1,4 @@
-"""All options: what is registered, listed in a sample, and looked up."""
+"""All options: to register, to list in a sample, and to look up."""
 
 import copy
 import functools
@@ -31,23 +31,25 @@ SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, pci, trusted_computing,
             nova_sched, healthcheck)
-#: Switches that files and the command line have: names, all in DEFAULT.
+for _section in SECTIONS:
+    libraries.add_old_names(_section.GROUP, _section.OPTS)
+#: Names of switches of files and command line, all in DEFAULT.
 SWITCHES = frozenset(opt.dest for opt in (
     *log_options.common_cli_opts, *log_options.logging_cli_opts)
     if isinstance(opt, cfg.BoolOpt))
 
-#: How oslo.config refuses a $ that no option follows, and a malformed value.
+#: Errors of oslo.config for a $ without an option, and for malformed values.
 SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
 VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
                 *SUBSTITUTION_ERRORS)
 
-#: Those with options of a log-in, which are listed but not registered.
+#: Sections with log-in options, which are listed but not registered.
 WITH_LOG_IN = (placement, neutron, service_user)
 
 
 def _group(section):
-    # A new one each time: one that is shared would share what is registered
-    # and overridden in it.
+    # A new group each time: a shared group would share registered options
+    # and overrides.
     if section.HELP is None:
         return section.GROUP
     return cfg.OptGroup(section.GROUP, help=section.HELP.strip())
@@ -64,10 +66,10 @@ def register_opts(conf):
 
 
 def list_opts():
-    """Return all options of our own: list of (group or None, options).
+    """Return the service's own options: list of (group or None, options).
 
-    Entry point ``oslo.config.opts``, for samples and documentation. The
-    libraries list theirs under their own names, save a few that they do not.
+    Entry point ``oslo.config.opts``, for samples and documentation.  Includes
+    the libraries' options that the libraries themselves do not list.
     """
     listed, ignored = copy.deepcopy(_own_opts()), known_options.ignored()
     for group, opts in listed:
@@ -79,7 +81,7 @@ def list_opts():
 
 
 def _own_opts():
-    """Return our own options, as they are: list of (group, options)."""
+    """Return the service's own options, uncopied: list of (group, options)."""
     libraries.set_lib_defaults()
     return [(_group(section),
              section.listed() if section in WITH_LOG_IN else section.OPTS)
@@ -88,10 +90,10 @@ def _own_opts():
 
 @functools.cache
 def known_opts():
-    """Return ours and the libraries' options, for looking only.
+    """Return the service's and the libraries' options, to look them up.
 
-    A read-only mapping (section, dest) -> option, made once. The options are
-    copies, because a ConfigOpts keeps marks on those that it registers.
+    A read-only mapping (section, dest) -> option, made once.  The options are
+    copies, because a ConfigOpts marks the options that it registers.
     """
     own = _own_opts()
     listed = log_options.list_opts() + libraries.list_lib_opts() + own
@@ -101,8 +103,7 @@ def known_opts():
 
 
 def registered_names(conf):
-    """Return the names of all options of a ConfigOpts: yields (section, name).
-    """
+    """Yield (section, name) of all options of a ConfigOpts."""
     for name in conf:
         try:
             value = conf[name]
@@ -116,12 +117,12 @@ def registered_names(conf):
 
 
 def value(conf, section, name):
-    """Return the value of an option of a ConfigOpts, as it is read there."""
+    """Return the value of an option of a ConfigOpts."""
     return (conf if section == 'DEFAULT' else conf[section])[name]
 
 
 def places(section, opt):
-    """Return where files may give an option: list of (section, name)."""
+    """Return the places of an option in files: list of (section, name)."""
     return [(section, opt.name), (section, opt.dest)] + [
         (old.group or section, old.name or opt.name)
         for old in opt.deprecated_opts]

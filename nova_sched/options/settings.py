@@ -1,4 +1,4 @@
-"""Values that several options, or the rules of several eras, make up."""
+"""Values derived from several options, or read from their text."""
 
 RESOURCES = ('cpu', 'ram', 'disk')
 
@@ -6,9 +6,9 @@ RESOURCES = ('cpu', 'ram', 'disk')
 def service_down_time(conf):
     """Return the seconds without heartbeat after which a service is down.
 
-    service_down_time, unless it is not above report_interval: then every
-    service would look down between two heartbeats, and 2.5 times
-    report_interval is used.  ``warnings`` tells of it.
+    service_down_time if it is above report_interval.  Else every service would
+    look down between two heartbeats, so it is 2.5 times report_interval, with
+    a warning.
     """
     down_time, interval = conf.service_down_time, conf.report_interval
     if down_time > interval:
@@ -31,10 +31,9 @@ def fallback_ratios(conf):
 def parse_weights(items):
     """Read ``name=ratio`` items, as in [metrics] weight_setting.
 
-    Each is cut at its first ``=``; the rest must be a number. A name keeps
-    the blanks before the ``=``, as in Nova, and then is that of nothing.
-    Returns (tuple of (name, float) in order, tuple of the items that cannot
-    be read).
+    The text after the first ``=`` must be a number.  A name keeps the blanks
+    before the ``=``, as in Nova, and then matches nothing.
+    Returns (tuple of (name, float) in order, tuple of malformed items).
     """
     good, bad = [], []
     for item in items:

@@ -1,8 +1,8 @@
 """How the files spell options: under an older name, twice, or misspelt.
 
-Messages are made with the names of today, and ``Spelling`` turns these into
-those of the files, which is what their reader looks for. Options that belong
-to other services are no mistake: the file may be the real nova.conf.
+Messages are made with current names, and ``Spelling`` replaces them by the
+names in the files, which the operator looks for. Options of other services are
+not mistakes: the file may be the real nova.conf.
 """
 
 import contextlib
@@ -20,19 +20,19 @@ from nova_sched.options import sections
 
 _NAME = re.compile(r'\[(\w+)\] (\w+)')
 
-#: Sections that other services have no options in, though plug-ins may.
+#: Sections without options of other services; plug-ins may have some there.
 _OURS = ('scheduler', 'filter_scheduler', 'metrics', 'trusted_computing')
-#: How similar to one of ours a name must be to be taken for it, misspelt; in
-#: these sections less.
+#: Minimum similarity of a misspelt name to a name of this service; lower in
+#: some sections.
 _LIKE = 0.85
 _LIKE_IN = {'nova_sched': 0, **dict.fromkeys(_OURS, 0.7)}
 
-#: Sections of Nova that are like one of ours, and are meant.
+#: Sections of other services that are similar to a section of this service.
 _NOT_OURS = ('placement_database',)
 
 
 class Spelling:
-    """The names that the files of a ConfigOpts give options."""
+    """The names of options in the files of a ConfigOpts."""
 
     def __init__(self, conf):
         self._conf = conf
@@ -41,26 +41,27 @@ class Spelling:
             files.contents(conf))]
 
     def as_written(self, section, opt, value=None):
-        """Return where the files give an option, or None if they do not.
+        """Return (section, name, text) where the files set an option, or None.
 
-        (section, name, text) of the place that counts, of several.  An option
-        of many values has all of them: then of the one that gives ``value``.
+        If several places set it, the one that takes effect; for an option with
+        many values, the one with ``value``.
         """
-        found = [(place, name, text) for raw in self._files
+        places = [(place, name, text) for raw in self._files
                  for place, name in sections.places(section, opt)
                  for text in reversed(raw.get(place, {}).get(name, ()))]
-        if not found or self._is_overridden(section, opt):
+        if not places or self._is_overridden(section, opt):
             return None
-        return next((one for one in found if one[2] == value), found[0])
+        return next((place for place in places if place[2] == value),
+                    places[0])
 
     def _is_overridden(self, section, opt):
         """Return whether the command line or the program overrides it."""
         try:
-            found = self._conf.get_location(
+            place = self._conf.get_location(
                 opt.dest, None if section == 'DEFAULT' else section)
         except (cfg.Error, ValueError):
-            return False        # what is malformed has no place
-        return found is not None and found.location in (
+            return False        # a malformed value
+        return place is not None and place.location in (
             cfg.Locations.command_line, cfg.Locations.set_override)
 
     def in_words(self, text):
@@ -70,7 +71,7 @@ class Spelling:
     def in_error(self, error):
         """Return a ConfigurationError that names options as the files do.
 
-        Today's name follows, where it is another one.
+        The current name follows if it is different.
         """
         match = _NAME.fullmatch(error.option)
         if not match:
@@ -91,7 +92,7 @@ class Spelling:
 
 @contextlib.contextmanager
 def as_in_files(conf):
-    """Have ConfigurationErrors of a context name options as the files do.
+    """Make ConfigurationErrors of a block name options as the files do.
 
     Also a decorator.
     """
@@ -108,32 +109,32 @@ def errors_as_written(function):
     """
     @functools.wraps(function)
     def respelled(conf):
-        found = function(conf)
-        return found and list(map(Spelling(conf).in_error, found))
+        errors = function(conf)
+        return errors and list(map(Spelling(conf).in_error, errors))
     return respelled
 
 
 def _places():
-    """Return where files may give our options: dict section -> names."""
-    ours = {}
+    """Return the names of options in files: dict section -> set of names."""
+    known = {}
     for (section, _dest), opt in sections.known_opts().items():
         for place, name in sections.places(section, opt):
-            ours.setdefault(place, set()).add(name)
-    return ours
+            known.setdefault(place, set()).add(name)
+    return known
 
 
 def unknown_options(conf):
-    """Return the options in the files that are probably ours, misspelt.
+    """Return the options in the files that are probably misspelt.
 
     A list of (section, name as written, nearest right name): close matches in
-    sections that are ours, and all that is unknown in [nova_sched], which
-    nobody else reads.  The right name has its section where that is another
-    one.
+    sections of this service, and all unknown names in [nova_sched], which only
+    this service reads.  The right name includes its section if that is
+    different.
     """
-    ours, registered = _places(), set(sections.registered_names(conf))
-    found, elsewhere = [], _elsewhere()
+    places, registered = _places(), set(sections.registered_names(conf))
+    misspelt, elsewhere = [], _elsewhere()
     for section, values in files.raw_sections(conf).items():
-        known = ours.get(section, set())
+        known = places.get(section, set())
         for name in values:
             if name in known or (section, name) in registered:
                 continue
@@ -141,17 +142,17 @@ def unknown_options(conf):
             if section in ('DEFAULT', *_OURS):
                 near = elsewhere.get(name, near)
             if near is not None:
-                found.append((section, name, near))
-    return found
+                misspelt.append((section, name, near))
+    return misspelt
 
 
 @functools.cache
 def _elsewhere():
-    """Return the names of our sections' options, wherever they stand.
+    """Return the options of this service's sections by name, in any section.
 
-    Dict name -> '[section] name': of names alone, behind that of their
-    section, as documents print metrics_weight_setting, and those of older
-    releases.  A driver's name is its option's value.
+    Dict name -> '[section] name'.  The name may be an older one, or have its
+    section as a prefix, as documents print metrics_weight_setting.  A driver's
+    name stands for the option driver.
     """
     found = dict.fromkeys(names.DRIVERS.values(), '[scheduler] driver')
     ours = {place: opt for place, opt in sections.known_opts().items()
@@ -165,7 +166,8 @@ def _elsewhere():
 
 
 def warnings(conf):
-    """Return what does not count as the files spell it: list of sentences."""
+    """Return sentences on names in the files that have no or another effect.
+    """
     return [*_misspelt_sections(conf), *_repeated(conf), *_older_names(conf)]
 
 
@@ -176,17 +178,18 @@ def _misspelt_sections(conf):
             continue
         near = nearest.nearest(section, ours, _LIKE)
         if near is not None:
-            yield (f'[{section}] is no section, and nobody reads its '
-                   f'{", ".join(values)}; did you mean [{near}]?')
+            yield (f'[{section}] is an unknown section, so its options '
+                   f'{", ".join(values)} have no effect; did you mean '
+                   f'[{near}]?')
 
 
 def _repeated(conf):
-    """Return sentences on options that one file gives twice."""
+    """Yield sentences on options that one file sets more than once."""
     single = {place for (section, _dest), opt in sections.known_opts().items()
               if not isinstance(opt, cfg.MultiOpt)
               for place in sections.places(section, opt)}
-    for path, found in files.contents(conf):
-        for section, values in found.items():
+    for path, contents in files.contents(conf):
+        for section, values in contents.items():
             for name, texts in values.items():
                 if len(texts) > 1 and (section, name) in single:
                     yield (f'[{section}] {name} stands in {path} '
@@ -194,45 +197,47 @@ def _repeated(conf):
 
 
 def _older_names(conf):
-    """Yield sentences on options that stand there under two names, or beside
-    what counts in their place, and one on all others with newer names, or that
-    will go.
+    """Yield sentences on options that another option or name overrides.
+
+    And one sentence on all other deprecated options.
     """
     written, unread = Spelling(conf).as_written, messaging.unread(conf)
-    found, idle = [], []
+    deprecated, unused = [], []
     for (section, dest), opt in sections.known_opts().items():
         given = _given(conf, section, opt)
         if (section, dest) in unread:
-            idle += given
+            unused += given
             continue
-        counts = written(section, opt)
-        if (len(given) > 1 and counts is not None
+        effective = written(section, opt)
+        if (len(given) > 1 and effective is not None
                 and not isinstance(opt, cfg.MultiOpt)):
-            yield _one_counts(counts[:2], given)
-            given = [counts[:2]]
+            yield _overridden(effective[:2], given)
+            given = [effective[:2]]
         for place, name in given:
             if place != section or name not in (dest, opt.name):
-                found.append(f'[{place}] {name} (now [{section}] {dest})')
+                deprecated.append(
+                    f'[{place}] {name} (now [{section}] {dest})')
             elif opt.deprecated_for_removal:
-                found.append(f'[{place}] {name}')
-    if idle:
-        yield _one_counts(('DEFAULT', 'transport_url'), idle)
-    if found:
-        yield ('These options are deprecated, and count all the same: '
-               + ', '.join(found)
-               + '; write the newer names, and leave what has none')
+                deprecated.append(f'[{place}] {name}')
+    if unused:
+        yield _overridden(('DEFAULT', 'transport_url'), unused)
+    if deprecated:
+        yield ('These options are deprecated and still have an effect: '
+               + ', '.join(deprecated)
+               + '; use the newer name where there is one')
 
 
 def _given(conf, section, opt):
-    """Return where the files give an option: list of (section, name)."""
+    """Return where the files set an option: list of (section, name)."""
     raw = files.raw_sections(conf)
     return [(place, name) for place, name
             in dict.fromkeys(sections.places(section, opt))
             if name in raw.get(place, {})]
 
 
-def _one_counts(one, given):
-    """Return the sentence on options that do nothing beside another one."""
-    others = ', '.join(f'[{section}] {name}' for section, name in given
-                       if (section, name) != one)
-    return f'[{one[0]}] {one[1]} counts, and not {others}; take that out'
+def _overridden(effective, given):
+    """Return the sentence on options without effect beside another one."""
+    unused = ', '.join(f'[{section}] {name}' for section, name in given
+                       if (section, name) != effective)
+    return (f'[{effective[0]}] {effective[1]} overrides {unused}; remove the '
+            'latter')

@@ -1,1 +1,1 @@
-"""Checks before this service replaces a nova-scheduler."""
+"""Checks before the service starts, or replaces a nova-scheduler."""

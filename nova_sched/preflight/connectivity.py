@@ -1,6 +1,6 @@
-"""Everything that the service depends on, queried at the same time.
+"""Checks of all services that this one depends on, at the same time.
 
-Placement and Neutron have their checks here.
+This module checks Placement and Neutron.
 """
 
 from nova_sched import conf as config
@@ -24,22 +24,23 @@ _REACH = ('Check that it runs, and the log-in and the endpoint, http or '
 _ALLOW = ('Give the user of [placement] a role with which Placement lets '
           'Nova in, such as admin or service')
 
-_STALE = ('Such a provider is of a compute node that was deleted and made '
-          'anew, and keeps nova-compute from making one. If "openstack '
-          'resource provider show --allocations UUID" has no instance that is '
-          'there, delete what it has (nova-manage placement audit --delete) '
-          'and then the provider (openstack resource provider delete UUID)')
+_STALE = ('Such a provider belongs to a deleted record of the compute node, '
+          'and keeps nova-compute from creating a new one. If "openstack '
+          'resource provider show --allocations UUID" lists no instance that '
+          'exists, delete its allocations (nova-manage placement audit '
+          '--delete) and then the provider (openstack resource provider '
+          'delete UUID)')
 
 
 class Placement:
-    """Placement, queried like a scheduler does; nothing is claimed.
+    """Placement, queried like by a scheduler; nothing is claimed.
 
     The constructor starts the queries.
     """
 
     def __init__(self, conf):
         self._adapter = adapter.PlacementAdapter(conf)
-        # A log-in and three requests, each with its time.
+        # A log-in and three queries, each with its timeout.
         self._call = remote.Call(4 * self._adapter.timeout, self._ask,
                                    name='preflight')
 
@@ -58,20 +59,20 @@ class Placement:
 
     def _microversions(self):
         supported = self._adapter.microversions()
-        speaks = (f'it speaks microversions {supported.least} to '
+        speaks = (f'it has microversions {supported.least} to '
                   f'{supported.most}')
         oldest = documents.FORMS[0]
         if supported.newest() is None:
-            return [Row(_PLACEMENT, ERROR, f'{speaks}, of which this service '
-                        f'needs {oldest} at least',
+            return [Row(_PLACEMENT, ERROR, f'{speaks}; this service needs '
+                        f'{oldest} at least',
                         'Upgrade Placement to Queens or later')]
-        return [Row(_PLACEMENT, OK, f'endpoint and log-in work; {speaks}, and '
-                    f'is asked in {supported.for_query(oldest)}')]
+        return [Row(_PLACEMENT, OK, f'endpoint and log-in work; {speaks}; '
+                    f'queries use {supported.for_query(oldest)}')]
 
     def _candidates(self, version):
         found = self._read(
             '/allocation_candidates?limit=1&resources=VCPU:1', version,
-            documents.Candidates.of, 'It offers no candidates.')
+            documents.Candidates.of, 'It returns no candidates.')
         if found.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
@@ -82,8 +83,8 @@ class Placement:
         """Add the providers to a dict, uuid -> name; return no row."""
         providers |= self._read(
             '/resource_providers', version, lambda document: {
-                each['uuid']: each.get('name')
-                for each in document['resource_providers']},
+                provider['uuid']: provider.get('name')
+                for provider in document['resource_providers']},
             'It does not list its providers.')
         return []
 
@@ -120,15 +121,15 @@ def _compare(providers, computes):
         text += '; ' + rows.counted(
             stale, 'of them have the name of a provider with another uuid')
     return Row(_PROVIDERS, WARNING, text, 'They get no instances. ' + (
-        _STALE if stale else 'See the log of nova-compute there; it makes '
-        'the provider'))
+        _STALE if stale else 'See the log of nova-compute there, which '
+        'creates the provider'))
 
 
 class Neutron:
-    """Neutron, queried for what the filter for routed networks needs.
+    """Neutron, queried like by the request filter for routed networks.
 
     conf: ConfigOpts.  The constructor starts the query if that request filter
-    is on; ports are read with users' tokens.
+    is on; ports are read with callers' tokens.
     """
 
     def __init__(self, conf):
@@ -143,10 +144,10 @@ class Neutron:
     def rows(self):
         """Return the rows about Neutron: list of Row."""
         if self._call is None:
-            return [Row(_NEUTRON, OK, 'is not asked by this service: '
+            return [Row(_NEUTRON, OK, 'this service needs no log-in there: '
                         '[scheduler] query_placement_for_routed_network_'
                         'aggregates is off, and ports are read with the '
-                        'tokens of users')]
+                        'tokens of callers')]
         return rows.attempt(
             _NEUTRON, 'Check that it runs, and [neutron]: endpoint, auth_type '
             'and the options that it needs', self._segments)
@@ -154,8 +155,8 @@ class Neutron:
     def _segments(self):
         if self._call.result():
             return [Row(_NEUTRON, OK, 'log-in works, and it has segments')]
-        return [Row(_NEUTRON, WARNING, 'log-in works, but its extension '
-                    'segment is not there',
+        return [Row(_NEUTRON, WARNING, 'log-in works, but the extension '
+                    'segment is missing',
                     'Networks without segments are not routed: turn on the '
                     'segments plug-in of Neutron, or turn off [scheduler] '
                     'query_placement_for_routed_network_aggregates')]
@@ -164,8 +165,8 @@ class Neutron:
 def check(setup):
     """Query each service, and return the rows about it: list of Row.
 
-    setup: startup.Setup.  Changes nothing anywhere.  A service that is down
-    costs its own rows alone; the time to wait is bounded.
+    setup: startup.Setup.  Changes nothing.  A service that is down fails only
+    its own rows; the time to wait is bounded.
     """
     databases, broker = Databases(setup.conf), MessageBroker(setup.conf)
     http = ([Placement(setup.conf), Neutron(setup.conf)]
@@ -180,8 +181,8 @@ def check(setup):
 
 def _placement_not_used(setup):
     if config.placement_configured(setup.conf):
-        return Row(_PLACEMENT, OK, f'{setup.driver} does not ask it')
-    return Row(_PLACEMENT, WARNING, '[placement] is not configured: the '
-               'hosts are judged by what the databases say alone',
+        return Row(_PLACEMENT, OK, f'{setup.driver} does not use it')
+    return Row(_PLACEMENT, WARNING, '[placement] is not configured: hosts '
+               'are judged only by the databases',
                'From Pike on a cloud has a Placement: set [placement] '
                'auth_type and the options that it needs')

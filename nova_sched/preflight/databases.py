@@ -35,17 +35,17 @@ _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
                'compute_nodes.mapped is 1, though their mapping is gone: set '
                "it to 0 in the cell's database first")
 
-#: With it, MariaDB refuses to overwrite what another transaction has changed
-#: since this one read it.
+#: With this variable on, MariaDB does not let a transaction overwrite rows
+#: that another one has changed since they were read.
 _ISOLATION = 'innodb_snapshot_isolation'
 
-#: Of compute nodes; reports and inventories are not needed here.
+#: The columns of compute nodes that are read.
 _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
 _SCHEDULER_COLUMNS = ('host', 'forced_down', 'last_seen_up', 'created_at',
                       'version')
 
-#: Tables that only the API database, and only cells' databases have; a loaded
-#: cloud of our own has both.
+#: Tables of the API database alone, and of cells' databases alone; the
+#: database of a loaded cloud has both.
 _IN_API, _IN_CELLS = tables.cell_mappings.name, tables.compute_nodes.name
 
 
@@ -114,22 +114,22 @@ def read_api(conf):
 
 
 def are_swapped(conf):
-    """Return whether each of the two databases is where the other belongs.
+    """Return whether the URLs of the two databases are swapped.
 
     Raises DatabaseUnavailable.
     """
-    found = []
+    names = []
     for group in ('database', 'api_database'):
         with contextlib.closing(engine.database(conf, group)) as db:
-            found.append(db.table_names())
-    own, api_tables = found
+            names.append(db.table_names())
+    own, api_tables = names
     return (_IN_API in own - api_tables) and _IN_CELLS in api_tables - own
 
 
 def read_schedulers(conf, down_time):
     """Read the records of schedulers in [database]: Schedulers.
 
-    down_time: seconds without heartbeat after which one is down.
+    down_time: seconds without heartbeat after which a scheduler is down.
     Raises DatabaseUnavailable.
     """
     with contextlib.closing(engine.database(conf)) as db:
@@ -180,10 +180,11 @@ def _is_up(forced_down, seen, down_time):
 
 
 def lax_isolation(conf):
-    """Return which MariaDB lets two transactions overwrite each other: text.
+    """Return the MariaDB whose transactions may overwrite each other: text.
 
-    Of [api_database], in whose server Placement's database is in most clouds,
-    or of [database].  '' for one that does not, and for another server.
+    It is the server of [api_database], on which most clouds have Placement's
+    database, too, or of [database].  '' if its isolation is strict, and for
+    other servers.
     Raises DatabaseUnavailable.
     """
     group = ('api_database' if conf.api_database.connection else 'database')
@@ -226,7 +227,7 @@ class Databases:
                              name='preflight')
 
     def _ask_cells(self):
-        """Return the (cell, remote.Call) of each cell: list.
+        """Return (cell, remote.Call) for each cell: list.
 
         (Row, None) for a cell that cannot be queried.
         """
@@ -256,8 +257,8 @@ class Databases:
         if self._are_swapped():
             return [Row(_OWN, ERROR, '[database] connection and '
                         '[api_database] connection are swapped: the former '
-                        'leads to the tables of the API database, the latter '
-                        'to those of a cell', 'Exchange the two URLs')]
+                        'is an API database, the latter a cell database',
+                        'Exchange the two URLs')]
         return [*self._api_rows(), *self._own_rows(),
                 *self._isolation_rows(), *self._cell_rows()]
 
@@ -265,12 +266,12 @@ class Databases:
         try:
             return self._has_api and self._swapped.result()
         except Exception:
-            return False    # the row of the one that fails says why
+            return False    # reported in the row of that database
 
     def _api_rows(self):
         if not self._has_api:
             return [Row(_API, OK, '[api_database] connection is not set: one '
-                        'database holds all, as in Kilo and Mitaka')]
+                        'database has all tables, as in Kilo and Mitaka')]
         return rows.attempt(_API, _advice(engine.connection_url(
             self._conf, 'api_database'), _API_URL), self._api_row)
 
@@ -281,22 +282,21 @@ class Databases:
                 f'mappings, {len(found.mapped)} host mappings, '
                 f'{found.aggregates} aggregates')
         if not found.cells:
-            return [Row(_API, WARNING, text, 'No cell is mapped, so the hosts '
-                        'are those of [database]. If that is not meant, see '
+            return [Row(_API, WARNING, text, 'No cell is mapped, so hosts are '
+                        'read from [database]. If that is not intended, see '
                         'nova-manage cell_v2 list_cells')]
         return [Row(_API, OK, text)]
 
     def _isolation_rows(self):
-        with contextlib.suppress(Exception):    # the database's row says so
+        with contextlib.suppress(Exception):    # reported in another row
             found = self._lax and self._lax.result()
             if found:
-                return [Row('MariaDB', WARNING, f'{found}: if the database of '
-                            'Placement is there too, two claims at the same '
-                            'moment may both be granted where there is room '
-                            'for one', f'Set {_ISOLATION} = ON in the server '
-                            'of Placement; MariaDB has it from 10.6.18, '
-                            '10.11.8 and 11.4.2 on, and ON by default from '
-                            '11.6 on')]
+                return [Row('MariaDB', WARNING, f'{found}: if Placement uses '
+                            'this server, too, it may grant two concurrent '
+                            f'claims with room for one', f'Set {_ISOLATION} '
+                            '= ON in the server of Placement; MariaDB has it '
+                            'from 10.6.18, 10.11.8 and 11.4.2 on, and ON by '
+                            'default from 11.6 on')]
         return []
 
     def _own_rows(self):
@@ -307,9 +307,9 @@ class Databases:
         found = self._schedulers.result()
         url = engine.database(self._conf).masked
         own = found.own
-        record = 'the one that is there' if own.is_there else 'a new one'
-        return [Row(_OWN, OK, f'{url}, {self._which_database()}; the record '
-                    f'of this service will be {record} for host '
+        record = 'the existing record' if own.is_there else 'a new record'
+        return [Row(_OWN, OK, f'{url}, {self._which_database()}; this '
+                    f'service will use {record} for host '
                     f'{self._conf.host}, with version '
                     f'{_version(own.number)}, {own.origin}'),
                 *_way_back(own),
@@ -321,7 +321,7 @@ class Databases:
         try:
             mappings = self._api.result().cells if self._has_api else []
         except exception.NovaSchedException:
-            return 'whose is unknown without the API database'
+            return 'of an unknown cell, without the API database'
         place = _place(engine.connection_url(self._conf))
         for row in mappings:
             try:
@@ -329,34 +329,32 @@ class Databases:
                     return ('the database of cell '
                             f'{row["name"] or row["uuid"]}')
             except exception.ConfigurationError:
-                continue    # it has a row of its own
+                continue    # reported in the row of the cell
         return ('the database of no mapped cell' if mappings
-                else 'the only one')
+                else 'the only database')
 
     def _scheduler_row(self, record):
         text = f'a scheduler is up on host {record.host}, of version ' + (
             _version(record.version))
         if record.host == self._conf.host:
             return Row('other schedulers', WARNING, text,
-                       'That is the host name of this service: stop the one '
-                       'before the other starts, or set [DEFAULT] host, as '
-                       'two cannot share a record')
+                       'That is the host name of this service: stop that '
+                       'scheduler before this service starts, or set '
+                       '[DEFAULT] host, because two schedulers cannot share a '
+                       'record')
         return Row('other schedulers', WARNING, text,
-                   'It takes part of the requests while it runs; stop it '
-                   'when this service is to answer them all')
+                   'It takes some of the requests while it runs; stop it if '
+                   'this service should answer all requests')
 
     def computes(self):
-        """Return the compute hosts of the cells that have answered.
-
-        A list of Computes.
-        """
+        """Return the hosts of the cells that answered: list of Computes."""
         try:
             calls = [call for _cell, call in self._cells.result() if call]
         except Exception:
-            return []    # the row of the API database says so
+            return []    # reported in the row of the API database
         found = []
         for call in calls:
-            with contextlib.suppress(Exception):    # its row says so
+            with contextlib.suppress(Exception):    # reported in its row
                 found.append(call.result())
         return found
 
@@ -405,11 +403,11 @@ class Databases:
         if without:
             yield Row(check, WARNING, rows.counted(
                 without, 'hosts with compute nodes but no compute service'),
-                'They get no instances. Delete what is left of hosts that '
-                'are gone; start nova-compute on the others')
+                'They get no instances. Delete the records of hosts that no '
+                'longer exist; start nova-compute on the others')
 
     def _unmapped(self, check, cell, found):
-        """Yield hosts that host_mappings does not lead to this cell."""
+        """Yield rows on hosts that host_mappings does not map to the cell."""
         if not self._has_api or cell.uuid == db_cells.SINGLE_CELL_UUID:
             return
         mapped = self._api.result().mapped
@@ -422,22 +420,22 @@ class Databases:
         if elsewhere:
             yield Row(check, ERROR, rows.counted(
                 elsewhere, 'hosts that are mapped to another cell'),
-                'Instances get lost there. Delete the mapping with '
+                'Their instances get lost. Delete the mapping with '
                 'nova-manage cell_v2 delete_host, then map the host again')
 
 
 def _advice(url, named):
-    """Return what to do where a database does not answer.
+    """Return the advice on a database that does not answer.
 
-    url: of the database, as it is configured.  named: where that stands.
+    url: of the database, as configured.  named: name of its option.
     """
     if engine.parse_url(url).get_backend_name() == 'sqlite':
-        return f'Check its path and who may read it, and {named}'
+        return f'Check its path and permissions, and {named}'
     return f'Check that it runs, and {named}'
 
 
 def _place(url):
-    """Return what identifies a database in a URL."""
+    """Return the parts of a URL that identify a database."""
     url = engine.parse_url(url)
     return url.get_backend_name(), url.host, url.port, url.database, (
         url.query.get('unix_socket'))
@@ -451,11 +449,11 @@ def _way_back(own):
     if own.above is None:
         return []
     return [Row('way back', WARNING, 'all records of nova-scheduler have a '
-                f'higher version than {_version(own.above)}, the least of '
+                f'higher version than {_version(own.above)}, the lowest of '
                 'nova-conductor: a nova-scheduler of that release ends with '
-                'ServiceTooOld', 'Unless an upgrade is under way, delete them '
-                'while no scheduler runs on their hosts (openstack compute '
-                'service delete); this service makes its own anew')]
+                'ServiceTooOld', 'Unless an upgrade is under way, delete the '
+                'records while no scheduler runs on their hosts (openstack '
+                'compute service delete); this service creates a new record')]
 
 
 def _version(number):

@@ -18,7 +18,7 @@ _FILTERS = '[filter_scheduler] enabled_filters'
 
 _ZONES = 'scheduler', 'query_placement_for_availability_zone'
 
-#: The conditions of the table -> function of a Setup: whether it is met.
+#: Condition of the table -> function of a Setup that tests it.
 _CONDITIONS = {
     'another topic': lambda setup: setup.conf.scheduler_topic != 'scheduler',
     'api database': lambda setup: setup.conf.api_database.connection,
@@ -50,7 +50,7 @@ _CONDITIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A fact, or the default of an option; as described in the table."""
+    """A row of the table: a fact, or the default of an option."""
 
     about: str
     there: str = ''
@@ -68,7 +68,7 @@ class Difference:
         return releases.span(self.releases)
 
     def matters(self, setup, release):
-        """Return whether it is to be reported of a Setup and a Release."""
+        """Return whether to report it for a Setup and a Release."""
         return (release.number in self.span
                 and all(_CONDITIONS[name](setup) for name in self.when)
                 and (not self.drivers or setup.driver in self.drivers)
@@ -96,7 +96,7 @@ def request_filters():
 
 
 def rows(setup, release):
-    """Return what differs in a release of Nova: list of Row.
+    """Return the differences of a release of Nova: list of Row.
 
     setup: startup.Setup.  release: options.releases.Release.
     """
@@ -115,12 +115,12 @@ def _options(setup, release):
     if lost:
         yield _row(
             'options', release, f'does not read {", ".join(lost)}',
-            'they count', 'Take out what is a leftover of older times; what '
-            'is not is without effect on the way back')
+            'they have an effect', 'Remove leftovers of older releases; '
+            'others have no effect on the way back')
     idle = releases.ignored_here(setup.given, release)
     if idle:
         yield _row('options', release, f'acts on {", ".join(idle)}',
-                   'they do nothing')
+                   'they have no effect')
 
 
 def _defaults(setup, release):
@@ -133,7 +133,7 @@ def _defaults(setup, release):
         if here != default.value:
             yield _row(default.about, release,
                        f'unset means {_shown(default.value)}', _shown(here),
-                       'Set it to what is to count')
+                       'Set it to the intended value')
 
 
 def _shown(value):
@@ -147,14 +147,13 @@ def _filters(setup, release):
     if gone:
         yield _row(_FILTERS, release, f'there is no {" and no ".join(gone)}, '
                    'and it does not start with them', 'they run',
-                   'Leave them out on the way back')
+                   'Remove them on the way back')
     if (setup.ranks and known_options.place(_FILTERS) not in setup.written
             and not any(default.about == _FILTERS
                         and release.number in default.span
                         for default in known('default'))):
-        yield _row(_FILTERS, release, 'unset means a list that is not on '
-                   'record here', ', '.join(setup.filters),
-                   'Set it to what was running')
+        yield _row(_FILTERS, release, 'unset means an unknown list',
+                   ', '.join(setup.filters), 'Set it to the previous filters')
 
 
 def _weighers(setup, release):
@@ -177,7 +176,7 @@ def _weighers(setup, release):
 def _without(late, weighers, kept):
     """Return advice on how to weigh without some weighers: text.
 
-    weighers: name -> object.  kept: names of those that go on.
+    weighers: name -> object.  kept: names of the weighers to keep.
     """
     zeros = ', '.join(f'{weighers[name].multiplier_name} = 0'
                       for name in late)
@@ -193,7 +192,7 @@ def _request_filters(setup, release):
     if late:
         yield _row('request filters', release,
                    f'there is no {" and no ".join(late)}',
-                   'they say what Placement is asked for')
+                   'they add to the query for Placement')
 
 
 def _facts(setup, release):

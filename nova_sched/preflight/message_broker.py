@@ -1,6 +1,6 @@
 """The message broker: whether it answers, and which consumers it has.
 
-What the service declares must be there in the same form, or not at all.
+Exchanges and queues of the service must have the same form, or not exist.
 """
 
 import re
@@ -19,16 +19,16 @@ from nova_sched.preflight.rows import Row
 from nova_sched.rpc import brokers
 from nova_sched.rpc import declarations
 
-#: Seconds that a host of the broker has for each step, and for all.
+#: Timeout of a broker host, in seconds, for each step and for all steps.
 TIMEOUT = 10
 _ALL_STEPS = 3 * TIMEOUT
 
 _TLS_ADVICE = ('Check the ssl options of [oslo_messaging_rabbit] against the '
-               'certificate of the broker, and that its port speaks TLS')
+               'certificate of the broker, and that its port uses TLS')
 _NO_ANSWER_ADVICE = (
-    'Check that it runs, and its host, port and, if it speaks TLS, '
+    'Check that it runs, and its host, port and, if it uses TLS, '
     '[oslo_messaging_rabbit] ssl')
-#: What an error means to the operator, the first that fits; {} is the option.
+#: Error -> advice for the operator, the first that fits; {} is the option.
 _ADVICE = (
     (amqp.AccessRefused, 'Check user and password in {}, and what this user '
                          'may do in the virtual host'),
@@ -40,7 +40,7 @@ _ADVICE = (
     (amqp.AMQPError, 'See the log of the broker'),
 )
 
-#: What differs in an exchange or a queue -> what it is made by.
+#: Property of an exchange or a queue -> the options that set it.
 _FORMS = {
     'durable': 'amqp_durable_queues and rabbit_quorum_queue',
     'auto_delete': 'amqp_auto_delete',
@@ -49,17 +49,17 @@ _FORMS = {
     'x-max-in-memory-length': 'rabbit_quorum_max_memory_length',
     'x-max-in-memory-bytes': 'rabbit_quorum_max_memory_bytes',
 }
-#: As _FORMS, of the exchange and the queue of fanouts.
+#: As _FORMS, for the exchange and the queue of fanouts.
 _FANOUT_FORMS = {
     'durable': 'rabbit_transient_quorum_queue and rabbit_stream_fanout',
     'x-queue-type': 'rabbit_stream_fanout',
     'x-max-age': 'rabbit_transient_queues_ttl',
 }
-_DELETE = 'stop all that uses it and delete it at the broker'
+_DELETE = 'stop all programs that use it and delete it at the broker'
 
 
 class _Found(typing.NamedTuple):
-    """What one host of a broker has of what a server declares.
+    """State of one broker host.
 
     consumers: of the queue of requests, None without it.  refusals: list of
     declarations.Refusal.
@@ -89,8 +89,8 @@ class MessageBroker:
     def rows(self):
         """Return the rows about the broker: list of Row."""
         if not self._calls:
-            return [Row('broker', OK, f'{self._masked} is no RabbitMQ and '
-                        'not asked'), *self._notification_rows()]
+            return [Row('broker', OK, f'{self._masked} is no RabbitMQ, so it '
+                        'is not checked'), *self._notification_rows()]
         answers, found = [], []
         for broker, call in self._calls:
             found.append(_row('broker', broker, call, answers,
@@ -102,7 +102,7 @@ class MessageBroker:
         return found + self._notification_rows()
 
     def _notification_rows(self):
-        # Requests are answered without it.
+        # Requests do not need it, so failures are warnings.
         return [_row('notification broker', broker, call, [],
                      '[oslo_messaging_notifications] transport_url', WARNING)
                 for broker, call in self._notification_calls]
@@ -111,25 +111,25 @@ class MessageBroker:
         """Return the row of the queue of requests."""
         check = f'queue {self._topic}'
         if consumers is None:
-            return Row(check, OK, 'is not there yet; this service will make '
-                       'it')
+            return Row(check, OK, 'does not exist yet; this service will '
+                       'create it')
         if not consumers:
-            return Row(check, OK, 'nobody takes requests')
+            return Row(check, OK, 'no scheduler takes requests')
         return Row(check, WARNING, f'{consumers} consumers take requests: '
-                   'the workers of a scheduler that is live',
+                   'the workers of a live scheduler',
                    'They share the requests with this service; stop '
-                   'nova-scheduler when this one is to answer them all')
+                   'nova-scheduler if this service should answer all requests')
 
     def _refused(self, refusal):
-        """Return the row of what is there in another form."""
+        """Return the row of an exchange or queue with another form."""
         declaration = refusal.declaration
         check = f'{declaration.kind} {declaration.name}'
         advice = self._form_advice(declaration, refusal.reason)
         if refusal.bearable:
             return Row(check, WARNING, f'{refusal.reason}: the service uses '
                        'it, with queues that are not durable', advice)
-        return Row(check, ERROR, f'{refusal.reason}: the service would try '
-                   'for ever', advice)
+        return Row(check, ERROR, f'{refusal.reason}: the service would retry '
+                   'without end', advice)
 
     def _form_advice(self, declaration, reason):
         forms = (_FANOUT_FORMS if declaration.name == f'{self._topic}_fanout'
@@ -137,12 +137,12 @@ class MessageBroker:
         differs = re.search("arg '([^']*)'", reason)
         options = forms.get(differs and differs[1])
         if options:
-            return (f'Set [oslo_messaging_rabbit] {options} as they were for '
-                    f'what made it, or {_DELETE}')
+            return (f'Set [oslo_messaging_rabbit] {options} as for the '
+                    f'service that created it, or {_DELETE}')
         name = ('control_exchange' if declaration.kind == 'exchange'
                 else 'scheduler_topic')
-        return (f'No option makes it so; set another [DEFAULT] {name}, or '
-                f'{_DELETE}')
+        return (f'No option results in this form; set another [DEFAULT] '
+                f'{name}, or {_DELETE}')
 
 
 def _query(seconds, conf, url, function, *args):
@@ -174,14 +174,14 @@ def consumers(conf, seconds):
 
 
 def _count(broker, conf, url):
-    """Return how many consume the queue of requests; None without it."""
+    """Return the number of consumers of requests; None without a queue."""
     (_exchange, queue), *_ = declarations.of_server(conf, url)[0]
     with broker.connected(TIMEOUT) as connection:
         return queue.consumers(connection)
 
 
 def _look(broker, conf, url):
-    """Return what a host of the broker has: _Found."""
+    """Return the state of a broker host: _Found."""
     consumed = declarations.of_server(conf, url)
     (_exchange, queue), *_ = consumed[0]
     with broker.connected(TIMEOUT) as connection:
@@ -190,7 +190,7 @@ def _look(broker, conf, url):
 
 
 def _log_in(broker):
-    """Connect to a host of the broker, and no more."""
+    """Connect to a broker host."""
     with broker.connected(TIMEOUT):
         pass
 
@@ -198,7 +198,7 @@ def _log_in(broker):
 def _row(check, broker, call, answers, option, failure=ERROR):
     """Return the row of one host.
 
-    answers: list that gets what the call returns.
+    answers: list to which the result of the call is appended.
     failure: outcome when the host cannot be used.
     """
     try:
@@ -209,8 +209,8 @@ def _row(check, broker, call, answers, option, failure=ERROR):
         return Row(check, failure, f'{broker.where}: {_one_line(error)}',
                    advice.format(option))
     except Exception as error:
-        return Row(check, failure, f'{broker.where}: {type(error).__name__}, '
-                   'which is not expected', 'See the log of the broker')
+        return Row(check, failure, f'{broker.where}: unexpected '
+                   f'{type(error).__name__}', 'See the log of the broker')
     return Row(check, OK, f'{broker.where}: connects and logs in')
 
 

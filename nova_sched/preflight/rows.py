@@ -1,4 +1,4 @@
-"""The rows of a report, and running checks that may fail."""
+"""Rows of a report, and running checks that may fail."""
 
 import typing
 
@@ -19,9 +19,9 @@ _MAX_NAMES = 5
 class Row(typing.NamedTuple):
     """One line of a report.
 
-    check: what was looked at.  outcome: OK, WARNING, ERROR or DIFFERS.
-    found: what there is.  advice: what to do, if anything.
-    value: what was found as plain JSON, where it is more than words.
+    check: name of the check.  outcome: OK, WARNING, ERROR or DIFFERS.
+    found: the result as text.  advice: text for the operator, or ''.
+    value: the result as plain JSON, if it is more than text.
     """
 
     check: str
@@ -32,20 +32,20 @@ class Row(typing.NamedTuple):
 
 
 def attempt(check, advice, function, *args):
-    """Return a function's list of Row, or a row that says why it fails.
+    """Return a function's list of Row, or a row with its error.
 
-    Of unknown errors the row has the class alone: their texts may hold
+    The row has only the class of an unknown error, whose text may contain
     secrets.
     """
     try:
         return function(*args)
     except exception.NovaSchedException as error:
-        found = str(error)
+        text = str(error)
     except Exception as error:
         LOG.debug('%s', check, exc_info=True)
-        found = (f'{type(error).__name__}, which is not expected; '
-                 'nova-sched-manage -v shows its traceback')
-    return [Row(check, ERROR, found, advice)]
+        text = (f'unexpected {type(error).__name__}; nova-sched-manage -v '
+                'shows its traceback')
+    return [Row(check, ERROR, text, advice)]
 
 
 def as_written(conf, rows):
@@ -56,7 +56,7 @@ def as_written(conf, rows):
 
 
 def counted(names, noun):
-    """Return how many names there are, and the first of them: text."""
+    """Return the number of names and the first names: text."""
     names = sorted(names)
     shown = ', '.join(names[:_MAX_NAMES])
     if len(names) > _MAX_NAMES:

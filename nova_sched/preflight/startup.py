@@ -1,6 +1,6 @@
-"""Whether the service can start with a configuration, and what runs then.
+"""Whether the service can start with a configuration, and its components.
 
-Found by trial; nothing is connected to.
+Checks by loading them, without connections.
 """
 
 import dataclasses
@@ -22,47 +22,47 @@ from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
 from nova_sched.scheduler import loading
 
-#: Exit status of a service that its configuration keeps from running.
+#: Exit status of the service for a configuration that it cannot run with.
 EXIT_CONFIGURATION = 2
 
-#: Options that must be right before anything is loaded: oslo.config ends the
-#: process on a wrong value of a switch when the files are read for plug-ins,
-#: and without a directory of plug-ins all that lies there seems to be wrong.
+#: Options that must be valid before plug-ins are loaded: oslo.config ends the
+#: process on a wrong value of a switch when it reads the files for plug-ins,
+#: and without their directory all plug-ins would be reported as missing.
 _BEFORE_LOADING = {'[nova_sched] plugin_path',
                    *(f'[DEFAULT] {name}' for name in sections.SWITCHES)}
 
 
 def problems(conf):
-    """Return what the service cannot run with: list of ConfigurationError.
+    """Return the errors that stop the service: list of ConfigurationError.
 
-    Reads every option, and loads the driver with its filters and weighers,
-    and what speaks to the message broker.
+    Reads every option, and loads the driver with its filters and weighers and
+    the driver for the message broker.
     """
     return config.check(conf) or spelling.errors_as_written(_unloadable)(conf)
 
 
 def all_problems(conf):
-    """Return all that ``problems`` would return one after the other.
+    """Return all errors that ``problems`` would return in several calls.
 
-    A list of errors, and a set of the options that are wrong, by their names
-    of today.  Of each of these the default counts from then on, so the
-    ConfigOpts is for looking at afterwards, not for a service.
+    A list of errors, and a set of the wrong options by their current names.
+    These get their defaults, so the ConfigOpts can be inspected afterwards,
+    but not used for a service.
     """
-    found, aside = [], set()
+    errors, wrong = [], set()
     for stage in (checking.errors, _unloadable):
-        if aside & _BEFORE_LOADING:
+        if wrong & _BEFORE_LOADING:
             break
         while new := [error for error in stage(conf)
-                      if error.option not in aside]:
-            found += map(spelling.Spelling(conf).in_error, new)
+                      if error.option not in wrong]:
+            errors += map(spelling.Spelling(conf).in_error, new)
             for error in new:
-                aside.add(error.option)
-                _set_aside(conf, error.option)
-    return found, aside
+                wrong.add(error.option)
+                _use_default(conf, error.option)
+    return errors, wrong
 
 
-def _set_aside(conf, option):
-    """Have the default of an ``[section] name`` count."""
+def _use_default(conf, option):
+    """Set an option, ``[section] name``, to its default."""
     section, name = known_options.place(option)
     opt = sections.known_opts().get((section, name))
     if opt is not None:
@@ -71,13 +71,13 @@ def _set_aside(conf, option):
 
 
 def _unloadable(conf):
-    """Return what does not load, and what can reach no broker: errors."""
+    """Return the errors of loading the drivers: list."""
     try:
         loading.load_driver(conf)
-        # After it: this may change a default of options that plug-ins read.
+        # After the driver: this may change defaults that plug-ins read.
         rpc.get_transport(conf).cleanup()
     except exception.ConfigurationError as error:
-        # A driver stops at the first filter or weigher that is wrong.
+        # A driver stops at the first wrong filter or weigher.
         if error.option in plugins.OPTIONS:
             return plugins.problems(conf) or [error]
         return [error]
@@ -88,8 +88,8 @@ def worker_count(conf):
     """Return how many worker processes to run: int.
 
     ``[scheduler] workers``; unset or 0 means one per usable CPU for the
-    filter scheduler and what derives from it, and one for drivers whose state
-    is per process.  Raises ConfigurationError for a driver that there is not.
+    filter scheduler and classes that derive from it, and one for drivers whose
+    state is per process.  Raises ConfigurationError for an unknown driver.
     """
     if conf.scheduler.workers:
         return conf.scheduler.workers
@@ -100,10 +100,10 @@ def worker_count(conf):
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A configuration, and what comes of it.
+    """A configuration, and the components that it results in.
 
-    conf: ConfigOpts of which ``problems`` finds nothing, or of which
-        ``all_problems`` has put aside what it has found.
+    conf: ConfigOpts without ``problems``, or with the defaults that
+        ``all_problems`` has set.
     """
 
     conf: object
@@ -120,7 +120,7 @@ class Setup:
 
     @property
     def ranks(self):
-        """Whether filters and weighers say which host is taken."""
+        """Whether filters and weighers choose the host."""
         return self.driver != 'chance_scheduler'
 
     @functools.cached_property
@@ -140,23 +140,23 @@ class Setup:
 
     @functools.cached_property
     def weighers(self):
-        """Name -> its multiplier, None where it has no option for that."""
+        """Name -> its multiplier, None if it has no such option."""
         return {name: getattr(weigher, 'multiplier', None)
                 for name, weigher in self.weigher_objects.items()}
 
     @functools.cached_property
     def given(self):
-        """The options that the files give: list of releases.Written."""
+        """The options that the files set: list of releases.Written."""
         return releases.written(self.conf)
 
     @functools.cached_property
     def written(self):
-        """The same by their current names: set of (section, name)."""
+        """The same options by their current names: set of (section, name)."""
         return {(option.section, option.opt.dest) for option in self.given}
 
     @property
     def bare_metal(self):
-        """Whether the host manager is the one for bare metal."""
+        """Whether the host manager is ironic_host_manager."""
         return (config.host_manager_name(self.conf)
                 == names.IRONIC_HOST_MANAGER)
 
@@ -167,7 +167,7 @@ class Setup:
 
     @property
     def placement(self):
-        """Whether Placement is asked."""
+        """Whether Placement is used."""
         return bool(config.placement_configured(self.conf)
                     and self.driver_class.USES_ALLOCATION_CANDIDATES)
 
@@ -179,7 +179,7 @@ class Setup:
                 and (option is None or self.conf.scheduler[option])]
 
     def rows(self):
-        """Return what runs, line by line: list of Row."""
+        """Return the components that run: list of Row."""
         return [Row(check, OK, found, value=value) for check, found, value in (
             ('driver', self.driver, self.driver),
             ('filters', self._filters(), self.filters),
@@ -188,7 +188,7 @@ class Setup:
                 for name, times in self.weighers.items()) or 'none',
              self.weighers),
             ('request filters', ', '.join(self.request_filters)
-             or 'none: Placement is not asked', self.request_filters),
+             or 'none: Placement is not used', self.request_filters),
             ('notifications', self._notifications(), None),
             ('workers', str(self.workers), self.workers))]
 

@@ -6,10 +6,10 @@ A rule is checked with ``ROUNDS`` generated cases, the same in every run:
 2. There is an answer for each host, and no exception.
 3. Hosts and request are not changed; only attributes of a host state may be
    set, such as its ``limits``.
-4. The same question gives the same answer: a rule keeps no state of a request.
+4. Equal arguments give equal answers: a rule keeps no state of a request.
 5. A host gets the same answer alone and among others, in any order.
-6. None is no answer, and no weight.
-7. The text that callers see of a filter that rejects hosts is not about hosts.
+6. None is neither an answer nor a weight.
+7. A filter's text for callers contains nothing about hosts.
 """
 
 import copy
@@ -32,7 +32,7 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     """Assert that a filter class keeps the contract.
 
     hosts, requests: results of ``a_host`` and of ``a_request`` for which the
-        filter matters; they are mixed with generated ones.
+        filter matters; they are mixed with generated hosts and requests.
     together: whether the filter judges a host by the other hosts, so that
         (5) does not apply.
     options: of the configuration, see ``a_conf``.

@@ -1,4 +1,4 @@
-"""Generated hosts and requests, biased towards what plug-ins get wrong."""
+"""Generated hosts and requests with values that plug-ins often mishandle."""
 
 import copy
 import dataclasses
@@ -8,7 +8,7 @@ import random
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders
 
-#: Part of all generated texts that only operators may see.
+#: Part of all generated texts that are for operators only.
 PRIVATE = 'fuzz'
 
 _AMOUNTS = (-2048, -1, 0, 1, 511, 512, 1024, 65536)

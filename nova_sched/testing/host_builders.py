@@ -101,7 +101,7 @@ def an_aggregate(metadata, **values):
 
 
 def table(*records):
-    """Return a HostTable of hosts; those without a name are host0, host1."""
+    """Return a HostTable; hosts without a name are named host0, host1."""
     made = host_table.HostTable.from_records([
         _named(record, number) for number, record in enumerate(records)])
     made._check()
@@ -112,8 +112,8 @@ def hosts(*records, running=None, images=None):
     """Return the hosts as a HostBlock of a snapshot of their own.
 
     running, images: as of ``instances_on``.
-    Nova's class methods answer from them, in this thread, until others are
-    made.
+    Class methods of Nova's objects use these hosts, in this thread, until the
+    next call.
     """
     snapshot = table(*records).snapshot(
         instances_on(running or {}, images or {}))
@@ -125,8 +125,8 @@ def instances_on(running, images):
     """Return the Instances of a cloud.
 
     running: {uuid: host name}, or {uuid: dict of fields} with the host.
-        ``flavor`` among them is a Flavor, or a dict of a_flavor's keywords;
-        its sizes are those of the instance.
+        The field ``flavor`` is a Flavor, or a dict of a_flavor's keywords;
+        the instance gets its sizes.
     images: {uuid: {name: text}}, their image properties.
     """
     rows = {uuid: {'uuid': uuid, **(

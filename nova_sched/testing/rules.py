@@ -9,7 +9,7 @@ from nova_sched.testing import request_builders
 def a_conf(**options):
     """Return a configuration without files.
 
-    options: of [filter_scheduler]; those of other groups as
+    options: of [filter_scheduler]; options of other groups are written as
     ``group__option``, of [DEFAULT] as ``DEFAULT__option``.
     """
     conf = config.new_conf([], [])

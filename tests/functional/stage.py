@@ -168,8 +168,7 @@ class Stage:
         """A daemon that serves with all its workers; its Program."""
         daemon = self.start(scheduler__workers=workers, **kwargs)
         daemon.wait_until_said('Serving requests', times=workers)
-        if kwargs.get('nova_sched__tell_picks', True):
-            daemon.wait_for_messenger()
+        daemon.wait_for_messenger()
         return daemon
 
     def embedded(self, **options):

@@ -77,9 +77,9 @@ FINDINGS = {
          'is not an option', 'rabbit_quorum_queue? Set it for all services')],
     'charm': [
         ('[filter_scheduler] max_attempts', 'warning',
-         'is not an option', 'Did you mean [scheduler] max_attempts?'),
-        ('options', 'warning', '[DEFAULT] log_dir counts, and not [DEFAULT] '
-         'logdir', 'take that out')],
+         'is no option', 'Did you mean [scheduler] max_attempts?'),
+        ('options', 'warning', '[DEFAULT] log_dir overrides [DEFAULT] '
+         'logdir', 'remove the latter')],
     'nova-operator': [],
     'devstack': [],
     'rdo': [],

@@ -146,7 +146,7 @@ def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
         path, = processes.until(lambda pid=pid: list(stage.directory.glob(
             f'nova-sched-{pid}_gurumeditation_*')), 'a report')
         text = processes.until(
-            lambda path=path: 'shadow_queue' in path.read_text()
+            lambda path=path: 'shadow_report' in path.read_text()
             and path.read_text(), 'all of it')
         assert 'product = nova_sched' in text
         assert 'Thread #' in text

@@ -114,15 +114,6 @@ def test_who_tells_is_replaced_when_it_is_killed(daemons, places):
     assert one.workers == workers
 
 
-def test_nothing_is_told_where_the_option_says_so(daemons, places):
-    one, _ = daemons('one', 'other', nova_sched__tell_picks=False)
-    assert one.messenger is None
-
-    assert places('one')
-    time.sleep(TOLD)
-    assert places('other')
-
-
 def a_pick(**fields):
     """A pick of the only host, as JSON."""
     return dataclasses.replace(InFlight(

@@ -128,7 +128,7 @@ def test_it_answers_nothing(stage, options, shadow):
     """Without a live scheduler a caller waits in vain."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
-    watching = shadow(nova_sched__shadow_patience=1)
+    watching = shadow(DEFAULT__rpc_response_timeout=1)
     caller = stage.client(**{**options, 'DEFAULT__long_rpc_timeout': 4,
                              'DEFAULT__rpc_response_timeout': 4})
 
@@ -140,9 +140,11 @@ def test_it_answers_nothing(stage, options, shadow):
 
 
 @each_kind
-def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
+def test_its_queue_is_bounded_and_goes_with_it(
+        stage, options, kind, monkeypatch):
     """The newest requests are kept."""
-    conf = stage.configuration(**options, **kind, nova_sched__shadow_queue=3)
+    monkeypatch.setattr(tap, 'MAX_WAITING', 3)
+    conf = stage.configuration(**options, **kind)
     declare_exchange(stage, conf, kind)
     listener = tap.Tap(conf)
     listener.open()
@@ -187,7 +189,7 @@ def test_a_connection_that_breaks_is_made_anew(
     declare_exchange(stage, stage.configuration(**options), kind)
     door = stage.door_to_broker()
     door.open()
-    watching = shadow(**kind, nova_sched__shadow_patience=1,
+    watching = shadow(**kind, DEFAULT__rpc_response_timeout=1,
                       DEFAULT__transport_url=stage.url_through(door))
     door.close()
     watching.wait_until_said('Cannot listen at')
@@ -235,7 +237,7 @@ def test_a_line_tells_now_and_then_how_it_stands(
     monkeypatch.setattr(runner, '_HEALTH', 0)
     caplog.set_level(logging.INFO)
     stage.cloud(4, live=False)
-    conf = stage.configuration(**options, nova_sched__shadow_patience=2)
+    conf = stage.configuration(**options, DEFAULT__rpc_response_timeout=2)
     declare_exchange(stage, conf, CLASSIC)
     shadow = runner.Shadow(conf, systemd.Notifier())
     thread = threading.Thread(target=shadow.run)

@@ -55,7 +55,7 @@ class Rig(rigs.Rig):
         self._lines = self._exit.enter_context(file.open())
         own = stage.write_config(
             directory / f'{name}.conf', nova_sched__shadow_report=file,
-            nova_sched__shadow_patience=20, **options)
+            DEFAULT__rpc_response_timeout=20, **options)
         self.shadow = processes.Program(
             'nova-sched', [
                 '--shadow', '--config-file',

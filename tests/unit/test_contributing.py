@@ -1,4 +1,4 @@
-"""The lines of CONTRIBUTING.rst can be pasted where ``.venv`` is made."""
+"""The commands of CONTRIBUTING.rst work as printed."""
 
 import configparser
 import pathlib
@@ -12,13 +12,12 @@ import pytest
 TOP = pathlib.Path(__file__).parents[2]
 LINES = re.findall(r'^    (\S.*)$', (TOP / 'CONTRIBUTING.rst').read_text(),
                    re.MULTILINE)
-#: Shell's own, and what a line before installs.
+#: Built into the shell, or installed by an earlier command.
 KNOWN = {'export', 'tox'}
 
 
 @pytest.mark.parametrize('line', LINES)
-def test_the_programs_of_a_line_are_there(line):
-    """In the tree, or beside the Python that runs the tests."""
+def test_the_programs_of_a_command_exist(line):
     program, *words = shlex.split(line)
     programs = [program]
     if program.endswith('with-services.sh'):
@@ -31,13 +30,13 @@ def test_the_programs_of_a_line_are_there(line):
 
 
 @pytest.mark.parametrize('line', LINES)
-def test_the_paths_of_a_line_are_there(line):
+def test_the_paths_of_a_command_exist(line):
     assert [word for word in shlex.split(line)
             if re.match('(tests|tools|doc/source)', word)
             and not (TOP / word).exists()] == []
 
 
-def test_the_environments_of_tox_are_there():
+def test_the_environments_of_tox_exist():
     tox = configparser.ConfigParser()
     tox.read(TOP / 'tox.ini')
     named = {name for line in LINES

@@ -1,4 +1,4 @@
-"""DevStack's plugin, run with functions in the place of DevStack's."""
+"""DevStack's plugin, run with fakes of DevStack's functions."""
 
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 DEVSTACK = pathlib.Path(__file__).parent.parent.parent / 'devstack'
 
-#: What DevStack has for plug-ins: each writes how it is called.
+#: DevStack's functions for plug-ins: each fake prints its call.
 FUNCTIONS = (
     'define_plugin', 'plugin_requires', 'enable_service', 'setup_develop',
     'iniset', 'stop_process', 'run_process', 'echo_summary')
@@ -24,7 +24,7 @@ if [ $# -gt 0 ]; then source {DEVSTACK}/plugin.sh; fi
 
 
 def called(*phase, **settings):
-    """What a phase calls, behind what the settings do: lists of words."""
+    """The calls of the settings and then of a phase: lists of words."""
     ran = subprocess.run(
         ['bash', '-c', _SCRIPT, 'devstack', *phase], check=True, text=True,
         capture_output=True, env={'PATH': '/usr/bin:/bin', **settings})
@@ -37,7 +37,7 @@ SETTINGS = [['define_plugin', 'nova_sched'], ['enable_service', 'nova-sched']]
 
 
 def test_it_requires_no_other_plugin():
-    """Nova is none: a job that looks for its plugin fails."""
+    """Nova has no plugin, so a job that requires it fails."""
     assert called() == SETTINGS
 
 
@@ -53,12 +53,12 @@ def test_it_requires_no_other_plugin():
          '/opt/bin/nova-sched --config-file /etc/nova/nova.conf']]),
     (('unstack',), [['stop_process', 'nova-sched']]),
     (('clean',), [])])
-def test_nova_sched_takes_the_place_of_n_sch_in_each_phase(phase, calls):
-    """On nova's own file: its [database] stays that of cell0."""
+def test_nova_sched_replaces_n_sch_in_each_phase(phase, calls):
+    """It uses nova.conf, whose [database] is cell0's."""
     assert called(*phase, API_WORKERS='3') == SETTINGS + calls
 
 
-def test_drivers_that_keep_state_have_their_own_number_of_workers():
+def test_drivers_with_state_have_the_default_number_of_workers():
     assert called('stack', 'post-config', API_WORKERS='3',
                   NOVA_SCHED_DRIVER='caching_scheduler')[2:] == [
         ['iniset', '/etc/nova/nova.conf', 'scheduler', 'driver',

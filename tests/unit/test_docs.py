@@ -1,4 +1,4 @@
-"""The pages in doc/ name all that there is, by its right names."""
+"""The pages in doc/ are complete and name existing things."""
 
 import argparse
 import configparser
@@ -27,14 +27,14 @@ OPTIONS = {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt
 
 @pytest.mark.parametrize('name', [*FILTERS, *WEIGHERS])
 def test_a_rule_is_described_on_one_page(name):
-    """In a section of its own, or one that it shares."""
+    """In its own section, or in a shared section."""
     assert len([page for page in doc_pages.PAGES
                 for title in doc_pages.headings(page)
                 if name in title.split(', ')]) == 1
 
 
 class Asked:
-    """A configuration that notes which options are read."""
+    """A configuration that records which options are read."""
 
     def __init__(self, conf, section='DEFAULT', read=None):
         self._conf, self._section = conf, section
@@ -49,7 +49,7 @@ class Asked:
 
 
 def test_every_option_of_the_sample_that_a_rule_reads_is_explained():
-    """What a weigher declares itself is explained in its own file."""
+    """An option that a weigher declares is explained in its file."""
     asked = Asked(rules.a_conf())
     for cls in (*FILTERS.values(), *WEIGHERS.values()):
         cls().configure(asked)
@@ -59,12 +59,12 @@ def test_every_option_of_the_sample_that_a_rule_reads_is_explained():
 
 
 @pytest.mark.parametrize('page, section, name', doc_pages.options())
-def test_an_option_that_is_explained_is_there(page, section, name):
+def test_an_explained_option_exists(page, section, name):
     assert (section, name) in OPTIONS
 
 
 @pytest.mark.parametrize('page, line', doc_pages.commands())
-def test_commands_can_be_typed_as_they_stand(page, line):
+def test_commands_can_be_typed_as_printed(page, line):
     words = shlex.split(line)[1:]
     if words[0] == 'help':
         words = words[1:]
@@ -76,7 +76,7 @@ def test_commands_can_be_typed_as_they_stand(page, line):
 
 @pytest.mark.parametrize('page, text', [
     (page, text) for page, text in doc_pages.blocks('ini')
-    if page != 'plugins.rst'])      # which names modules of the reader
+    if page != 'plugins.rst'])      # it names modules of the reader
 def test_configurations_start_the_service(page, text, tmp_path):
     file = tmp_path / 'nova.conf'
     file.write_text(text)
@@ -89,8 +89,8 @@ def test_configurations_start_the_service(page, text, tmp_path):
 
 
 @pytest.mark.parametrize('page, text', doc_pages.blocks('json'))
-def test_requests_have_only_fields_that_there_are(page, text, tmp_path):
-    """And "request call --spec" takes them as they are."""
+def test_requests_have_only_known_fields(page, text, tmp_path):
+    """And "request call --spec" accepts them."""
     file = tmp_path / 'spec.json'
     file.write_text(text)
     parser = argparse.ArgumentParser()
@@ -112,7 +112,7 @@ def test_a_page_about_rules_has_a_configuration_and_a_request(page):
                if found == page)
 
 
-def test_the_picture_shows_classes_where_they_are():
+def test_the_picture_shows_classes_in_their_modules():
     steps = re.findall(r'^   (\w+): (\w+)/(\w+)\.py$',
                        doc_pages.PAGES['index.rst'], re.MULTILINE)
 
@@ -132,12 +132,12 @@ def test_links_lead_to_files(page):
 
 @pytest.mark.parametrize('page', doc_pages.PAGES)
 def test_titles_are_underlined_for_their_whole_length(page):
-    """Else they are no titles to those who build the pages."""
+    """Sphinx warns about a shorter line."""
     assert [title for title, line in re.findall(
         r'^(\S.*)\n(=+)$', doc_pages.PAGES[page], re.MULTILINE)
         if len(line) < len(title)] == []
 
 
-def test_no_option_allows_more_instances_than_the_page_on_limits_says():
+def test_no_option_allows_more_instances_than_the_page_on_limits():
     assert OPTIONS['nova_sched', 'max_instances_per_request'].type.max == (
         bounds.INSTANCES)

@@ -1,8 +1,8 @@
-"""doc/source/log-lines.rst says of each line what it means.
+"""doc/source/log-lines.rst explains each line of the log.
 
 An entry is a bullet: levels, and a part of the line's format in which ``...``
-stands for each value.  Lines without words of their own are known by the
-module that writes them.
+stands for each value.  Lines without constant text are listed by the module
+that writes them.
 """
 
 import ast
@@ -15,7 +15,7 @@ import nova_sched
 from tests.unit import doc_pages
 
 PACKAGE = pathlib.Path(nova_sched.__file__).parent
-#: What is no part of the service.
+#: Parts that are not in the service.
 TOOLS = ('cmd/manage', 'cloud', 'testing')
 LEVELS = {'info': 'INFO', 'warning': 'WARNING', 'error': 'ERROR',
           'exception': 'ERROR', 'critical': 'CRITICAL'}
@@ -31,7 +31,7 @@ def entries():
 
 
 def lines():
-    """What is logged from INFO on: list of (place, set of levels, text)."""
+    """The lines from INFO on: list of (place, set of levels, text)."""
     found = []
     for path in sorted(PACKAGE.rglob('*.py')):
         name = path.relative_to(PACKAGE)
@@ -57,7 +57,7 @@ def _calls(tree):
 
 
 def _texts(form, tree, module):
-    """What a format says, each value as dots; of one without words, who."""
+    """The text of a format, values as dots; or the module without a text."""
     if isinstance(form, ast.IfExp):
         return [text for half in (form.body, form.orelse)
                 for text in _texts(half, tree, module)]
@@ -85,8 +85,7 @@ def test_a_line_of_the_log_is_explained(place, levels, text):
 
 
 @pytest.mark.parametrize('levels, entry', ENTRIES)
-def test_what_is_explained_is_logged(levels, entry):
-    """At each of the levels that the page says."""
+def test_an_explained_line_is_logged_at_its_levels(levels, entry):
     assert len(re.findall(r'\w', entry)) > 8
     assert levels == {level for _, of, text in LINES if entry in text
                       for level in of & levels}

@@ -1,4 +1,4 @@
-"""The plug-ins on doc/source/plugins.rst work, as they stand there."""
+"""The plug-ins on doc/source/plugins.rst work as printed."""
 
 import sys
 
@@ -18,9 +18,9 @@ def texts(kind):
 
 @pytest.fixture(params=['nova_sched', 'nova'])
 def my_plugins(request, tmp_path, monkeypatch):
-    """The module of that name, made of the page's classes.
+    """A module with the classes of the page.
 
-    Their base classes have two names.
+    Their base classes are imported under either name.
     """
     (tmp_path / f'{MODULE}.py').write_text('\n\n'.join(
         text.replace('from nova_sched.', f'from {request.param}.')

@@ -1,4 +1,4 @@
-"""The words that pages quote of filters are those that filters say."""
+"""The reasons on the pages are the filters' reasons."""
 
 import json
 
@@ -31,7 +31,7 @@ NIC = {'vendor_id': '8086', 'product_id': '1520'}
 NUMA = a_host(numa_topology=cells_text(
     a_cell(0, pinned_cpus=range(5), pages=[(4, 524288), (2048, 1024)]),
     a_cell(1, pinned_cpus=range(6), pages=[(4, 524288), (2048, 1024)])))
-#: uuid, host and flavor of the instances there are.
+#: uuid, host and flavor of running instances.
 RUNNING = [('m1', 'compute1', 3), ('m2', 'compute2', 7),
            ('m3', 'compute3', 3), ('m4', 'compute3', 3)]
 
@@ -131,7 +131,7 @@ CASES = [
 
 
 def reason(name, records, wanted, options):
-    """What a filter says of hosts, having rejected them all."""
+    """The reason of a filter that rejects all hosts."""
     rule, spec = configured(FILTERS[name], **options), a_request(**wanted)
     block = table(*records).snapshot(instances.Instances(
         lambda uuids: {uuid: host for uuid, host, _ in RUNNING
@@ -144,11 +144,11 @@ def reason(name, records, wanted, options):
 
 
 @pytest.mark.parametrize('name, records, wanted, options', CASES)
-def test_what_a_filter_says_stands_on_its_page(name, records, wanted,
-                                               options):
+def test_the_reason_of_a_filter_is_on_its_page(
+        name, records, wanted, options):
     assert (name, reason(name, records, wanted, options)) in (
         doc_pages.reasons())
 
 
-def test_no_page_quotes_anything_else():
+def test_pages_have_no_other_reasons():
     assert len(doc_pages.reasons()) == len(CASES)

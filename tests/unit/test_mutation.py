@@ -1,4 +1,4 @@
-"""How changes of the code are chosen, and the tests that judge them."""
+"""How mutations of the code are chosen, and the tests that judge them."""
 
 import collections
 import pathlib
@@ -10,7 +10,7 @@ from tools.mutation import choice
 PLACES = [(module, place, ['one', 'other'])
           for module, size in (('a.py', 100), ('b.py', 50), ('c.py', 1))
           for place in range(size)]
-#: What ran each line of a file: 1 when it was imported, 9 never.
+#: Line of a file -> contexts that ran it: 1 on import, 9 never.
 CONTEXTS = {1: [''], 5: ['', 'tests/t.py::test_a[x]|run'],
             6: ['tests/t.py::test_a[y]|setup', 'tests/t.py::T::test_b|run']}
 
@@ -20,14 +20,14 @@ def modules(chosen):
 
 
 def sample(count, seed=1, places=PLACES):
-    """Which (module, place, change) are chosen."""
+    """The chosen (module, place, change)."""
     return choice.sample(
         [(module, place, [(module, place, change) for change in changes])
          for module, place, changes in places], count, seed)
 
 
-def test_every_module_has_its_share():
-    """At least one place, more in proportion, and one change a place."""
+def test_every_module_has_a_share_in_proportion():
+    """At least one place, and one change for each place."""
     chosen = sample(33)
 
     assert modules(chosen) == {'a.py': 21, 'b.py': 11, 'c.py': 1}
@@ -36,11 +36,11 @@ def test_every_module_has_its_share():
     assert len(sample(10 ** 6)) == len(PLACES)
 
 
-def test_a_seed_says_which():
+def test_a_seed_determines_the_sample():
     assert sample(30, seed=4) == sample(30, seed=4) != sample(30, seed=5)
 
 
-def test_what_one_module_holds_moves_nothing_in_another():
+def test_the_sample_of_a_module_is_independent_of_others():
     fewer = [place for place in PLACES if place[:2] != ('a.py', 0)]
 
     assert [change for change in sample(33) if change[0] != 'a.py'] == [
@@ -53,21 +53,21 @@ def test_what_one_module_holds_moves_nothing_in_another():
     ([5, 6, 9], ['tests/t.py::T::test_b', 'tests/t.py::test_a']),
     ([1], ['tests/t.py::T::test_b', 'tests/t.py::test_a']), ([9], None)])
 def test_a_change_is_judged_by_the_tests_that_run_its_lines(lines, tests):
-    """With all their cases.  By those of its file if it is only imported."""
+    """With all cases; all tests of the file for a line run on import."""
     assert choice.judges(CONTEXTS, lines) == tests
 
 
 @pytest.mark.parametrize('lines, others', [([1], ['tests/t']), ([5], [])])
-def test_of_what_is_only_imported_its_directory_judges_too(lines, others):
+def test_a_line_run_on_import_is_judged_by_its_directory(lines, others):
     judges = choice.judges(CONTEXTS, lines)
     assert choice.judges(CONTEXTS, lines, ['tests/t']) == judges + others
 
 
-def test_all_judge_a_file_that_is_only_imported():
+def test_all_tests_judge_a_file_that_is_only_imported():
     assert choice.judges({1: ['']}, [1], ['tests/t']) == []
 
 
-def test_the_tests_of_a_modules_name_come_first():
+def test_tests_with_the_name_of_the_module_come_first():
     tests = ['tests/properties/test_x.py::t', 'tests/unit/db/test_a.py::t',
              'tests/unit/rpc/test_a.py::t', 'tests/unit/rpc/test_b.py::t']
 
@@ -76,14 +76,14 @@ def test_the_tests_of_a_modules_name_come_first():
         'tests/unit/db/test_a.py::t', 'tests/properties/test_x.py::t']
 
 
-def test_a_change_is_known_by_the_lines_before_and_after():
+def test_a_change_is_identified_by_the_lines_before_and_after():
     diff = ('--- mutation diff ---\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n'
             ' if True:\n-    a = 1\n+    a = 2\n')
 
     assert choice.change(diff) == ('a = 1', 'a = 2')
 
 
-def test_those_that_nobody_can_see_have_a_reason():
+def test_equivalent_changes_have_a_reason():
     known = choice.equivalents(
         pathlib.Path(choice.__file__).with_name('equivalents.toml'))
 

@@ -1,6 +1,6 @@
-"""Where documents about Nova's scheduler say otherwise, this holds.
+"""Behavior that differs from documents about Nova's scheduler.
 
-Of names that they misprint: options/test_warnings, plugins/test_loading.
+options/test_warnings and plugins/test_loading test misprinted names.
 """
 
 import logging
@@ -53,7 +53,7 @@ def test_memory_alone_does_not_make_the_best_host_by_default(options, best):
 
 @pytest.mark.parametrize(('cidr', 'near'), [
     ('24', ['192.168.1.124']), ('/24', ['192.168.1.124', '192.168.1.7'])])
-def test_a_cidr_has_its_slash(cidr, near):
+def test_a_cidr_needs_its_slash(cidr, near):
     driver = MemoryScheduler(
         *(a_host(ip, host_ip=ip) for ip in (
             '192.168.1.124', '192.168.1.7', '192.168.2.1')),
@@ -61,9 +61,10 @@ def test_a_cidr_has_its_slash(cidr, near):
     spec = requests.a_request(hints={
         'build_near_host_ip': ['192.168.1.1'], 'cidr': [cidr]})
 
-    found, = select(driver, spec, return_alternates=True)
+    selections, = select(driver, spec, return_alternates=True)
 
-    assert sorted(one.service_host for one in found) == near
+    assert sorted(selection.service_host
+                  for selection in selections) == near
 
 
 def test_the_chosen_host_is_logged_as_in_queens(caplog):
@@ -79,7 +80,7 @@ def test_the_chosen_host_is_logged_as_in_queens(caplog):
     assert weighed.startswith('Weighed [WeighedHost [host: (a, a) ram: ')
 
 
-def test_extra_specs_that_fail_are_those_of_a_flavor(caplog):
+def test_failed_extra_specs_are_logged_as_a_flavors(caplog):
     with caplog.at_level(logging.DEBUG), pytest.raises(
             exception.NoValidHost):
         select(MemoryScheduler(a_host('a'), enabled_filters=[
@@ -97,5 +98,5 @@ def test_extra_specs_that_fail_are_those_of_a_flavor(caplog):
     'weight_classes = nova.scheduler.weights.ram.RAMWeigher', 'cidr=/24',
     'Selected host:', 'scheduler_default_filters', 'img_hv_type',
     'capabilities:cpu_info:arch'])
-def test_the_page_has_what_takes_its_place(words):
+def test_the_page_has_the_working_form(words):
     assert words in TEXT

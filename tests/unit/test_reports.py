@@ -1,4 +1,4 @@
-"""What users have reported, as files: see tests/data/reports/README.md."""
+"""Reports of users, as files: see tests/data/reports/README.md."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ from tests.builders import commands
 FOLDER = pathlib.Path(__file__).parents[1] / 'data/reports'
 ANSWERS = {'fits': 0, 'refused': 1, 'error': 2}
 
-#: List of a cloud -> what fills up a row of it.
+#: List of a cloud -> function that completes a row of it.
 ROWS = {'compute_nodes': clouds.a_compute_node, 'services': clouds.a_service,
         'instances': clouds.an_instance, 'aggregates': clouds.an_aggregate,
         'instance_groups': clouds.a_group}
@@ -22,7 +22,7 @@ CASES = [(file, number) for file in FILES
 
 
 def filled(cloud):
-    """Return a cloud of a file with all that it leaves out."""
+    """Return the complete cloud of a file."""
     hosts = list(dict.fromkeys(
         node['host'] for node in cloud['compute_nodes']))
     made = {'services': [{'host': host} for host in hosts], **cloud}
@@ -58,23 +58,22 @@ def plan(capsys, tmp_path):
 
 @pytest.mark.parametrize(('file', 'number'), CASES, ids=[
     f'{file.stem}-{number}' for file, number in CASES])
-def test_is_answered_as_the_file_says(file, number, plan):
-    """Each case of each file has its answer, and the texts in it."""
+def test_a_case_has_the_answer_and_texts_of_its_file(file, number, plan):
     report = json.loads(file.read_text())
     case = report['cases'][number]
 
-    code, said = plan(report['cloud'], case)
+    code, output = plan(report['cloud'], case)
 
-    assert ANSWERS[case['answer']] == code, (case['name'], said)
+    assert ANSWERS[case['answer']] == code, (case['name'], output)
     for text in case.get('contains', ()):
-        assert text in said, case['name']
+        assert text in output, case['name']
     for text in case.get('lacks', ()):
-        assert text not in said, case['name']
+        assert text not in output, case['name']
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.stem)
-def test_files_have_the_form_that_is_documented(file):
-    """No text is left unread for a mistyped name."""
+def test_files_have_the_documented_form(file):
+    """A mistyped name would hide its texts."""
     report = json.loads(file.read_text())
 
     assert {'title', 'source', 'cloud', 'cases'} == report.keys()

@@ -1,4 +1,4 @@
-"""What requirements.txt asks for is what the package imports."""
+"""requirements.txt lists the libraries that the package imports."""
 
 import ast
 from importlib import metadata
@@ -23,8 +23,9 @@ def listed(file):
     """The lines of a file of requirements: {name: Requirement}."""
     lines = (line.partition('#')[0].strip()
              for line in (TOP / file).read_text().splitlines())
-    found = [requirements.Requirement(line) for line in lines if line]
-    return {normalized(each.name): each for each in found}
+    listed = [requirements.Requirement(line) for line in lines if line]
+    return {normalized(requirement.name): requirement
+            for requirement in listed}
 
 
 def imported():
@@ -48,22 +49,22 @@ def test_every_requirement_is_imported_and_every_import_required():
 
 
 def test_the_installed_versions_satisfy_them():
-    for name, wanted in listed('requirements.txt').items():
-        assert wanted.specifier.contains(metadata.version(name)), name
+    for name, required in listed('requirements.txt').items():
+        assert required.specifier.contains(metadata.version(name)), name
 
 
 @pytest.mark.parametrize('version', ['17.0.0', '18.2.0', '18.3.1'])
-def test_private_parts_of_oslo_messaging_were_tried_with(version):
-    """Those of the releases that are allowed; see nova_sched/rpc/server.py."""
-    wanted = listed('requirements.txt')['oslo-messaging'].specifier
+def test_tested_releases_of_oslo_messaging_are_allowed(version):
+    """nova_sched/rpc uses private parts of the library."""
+    required = listed('requirements.txt')['oslo-messaging'].specifier
 
-    assert wanted.contains(version)
-    assert not wanted.contains('19.0.0')
+    assert required.contains(version)
+    assert not required.contains('19.0.0')
 
 
 def test_constraints_satisfy_them():
-    wanted = listed('requirements.txt')
+    required = listed('requirements.txt')
     for name, pinned in listed('constraints-2026.2.txt').items():
-        if name in wanted:
+        if name in required:
             [pin] = pinned.specifier
-            assert wanted[name].specifier.contains(pin.version), name
+            assert required[name].specifier.contains(pin.version), name

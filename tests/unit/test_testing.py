@@ -1,4 +1,4 @@
-"""The helper for tests of plug-ins."""
+"""The test helpers for authors of plug-ins."""
 
 import random
 import subprocess
@@ -15,15 +15,15 @@ from nova_sched.testing import fuzz
 
 
 class SpecifiedHostFilter(filters.BaseHostFilter):
-    """The host that a hint names."""
+    """Passes the host in a hint."""
 
     def host_passes(self, host_state, spec_obj):
-        wanted = spec_obj.get_scheduler_hint('requested_host')
-        return wanted is None or wanted == host_state.host
+        host = spec_obj.get_scheduler_hint('requested_host')
+        return host is None or host == host_state.host
 
 
 class FewestInstances(weights.BaseHostWeigher):
-    """The emptier, the better."""
+    """Prefers hosts with few instances."""
 
     def _weigh_object(self, host_state, weight_properties):
         return -host_state.num_instances
@@ -95,7 +95,7 @@ class Relative(FewestInstances):
 
 
 class Unfinished(filters.BaseHostFilter):
-    """Judges by nothing."""
+    """Has no method that judges."""
 
 
 class TestContract:
@@ -125,8 +125,8 @@ class TestContract:
         (testing.check_filter, Unanswered, 'None is returned for host fuzz'),
         (testing.check_weigher, Relative, 'when it is alone'),
     ])
-    def test_is_broken_by_a_rule_that(self, check, cls, words):
-        """And whoever wrote it is told by what hosts and request."""
+    def test_is_broken_with_hosts_and_request_in_the_error(
+            self, check, cls, words):
         with pytest.raises(AssertionError) as broken:
             check(cls)
 
@@ -134,16 +134,15 @@ class TestContract:
         assert 'Request: RequestSpec' in str(broken.value)
         assert "Hosts ['fuzz" in str(broken.value)
 
-    def test_is_broken_by_a_weigher_that_weighs_too_few(self):
+    def test_is_broken_by_a_weigher_with_too_few_weights(self):
         with pytest.raises(AssertionError, match='1 weights for 0 hosts'):
             testing.check_weigher(TooFew)
 
-    def test_knows_rules_that_look_at_all_hosts(self):
+    def test_may_exclude_rules_that_compare_hosts(self):
         testing.check_filter(TakesTheFirst, together=True)
         testing.check_weigher(Relative, together=True)
 
-    def test_tries_the_hosts_and_requests_it_is_given(self):
-        """What made-up ones would hardly meet."""
+    def test_is_checked_with_hosts_and_requests_of_the_test(self):
         class BreaksOnOne(SpecifiedHostFilter):
             def host_passes(self, host_state, spec_obj):
                 return not (host_state.host == 'mine'
@@ -155,19 +154,18 @@ class TestContract:
                 BreaksOnOne, hosts=[testing.a_host('mine')],
                 requests=[testing.a_request(hints={'zero': 'text'})])
 
-    def test_tries_instances_that_run_and_others_that_do_not(self):
-        """Those that hints name are on one of the hosts, or on none."""
+    def test_is_checked_with_running_and_missing_instances(self):
         cases = [fuzz.case(number, (), ()) for number in range(20)]
 
         assert {uuid in case.running for case in cases if case.records
                 for uuid in ('m1', 'm2')} == {True, False}
 
-    def test_begins_with_what_the_service_would_not_load(self):
+    def test_requires_a_class_that_the_service_loads(self):
         with pytest.raises(exception.ConfigurationError,
                            match='defines none of host_passes'):
             testing.check_filter(Unfinished)
 
-    def test_configures_the_rule(self):
+    def test_is_checked_with_options(self):
         class Optional(filters.ColumnFilter):
             def configure(self, conf):
                 self.most = conf.filter_scheduler.max_instances_per_host
@@ -180,8 +178,7 @@ class TestContract:
 
 
 class TestHosts:
-    def test_have_what_hosts_have_that_report(self):
-        """No attribute is without a value that never is without in life."""
+    def test_have_all_values_of_a_host_that_reports(self):
         state, = testing.hosts(testing.a_host('a')).states()
 
         assert state.service['host'] == state.host == 'a'
@@ -193,7 +190,7 @@ class TestHosts:
         assert state.pci_stats.pools == []
         assert state.uuid
 
-    def test_have_services_of_their_own_state(self):
+    def test_have_the_state_of_their_service(self):
         state, = testing.hosts(testing.a_host(
             service_disabled=True, disabled_reason='moving',
             service_forced_down=True)).states()
@@ -202,13 +199,13 @@ class TestHosts:
         assert (state.service['disabled'], state.service['forced_down'],
                 state.service['disabled_reason']) == (True, True, 'moving')
 
-    def test_are_different_machines(self):
+    def test_have_uuids_of_their_own(self):
         one, other = testing.hosts(testing.a_host(), testing.a_host()).states()
 
         assert one.uuid != other.uuid
         assert one.service['uuid'] != other.service['uuid']
 
-    def test_may_be_such_as_never_reported(self):
+    def test_may_have_never_reported(self):
         state, = testing.hosts(testing.a_host(
             **testing.NEVER_REPORTED)).states()
 
@@ -216,7 +213,7 @@ class TestHosts:
 
 
 class OneFlavorFilter(filters.BaseHostFilter):
-    """Hosts with instances of the request's flavor alone."""
+    """Passes hosts without instances of other flavors."""
 
     def host_passes(self, host_state, spec_obj):
         return all(instance.get_flavor().name == spec_obj.flavor.name
@@ -226,7 +223,7 @@ class OneFlavorFilter(filters.BaseHostFilter):
 class TestInstances:
     HOSTS = [testing.a_host(name) for name in 'abc']
 
-    def test_have_the_flavors_that_a_test_gives_them(self):
+    def test_have_the_flavors_of_the_test(self):
         hosts = testing.hosts(*self.HOSTS, running={
             'm1': {'host': 'a', 'flavor': {'id': 7, 'name': 'm1.big',
                                            'memory_mb': 8192,
@@ -245,18 +242,17 @@ class TestInstances:
         assert testing.survivors(OneFlavorFilter(), hosts,
                                  testing.a_request()) == ['b', 'c']
 
-    def test_have_a_small_flavor_without(self):
+    def test_have_a_small_flavor_by_default(self):
         hosts = testing.hosts(*self.HOSTS, running={'m1': 'a'})
 
         instance = hosts.states()[0].instances['m1']
         assert instance.flavor.name == instance.get_flavor().name == 'm1.tiny'
 
-    def test_stand_the_check_of_the_contract(self):
+    def test_keep_the_contract(self):
         testing.check_filter(OneFlavorFilter)
 
 
-def test_with_it_plug_ins_find_novas_names():
-    """Where no service has been started in the process."""
+def test_novas_names_can_be_imported_without_a_service():
     subprocess.run([sys.executable, '-c', (
         'import nova_sched.testing\n'
         'from nova.scheduler.filters import BaseHostFilter')], check=True)

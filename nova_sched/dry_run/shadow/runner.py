@@ -155,13 +155,13 @@ class Shadow:
 
     def _log_health(self):
         waiting = self._tap.queue_length()
-        max_length = self._conf.nova_sched.shadow_queue
-        LOG.info('Shadow: %s; %d without a live decision yet, %d waiting at '
-                 'the broker', self.report.summary(), len(self._watcher),
-                 waiting)
-        if waiting >= max_length:
-            LOG.warning('[nova_sched] shadow_queue = %d is full: the oldest '
-                        'requests are dropped, and not compared', max_length)
+        LOG.info('Shadow: %(summary)s; %(open)d without a live decision yet, '
+                 '%(waiting)d waiting at the broker', {
+                     'summary': self.report.summary(),
+                     'open': len(self._watcher), 'waiting': waiting})
+        if waiting >= tap.MAX_WAITING:
+            LOG.warning('%d requests wait at the broker: the oldest are '
+                        'dropped, and not compared', waiting)
 
     def _run_periodic_tasks(self):
         """Run the driver's periodic tasks if they are due."""

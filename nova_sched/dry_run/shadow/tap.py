@@ -29,8 +29,11 @@ _ERRORS = (amqp.AMQPError, kombu_exceptions.KombuError, OSError)
 #: Messages that are prefetched; the others wait at the broker.
 _PREFETCH = 16
 
-#: Milliseconds for which a quorum queue outlives its consumer: unlike a
-#: classic queue, it cannot be exclusive to a connection.
+#: Requests that the broker holds for a shadow; it drops the oldest of more.
+MAX_WAITING = 1000
+
+#: Milliseconds for which a quorum queue outlives its consumer: it cannot be
+#: exclusive to a connection, as other queues are.
 _EXPIRES = 60_000
 
 _CONTEXT = '_context_'
@@ -168,7 +171,7 @@ class Tap:
     def _kombu_queue(self):
         """Return a kombu.Queue of the same type as the cloud's queues."""
         quorum = self._conf.oslo_messaging_rabbit.rabbit_quorum_queue
-        arguments = {'x-max-length': self._conf.nova_sched.shadow_queue,
+        arguments = {'x-max-length': MAX_WAITING,
                      'x-overflow': 'drop-head'}
         if quorum:
             arguments |= {'x-queue-type': 'quorum', 'x-expires': _EXPIRES}

@@ -115,7 +115,7 @@ class LiveDecisionWatcher:
         self._report, self._clock = reporter, clock
         self._changes = changes.ChangeFinder(
             decider, live_picks, conf.scheduler.max_placement_results)
-        self._patience = conf.nova_sched.shadow_patience
+        self._patience = conf.rpc_response_timeout
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
         # Oldest first: a dict without values.
         self._pending, self._failing = {}, False

@@ -1,4 +1,4 @@
-"""What benchmarks.burst makes of a log of Placement."""
+"""benchmarks.burst counts the claims in Placement's log."""
 
 from benchmarks import burst
 
@@ -7,7 +7,7 @@ _LINE = ('2026-01-02 03:04:05.678 1 INFO placement.requestlog [req-1 req-2 '
          'len: 0 microversion: {}')
 
 
-def test_claims_are_all_writes_of_allocations_but_those_of_migrations():
+def test_claims_are_writes_of_allocations_except_of_migrations():
     log = '\n'.join(_LINE.format(*fields) for fields in (
         ('PUT', '/uuid', 204, '1.36'), ('POST', '', 409, '1.36'),
         ('POST', '', 409, '1.37'), ('DELETE', '/uuid', 204, '1.36'),

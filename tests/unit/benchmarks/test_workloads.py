@@ -1,6 +1,6 @@
-"""Workloads of ``benchmarks``: their data, their answers, and what is drawn.
+"""Workloads of ``benchmarks``: data, answers and charts.
 
-No test looks at a time.
+No test measures time.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ def an_answer(*hosts, reason='', **asked):
 
 
 def found(*answers):
-    """What is wrong with the answers, as one text."""
+    """The violations of answers, as one text."""
     return '\n'.join(violations.find(answers, ROOMS))
 
 
@@ -40,9 +40,9 @@ def found(*answers):
     name for name in workload_data.names()
     if workload_data.load(name, 'short')])
 def test_answers_of_the_short_workloads_are_right(name):
-    """Requests are answered as expected; no group or host is given too much.
+    """Answers are as expected, and no group or host is overfilled.
 
-    The topology fills up, so that hosts and NUMA cells are full.
+    The topology fills up to full hosts and NUMA cells.
     """
     figures = workloads.measure(workload_data.load(name, 'short'))
 
@@ -65,12 +65,12 @@ def test_the_command_prints_a_table_and_draws_charts(capsys, tmp_path):
 class TestData:
 
     def test_every_workload_is_well_formed(self):
-        """Each has a size of some label, and figures that runs have."""
+        """Each has a size for a label, and known figures."""
         for name in workload_data.names():
             assert any(workload_data.load(name, label)
                        for label in workload_data.LABELS), name
 
-    def test_there_is_one_of_each_kind_in_short(self):
+    def test_every_kind_has_a_short_workload(self):
         loaded = [workload_data.load(name, 'short')
                   for name in workload_data.names()]
         assert {workload.kind for workload in loaded if workload} == {
@@ -109,7 +109,7 @@ class TestData:
 
 class TestViolations:
 
-    def test_right_answers_have_none(self):
+    def test_right_answers_have_no_violations(self):
         assert not found(
             an_answer('a', policy='affinity', group=1),
             an_answer('a', policy='affinity', group=1),
@@ -152,9 +152,8 @@ class TestViolations:
         ([(2, 4, 2), (3, 6, 1), (3, 6, 1)], True),
         ([(2, 4, 2), (4, 6, 1)], False),
     ])
-    def test_guests_fit_on_cells_if_there_is_a_way(self, sizes, fit):
-        """Sizes are CPUs, GiB and NUMA nodes; each cell has 4 and 8 of them.
-        """
+    def test_guests_fit_on_cells_if_any_assignment_fits(self, sizes, fit):
+        """sizes: CPUs, GiB and NUMA nodes; a cell has 4 CPUs and 8 GiB."""
         guests = [an_answer('a', vcpus=cpus, memory_mb=memory * GIB,
                             numa_nodes=nodes).asked
                   for cpus, memory, nodes in sizes]
@@ -169,7 +168,7 @@ class TestViolations:
         assert violations.fits_cells(
             [dataclasses.replace(guest, numa_nodes=1)], cells)
 
-    def test_cells_that_do_not_count_what_is_placed_are_found(self):
+    def test_cells_with_a_wrong_usage_are_found(self):
         answers = [an_answer('a', vcpus=2, memory_mb=4 * GIB)]
 
         assert not violations.miscounted(

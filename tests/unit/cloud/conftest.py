@@ -1,4 +1,4 @@
-"""The databases that clouds are loaded into and exported from."""
+"""Databases to load clouds into and to export them from."""
 
 from tests.unit.db.conftest import conf
 from tests.unit.db.conftest import db

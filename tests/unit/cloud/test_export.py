@@ -1,4 +1,4 @@
-"""A cloud of several cells as one file."""
+"""Export of a cloud with several cells to one file."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ def loaded(cloud, tables, tmp_path):
     database.close()
 
 
-def test_has_the_rows_of_all_cells(cloud):
+def test_the_export_has_the_rows_of_all_cells(cloud):
     found = cloud_export.export(cloud.conf())
 
     assert [row['host'] for row in found['compute_nodes']] == [*'abc']
@@ -63,7 +63,7 @@ def test_has_the_rows_of_all_cells(cloud):
         ['c']]
 
 
-def test_says_which_host_is_in_which_cell(cloud):
+def test_the_export_has_the_cell_of_each_host(cloud):
     found = cloud_export.export(cloud.conf())
 
     assert {row['host']: row['cell_uuid']
@@ -71,7 +71,7 @@ def test_says_which_host_is_in_which_cell(cloud):
         'a': CELL1, 'b': CELL1, 'c': CELL2}
 
 
-def test_holds_no_connection(cloud):
+def test_the_export_has_no_connections(cloud):
     cloud.api.execute('UPDATE cell_mappings SET transport_url = ?',
                       'rabbit://nova:secret@mq/')
 
@@ -82,7 +82,7 @@ def test_holds_no_connection(cloud):
 
 
 @pytest.mark.parametrize('readable', [True, False])
-def test_leaves_no_connection_open(cloud, opened, readable):
+def test_all_connections_are_closed(cloud, opened, readable):
     if not readable:
         cloud.two.execute('DROP TABLE services')
     conf, before = cloud.conf(), opened()
@@ -93,8 +93,7 @@ def test_leaves_no_connection_open(cloud, opened, readable):
     assert opened() == before
 
 
-def test_decides_alike_when_it_is_loaded(cloud, loaded):
-    """Hosts, cells, and that a disabled cell takes no servers."""
+def test_the_loaded_export_has_the_same_decisions(cloud, loaded):
     there, here = cloud.driver(), loaded.driver()
     for spec in (a_request(), a_request(num_instances=2)):
         assert picks(there, spec) == picks(here, spec)
@@ -102,7 +101,7 @@ def test_decides_alike_when_it_is_loaded(cloud, loaded):
             in select(here, a_request(num_instances=2))} <= {CELL1, CELL2}
 
 
-def test_keeps_which_cells_are_disabled(cloud, tables, tmp_path):
+def test_disabled_cells_stay_disabled(cloud, tables, tmp_path):
     cloud.change(CELL1, disabled=1)
     (tmp_path / 'loaded').mkdir()
     database = CloudDatabase(tables, tmp_path / 'loaded')
@@ -114,8 +113,7 @@ def test_keeps_which_cells_are_disabled(cloud, tables, tmp_path):
     database.close()
 
 
-def test_takes_the_time_that_it_takes(cloud, monkeypatch):
-    """One that is given up midway is of no use."""
+def test_an_export_has_no_timeout(cloud, monkeypatch):
     read, seen = cloud_export._read, []
 
     def noted(database, read_tables):
@@ -129,7 +127,7 @@ def test_takes_the_time_that_it_takes(cloud, monkeypatch):
     assert seen == [None] * 3
 
 
-def test_names_the_cell_that_cannot_be_read(cloud):
+def test_an_error_names_the_unreadable_cell(cloud):
     cloud.two.execute('DROP TABLE services')
 
     with pytest.raises(exception.DatabaseUnavailable,
@@ -150,10 +148,10 @@ class TestAHostInTwoCells:
         return {row['host']: row['cell_uuid']
                 for row in found['host_mappings']}['a']
 
-    def test_is_in_the_later_one(self, cloud):
+    def test_is_in_the_last_cell(self, cloud):
         assert self.where(cloud) == CELL2
 
-    def test_is_in_the_enabled_one(self, cloud):
+    def test_is_in_the_enabled_cell(self, cloud):
         cloud.change(CELL2, disabled=1)
 
         assert self.where(cloud) == CELL1
@@ -162,8 +160,8 @@ class TestAHostInTwoCells:
         assert picks(loaded.driver(), a_request(force_hosts=['a'])) == ['a']
 
 
-def test_what_is_soft_deleted_is_no_part_of_aggregates_and_groups(cloud):
-    """As Mitaka leaves it behind."""
+def test_soft_deleted_parts_of_aggregates_and_groups_are_left_out(cloud):
+    """Mitaka soft-deletes these rows."""
     uuid, tables = clouds.a_uuid(), (
         'aggregates', 'instance_groups', 'aggregate_hosts',
         'aggregate_metadata', 'instance_group_policy',

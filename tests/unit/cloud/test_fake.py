@@ -75,7 +75,7 @@ class TestCreate:
                     for n in rows('compute_nodes').values()]
         assert sizes(5) == sizes(5) != sizes(6)
 
-    def test_the_texts_are_what_nova_writes(self, cloud, rows):
+    def test_texts_have_the_form_of_nova(self, cloud, rows):
         nodes = rows('compute_nodes').values()
         for node in nodes:
             assert 'topology' in json.loads(node['cpu_info'])
@@ -101,7 +101,7 @@ class TestCreate:
 
 
 class TestHeartbeat:
-    def test_makes_live_services_seen(self, cloud, rows, execute):
+    def test_updates_live_services(self, cloud, rows, execute):
         execute("UPDATE services SET last_seen_up = '2020-01-01 00:00:00'")
         assert cloud.heartbeat() == 19
         services = rows('services')
@@ -110,7 +110,7 @@ class TestHeartbeat:
         assert {2} == {s['report_count'] for s in services.values()}
         assert all(s['last_seen_up'] > '2026' for s in services.values())
 
-    def test_leaves_other_services_alone(self, db, load):
+    def test_does_not_update_other_services(self, db, load):
         load(hosts=2)
         assert fake_cloud.FakeCloud(db.engine, hosts=2).heartbeat() == 0
 
@@ -149,7 +149,7 @@ class TestAudit:
             host for host, node in rows('compute_nodes').items()
             if node['updated_at']] == ['fake-0002']
 
-    def test_frees_what_a_deleted_server_held(self, cloud, rows):
+    def test_frees_the_room_of_a_deleted_server(self, cloud, rows):
         before = rows('compute_nodes')['fake-0001']
         uuid = clouds.a_uuid()
         cloud.boot(uuid, 'fake-0001', 'fake-0001', FLAVOR)
@@ -161,7 +161,7 @@ class TestAudit:
 
 
 class TestRun:
-    def test_beats_until_it_is_stopped(self, cloud, rows, caplog):
+    def test_sends_heartbeats_until_stopped(self, cloud, rows, caplog):
         caplog.set_level(logging.INFO)
         stop = threading.Event()
         thread = threading.Thread(
@@ -175,7 +175,7 @@ class TestRun:
         assert rows('services')['fake-0001']['report_count'] > 1
         assert '19 of 20 hosts sent a heartbeat' in caplog.text
 
-    def test_outlives_a_database_that_refuses(self, cloud, caplog, execute):
+    def test_continues_after_a_database_error(self, cloud, caplog, execute):
         execute('DROP TABLE services')
 
         class TwoRounds:

@@ -1,4 +1,4 @@
-"""Loading a cloud's JSON into a database and getting it out again."""
+"""Loading a cloud's JSON into a database, and exporting it."""
 
 import copy
 import datetime
@@ -21,7 +21,7 @@ LISTS = ('compute_nodes', 'services', 'instances', 'aggregates',
 class TestRoundTrip:
     @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
     @pytest.mark.parametrize('name', LISTS)
-    def test_gives_every_row_back(self, db, path, name, conf):
+    def test_returns_every_row(self, db, path, name, conf):
         cloud = json.loads(path.read_text())
         cloud_file.load(db.engine, copy.deepcopy(cloud))
         exported = cloud_export.export(conf)[name]
@@ -47,10 +47,10 @@ def by_id(rows):
 
 
 class TestLoad:
-    def test_tells_how_many_nodes_there_are(self, load):
+    def test_returns_the_number_of_nodes(self, load):
         assert load(hosts=3) == 3
 
-    def test_replaces_what_was_there(self, load, db, conf):
+    def test_replaces_the_previous_cloud(self, load, db, conf):
         load(hosts=3, aggregates=[clouds.an_aggregate()],
              instances=[clouds.an_instance()])
         load(hosts=['other'])
@@ -77,7 +77,7 @@ class TestLoad:
         assert node['created_at'] == '2030-05-04T12:00:00'
         assert node['updated_at'] is None
 
-    def test_ignores_columns_it_does_not_know(self, load):
+    def test_ignores_unknown_columns(self, load):
         load(instances=[clouds.an_instance(launched_on='host7')])
 
     @pytest.mark.parametrize('cloud, words', [
@@ -95,7 +95,7 @@ class TestLoad:
         (clouds.a_cloud(services=[clouds.a_service(),
                                   clouds.a_service()]), 'cannot be stored'),
     ])
-    def test_says_why_something_is_not_a_cloud(self, db, cloud, words):
+    def test_a_malformed_cloud_is_refused(self, db, cloud, words):
         with pytest.raises(cloud_file.NotACloud) as caught:
             cloud_file.load(db.engine, cloud)
         assert words in str(caught.value)

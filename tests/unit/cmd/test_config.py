@@ -162,7 +162,7 @@ class TestCheck:
          '[scheduler]\ndriver = caching_scheduler\n'
          '[filter_scheduler]\nenabled_filters = RamFilter\n',
          '[placement] is configured, but the caching scheduler does '
-         'not ask Placement')])
+         'not use Placement')])
     def test_warns_of_options_without_effect(self, check, text, words):
         ended = check(text)
 
@@ -336,7 +336,7 @@ class TestCheckConnect:
         *_, verdict = errors = [row for row in ended.out
                                 if row['level'] == 'error']
         assert [row['advice'] for row in errors] == 2 * [
-            'Check its path and who may read it, and [database] connection'
+            'Check its path and permissions, and [database] connection'
         ] + ['']
         assert verdict['text'].startswith(
             'would start: yes, but would not work right, as 2 errors say; ')

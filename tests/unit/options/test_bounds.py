@@ -1,77 +1,45 @@
-"""How far the values of options go, and where options are read."""
+"""Minimum and maximum of options, and the sections in which they are read."""
 
 from oslo_config import cfg
 import pytest
 
 from nova_sched import conf
-from nova_sched.conf import messaging
 from nova_sched.options import sections
 from tests.unit.options import documented
 
-#: What only this service has: its defaults.
+#: Defaults of the options that only this service has.
 OURS = {
-    'pick_lifetime': 300, 'tell_picks': True, 'picks_key': None,
-    'spread_near_equal': None,
+    'pick_lifetime': 300, 'picks_key': None, 'spread_near_equal': None,
     'cell_timeout': 60, 'decisions_kept': 604800, 'decisions_max_mb': 512,
     'candidates': 'mirror', 'metrics_uri': [],
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
-    'request_time_budget': 10, 'plugin_path': [], 'nova_logger_names': False,
-    'shadow_report': None, 'shadow_patience': 60,
-    'shadow_queue': 1000}
+    'request_time_budget': 10, 'plugin_path': [], 'shadow_report': None}
 
-#: Options that are refused below a number.
-REFUSED = [
-    ('DEFAULT', 'periodic_fuzzy_delay', 0),
-    ('scheduler', 'discover_hosts_in_cells_interval', -1),
-    ('neutron', 'http_retries', 0), ('neutron', 'extension_sync_interval', 0),
-    ('nova_sched', 'pick_lifetime', 0), ('nova_sched', 'cell_timeout', 1),
-    ('nova_sched', 'spread_near_equal', 0),
-    ('nova_sched', 'decisions_kept', 60),
-    ('nova_sched', 'decisions_max_mb', 0),
-    ('nova_sched', 'max_instances_per_request', 1),
-    ('nova_sched', 'request_time_budget', 0),
-    ('nova_sched', 'shadow_patience', 1), ('nova_sched', 'shadow_queue', 1),
-    ('healthcheck', 'ttl', 0), ('healthcheck', 'cache_control', -1)]
+#: Minimum of options: a smaller value is an error.
+REFUSED = {
+    ('DEFAULT', 'periodic_fuzzy_delay'): 0,
+    ('scheduler', 'discover_hosts_in_cells_interval'): -1,
+    ('neutron', 'http_retries'): 0, ('neutron', 'extension_sync_interval'): 0,
+    ('nova_sched', 'pick_lifetime'): 0, ('nova_sched', 'cell_timeout'): 1,
+    ('nova_sched', 'spread_near_equal'): 0,
+    ('nova_sched', 'decisions_kept'): 60,
+    ('nova_sched', 'decisions_max_mb'): 0,
+    ('nova_sched', 'max_instances_per_request'): 1,
+    ('nova_sched', 'request_time_budget'): 0,
+    ('healthcheck', 'ttl'): 0, ('healthcheck', 'cache_control'): -1}
 
-#: Options of which a smaller number counts as the smallest.
-MOVED = [
-    ('DEFAULT', 'cell_worker_thread_pool_size', 1),
-    ('DEFAULT', 'cpu_allocation_ratio', 0.0),
-    ('DEFAULT', 'ram_allocation_ratio', 0.0),
-    ('DEFAULT', 'disk_allocation_ratio', 0.0),
-    ('DEFAULT', 'initial_cpu_allocation_ratio', 0.0),
-    ('DEFAULT', 'initial_ram_allocation_ratio', 0.0),
-    ('DEFAULT', 'initial_disk_allocation_ratio', 0.0),
-    ('filter_scheduler', 'max_io_ops_per_host', 0),
-    ('filter_scheduler', 'max_instances_per_host', 1),
-    ('filter_scheduler', 'host_subset_size', 1),
-    ('filter_scheduler', 'pci_weight_multiplier', 0.0),
-    ('filter_scheduler', 'soft_affinity_weight_multiplier', 0.0),
-    ('filter_scheduler', 'soft_anti_affinity_weight_multiplier', 0.0),
-    ('scheduler', 'max_attempts', 1),
-    ('scheduler', 'max_placement_results', 1), ('scheduler', 'workers', 0)]
-
-#: Options that may be below nought.
-FREE = [('filter_scheduler', name) for name in (
-    'ram_weight_multiplier', 'disk_weight_multiplier',
-    'cpu_weight_multiplier', 'io_ops_weight_multiplier',
-    'build_failure_weight_multiplier', 'cross_cell_move_weight_multiplier',
-    'hypervisor_version_weight_multiplier', 'num_instances_weight_multiplier',
-    'image_props_weight_multiplier')] + [
-        ('metrics', 'weight_multiplier'), ('metrics', 'weight_of_unavailable'),
-        ('scheduler', 'periodic_task_interval')]
-
-
-#: Options that are one of several words.
-WORDS = {
-    ('nova_sched', 'no_valid_host_text'): ['nova', 'filters', 'counts',
-                                           'full'],
-    ('notifications', 'notification_format'): [
-        'unversioned', 'versioned', 'both'],
-    ('notifications', 'default_level'): [
-        'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL'],
-    ('DEFAULT', 'servicegroup_driver'): ['db', 'mc'],
-    ('DEFAULT', 'concurrency_backend'): ['auto', 'threading', 'eventlet']}
+#: Minimum of options: a smaller value counts as the minimum.
+CLAMPED = {
+    ('DEFAULT', 'cell_worker_thread_pool_size'): 1,
+    **{('DEFAULT', f'{initial}{resource}_allocation_ratio'): 0.0
+       for initial in ('', 'initial_') for resource in ('cpu', 'ram', 'disk')},
+    ('filter_scheduler', 'max_io_ops_per_host'): 0,
+    ('filter_scheduler', 'max_instances_per_host'): 1,
+    ('filter_scheduler', 'host_subset_size'): 1,
+    **{('filter_scheduler', f'{weigher}_weight_multiplier'): 0.0
+       for weigher in ('pci', 'soft_affinity', 'soft_anti_affinity')},
+    ('scheduler', 'max_attempts'): 1,
+    ('scheduler', 'max_placement_results'): 1, ('scheduler', 'workers'): 0}
 
 
 def text(values):
@@ -80,75 +48,66 @@ def text(values):
                    for (section, name), value in values.items())
 
 
-def test_an_empty_file_gives_what_only_this_service_has_its_defaults(parsed):
-    found = parsed().nova_sched
+def test_own_options_have_their_defaults(parsed):
+    options = parsed().nova_sched
 
-    assert {name: found[name] for name in OURS} == OURS
+    assert {name: options[name] for name in OURS} == OURS
     assert {name for section, name in sections.known_opts()
             if section == 'nova_sched'} == set(OURS)
 
 
-def test_the_smallest_numbers_are_taken_and_smaller_ones_refused(parsed):
-    right = parsed(text({(section, name): least
-                         for section, name, least in REFUSED}))
-    assert conf.check(right) == []
-    assert all(sections.value(right, section, name) == least
-               for section, name, least in REFUSED)
+def test_the_minimum_is_accepted_and_a_smaller_value_refused(parsed):
+    accepted = parsed(text(REFUSED))
+    assert conf.check(accepted) == []
+    assert {option: sections.value(accepted, *option)
+                       for option in REFUSED} == REFUSED
 
     errors = {error.option: str(error) for error in conf.check(parsed(text({
-        (section, name): least - 1 for section, name, least in REFUSED})))}
+        option: least - 1 for option, least in REFUSED.items()})))}
 
-    assert set(errors) == {f'[{section}] {name}'
-                           for section, name, _least in REFUSED}
-    for section, name, least in REFUSED:
-        said = errors[f'[{section}] {name}']
-        assert f'{least} or more' in said or f' from {least} to ' in said
+    assert set(errors) == {f'[{section}] {name}' for section, name in REFUSED}
+    for (section, name), least in REFUSED.items():
+        error = errors[f'[{section}] {name}']
+        assert f'{least} or more' in error or f' from {least} to ' in error
 
 
-def test_the_biggest_number_is_taken_and_a_bigger_one_refused(parsed):
-    name = 'nova_sched', 'max_instances_per_request'
-    assert conf.check(parsed(text({name: 10000}))) == []
+def test_the_maximum_is_accepted_and_a_larger_value_refused(parsed):
+    option = 'nova_sched', 'max_instances_per_request'
+    assert conf.check(parsed(text({option: 10000}))) == []
 
-    [error] = conf.check(parsed(text({name: 10001})))
+    [error] = conf.check(parsed(text({option: 10001})))
 
     assert 'from 1 to 10000' in str(error)
 
 
-@pytest.mark.parametrize(('above', 'counts'), [(-1, 0), (0, 0), (1, 1)])
-def test_a_number_that_is_too_small_counts_as_the_smallest_with_a_warning(
-        parsed, above, counts):
-    """Where older releases took it, so that it does not stop the start."""
-    config = parsed(text({(section, name): least + above
-                          for section, name, least in MOVED}))
+@pytest.mark.parametrize(('above', 'effective'), [(-1, 0), (0, 0), (1, 1)])
+def test_a_value_below_the_minimum_counts_as_the_minimum_with_a_warning(
+        parsed, above, effective):
+    """Older releases of Nova accept such values."""
+    config = parsed(text({
+        option: least + above for option, least in CLAMPED.items()}))
     warnings = ' '.join(conf.warnings(config))
 
     assert conf.check(config) == []
-    for section, name, least in MOVED:
-        found = sections.value(config, section, name)
-        assert (name, found) == (name, least + counts)
-        assert type(found) is type(least)
+    for (section, name), least in CLAMPED.items():
+        value = sections.value(config, section, name)
+        assert (name, value) == (name, least + effective)
+        assert type(value) is type(least)
         assert (f'[{section}] {name} = {least + above} is below its minimum: '
                 f'{least} is used' in warnings) == (above < 0)
 
 
-def test_a_number_may_be_negative_where_that_turns_things_round(parsed):
-    config = parsed(text(dict.fromkeys(FREE, -3)))
+def test_other_multipliers_may_be_negative(parsed):
+    names = [name for section, name in sections.known_opts()
+             if section == 'filter_scheduler' and name.endswith('_multiplier')
+             and (section, name) not in CLAMPED]
+    config = parsed(text({('filter_scheduler', name): -3 for name in names}))
 
-    assert {sections.value(config, *name) for name in FREE} == {-3}
-
-
-@pytest.mark.parametrize(('option', 'words'), WORDS.items(),
-                         ids=lambda value: value[1])
-def test_a_word_is_one_of_several(option, words):
-    known = sections.known_opts()[option].type
-
-    assert [known(word) for word in words] == words
-    assert list(known.choices) == words
-    with pytest.raises(ValueError, match='other'):
-        known('other')
+    assert len(names) == 9
+    assert {config.filter_scheduler[name] for name in names} == {-3}
 
 
-def test_what_was_never_in_default_is_not_read_there(parsed):
+def test_options_without_an_old_name_are_not_read_in_default(parsed):
     known = sections.known_opts()
     moved = {(section, name) for section, name, old_section, _old
              in documented.OLD_NAMES if old_section == 'DEFAULT'}
@@ -167,25 +126,7 @@ def test_what_was_never_in_default_is_not_read_there(parsed):
     assert {name: sections.value(config, *name) for name in names} == before
 
 
-@pytest.mark.parametrize('option', [
-    ('DEFAULT', 'rpc_backend'),
-    *(('oslo_messaging_rabbit', opt.dest) for opt in messaging.OPTS)],
-    ids='.'.join)
-def test_what_the_url_of_the_broker_says_is_on_its_way_out(option):
-    known = sections.known_opts()[option]
-
-    assert known.deprecated_for_removal
-    assert 'transport_url' in known.deprecated_reason
-
-
-@pytest.mark.parametrize('name', ['rabbit_host', 'rabbit_port',
-                                  'rabbit_userid', 'rabbit_virtual_host'])
-def test_what_is_no_secret_is_not_hidden(name):
-    """It is what one looks for in the log."""
-    assert not sections.known_opts()['oslo_messaging_rabbit', name].secret
-
-
-def test_a_command_may_have_options_of_its_own():
+def test_a_command_may_have_its_own_options():
     config = conf.new_conf(['--extra', 'x'], [], [cfg.StrOpt('extra')])
 
     assert config.extra == 'x'

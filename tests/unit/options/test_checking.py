@@ -1,272 +1,184 @@
-"""Wrong values give one clear message each."""
+"""Values that the service cannot run with: one clear line each."""
 
 import pytest
 
 from nova_sched import conf
-from nova_sched import exception
-
-ONE_WORKER = '[scheduler]\nworkers = 1\n'
-
-
-def only(errors):
-    """The text of the one error there must be."""
-    error, = errors
-    return str(error)
+from nova_sched import rpc
+from nova_sched.options import nearest
+from nova_sched.options import sections
 
 
-class TestMalformedValues:
-    @pytest.mark.parametrize(('text', 'message'), [
-        ('[scheduler]\nmax_attempts = many\n',
-         "[scheduler] max_attempts = 'many': must be a whole number, "
-         '1 or more'),
-        ('[DEFAULT]\nscheduler_max_attempts = many\n',
-         "[DEFAULT] scheduler_max_attempts = 'many': must be a whole number, "
-         '1 or more (the option is now [scheduler] max_attempts)'),
-        ('[filter_scheduler]\nram_weight_multiplier = 1,5\n',
-         "[filter_scheduler] ram_weight_multiplier = '1,5': must be a "
-         'number'),
-        ('[filter_scheduler]\ntrack_instance_changes = perhaps\n',
-         "[filter_scheduler] track_instance_changes = 'perhaps': must be "
-         'true or false'),
-        ('[DEFAULT]\nperiodic_fuzzy_delay = -1\n',
-         "[DEFAULT] periodic_fuzzy_delay = '-1': must be a whole number, "
-         '0 or more'),
-        ('[oslo_messaging_rabbit]\nrabbit_port = 70000\n',
-         "[oslo_messaging_rabbit] rabbit_port = '70000': must be a whole "
-         'number from 0 to 65535'),
-        ('[DEFAULT]\ndebug = perhaps\n',
-         "[DEFAULT] debug = 'perhaps': must be true or false"),
-        ('[notifications]\nnotification_format = verioned\n',
-         "[notifications] notification_format = 'verioned': must be one of "
-         'unversioned, versioned, both; did you mean versioned?'),
-    ])
-    def test_names_option_value_and_what_is_expected(self, parsed, text,
-                                                     message):
-        """The option is named as the operator wrote it."""
-        assert message == only(conf.check(parsed(text)))
-
-    def test_all_mistakes_are_reported_at_once(self, parsed):
-        """One run shows everything there is to mend."""
-        errors = conf.check(parsed(
-            '[scheduler]\nmax_attempts = x\nworkers = y\n'
-            '[DEFAULT]\nservicegroup_driver = mc\n'))
-
-        assert {'[scheduler] max_attempts', '[scheduler] workers',
-                '[DEFAULT] servicegroup_driver'} == {
-            error.option for error in errors}
-
-    def test_value_from_the_environment_is_reported(self, parsed,
-                                                    monkeypatch):
-        """OS_SECTION__NAME is read by oslo.config too."""
-        monkeypatch.setenv('OS_SCHEDULER__MAX_ATTEMPTS', 'many')
-
-        assert '[scheduler] max_attempts' in only(conf.check(parsed()))
-
-    @pytest.mark.parametrize('path', ['relative', '/no/such/directory'])
-    def test_a_plug_in_path_that_leads_nowhere_is_reported(self, parsed, path):
-        assert only(conf.check(parsed(
-            f'[nova_sched]\nplugin_path = {path}\n'))) == (
-            f"[nova_sched] plugin_path = '{path}': no such directory; name "
-            'those that plug-ins lie in by absolute paths')
-
-    def test_secret_is_not_shown(self, parsed):
-        """A database URL that is none may hold a password."""
-        config = parsed('[database]\nconnection = hunter2\n')
-
-        assert 'hunter2' not in only(conf.check(config))
-
-    def test_a_broker_of_notifications_that_is_none_is_reported(self, parsed):
-        """Under the option that names it, without its password."""
-        text = only(conf.check(parsed(
-            '[oslo_messaging_notifications]\n'
-            'transport_url = rabit://u:hunter2@h/\n')))
-
-        assert text.startswith('[oslo_messaging_notifications] transport_url')
-        assert 'hunter2' not in text
+def refusals(parsed, text):
+    """The errors of a file: list of texts."""
+    return list(map(str, conf.check(parsed(text))))
 
 
-class TestWhatThisReleaseLacks:
-    def test_is_heartbeats_in_memcached(self, parsed):
-        """All hosts would look down."""
-        config = parsed('[DEFAULT]\nservicegroup_driver = mc\n')
-
-        assert 'not available in this release' in only(conf.check(config))
-
-
-class TestUnknownOptions:
-    def test_near_misses_of_ours_are_listed(self, parsed):
-        """A misspelt option would be ignored silently otherwise."""
-        config = parsed(
-            '[filter_scheduler]\nenabled_filter = RamFilter\n'
-            '[scheduler]\nmax_attemps = 3\n'
-            '[DEFAULT]\nscheduler_default_filter = RamFilter\n')
-
-        assert conf.unknown_options(config) == [
-            ('filter_scheduler', 'enabled_filter', 'enabled_filters'),
-            ('scheduler', 'max_attemps', 'max_attempts'),
-            ('DEFAULT', 'scheduler_default_filter',
-             'scheduler_default_filters'),
-        ]
-
-    @pytest.mark.parametrize(('section', 'name', 'meant'), [
-        ('filter_scheduler', 'scheduler_default_filters',
-         '[filter_scheduler] enabled_filters'),
-        ('scheduler', 'scheduler_weight_classes',
-         '[filter_scheduler] weight_classes'),
-        ('scheduler', 'scheduler_driver', '[scheduler] driver'),
-        ('scheduler', 'filter_scheduler', '[scheduler] driver'),
-        ('filter_scheduler', 'max_attempts', '[scheduler] max_attempts')])
-    def test_names_of_another_section_or_release_are_known(
-            self, parsed, section, name, meant):
-        config = parsed(f'[{section}]\n{name} = x\n')
-
-        assert conf.unknown_options(config) == [(section, name, meant)]
-
-    def test_everything_else_is_left_alone(self, parsed):
-        """The file may be the real nova.conf."""
-        config = parsed('[DEFAULT]\nmy_ip = 192.0.2.1\n'
-                        '[libvirt]\ndriver_name = kvm\n'
-                        '[filter_scheduler]\nsomething_of_a_plugin = 1\n')
-
-        assert conf.unknown_options(config) == []
-        assert conf.check(config) == []
+@pytest.mark.parametrize(('text', 'message'), [
+    ('[scheduler]\nmax_attempts = many\n',
+     "[scheduler] max_attempts = 'many': must be a whole number, 1 or more"),
+    ('[DEFAULT]\nscheduler_max_attempts = many\n',
+     "[DEFAULT] scheduler_max_attempts = 'many': must be a whole number, "
+     '1 or more (the option is now [scheduler] max_attempts)'),
+    ('[filter_scheduler]\nram_weight_multiplier = 1,5\n',
+     "[filter_scheduler] ram_weight_multiplier = '1,5': must be a number"),
+    ('[filter_scheduler]\ntrack_instance_changes = perhaps\n',
+     "[filter_scheduler] track_instance_changes = 'perhaps': must be true or "
+     'false'),
+    ('[oslo_messaging_rabbit]\nrabbit_port = 70000\n',
+     "[oslo_messaging_rabbit] rabbit_port = '70000': must be a whole number "
+     'from 0 to 65535'),
+    ('[DEFAULT]\ndebug = perhaps\n',
+     "[DEFAULT] debug = 'perhaps': must be true or false"),
+    ('[notifications]\nnotification_format = verioned\n',
+     "[notifications] notification_format = 'verioned': must be one of "
+     'unversioned, versioned, both; did you mean versioned?'),
+    *((f'[nova_sched]\nplugin_path = {path}\n',
+       f"[nova_sched] plugin_path = '{path}': no such directory; write the "
+       'absolute path of a directory with plug-ins')
+      for path in ('relative', '/no/such/directory'))])
+def test_an_error_names_the_option_as_written_and_the_valid_values(
+        parsed, text, message):
+    assert refusals(parsed, text) == [message]
 
 
-class TestWarnings:
-    def test_nothing_odd_in_the_defaults(self, parsed):
-        """Defaults give no warning, but for workers."""
-        assert conf.warnings(parsed(ONE_WORKER)) == []
+@pytest.mark.parametrize(('text', 'words'), [
+    ('servicegroup_driver = mc', 'not available in this release'),
+    ('log_config_append = /no/such.ini',
+     "[DEFAULT] log_config_append = '/no/such.ini': cannot be read: No such"),
+    ('log_dir = /no/such', "log_dir = '/no/such': there is no directory"),
+    ('log_file = /no/such/log', 'there is no directory /no/such; make it'),
+    ('default_log_levels = amqp,sql=WARN',
+     "default_log_levels = 'amqp': write LOGGER=LEVEL"),
+    ('default_log_levels = sql=WARNNG', 'did you mean WARNING?'),
+    *((f'use_syslog = true\nsyslog_log_facility = {name}',
+       f"syslog_log_facility = '{name}': syslog facility must be one of: ")
+      for name in ('local8', 'LOCAL', 'LOG_LOG_USER')),
+    ('logging_context_format_string = %(nosuch)s',
+     "Formatting field not found in record: 'nosuch'"),
+    ('logging_default_format_string = %(asctime',
+     'no line can be made of it: incomplete format key'),
+    ('[database]\nconnection = hunter2',
+     "[database] connection = '****': is no database URL"),
+    ('[database]\nconnection = mysql+nodriver://u:hunter2@h/nova',
+     "[database] connection = 'mysql+nodriver://****': its driver cannot be "
+     'used: '),
+    ('[api_database]\nconnection = nosuch://u:hunter2@h/nova',
+     "[api_database] connection = 'nosuch://****': its driver"),
+    ('rate_limit_burst =', "rate_limit_burst = '': is empty"),
+    ('executor_thread_pool_size = 0', 'must be a whole number, 1 or more'),
+    ('executor_thread_pool_size =', "executor_thread_pool_size = '': is "
+     'empty and must be a whole number'),
+    ('service_down_time =', 'take the line out for the default, 60'),
+    ('rpc_backend = qpid', 'only rabbit is supported'),
+    ('transport_url = kafka://u:hunter2@h/',
+     "[DEFAULT] transport_url = 'kafka://u:***@h/': kafka carries "
+     'notifications, but no requests'),
+    ('[oslo_messaging_notifications]\n'
+     'transport_url = kafka://u:hunter2@h/',
+     'needs the Python module confluent_kafka'),
+    ('[oslo_messaging_notifications]\n'
+     'transport_url = rabit://u:hunter2@h/\n',
+     "[oslo_messaging_notifications] transport_url = 'rabit://u:***@h/': is "
+     'no URL'),
+    ('transport_url = rabbit://u:pa$hunter2@h/',
+     "[DEFAULT] transport_url = '****': a $ begins the name of another "
+     'option; write $$ for a $'),
+    ('[database]\nconnection = mysql://u:pa$hunter2@h/nova',
+     "[database] connection = '****': a $ begins"),
+    ('[oslo_messaging_rabbit]\nrabbit_hosts = mq:x', "rabbit_hosts = 'mq:x'"),
+    ('[oslo_messaging_rabbit]\nrabbit_retry_interval =', 'is empty'),
+    ('[oslo_messaging_rabbit]\nssl = true\nssl_version = tlsv9',
+     "ssl_version = 'tlsv9': is no version of TLS"),
+    ('[oslo_messaging_rabbit]\nkombu_compression = bz2',
+     "kombu_compression = 'bz2': no message could be sent by it"),
+    ('[oslo_messaging_rabbit]\nrabbit_stream_fanout = true',
+     'rabbit_stream_fanout need rabbit_transient_quorum_queue'),
+    ('[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\n'
+     'rabbit_ha_queues = true', 'both enabled'),
+    ('[oslo_messaging_rabbit]\nuse_queue_manager = true',
+     '[oslo_concurrency] lock_path = None: '),
+    ('[placement]\nauth_type = password\ncafile = /no/such/ca',
+     "[placement] cafile = '/no/such/ca': cannot be read"),
+    *((f'[{section}]\nconnection = mysql://u:hunter2@h/n?{name}=/no/such.pem',
+       f"[{section}] connection, {name} = '/no/such.pem': cannot be read: No "
+       'such file or directory')
+      for section, name in (('database', 'ssl_ca'),
+                            ('api_database', 'ssl_key')))])
+def test_a_value_is_refused_in_one_line_without_passwords(
+        parsed, text, words):
+    error, = refusals(parsed, '[DEFAULT]\n' + text + '\n')
 
-    @pytest.mark.parametrize(('text', 'part'), [
-        ('[metrics]\nweight_setting = a=1,b\n', 'b'),
-        ('[metrics]\nweight_setting = a = 1\n', 'ends in a blank'),
-        ('[DEFAULT]\nservice_down_time = 5\n', '25 seconds are used'),
-        ('[DEFAULT]\nconcurrency_backend = eventlet\n', 'native threads'),
-        ('[oslo_messaging_notifications]\ndriver = mesagingv2\n',
-         'did you mean messagingv2?'),
-        ('[scheduler]\nhost_manager = ironic_host_manager\n',
-         'removed it in 18.0.0 (Rocky)')])
-    def test_what_does_not_stop_the_start(self, parsed, text, part):
-        """Odd values are no errors."""
-        config = parsed(text)
-
-        assert conf.check(config) == []
-        assert part in conf.warnings(config)[0]
-
-    def test_options_that_do_nothing_are_named_in_one_line(self, parsed):
-        """Only those that the file sets to something."""
-        config = parsed(
-            '[DEFAULT]\nscheduler_manager = '
-            'nova.scheduler.manager.SchedulerManager\n'
-            'cell_worker_thread_pool_size = 7\nperiodic_fuzzy_delay = 60\n'
-            '[notifications]\ndefault_level = WARN\n'
-            '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
-            '[scheduler]\nworkers = 1\n')
-
-        assert conf.warnings(config) == [
-            'This release accepts these options but does not act on them: '
-            '[DEFAULT] cell_worker_thread_pool_size, '
-            '[database] slave_connection, '
-            '[notifications] default_level; '
-            'take them out, unless another service reads this file']
-
-    @pytest.mark.parametrize('text', [
-        '[scheduler]\nquery_placement_for_availability_zone = true\n',
-        '[filter_scheduler]\ntrack_instance_changes = false\n'
-        'pci_in_placement = true\n', '[api_database]\nmax_retries = -1\n',
-        '[database]\ndb_max_retries = -1\ndb_retry_interval = 10\n'])
-    def test_but_not_those_that_nobody_has_to_take_out(self, parsed, text):
-        assert conf.warnings(parsed(text)) == []
-
-    def test_a_manager_of_one_s_own_is_told_what_takes_its_place(
-            self, parsed):
-        config = parsed('[DEFAULT]\nscheduler_manager = my.Manager\n')
-
-        assert ('[DEFAULT] scheduler_manager = my.Manager is never asked: '
-                'write what it decides as a driver, and name that in '
-                '[scheduler] driver') in conf.warnings(config)
-
-    @pytest.mark.parametrize(('filters', 'lacking'), [
-        ('ComputeFilter,DiskFilter', 'RamFilter'),
-        ('RamFilter', 'DiskFilter'), ('', 'RamFilter and DiskFilter')])
-    def test_hosts_that_are_left_to_placement(self, parsed, filters,
-                                              lacking):
-        """By a driver that does not ask it what still fits."""
-        [warning] = conf.warnings(parsed(
-            '[placement]\nauth_type = password\n'
-            '[scheduler]\ndriver = caching_scheduler\n'
-            f'[filter_scheduler]\nenabled_filters = {filters}\n'))
-
-        assert 'does not ask Placement' in warning
-        assert warning.endswith(f'which lacks {lacking}')
-
-    @pytest.mark.parametrize('text', [
-        '[filter_scheduler]\nenabled_filters = ComputeFilter\n' + ONE_WORKER,
-        '[placement]\nauth_type = password\n',
-        '[placement]\nauth_type = password\n[scheduler]\n'
-        'driver = caching_scheduler\n',
-        '[placement]\nauth_type = password\n[scheduler]\n'
-        'driver = caching_scheduler\n[filter_scheduler]\n'
-        'enabled_filters = RamFilter,ComputeFilter,DiskFilter\n'])
-    def test_hosts_that_are_not(self, parsed, text):
-        """Without Placement the list is the operator's own choice, with it
-        the filter scheduler asks, and the default list has both filters.
-        """
-        assert conf.warnings(parsed(text)) == []
+    assert words in error
+    assert '\n' not in error
+    assert 'hunter2' not in error
 
 
-class TestNewConf:
-    def test_missing_file_is_named(self, tmp_path):
-        """A file given on the command line must exist."""
-        path = str(tmp_path / 'none.conf')
+@pytest.mark.parametrize('text', [
+    '[scheduler]\nworkers =\n',
+    '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
+    '[oslo_concurrency]\nlock_path = {path}\n',
+    '[database]\nconnection = mysql://u:p@h/n?ssl_ca={path}/nova.conf\n',
+    '[DEFAULT]\ndefault_log_levels = a=INFO,b=-1,c=15,d=CRITICAL\n',
+    '[DEFAULT]\nsyslog_log_facility = nosuch\n',
+    *(f'[DEFAULT]\nuse_syslog = true\nsyslog_log_facility = {name}\n'
+      for name in ('user', 'LOG_USER', 'LOCAL0', 'local7'))])
+def test_valid_values_are_accepted(parsed, tmp_path, text):
+    assert refusals(parsed, text.format(path=tmp_path)) == []
 
-        with pytest.raises(exception.ConfigurationError, match=r'none\.conf'):
-            conf.new_conf(['--config-file', path])
 
-    def test_file_that_is_none_is_named(self, tmp_path):
-        """A line outside a section stops the start."""
-        path = tmp_path / 'bad.conf'
-        path.write_text('max_attempts = 3\n')
+def test_all_errors_are_reported_at_once(parsed):
+    errors = conf.check(parsed(
+        '[scheduler]\nmax_attempts = x\nworkers = y\n'
+        '[DEFAULT]\nservicegroup_driver = mc\n'))
 
-        with pytest.raises(exception.ConfigurationError, match=r'bad\.conf'):
-            conf.new_conf([], [str(path)])
+    assert {error.option for error in errors} == {
+        '[scheduler] max_attempts', '[scheduler] workers',
+        '[DEFAULT] servicegroup_driver'}
 
-    def test_wrong_value_of_an_option_of_the_command_line(self, parsed,
-                                                          capsys):
-        """In a file, it ends nothing: it is reported with the others."""
-        config = parsed('[DEFAULT]\ndebug = perhaps\n')
 
-        assert config.reload_config_files()
-        assert capsys.readouterr().err == ''
-        assert only(conf.check(config)).startswith('[DEFAULT] debug = ')
+def test_a_value_from_the_environment_is_checked(parsed, monkeypatch):
+    """oslo.config also reads OS_SECTION__NAME."""
+    monkeypatch.setenv('OS_SCHEDULER__MAX_ATTEMPTS', 'many')
 
-    @pytest.mark.parametrize(('args', 'status'), [
-        (['--help'], 0), (['--no-such-option'], 2),
-        (['--config-file'], 2), (['--debug=perhaps'], 2)])
-    def test_command_line_may_end_the_process(self, args, status):
-        """Help, and a mistake where the operator sees it at once."""
-        with pytest.raises(SystemExit) as ended:
-            conf.new_conf(args, [])
+    assert '[scheduler] max_attempts' in refusals(parsed, '')[0]
 
-        assert ended.value.code == status
 
-    def test_command_line_names_the_files(self, tmp_path):
-        """Later files count over earlier ones."""
-        first, second = tmp_path / 'a.conf', tmp_path / 'b.conf'
-        first.write_text('[scheduler]\nworkers = 1\nmax_attempts = 5\n')
-        second.write_text('[scheduler]\nworkers = 2\n')
+def test_a_deprecated_option_of_the_driver_is_registered_again(parsed):
+    """check reads it; oslo.messaging registers it after that."""
+    config = parsed('[DEFAULT]\ntransport_url = rabbit://127.0.0.1:1/\n'
+                    '[oslo_messaging_rabbit]\n'
+                    'ssl_enforce_fips_mode = false\n')
+    assert conf.check(config) == []
 
-        config = conf.new_conf(['--config-file', str(first),
-                                '--config-file', str(second), '--debug'])
+    rpc.get_transport(config).cleanup()
 
-        assert (config.scheduler.workers,
-                          config.scheduler.max_attempts) == (2, 5)
-        assert config.debug is True
 
-    def test_directory_of_files_is_read(self, tmp_path):
-        """--config-dir adds its files; they are looked at for signs too."""
-        (tmp_path / 'p.conf').write_text('[placement]\nauth_url = http://k\n')
+@pytest.mark.parametrize('value', [
+    '', '-1', '99999999999999999999', '/no/such/file',
+    '$no_such_option', 'kafka://é,b'])
+def test_no_value_of_any_option_breaks_the_check(parsed, value):
+    by_section = {}
+    for section, name in sections.known_opts():
+        by_section.setdefault(section, []).append(f'{name} = {value}\n')
+    errors = refusals(parsed, ''.join(
+        f'[{section}]\n{"".join(lines)}'
+        for section, lines in by_section.items()))
 
-        config = conf.new_conf(['--config-dir', str(tmp_path)], [])
+    assert errors
+    assert not [error for error in errors if '\n' in error]
 
-        assert conf.placement_configured(config)
+
+@pytest.mark.parametrize(('wrong', 'names', 'hint'), [
+    ('x', [], 'there is nothing to choose from'),
+    ('qqq', ['b', 'a'], 'choose from a, b'),
+    ('RAMFILTE', ['RamFilter', 'other'], 'did you mean RamFilter?'),
+    ('NumaFilter', ['RamFilter', 'NUMATopologyFilter'],
+     'did you mean NUMATopologyFilter?')])
+def test_a_hint_has_the_nearest_name_or_all_names(wrong, names, hint):
+    assert nearest.did_you_mean(wrong, names) == hint
+
+
+def test_the_nearest_name_must_be_similar():
+    assert nearest.nearest('abcde', ['abxyz']) is None
+    assert nearest.nearest('abcde', ['abcyz']) == 'abcyz'
+    assert nearest.nearest('abcde', ['abcyz'], cutoff=0.7) is None

@@ -1,10 +1,10 @@
-"""Where health and metrics are served."""
+"""Addresses of health and metrics."""
 
 import pytest
 
+from nova_sched import conf
 from nova_sched.conf import healthcheck
 from nova_sched.conf.healthcheck import Endpoint
-from nova_sched.preflight import startup
 
 OPTIONS = [('healthcheck', 'uri'), ('nova_sched', 'metrics_uri')]
 
@@ -17,7 +17,7 @@ OPTIONS = [('healthcheck', 'uri'), ('nova_sched', 'metrics_uri')]
     ('tcp://[::1]:9000', Endpoint('::1', 9000)),
     ('unix:///run/nova-sched/health.sock',
      Endpoint(None, None, '/run/nova-sched/health.sock'))])
-def test_a_uri_names_a_host_and_a_port_or_a_path(uri, endpoint):
+def test_a_uri_has_host_and_port_or_a_path(uri, endpoint):
     assert healthcheck.endpoint(uri) == endpoint
 
 
@@ -37,16 +37,19 @@ def test_a_uri_names_a_host_and_a_port_or_a_path(uri, endpoint):
     ('unix:///run/a b', 'no absolute path'),
     ('unix:///run/', 'no absolute path'),
     ('unix:///' + 'x' * 100, 'more than 100 characters')])
-@pytest.mark.parametrize('section, name', OPTIONS)
-def test_another_one_keeps_the_service_from_starting(
-        parsed, section, name, uri, words):
-    [problem] = startup.problems(parsed(f'[{section}]\n{name} = {uri}'))
-    assert problem.option == f'[{section}] {name}'
+def test_another_uri_is_refused(parsed, uri, words):
+    [problem] = conf.check(parsed(f'[healthcheck]\nuri = {uri}\n'))
     assert words in str(problem)
 
 
+def test_both_options_are_checked(parsed):
+    for section, name in OPTIONS:
+        [problem] = conf.check(parsed(f'[{section}]\n{name} = 9000\n'))
+        assert problem.option == f'[{section}] {name}'
+
+
 @pytest.mark.parametrize('section, name', OPTIONS)
-def test_there_may_be_several(parsed, section, name):
-    conf = parsed(f'[{section}]\n{name} = tcp://[::1]:1, unix:///run/x')
-    assert conf[section][name] == ['tcp://[::1]:1', 'unix:///run/x']
-    assert startup.problems(conf) == []
+def test_several_addresses_are_accepted(parsed, section, name):
+    config = parsed(f'[{section}]\n{name} = tcp://[::1]:1, unix:///run/x')
+    assert config[section][name] == ['tcp://[::1]:1', 'unix:///run/x']
+    assert conf.check(config) == []

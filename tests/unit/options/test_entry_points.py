@@ -8,7 +8,7 @@ GROUP = 'tests.of.entry.points'
 
 
 def install(folder, name):
-    """Have a package with one entry point on a folder of the path."""
+    """Install a package with one entry point in a folder of the path."""
     files = folder / f'{name}-1.0.dist-info'
     files.mkdir()
     (files / 'METADATA').write_text(f'Name: {name}\nVersion: 1.0\n')
@@ -25,7 +25,7 @@ def test_a_package_that_is_installed_later_is_found(tmp_path, monkeypatch):
     assert entry_points.named(GROUP).names == {'first', 'second'}
 
 
-def test_packages_are_looked_into_once(tmp_path, monkeypatch):
+def test_packages_are_searched_once(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.syspath_prepend(tmp_path / 'not there')
     entry_points.named(GROUP)

@@ -1,4 +1,4 @@
-"""An option is either read or said to do nothing."""
+"""Every option is either read or listed as ignored."""
 
 import pathlib
 import re
@@ -18,17 +18,17 @@ READERS = {'checking.py', 'database.py', 'messaging.py', 'names.py',
 CODE = [path.read_text() for path in ROOT.rglob('*.py')
         if path.parent.name != 'conf' or path.name in READERS]
 
-#: Read under names that are put together.
+#: Read under composed names.
 COMPOSED = {f'initial_{resource}_allocation_ratio'
             for resource in ('cpu', 'ram', 'disk')}
 OWN = {(section.GROUP or 'DEFAULT', opt.dest)
        for section in sections.SECTIONS for opt in section.OPTS}
-#: Read by keystoneauth1, under names of its own.
+#: Read by keystoneauth1.
 KEYSTONEAUTH = {(section.GROUP, opt.dest) for section in sections.WITH_LOG_IN
                 for opt in keystone.options('any')}
 HELP = {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt.help
         for group, opts in conf.list_opts() for opt in opts}
-IDLE = known_options.ignored()
+IGNORED = known_options.ignored()
 
 
 def is_read(section, name):
@@ -38,28 +38,25 @@ def is_read(section, name):
     return any(pattern.search(text) for text in CODE)
 
 
-@pytest.mark.parametrize(('section', 'name'), IDLE)
-def test_an_option_that_does_nothing_is_not_read(section, name):
-    """Else it is to be taken out of the table."""
+@pytest.mark.parametrize(('section', 'name'), IGNORED)
+def test_an_ignored_option_is_not_read(section, name):
     assert not is_read(section, name)
 
 
 @pytest.mark.parametrize(('section', 'name'), sorted(
-    OWN - KEYSTONEAUTH - set(IDLE)))
-def test_an_option_that_does_something_is_named_in_code(section, name):
-    """Else it belongs into the table."""
+    OWN - KEYSTONEAUTH - set(IGNORED)))
+def test_another_option_is_named_in_code(section, name):
     assert name in COMPOSED or any(
         re.search(rf'\b{name}\b', text) for text in CODE)
 
 
 @pytest.mark.parametrize(('section', 'name'), sorted(OWN))
-def test_help_says_of_an_option_that_it_does_nothing(section, name):
-    """And says so of no other."""
+def test_only_the_help_of_an_ignored_option_says_so(section, name):
     assert HELP[section, name].endswith(known_options.SENTENCE) == (
-        (section, name) in IDLE)
+        (section, name) in IGNORED)
 
 
-def test_the_table_names_options_that_exist():
-    """Save those of oslo.db, which differ with its release."""
-    assert {(section, name) for section, name in IDLE
+def test_the_table_names_existing_options():
+    """Options of oslo.db depend on its release."""
+    assert {(section, name) for section, name in IGNORED
             if 'database' not in section} <= set(sections.known_opts())

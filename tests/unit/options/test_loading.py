@@ -1,4 +1,4 @@
-"""Which files are read when the command line names none."""
+"""The configuration files that are read, and the command line."""
 
 import errno
 import os
@@ -15,8 +15,7 @@ from nova_sched.options import loading
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """An empty home directory; files elsewhere, such as in /etc, do not count.
-    """
+    """An empty home directory; files elsewhere, as in /etc, are hidden."""
     monkeypatch.setenv('HOME', str(tmp_path))
     for name in ('find_config_files', 'find_config_dirs'):
         monkeypatch.setattr(cfg, name, _below(tmp_path, getattr(cfg, name)))
@@ -43,8 +42,7 @@ class TestDefaultPaths:
     NOVAS = ('share/nova-dist.conf', '.nova/nova.conf',
              '.nova/nova-scheduler.conf')
 
-    def test_own_file_in_the_home_directory(self, home):
-        """~/.nova-sched/nova-sched.conf is read, once."""
+    def test_the_services_own_file_comes_first(self, home):
         own = made(home, '.nova-sched/nova-sched.conf')
         made(home, '.nova-sched/nova-sched.conf.d/a.conf', *self.NOVAS)
 
@@ -54,12 +52,8 @@ class TestDefaultPaths:
     @pytest.mark.parametrize(('called', 'more'), [
         ('nova-sched', ()),
         ('/usr/bin/nova-scheduler', ('.nova-sched/nova-sched.conf',))])
-    def test_without_one_or_under_novas_name_what_nova_reads(
+    def test_without_own_files_or_under_novas_name_novas_files_are_read(
             self, home, called, more):
-        """A machine with Nova's files only is configured by them.
-
-        Called nova-scheduler, it leaves its own file to others.
-        """
         novas = made(home, *self.NOVAS)
         made(home, '.nova/nova.conf.d/a.conf',
              '.nova/nova-scheduler.conf.d/a.conf', *more)
@@ -74,11 +68,10 @@ class TestDefaultPaths:
         assert loading.default_paths() == (
             [], [str(home / '.nova-sched/nova-sched.conf.d')])
 
-    def test_without_any_the_defaults(self, home):
-        """No file is no error."""
+    def test_a_machine_without_files_is_no_error(self, home):
         assert loading.default_paths() == ([], [])
 
-    def test_are_those_that_a_configuration_is_made_of(self, home):
+    def test_a_configuration_is_made_of_these_files(self, home):
         made(home, '.nova-sched/nova-sched.conf')
         (home / '.nova').mkdir()
         (home / '.nova/nova.conf').write_text('[DEFAULT]\nhost = novas\n')
@@ -90,7 +83,7 @@ class TestDefaultPaths:
 
 
 class TestFilesThatCannotBeRead:
-    """Each is a mistake in the command line, and told in words."""
+    """A file of the command line that cannot be read is a clear error."""
 
     def refusal(self, *args):
         with pytest.raises(exception.ConfigurationError) as refused:
@@ -99,12 +92,12 @@ class TestFilesThatCannotBeRead:
 
     @pytest.mark.parametrize('option, kind', [
         ('--config-file', 'file'), ('--config-dir', 'directory')])
-    def test_is_one_that_there_is_not(self, home, option, kind):
+    def test_missing(self, home, option, kind):
         path = str(home / 'no')
         assert self.refusal(option, path) == (
             f'{option} = {path!r}: no such {kind}; name one that exists')
 
-    def test_is_one_that_another_user_has(self, home, monkeypatch):
+    def test_owned_by_another_user(self, home, monkeypatch):
         path = home / 'secret.conf'
         path.touch()
         read = open
@@ -117,14 +110,14 @@ class TestFilesThatCannotBeRead:
         assert self.refusal('--config-file', str(path)) == (
             f"--config-file = '{path}': may not be read by this user")
 
-    def test_is_one_that_holds_something_else(self, home):
+    def test_without_sections(self, home):
         path = home / 'odd.conf'
         path.write_text('garbage')
         assert self.refusal('--config-file', str(path)).startswith(
             f"--config-file = '{path}': ")
 
     @pytest.mark.parametrize('path', ['odd.conf', 'odd.d/a.conf'])
-    def test_is_one_that_is_no_text(self, home, path):
+    def test_binary(self, home, path):
         (home / 'odd.d').mkdir()
         path = home / path
         path.write_bytes(b'\x7fELF\xff\xfe')
@@ -133,16 +126,16 @@ class TestFilesThatCannotBeRead:
         assert self.refusal(*map(str, where)).startswith(
             f"--config-file = '{path}': it is no text: 'utf-8' codec ")
 
-    def test_is_a_directory_instead(self, home):
+    def test_a_directory_in_its_place(self, home):
         assert self.refusal('--config-file', str(home)) == (
             f"--config-file = '{home}': Is a directory")
 
 
 class TestConfigFiles:
-    def test_are_none_before_anything_is_parsed(self):
+    def test_an_unparsed_configuration_has_no_files(self):
         assert files.config_files(cfg.ConfigOpts()) == []
 
-    def test_are_those_named_and_those_of_directories_in_order(self, home):
+    def test_named_files_come_before_files_of_directories(self, home):
         (home / 'b.d').mkdir()
         for name in ('one.conf', 'b.d/2.conf', 'b.d/1.conf', 'b.d/3.txt'):
             (home / name).write_text('[A]\nx = 1\n')
@@ -153,8 +146,7 @@ class TestConfigFiles:
                                           'b.d/2.conf')]
         assert files.raw_values(conf, 'a', 'x') == ['1', '1', '1']
 
-    def test_of_default_directories_come_before_one_that_is_named(self, home):
-        """As the library reads them: the last one counts."""
+    def test_default_directories_come_before_a_named_file(self, home):
         made(home, '.nova/nova.conf.d/z.conf')
         (home / 'one.conf').write_text('[A]\nx = 1\n')
         conf = config.new_conf(['--config-file', str(home / 'one.conf')])
@@ -168,9 +160,8 @@ class TestConfigFiles:
         ('--config-file one.conf --config-dir .nova/nova.conf.d',
          'one.conf .nova/nova.conf.d/z.conf'),
         ('--config-dir b.d', '.nova/nova.conf b.d/b.conf')])
-    def test_are_in_the_order_of_the_command_line(
+    def test_named_paths_are_in_the_order_of_the_command_line(
             self, home, monkeypatch, words, order):
-        """Of default ones, and of several directories, as well."""
         paths = made(home, 'b.d/b.conf', 'c.d/c.conf', 'one.conf',
                      '.nova/nova.conf', '.nova/nova.conf.d/z.conf')
         for path in paths:
@@ -179,18 +170,17 @@ class TestConfigFiles:
 
         conf = config.new_conf(words.split())
 
-        found = [os.path.abspath(path) for path in files.config_files(conf)]
-        assert found == [str(home / path) for path in order.split()]
-        assert conf.host == found[-1]
+        paths = [os.path.abspath(path) for path in files.config_files(conf)]
+        assert paths == [str(home / path) for path in order.split()]
+        assert conf.host == paths[-1]
 
-    def test_may_be_in_the_home_directory_of_the_user(self, home):
+    def test_a_path_may_begin_with_a_tilde(self, home):
         (home / 'one.conf').write_text('[DEFAULT]\nx = 1\nx = 2\n')
         assert files.sections_of(os.path.join('~', 'one.conf')) == {
             'DEFAULT': {'x': ['1', '2']}}
 
     @pytest.mark.parametrize('text', [None, 'garbage', '[A]\nx = 2\n'])
-    def test_count_as_they_were_read(self, home, text):
-        """What becomes of them later says nothing until they are reloaded."""
+    def test_later_changes_count_after_a_reload(self, home, text):
         path = home / 'one.conf'
         path.write_text('[A]\nx = 1\n')
         conf = config.new_conf(['--config-file', str(path)])
@@ -203,6 +193,45 @@ class TestConfigFiles:
         assert files.raw_values(conf, 'a', 'x') == [
             '2' if conf.reload_config_files() else '1']
 
-    def test_say_nothing_of_what_is_not_in_them(self, home):
+    def test_an_absent_option_has_no_values(self, home):
         conf = config.new_conf([], [])
         assert files.raw_values(conf, None, 'x') == []
+
+
+class TestCommandLine:
+    @pytest.mark.parametrize(('args', 'status'), [
+        (['--help'], 0), (['--no-such-option'], 2),
+        (['--config-file'], 2), (['--debug=perhaps'], 2)])
+    def test_help_and_a_mistake_end_the_process(self, args, status):
+        with pytest.raises(SystemExit) as ended:
+            config.new_conf(args, [])
+
+        assert ended.value.code == status
+
+    def test_a_wrong_value_of_a_switch_in_a_file_does_not(self, home, capsys):
+        (home / 'one.conf').write_text('[DEFAULT]\ndebug = perhaps\n')
+        conf = config.new_conf([], [str(home / 'one.conf')])
+
+        assert conf.reload_config_files()
+        assert capsys.readouterr().err == ''
+        assert [str(error).partition(' = ')[0] for error
+                in config.check(conf)] == ['[DEFAULT] debug']
+
+    def test_later_files_override_earlier_ones(self, home):
+        (home / 'a.conf').write_text(
+            '[scheduler]\nworkers = 1\nmax_attempts = 5\n')
+        (home / 'b.conf').write_text('[scheduler]\nworkers = 2\n')
+
+        conf = config.new_conf(['--config-file', str(home / 'a.conf'),
+                                '--config-file', str(home / 'b.conf'),
+                                '--debug'])
+
+        assert (conf.scheduler.workers, conf.scheduler.max_attempts,
+                conf.debug) == (2, 5, True)
+
+    def test_files_of_a_directory_configure_placement(self, home):
+        (home / 'p.conf').write_text('[placement]\nauth_url = http://k\n')
+
+        conf = config.new_conf(['--config-dir', str(home)], [])
+
+        assert config.placement_configured(conf)

@@ -1,4 +1,7 @@
-"""What a file of log_config_append does with the service's loggers."""
+"""Checks of the log options, and the names of the loggers."""
+
+import os
+import subprocess
 
 import pytest
 
@@ -6,6 +9,20 @@ from nova_sched import conf
 from nova_sched.options import loading
 from nova_sched.options import log_files
 from tests.builders import logging_files
+
+LOGGING = """
+[loggers]
+keys = root
+[handlers]
+keys = one
+[formatters]
+keys =
+[logger_root]
+handlers = one
+[handler_one]
+class = {handler}
+args = {args}
+"""
 
 
 @pytest.fixture
@@ -16,51 +33,143 @@ def configured(parsed):
     return configured
 
 
-def nowhere(config):
-    """The warnings about loggers."""
+def refusals(config):
+    return list(map(str, conf.check(config)))
+
+
+def without_handler(config):
+    """The warnings about loggers without a handler."""
     return [text for text in conf.warnings(config) if 'log_config' in text]
 
 
-@pytest.mark.parametrize(('loggers', 'taken'), [
-    ({}, False), ({'nova': 'stdout'}, True), ({'nova_sched': ''}, False),
-    ({'nova__scheduler': 'stdout'}, True), ({'novajoin': 'stdout'}, False),
-    ({'nova': 'stdout', 'nova_sched__filters': ''}, False)])
-def test_nova_s_names_are_taken_from_a_file_that_knows_no_others(
-        configured, tmp_path, loggers, taken):
-    config = configured(logging_files.a_file(tmp_path, **loggers))
+def test_log_config_append_is_loaded_without_writing(configured, tmp_path):
+    log, file = tmp_path / 'a.log', tmp_path / 'logging.ini'
 
-    assert log_files.takes_nova_names(config) is taken
+    file.write_text(LOGGING.format(handler='FileHandler', args=(str(log),)))
+    assert refusals(configured(file)) == []
+    assert not log.exists()
+
+    log = tmp_path / 'nowhere' / 'a.log'
+    file.write_text(LOGGING.format(handler='FileHandler', args=(str(log),)))
+    error, = refusals(configured(file))
+    assert f'{log} cannot be written' in error
+
+    file.write_text(LOGGING.format(handler='NoSuchHandler', args='()'))
+    error, = refusals(configured(file))
+    assert 'logging cannot be configured by it: ' in error
+    assert 'NoSuchHandler' in error
 
 
-@pytest.mark.parametrize(('text', 'taken'), [
-    ('', False), ('[nova_sched]\nnova_logger_names = true\n', True)])
-def test_otherwise_an_option_says_whether_they_are(parsed, text, taken):
-    assert log_files.takes_nova_names(parsed(text)) is taken
+def _hang(command, timeout, **kwargs):
+    raise subprocess.TimeoutExpired(command, timeout)
 
 
-@pytest.mark.parametrize(('loggers', 'taken'), [
-    ({}, True), ({'nova': 'stdout'}, True), ({'nova_sched': ''}, False),
-    ({'nova': 'stdout', 'nova_sched__filters': ''}, True)])
-def test_under_nova_s_name_only_a_file_of_ours_alone_keeps_ours(
-        tmp_path, loggers, taken):
-    config = conf.new_conf([], [], called=loading.NOVAS)
+@pytest.mark.parametrize(('run', 'words'), [
+    (_hang, 'logging is not configured by it within 60 seconds'),
+    (lambda command, **kwargs: subprocess.CompletedProcess(
+        command, 1, '', ''), 'cannot be configured by it: no reason given'),
+    (lambda command, **kwargs: subprocess.CompletedProcess(
+        command, 1, '', 'one\ntwo\n'), 'cannot be configured by it: two')])
+def test_a_failed_load_is_reported_with_the_last_line(
+        configured, tmp_path, monkeypatch, run, words):
+    file = tmp_path / 'logging.ini'
+    file.touch()
+    monkeypatch.setattr(log_files.subprocess, 'run', run)
+
+    [error] = refusals(configured(file))
+
+    assert error.endswith(words)
+
+
+@pytest.mark.parametrize('append', [True, False])
+def test_options_without_effect_are_not_checked(parsed, tmp_path, append):
+    """log_config_append replaces them all, and use_json the format."""
+    file = tmp_path / 'logging.ini'
+    file.write_text(LOGGING.format(handler='NullHandler', args='()'))
+    text = '[DEFAULT]\nlogging_default_format_string = %(asctime\n'
+    assert refusals(parsed(text))
+
+    assert refusals(parsed(text + (
+        'log_dir = /no/such\nuse_syslog = true\nsyslog_log_facility = no\n'
+        f'default_log_levels = no\nlog_config_append = {file}\n'
+        if append else 'use_json = true\n'))) == []
+
+
+def test_the_check_creates_no_log_file(parsed, tmp_path, monkeypatch):
+    assert refusals(parsed(f'[DEFAULT]\nlog_dir = {tmp_path}\n'
+                           'log_file = a.log\nlog_rotation_type = size\n')
+                    ) == []
+    assert os.listdir(tmp_path) == ['nova.conf']
+    monkeypatch.chdir(tmp_path)
+    assert refusals(parsed('[DEFAULT]\nlog_file = a.log\n')) == []
+
+
+def test_a_directory_is_no_log_file(parsed, tmp_path):
+    (tmp_path / 'a.log').mkdir()
+    assert refusals(parsed(f'[DEFAULT]\nlog_dir = {tmp_path}\n'
+                           'log_file = a.log\n')) == [
+        f"[DEFAULT] log_file = '{tmp_path}/a.log': is a directory; name "
+        'a file in it']
+
+
+@pytest.mark.parametrize('exists', [True, False])
+def test_an_unwritable_file_or_directory_is_reported(
+        parsed, tmp_path, monkeypatch, exists):
+    checked = []
+
+    def access(path, mode):
+        checked.append((path, mode))
+        return False
+    if exists:
+        (tmp_path / 'a.log').touch()
+    config = parsed(f'[DEFAULT]\nlog_file = {tmp_path}/a.log\n')
+    monkeypatch.setattr(log_files.os, 'access', access)
+
+    [error] = refusals(config)
+
+    assert 'may not be written by this user' in error
+    assert checked == [
+        (f'{tmp_path}/a.log' if exists else str(tmp_path), os.W_OK)]
+
+
+@pytest.mark.parametrize(('loggers', 'called', 'taken'), [
+    ({}, loading.OURS, False), ({'nova': 'stdout'}, loading.OURS, True),
+    ({'nova_sched': ''}, loading.OURS, False),
+    ({'nova__scheduler': 'stdout'}, loading.OURS, True),
+    ({'novajoin': 'stdout'}, loading.OURS, False),
+    ({'nova': 'stdout', 'nova_sched__filters': ''}, loading.OURS, False),
+    ({}, loading.NOVAS, True), ({'nova': 'stdout'}, loading.NOVAS, True),
+    ({'nova_sched': ''}, loading.NOVAS, False),
+    ({'nova': 'stdout', 'nova_sched__filters': ''}, loading.NOVAS, True)])
+def test_log_config_append_and_the_program_name_decide_on_novas_names(
+        tmp_path, loggers, called, taken):
+    config = conf.new_conf([], [], called=called)
     config.set_override('log_config_append', str(
         logging_files.a_file(tmp_path, **loggers)))
 
     assert log_files.takes_nova_names(config) is taken
 
 
-@pytest.mark.parametrize(('text', 'module', 'told'), [
+@pytest.mark.parametrize(('levels', 'taken'), [
+    ('amqp=WARN', False), ('nova.scheduler=DEBUG', True),
+    ('nova=INFO,nova_sched=INFO', False)])
+def test_without_that_file_default_log_levels_decides(parsed, levels, taken):
+    assert log_files.takes_nova_names(parsed('')) is False
+    assert log_files.takes_nova_names(parsed(
+        f'[DEFAULT]\ndefault_log_levels = {levels}\n')) is taken
+
+
+@pytest.mark.parametrize(('text', 'module', 'warned'), [
     ('use_journal = true', None, True), ('use_journal = true', 'there', False),
     ('', None, False)])
-def test_a_journal_that_cannot_be_written_is_told_of(
-        parsed, monkeypatch, text, module, told):
+def test_a_missing_journal_module_is_a_warning(
+        parsed, monkeypatch, text, module, warned):
     monkeypatch.setattr(log_files.handlers, 'journal', module)
-    found = [sentence for sentence in conf.warnings(
+    sentences = [sentence for sentence in conf.warnings(
         parsed(f'[DEFAULT]\n{text}\n')) if 'use_journal' in sentence]
 
-    assert len(found) == told
-    assert all('nova_sched[journal]' in sentence for sentence in found)
+    assert len(sentences) == warned
+    assert all('nova_sched[journal]' in sentence for sentence in sentences)
 
 
 @pytest.mark.parametrize('loggers', [
@@ -68,10 +177,11 @@ def test_a_journal_that_cannot_be_written_is_told_of(
     {'nova_sched': 'null'}, {'nova': 'stdout', 'nova_sched': ''},
     {'root': 'stdout', 'propagate': 0, 'nova': 'null'},
     {'nova': 'stdout', 'nova_sched': 'null'}])
-def test_loggers_that_lead_nowhere_are_told(configured, tmp_path, loggers):
+def test_loggers_without_a_writing_handler_are_a_warning(
+        configured, tmp_path, loggers):
     path = logging_files.a_file(tmp_path, **loggers)
 
-    [warning] = nowhere(configured(path))
+    [warning] = without_handler(configured(path))
     assert warning.startswith(f'[DEFAULT] log_config_append = {path}: ')
     assert 'give its logger nova' in warning
 
@@ -81,32 +191,25 @@ def test_loggers_that_lead_nowhere_are_told(configured, tmp_path, loggers):
     {'root': 'null, stdout'}, {'root': 'stdout', 'nova': ''},
     {'nova__scheduler__manager': 'stdout'},
     {'propagate': 0, 'nova_sched': 'stdout'}])
-def test_loggers_that_lead_somewhere_are_not(configured, tmp_path, loggers):
-    assert nowhere(configured(
+def test_loggers_with_a_writing_handler_are_no_warning(
+        configured, tmp_path, loggers):
+    assert without_handler(configured(
         logging_files.a_file(tmp_path, **loggers))) == []
 
 
-def test_values_may_be_of_other_values(configured, tmp_path):
-    """As logging reads such files, but for formats."""
+def test_values_in_the_file_may_refer_to_others(configured, tmp_path):
     path = logging_files.a_file(tmp_path, nova='%(output)s')
     path.write_text(f'[DEFAULT]\noutput = stdout\n{path.read_text()}')
 
     assert log_files.takes_nova_names(configured(path))
-    assert nowhere(configured(path)) == []
-
-
-def test_those_that_an_option_leads_away_from_are_told(configured, tmp_path):
-    path = logging_files.a_file(tmp_path, nova_sched='stdout')
-    names = '[nova_sched]\nnova_logger_names = true\n'
-
-    assert 'logger nova, ' in nowhere(configured(path, names))[0]
+    assert without_handler(configured(path)) == []
 
 
 @pytest.mark.parametrize('text', ['', 'no section', '[loggers]\nkeys = x\n'])
-def test_a_file_that_cannot_be_used_is_told_elsewhere(
-        configured, tmp_path, text):
+def test_an_unusable_file_is_no_warning(configured, tmp_path, text):
+    """It is an error of the check."""
     path = tmp_path / 'logging.conf'
     path.write_text(text)
 
-    assert nowhere(configured(path)) == []
-    assert nowhere(configured(tmp_path / 'none')) == []
+    assert without_handler(configured(path)) == []
+    assert without_handler(configured(tmp_path / 'none')) == []

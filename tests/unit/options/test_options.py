@@ -1,4 +1,4 @@
-"""Every option: there, explained, under all its names, secret if it is."""
+"""All options: defaults, names, help and secrets."""
 
 import importlib
 import sys
@@ -17,7 +17,7 @@ OURS = [(str(getattr(group, 'name', group) or 'DEFAULT'), opt)
         for group, opts in conf.list_opts() for opt in opts]
 IDS = {'ids': lambda value: value if isinstance(value, str) else ''}
 
-#: Something to write for an option, by the type of what is read back.
+#: Type of an option's value -> text for a file, and the value read from it.
 SAMPLES = {bool: ('true', True), int: ('7', 7), float: ('0.5', 0.5),
            list: ('one,two', ['one', 'two']), str: ('text', 'text'),
            type(None): ('text', 'text')}
@@ -34,7 +34,7 @@ SPECIAL = {
 
 
 def sample(section, name, default):
-    """What to write for an option and what must be read back."""
+    """Text for an option in a file, and the value read from it."""
     written, read = SPECIAL.get((section, name)) or SPECIAL.get(name) or (
         SAMPLES[type(default)])
     return ('false', False) if read is default else (written, read)
@@ -42,7 +42,6 @@ def sample(section, name, default):
 
 class TestDocumentedOptions:
     def test_exist_with_their_defaults(self, parsed):
-        """An empty file gives each documented option its default."""
         config, known = parsed(), sections.known_opts()
 
         assert {option: sections.value(config, *option)
@@ -53,7 +52,6 @@ class TestDocumentedOptions:
                              documented.OLD_NAMES, **IDS)
     def test_have_older_names_that_set_them(self, parsed, section, name,
                                             old_section, old):
-        """Those of Kilo and Mitaka in [DEFAULT], and of other sections."""
         written, read = sample(section, name, sections.value(
             parsed(), section, name))
 
@@ -61,15 +59,7 @@ class TestDocumentedOptions:
 
         assert read == sections.value(config, section, name)
 
-    def test_new_name_wins_over_old(self, parsed):
-        """With both names in a file the current one counts."""
-        config = parsed('[DEFAULT]\nscheduler_max_attempts = 9\n'
-                        '[scheduler]\nmax_attempts = 4\n')
-
-        assert config.scheduler.max_attempts == 4
-
     def test_old_sql_connection_is_not_the_api_database(self, parsed):
-        """[DEFAULT] sql_connection names the one database only."""
         config = parsed('[DEFAULT]\nsql_connection = mysql://u:p@h/nova\n')
 
         assert config.api_database.connection is None
@@ -78,12 +68,10 @@ class TestDocumentedOptions:
 class TestListOpts:
     @pytest.mark.parametrize(('section', 'opt'), OURS,
                              ids=[f'{s}.{o.name}' for s, o in OURS])
-    def test_every_option_is_explained(self, section, opt):
-        """Each option has help."""
+    def test_every_option_has_help(self, section, opt):
         assert opt.help
 
     def test_no_option_is_listed_twice(self):
-        """Section and name are unique."""
         names = [(section, opt.dest) for section, opt in OURS]
 
         assert len(names) == len(set(names))
@@ -98,17 +86,14 @@ class TestListOpts:
         ('placement', 'password'), ('neutron', 'password'),
         ('service_user', 'password')], ids='.'.join)
     def test_secrets_are_marked(self, name):
-        """What holds a password is not logged with the options."""
         assert sections.known_opts()[name].secret
 
     def test_host_of_the_build_machine_is_not_shown(self):
-        """A sample shows a placeholder for the host name."""
         host, = (opt for _section, opt in OURS if opt.name == 'host')
 
         assert host.sample_default == '<host name>'
 
-    def test_list_is_a_copy(self):
-        """Changing what is listed does not change what is registered."""
+    def test_the_list_is_a_copy(self):
         conf.list_opts()[0][1][0].default = 'changed'
 
         assert conf.list_opts()[0][1][0].default != 'changed'
@@ -116,15 +101,13 @@ class TestListOpts:
 
 class TestKnownOpts:
     def test_are_listed_once(self):
-        """Each call returns the same list."""
         assert sections.known_opts() is sections.known_opts()
 
-    def test_cannot_be_changed_by_who_looks_at_them(self):
-        """The list is read-only."""
+    def test_are_read_only(self):
         with pytest.raises(TypeError):
             sections.known_opts()['scheduler', 'max_attempts'] = None
 
-    def test_are_none_of_those_that_are_registered(self, parsed):
+    def test_are_not_the_registered_objects(self, parsed):
         """A ConfigOpts marks an option when it is read under an old name."""
         config = parsed('[DEFAULT]\nrabbit_host = broker\n')
         config.set_default('rabbit_port', 7, 'oslo_messaging_rabbit')
@@ -139,8 +122,7 @@ class TestKnownOpts:
         assert not {*map(id, registered)} & {*map(id, known.values())}
         assert known['oslo_messaging_rabbit', 'rabbit_port'].default == 5672
 
-    def test_have_the_defaults_that_count_here(self):
-        """The libraries' options have Nova's defaults."""
+    def test_libraries_options_have_novas_defaults(self):
         known = sections.known_opts()
 
         assert known['DEFAULT', 'control_exchange'].default == 'nova'
@@ -148,21 +130,18 @@ class TestKnownOpts:
 
 
 class TestRegistration:
-    def test_two_configurations_are_apart(self, parsed):
-        """What is overridden in one is unknown to the other."""
+    def test_two_configurations_are_independent(self, parsed):
         first, second = parsed(), parsed()
         first.set_override('max_attempts', 9, group='scheduler')
 
         assert second.scheduler.max_attempts == 3
 
     def test_registering_twice_is_harmless(self):
-        """Options may be registered on one ConfigOpts again."""
         config = cfg.ConfigOpts()
         conf.register_opts(config)
         conf.register_opts(config)
 
-    def test_libraries_may_register_theirs_again(self, parsed):
-        """A transport can be made from a configuration with our options."""
+    def test_libraries_may_register_their_options_again(self, parsed):
         config = parsed('[DEFAULT]\ntransport_url = fake://\n')
 
         oslo_messaging.get_rpc_transport(config)
@@ -185,7 +164,7 @@ class TestRegistration:
         assert registered <= set(config)
 
     @pytest.mark.parametrize('gone', ['metrics', 'tracing'])
-    def test_what_a_release_of_a_library_lacks_hides_nothing_else(
+    def test_a_missing_part_of_a_library_hides_no_other_options(
             self, monkeypatch, gone):
         every = {'metrics', 'tracing'}
         for part in every:

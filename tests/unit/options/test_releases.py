@@ -1,4 +1,4 @@
-"""The releases of Nova, and what options each of them had."""
+"""The releases of Nova, and the options of each release."""
 
 import pytest
 
@@ -7,17 +7,15 @@ from nova_sched.options import releases
 from nova_sched.options import sections
 from nova_sched.preflight import differences
 
-FILES = ('kilo', 'mitaka', 'queens', '2026.2')
-
 
 @pytest.mark.parametrize('text', [
-    'queens', 'Queens', 'QUEENS ', 'stable/queens', 'unmaintained/queens',
-    '17', '17.0', '17.0.13', '2018.1', '17.0.0 (Queens)'])
-def test_a_release_is_known_however_it_is_written(text):
-    found = releases.find(text)
+    'queens', 'QUEENS ', 'stable/queens', 'unmaintained/queens', '17',
+    '17.0.13', '2018.1', '17.0.0 (Queens)'])
+def test_a_release_is_found_by_any_spelling(text):
+    release = releases.find(text)
 
-    assert found.number == 17
-    assert str(found) == '17.0.0 (Queens)'
+    assert release.number == 17
+    assert str(release) == '17.0.0 (Queens)'
 
 
 @pytest.mark.parametrize('text, number, shown', [
@@ -27,7 +25,7 @@ def test_a_release_is_known_however_it_is_written(text):
     ('stable/2025.1', 31, '31.0.0 (2025.1)'),
     ('flamingo', 32, '32.0.0 (2025.2)'), ('34', 34, '34.0.0 (2026.2)'),
     ('2026.2', 34, '34.0.0 (2026.2)')])
-def test_names_numbers_and_dates_go_together(text, number, shown):
+def test_names_numbers_and_dates_are_equivalent(text, number, shown):
     assert releases.find(text).number == number
     assert str(releases.find(text)) == shown
 
@@ -35,7 +33,7 @@ def test_names_numbers_and_dates_go_together(text, number, shown):
 @pytest.mark.parametrize('text', [
     'juno', '10', '35', '2014.2', '2027.1', '2018.3', '2018', '170', 'master',
     '', '-17'])
-def test_what_is_no_release_is_refused_with_what_to_write(text):
+def test_an_unknown_release_is_refused_with_a_hint(text):
     with pytest.raises(ValueError, match=r'write a name, a number or a date'):
         releases.find(text)
 
@@ -43,11 +41,11 @@ def test_what_is_no_release_is_refused_with_what_to_write(text):
 @pytest.mark.parametrize(('text', 'first', 'last'), [
     ('queens', 17, 17), ('pike..', 16, 34), ('..zed', 11, 26),
     ('rocky..2023.1', 18, 27), ('..', 11, 34)])
-def test_tables_name_a_release_or_several_in_a_row(text, first, last):
+def test_a_span_is_one_release_or_consecutive_releases(text, first, last):
     assert releases.span(text) == range(first, last + 1)
 
 
-def test_the_table_names_options_and_sections_that_there_are():
+def test_the_tables_name_existing_options_and_sections():
     known = sections.known_opts()
     names = {f'[{section}] {name}' for section, name in known} | {
         f'[{section}]' for section, _name in known}
@@ -58,56 +56,40 @@ def test_the_table_names_options_and_sections_that_there_are():
     assert list(map(releases.span, table['eras'].values()))
 
 
-@pytest.mark.parametrize('name', FILES)
-def test_a_release_reads_all_of_a_file_of_its_own_time(era, name):
-    """The names that were written then were those that it knew."""
+@pytest.mark.parametrize('name', ['kilo', 'mitaka', 'queens', '2026.2'])
+def test_a_release_reads_all_options_of_a_file_of_its_time(era, name):
     given = releases.written(era(name))
 
     assert given
     assert releases.not_read(given, releases.find(name)) == []
 
 
-@pytest.mark.parametrize('text, release, lost', [
-    ('[nova_sched]\npick_lifetime = 60\n', 'queens',
-     '[nova_sched] pick_lifetime'),
-    ('[scheduler]\nworkers = 2\n', 'queens', '[scheduler] workers'),
-    ('[scheduler]\ndriver = filter_scheduler\n', 'wallaby',
-     '[scheduler] driver'),
-    ('[filter_scheduler]\nenabled_filters = RamFilter\n', 'mitaka',
-     '[filter_scheduler] enabled_filters'),
-    ('[DEFAULT]\nscheduler_default_filters = RamFilter\n', 'xena',
-     '[DEFAULT] scheduler_default_filters'),
-    ('[DEFAULT]\nscheduler_driver_task_period = 30\n', 'rocky',
-     '[DEFAULT] scheduler_driver_task_period'),
-    ('[placement]\nauth_type = password\n', 'mitaka',
-     '[placement] auth_type'),
-    ('[oslo_messaging_notifications]\ndriver = log\n', 'kilo',
-     '[oslo_messaging_notifications] driver'),
-    ('[notifications]\nnotification_format = both\n', 'mitaka',
-     '[notifications] notification_format'),
-])
-def test_what_a_release_does_not_read_is_told_as_it_is_written(
-        parsed, text, release, lost):
-    given = releases.written(parsed(text))
+@pytest.mark.parametrize('option, release, is_read', [
+    ('[nova_sched] pick_lifetime', 'queens', False),
+    ('[scheduler] workers', 'queens', False),
+    ('[scheduler] workers', 'rocky', True),
+    ('[scheduler] driver', 'wallaby', False),
+    ('[scheduler] driver', 'victoria', True),
+    ('[filter_scheduler] enabled_filters', 'mitaka', False),
+    ('[filter_scheduler] enabled_filters', 'ocata', True),
+    ('[DEFAULT] scheduler_default_filters', 'xena', False),
+    ('[DEFAULT] scheduler_default_filters', 'wallaby', True),
+    ('[DEFAULT] scheduler_driver_task_period', 'rocky', False),
+    ('[DEFAULT] cpu_allocation_ratio', 'kilo', True),
+    ('[placement] auth_type', 'mitaka', False),
+    ('[oslo_messaging_notifications] driver', 'kilo', False),
+    ('[notifications] notification_format', 'mitaka', False),
+    ('[another_service] thing', 'queens', True)])
+def test_options_that_a_release_does_not_read_are_listed_as_written(
+        parsed, option, release, is_read):
+    section, name = option.split()
+    given = releases.written(parsed(f'{section}\n{name} = 1\n'))
 
-    assert releases.not_read(given, releases.find(release)) == [lost]
-
-
-@pytest.mark.parametrize('text, release', [
-    ('[scheduler]\nworkers = 2\n', 'rocky'),
-    ('[scheduler]\ndriver = filter_scheduler\n', 'victoria'),
-    ('[DEFAULT]\nscheduler_default_filters = RamFilter\n', 'wallaby'),
-    ('[filter_scheduler]\nenabled_filters = RamFilter\n', 'ocata'),
-    ('[DEFAULT]\ncpu_allocation_ratio = 2\n', 'kilo'),
-    ('[another_service]\nthing = 1\n', 'queens'),
-])
-def test_what_it_reads_is_not(parsed, text, release):
-    given = releases.written(parsed(text))
-
-    assert releases.not_read(given, releases.find(release)) == []
+    assert releases.not_read(given, releases.find(release)) == (
+        [] if is_read else [option])
 
 
-def test_an_option_that_works_there_alone_is_told(parsed):
+def test_options_that_only_the_release_uses_are_listed(parsed):
     given = releases.written(parsed('[upgrade_levels]\nbaseapi = 1.1\n'))
 
     assert releases.ignored_here(given, releases.find('queens')) == [
@@ -115,12 +97,7 @@ def test_an_option_that_works_there_alone_is_told(parsed):
 
 
 @pytest.mark.parametrize('version, release', [
-    (2, 'liberty'), (9, 'mitaka'), (15, 'newton'), (16, 'ocata'),
-    (22, 'pike'), (30, 'queens'), (35, 'rocky'), (37, 'stein'),
-    (40, 'train'), (51, 'ussuri'), (53, 'victoria'), (56, 'wallaby'),
-    (60, 'xena'), (61, 'yoga'), (64, 'zed'), (66, '2023.1'), (67, '2024.1'),
-    (68, '2025.1'), (70, '2025.2'), (72, '2026.1'), (74, '2026.2'),
-    (31, None), (None, None)])
-def test_services_tell_their_release_by_a_version(version, release):
+    (2, 'liberty'), (30, 'queens'), (74, '2026.2'), (31, None), (None, None)])
+def test_a_service_version_belongs_to_a_release(version, release):
     assert releases.of_service(version) == (
         release and releases.find(release))

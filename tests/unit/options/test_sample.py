@@ -11,8 +11,8 @@ SAMPLE = (pathlib.Path(nova_sched.__file__).parents[1]
           / 'etc/nova-sched/nova-sched.conf.sample')
 
 
-def test_has_every_option_with_its_help(tmp_path):
-    """``tox -e genconfig`` writes it anew."""
+def test_the_sample_has_every_option_with_its_help(tmp_path):
+    """``tox -e genconfig`` updates it."""
     conf, fresh = cfg.ConfigOpts(), tmp_path / 'sample'
     generator.register_cli_opts(conf)
     conf(['--namespace', 'nova_sched', '--wrap-width', '79',

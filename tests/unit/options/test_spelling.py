@@ -1,4 +1,4 @@
-"""Messages name an option as the file of the operator does."""
+"""Messages name an option as the operator's file does."""
 
 import pytest
 
@@ -12,7 +12,7 @@ KILO = '[DEFAULT] scheduler_default_filters'
 
 
 def refusals(parsed, text):
-    """What keeps a service of this file from starting: list of texts."""
+    """The errors of a file: list of texts."""
     return list(map(str, startup.problems(parsed(text))))
 
 
@@ -30,7 +30,7 @@ def refusals(parsed, text):
     ('sql_connection = nowhere', 'sql_connection', '[database] connection'),
     ('scheduler_max_attempts = many', 'scheduler_max_attempts',
      '[scheduler] max_attempts')])
-def test_a_refusal_has_the_name_of_kilo_and_that_of_today(
+def test_an_error_has_the_name_as_written_and_the_current_name(
         parsed, line, name, today):
     error, = refusals(parsed, f'[DEFAULT]\n{line}\n')
 
@@ -38,14 +38,13 @@ def test_a_refusal_has_the_name_of_kilo_and_that_of_today(
     assert error.endswith(f' (the option is now {today})')
 
 
-def test_a_refusal_has_the_name_of_today_if_the_file_has_it(parsed):
+def test_an_error_about_a_current_name_has_only_that(parsed):
     assert refusals(parsed, '[filter_scheduler]\nenabled_filters = RamFliter'
                     ) == [f"{TODAY} = 'RamFliter': no such filter; did you "
                           'mean RamFilter?']
 
 
-def test_what_to_do_has_the_file_s_name_too(parsed):
-    """It is another option that is to be changed."""
+def test_advice_on_another_option_has_its_name_as_written(parsed):
     error, = refusals(
         parsed, '[DEFAULT]\nscheduler_default_filters = RamFilter\n'
         'scheduler_available_filters = '
@@ -55,7 +54,7 @@ def test_what_to_do_has_the_file_s_name_too(parsed):
             'option') in error
 
 
-def test_of_an_option_of_many_values_the_line_with_the_value_is_named(parsed):
+def test_an_error_names_the_line_with_the_wrong_value_of_many(parsed):
     errors = refusals(
         parsed, '[filter_scheduler]\navailable_filters = no.such.One\n'
         '[DEFAULT]\nscheduler_available_filters = no.such.Other\n')
@@ -68,7 +67,7 @@ def test_of_an_option_of_many_values_the_line_with_the_value_is_named(parsed):
 @pytest.mark.parametrize('text', [
     '[filter_scheduler]\n{today}\n[DEFAULT]\n{kilo}\n',
     '[DEFAULT]\n{kilo}\n[filter_scheduler]\n{today}\n'])
-def test_of_two_names_in_a_file_that_of_today_counts(parsed, text):
+def test_the_current_name_overrides_the_older_name(parsed, text):
     found = refusals(parsed, text.format(
         kilo='scheduler_default_filters = B',
         today='enabled_filters = A'))
@@ -76,7 +75,7 @@ def test_of_two_names_in_a_file_that_of_today_counts(parsed, text):
     assert [error.partition(':')[0] for error in found] == [f"{TODAY} = 'A'"]
 
 
-def test_of_two_files_the_name_in_the_last_counts(tmp_path):
+def test_the_name_in_the_last_file_is_used(tmp_path):
     first, last = tmp_path / 'first', tmp_path / 'last'
     first.write_text('[filter_scheduler]\nenabled_filters = A\n')
     last.write_text('[DEFAULT]\nscheduler_default_filters = B\n')
@@ -86,7 +85,7 @@ def test_of_two_files_the_name_in_the_last_counts(tmp_path):
     assert str(error).startswith(f"{KILO} = 'B': no such filter")
 
 
-def test_what_the_file_does_not_decide_has_the_name_of_today(parsed):
+def test_an_override_has_the_current_name(parsed):
     options = parsed('[DEFAULT]\nsql_connection = sqlite://\n')
     options.set_override('connection', 'nowhere', 'database')
 
@@ -94,19 +93,18 @@ def test_what_the_file_does_not_decide_has_the_name_of_today(parsed):
         '[database] connection']
 
 
-def test_a_warning_has_the_file_s_name(parsed):
+def test_a_warning_has_the_name_as_written(parsed):
     found = conf.warnings(parsed(
         '[DEFAULT]\nscheduler_default_filters = RamFilter\n'
         'scheduler_driver = nova.scheduler.chance.ChanceScheduler\n'
         'scheduler_host_subset_size = 0\n'))
 
-    assert f'{KILO} does nothing: the chance scheduler draws' in str(found)
+    assert f'{KILO} has no effect: the chance scheduler draws' in str(found)
     assert ('[DEFAULT] scheduler_host_subset_size = 0 is below its minimum: '
             '1 is used') in found
 
 
-def test_every_older_name_of_an_option_is_known(parsed):
-    """All names under which Nova, and the libraries, have read an option."""
+def test_every_older_name_of_nova_and_the_libraries_is_known(parsed):
     older = {(place, name): f'[{section}] {opt.dest}'
              for (section, _dest), opt in sections.known_opts().items()
              for place, name in sections.places(section, opt)

@@ -1,4 +1,4 @@
-"""Configurations, and what they come to."""
+"""Setups of configurations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rows about databases and their contents, on databases of SQLite."""
+"""Rows about databases and their contents, with SQLite."""
 
 import datetime
 
@@ -13,7 +13,7 @@ from tests.builders import clouds
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
 
-#: SQLite's way to an absent directory: refused at once.
+#: A path in an absent directory, which SQLite refuses at once.
 GONE = 'sqlite:////nowhere/at-all.sqlite'
 
 
@@ -33,7 +33,7 @@ def cloud_of_three(mapped_cloud):
     return mapped_cloud
 
 
-def test_a_cloud_that_is_well_has_only_good_rows(cloud_of_three):
+def test_a_consistent_cloud_has_only_good_rows(cloud_of_three):
     found = rows(cloud_of_three.conf())
 
     assert [(row.check, row.outcome) for row in found] == [
@@ -45,17 +45,17 @@ def test_a_cloud_that_is_well_has_only_good_rows(cloud_of_three):
     assert ', 2 up, 0 disabled, 0 down' in found[2].found
 
 
-def test_one_database_is_all_there_is_in_old_clouds(cloud):
+def test_old_clouds_have_one_database(cloud):
     cloud.load(2)
     found = rows(cloud.conf())
 
     assert [(row.check, row.outcome) for row in found] == [
         ('API database', OK), ('database', OK), ('hosts', OK)]
     assert 'is not set' in found[0].found
-    assert 'the only one' in found[1].found
+    assert 'the only database' in found[1].found
 
 
-def test_two_that_are_swapped_are_called_that(mapped_cloud):
+def test_swapped_urls_are_an_error(mapped_cloud):
     mapped_cloud.api.execute('DROP TABLE compute_nodes')
     mapped_cloud.cell0.execute('DROP TABLE cell_mappings')
     row, = rows(mapped_cloud.conf(
@@ -68,7 +68,7 @@ def test_two_that_are_swapped_are_called_that(mapped_cloud):
                for row in rows(mapped_cloud.conf()))
 
 
-def test_a_cell_that_does_not_answer_hides_no_other(cloud_of_three):
+def test_an_unreachable_cell_hides_no_other(cloud_of_three):
     cloud_of_three.change(CELL1, database_connection=GONE)
     lost, well = rows(cloud_of_three.conf())[-2:]
 
@@ -77,24 +77,23 @@ def test_a_cell_that_does_not_answer_hides_no_other(cloud_of_three):
     assert 'nova-manage cell_v2 list_cells' in lost.advice
 
 
-def test_without_the_api_database_the_other_is_still_looked_at(
-        cloud_of_three):
+def test_without_the_api_database_the_database_is_checked(cloud_of_three):
     found = {row.check: row for row in rows(cloud_of_three.conf(
         api_database__connection=GONE))}
 
     assert {check: row.outcome for check, row in found.items()} == {
         'API database': ERROR, 'database': OK, 'cells': ERROR}
     assert '[api_database] connection' in found['API database'].advice
-    assert 'whose is unknown' in found['database'].found
+    assert 'of an unknown cell' in found['database'].found
 
 
-def test_without_database_the_cells_are_still_looked_at(cloud_of_three):
+def test_without_the_database_the_cells_are_checked(cloud_of_three):
     found = rows(cloud_of_three.conf(database__connection=GONE))
 
     assert [row.outcome for row in found] == [OK, ERROR, OK, OK]
 
 
-def test_a_url_that_cannot_be_used_is_a_row_and_keeps_its_password(
+def test_an_unusable_url_is_reported_without_its_password(
         cloud_of_three):
     cloud_of_three.change(
         CELL1, database_connection='{schema}://u:open-sesame@h/d')
@@ -105,56 +104,34 @@ def test_a_url_that_cannot_be_used_is_a_row_and_keeps_its_password(
     assert 'open-sesame' not in str(row)
 
 
-def test_hosts_of_no_cell_are_named(mapped_cloud):
-    row, = [row for row in rows(mapped_cloud.conf(), f'cell {CELL1}(one)')
-            if row.outcome != OK]
+@pytest.mark.parametrize(('change', 'outcome', 'words', 'advice'), [
+    ('two|DELETE FROM services', WARNING,
+     '1 hosts with compute nodes but no compute service: c',
+     'start nova-compute'),
+    ("api|DELETE FROM host_mappings WHERE host = 'c'", WARNING,
+     '1 hosts that are not mapped to a cell: c', 'discover_hosts'),
+    ("api|UPDATE host_mappings SET cell_id = (SELECT cell_id FROM "
+     "host_mappings WHERE host = 'a') WHERE host = 'c'", ERROR,
+     '1 hosts that are mapped to another cell: c', 'delete_host'),
+    ('two|UPDATE services SET disabled = 1', WARNING,
+     '0 up, 1 disabled, 0 down', 'No host is up'),
+    ('two|UPDATE services SET forced_down = 1', WARNING,
+     '0 up, 0 disabled, 1 down', 'No host is up'),
+    ("api|UPDATE cell_mappings SET disabled = 1 WHERE name = 'two'", OK,
+     'the cell is disabled', '')])
+def test_inconsistent_hosts_and_services_are_reported(
+        cloud_of_three, change, outcome, words, advice):
+    database, _, statement = change.partition('|')
+    cloud_of_three.databases[database].execute(statement)
 
-    assert row.outcome == WARNING
-    assert row.found == '2 hosts that are not mapped to a cell: a, b'
-    assert 'compute_nodes.mapped is 1' in row.advice
-    assert 'discover_hosts' in row.advice
+    [row] = [row for row in rows(cloud_of_three.conf(),
+                                 f'cell {CELL2}(two)') if words in row.found]
 
-
-def test_hosts_of_another_cell_are_named(cloud_of_three):
-    cloud_of_three.api.execute(
-        'UPDATE host_mappings SET cell_id = (SELECT id FROM cell_mappings '
-        'WHERE uuid = ?) WHERE host = ?', CELL2, 'a')
-    row, = [row for row in rows(cloud_of_three.conf(),
-                                f'cell {CELL1}(one)') if row.outcome != OK]
-
-    assert row.outcome == ERROR
-    assert row.found == '1 hosts that are mapped to another cell: a'
-
-
-def test_a_disabled_cell_is_said_to_be(cloud_of_three):
-    cloud_of_three.change(CELL2, disabled=True)
-    row, = rows(cloud_of_three.conf(), f'cell {CELL2}(two)')
-
-    assert row.outcome == OK
-    assert 'the cell is disabled' in row.found
+    assert row.outcome == outcome
+    assert advice in row.advice
 
 
-def test_services_are_counted_by_state(cloud_of_three):
-    cloud_of_three.one.execute(
-        'UPDATE services SET disabled = 1 WHERE host = ?', 'a')
-    cloud_of_three.one.execute(
-        'UPDATE services SET forced_down = 1 WHERE host = ?', 'b')
-    row, = rows(cloud_of_three.conf(), f'cell {CELL1}(one)')
-
-    assert '0 up, 1 disabled, 1 down' in row.found
-    assert row.outcome == WARNING
-    assert 'No host is up' in row.advice
-
-
-def test_nodes_without_a_service_are_named(cloud_of_three):
-    cloud_of_three.two.execute('DELETE FROM services')
-    found = rows(cloud_of_three.conf(), f'cell {CELL2}(two)')
-
-    assert ('1 hosts with compute nodes but no compute service: c'
-            in [row.found for row in found])
-
-
-def test_no_cell_is_mapped_but_may_be_meant_to_be(cloud):
+def test_an_api_database_without_cells_is_a_warning(cloud):
     row = rows(cloud.conf(api_database__connection=cloud.url))[0]
 
     assert (row.check, row.outcome) == ('API database', WARNING)
@@ -162,9 +139,9 @@ def test_no_cell_is_mapped_but_may_be_meant_to_be(cloud):
 
 
 @pytest.mark.parametrize('host, advice', [
-    ('elsewhere', 'It takes part of the requests'),
+    ('elsewhere', 'It takes some of the requests'),
     ('this-one', 'set [DEFAULT] host')])
-def test_a_scheduler_that_is_up_is_told(cloud_of_three, host, advice):
+def test_a_live_scheduler_is_a_warning(cloud_of_three, host, advice):
     now = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%d %H:%M:%S')
     for name, seen in ((host, now), ('long-gone', '2020-01-01 00:00:00')):
         cloud_of_three.cell0.execute(
@@ -181,16 +158,17 @@ def test_a_scheduler_that_is_up_is_told(cloud_of_three, host, advice):
     assert advice in row.advice
 
 
-def test_the_compute_nodes_of_cells_that_answer_are_known(cloud_of_three):
+def test_computes_are_of_the_cells_that_answer(cloud_of_three):
     cloud_of_three.change(CELL1, database_connection=GONE)
     found = databases.Databases(cloud_of_three.conf()).computes()
 
     nodes = [node for computes in found for node in computes.nodes]
     assert [name for name, _uuid in nodes] == ['c']
+    assert databases.Databases(cloud_of_three.conf(
+        api_database__connection=GONE)).computes() == []
 
 
-def test_a_loaded_cloud_has_cells_without_databases(cloud):
-    """Then [database] has the hosts of all."""
+def test_a_loaded_cloud_has_all_cells_in_one_database(cloud):
     cloud.load(2, cells=[{'uuid': clouds.CELL_UUID, 'name': 'one'}])
     found = rows(cloud.conf(api_database__connection=cloud.url))
 
@@ -203,13 +181,13 @@ NOW = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 def ago(seconds):
-    """A moment as the databases of these tests hold it."""
+    """A time in the form of these databases."""
     return f'{NOW - datetime.timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}'
 
 
 @pytest.fixture
 def one(cloud):
-    """Function: the Computes of the one database of a cloud."""
+    """Function: the Computes of a cloud with a single database."""
     def one(down_time=3600):
         conf = cloud.conf()
         return databases.read_computes(
@@ -238,8 +216,7 @@ class TestComputes:
             'up', 'down', 'disabled', 'odd')] == [2, 2, 1, 0]
         assert one(20000).states['b'] == 'up'
 
-    def test_have_the_least_version_that_one_of_them_tells(
-            self, cloud, one):
+    def test_have_the_lowest_version_of_the_services(self, cloud, one):
         cloud.load(['a', 'b'])
         for host, version in (('a', 70), ('b', 66)):
             cloud.execute('UPDATE services SET version = ? WHERE host = ?',
@@ -284,12 +261,12 @@ class TestSchedulers:
             for record in databases.read_schedulers(
                 cloud.conf(), down_time).records}
 
-    def test_are_up_that_have_told_so_of_late(self, records):
+    def test_with_a_recent_heartbeat_are_up(self, records):
         assert records() == {'fresh': True, 'stale': False, 'new': True,
                              'forced': False}
         assert records(20000)['stale'] is True
 
-    def test_that_are_down_have_no_row(self, cloud, records):
+    def test_only_live_schedulers_have_a_row(self, cloud, records):
         found = databases.Databases(cloud.conf(
             DEFAULT__service_down_time=3600)).rows()
         assert [row.found.split(',')[0] for row in found
@@ -297,21 +274,19 @@ class TestSchedulers:
             'a scheduler is up on host fresh',
             'a scheduler is up on host new']
 
-    def test_of_this_host_leave_their_record_to_this_service(
-            self, cloud, records):
+    def test_this_service_uses_the_record_of_its_host(self, cloud, records):
         for host, words in (
-                ('stale', 'the one that is there for host stale, with version '
+                ('stale', 'the existing record for host stale, with version '
                           '30 (17.0.0 (Queens)), its own'),
-                ('mine', 'a new one for host mine, with version 30 (17.0.0 '
+                ('mine', 'a new record for host mine, with version 30 (17.0.0 '
                          '(Queens)), the least of nova-scheduler')):
             own = databases.Databases(cloud.conf(DEFAULT__host=host)).rows()[1]
             assert own.outcome == OK
             assert own.found.endswith(
-                f'the record of this service will be {words}')
+                f'this service will use {words}')
 
-    def test_that_keep_an_older_one_from_starting_have_a_row(
+    def test_records_too_new_for_a_nova_scheduler_have_a_row(
             self, cloud, records):
-        """As earlier releases of this service left them behind."""
         cloud.execute('UPDATE services SET version = 74 '
                       "WHERE binary = 'nova-scheduler'")
         found = databases.Databases(cloud.conf(DEFAULT__host='fresh')).rows()
@@ -319,7 +294,7 @@ class TestSchedulers:
         assert row.outcome == WARNING
         assert row.found == (
             'all records of nova-scheduler have a higher version than 30 '
-            '(17.0.0 (Queens)), the least of nova-conductor: a '
+            '(17.0.0 (Queens)), the lowest of nova-conductor: a '
             'nova-scheduler of that release ends with ServiceTooOld')
         assert 'openstack compute service delete' in row.advice
 
@@ -328,30 +303,28 @@ class TestSchedulers:
         assert 'way back' not in [row.check for row in found]
 
 
-def test_a_record_of_kilo_will_have_no_version(cloud):
+def test_a_record_in_a_table_of_kilo_has_no_version(cloud):
     cloud.execute('DROP INDEX services_uuid_idx')
     for name in ('uuid', 'last_seen_up', 'forced_down', 'version'):
         cloud.execute(f'ALTER TABLE services DROP COLUMN {name}')
     own = databases.Databases(cloud.conf(DEFAULT__host='mine')).rows()[1]
     assert own.found.endswith(
-        'a new one for host mine, with version None, its table has no '
+        'a new record for host mine, with version None, its table has no '
         'versions')
 
 
 class TestPlaces:
-    """What tells one database from another, in two ways to write it."""
-
     @pytest.mark.parametrize(('url', 'same'), [
         ('mysql+pymysql://other:pw@h:1/d?charset=utf8', True),
         ('mysql://h:1/d', True), ('mysql://h:2/d', False),
         ('mysql://i:1/d', False), ('mysql://h:1/e', False),
         ('postgresql://h:1/d', False),
         ('mysql://h:1/d?unix_socket=/x', False)])
-    def test_are_back_end_host_port_name_and_socket(self, url, same):
+    def test_differ_by_back_end_host_port_name_or_socket(self, url, same):
         assert (databases._place('mysql://u:p@h:1/d')
                 == databases._place(url)) is same
 
-    def test_are_shown_by_the_cell_that_has_them(self, mapped_cloud):
+    def test_are_named_by_their_cell(self, mapped_cloud):
         own = databases.Databases(mapped_cloud.conf(
             database__connection=mapped_cloud.one.url)).rows()[1]
         assert 'the database of cell one;' in own.found
@@ -364,13 +337,9 @@ class TestPlaces:
             assert ('the database of cell one;' if name == 'one' else
                     'the database of no mapped cell;') in own.found
 
-    def test_of_a_version_that_is_of_no_release_are_told_all_the_same(self):
-        assert databases._version(None) == 'None'
-        assert databases._version(30) == '30 (17.0.0 (Queens))'
 
-
-def test_what_the_databases_cost_is_bounded(cloud, monkeypatch):
-    """Each has its time, and so much the cells after the API database."""
+def test_each_database_has_the_cell_timeout(cloud, monkeypatch):
+    """The cells follow the API database."""
     seconds, call = [], databases.remote.Call
 
     def ask(limit, *args, **kwargs):
@@ -382,8 +351,3 @@ def test_what_the_databases_cost_is_bounded(cloud, monkeypatch):
         api_database__connection=cloud.url)).rows()
 
     assert sorted(seconds) == [7, 7, 7, 7, 14]
-
-
-def test_no_cell_is_known_where_the_api_database_is_away(mapped_cloud):
-    assert databases.Databases(mapped_cloud.conf(
-        api_database__connection='sqlite:////no/such')).computes() == []

@@ -1,4 +1,4 @@
-"""The rows about the broker."""
+"""Rows about the message broker."""
 
 import contextlib
 import socket
@@ -17,16 +17,16 @@ from tests.builders import authority
 from tests.builders import rules
 
 
-def test_a_transport_in_memory_is_not_asked():
+def test_a_transport_in_memory_is_not_checked():
     row, = MessageBroker(rules.a_conf(DEFAULT__transport_url='fake://')).rows()
 
     assert row.outcome == OK
     assert 'is no RabbitMQ' in row.found
 
 
-def test_each_host_has_a_row_of_its_own():
+def test_each_host_of_the_broker_has_a_row():
     with socket.socket() as taken:
-        taken.bind(('127.0.0.1', 0))    # nobody listens there
+        taken.bind(('127.0.0.1', 0))    # without a listener
         port = taken.getsockname()[1]
         found = MessageBroker(rules.a_conf(
             DEFAULT__transport_url=f'rabbit://u:open-sesame@127.0.0.1:{port},'
@@ -53,13 +53,13 @@ def test_hosts_are_read_from_the_transport_url(url, where):
     assert broker.where == where
 
 
-def test_what_a_broker_prints_as_has_no_password():
+def test_the_repr_of_a_broker_has_no_password():
     broker, = brokers.brokers(rules.a_conf(), 'rabbit://u:open-sesame@h/')
 
     assert 'open-sesame' not in repr(broker)
 
 
-def test_a_bus_for_notifications_has_a_row_where_they_are_on():
+def test_the_notification_broker_has_a_row_if_notifications_are_on():
     options = {'DEFAULT__transport_url': 'fake://',
                'oslo_messaging_notifications__transport_url':
                    'rabbit://u:open-sesame@127.0.0.1:1/'}
@@ -79,7 +79,10 @@ def test_a_bus_for_notifications_has_a_row_where_they_are_on():
 
 @contextlib.contextmanager
 def a_server(issued):
-    """The port of what greets by TLS and hangs up; issued: its certificate."""
+    """The port of a server that closes each connection after the handshake.
+
+    issued: its certificate.
+    """
     context = authority.server_context(issued)
 
     def serve(listener):
@@ -103,9 +106,9 @@ def a_server(issued):
     (['localhost'], False, ['localhost'], 'certificate verify failed'),
     (['elsewhere'], True, ['localhost'], 'not valid for'),
     (['elsewhere'], True, ['localhost', 'localhost'], 'closed connection')])
-def test_the_certificate_of_a_broker_is_looked_at_as_the_service_does(
+def test_the_certificate_of_a_broker_is_verified_as_by_the_service(
         tmp_path, names, trusted, hosts, words):
-    """Of a cluster no name is compared."""
+    """For a cluster, the host name is not verified."""
     ours = authority.Authority(tmp_path / 'ours')
     theirs = authority.Authority(tmp_path / 'theirs')
     with a_server(ours.issue(*names)) as port:
@@ -121,12 +124,12 @@ def test_the_certificate_of_a_broker_is_looked_at_as_the_service_does(
 
 
 class Connections:
-    """What stands in for connections of amqp.
+    """Fake of amqp.Connection.
 
-    count: consumers of any queue, or what asking for it raises.
-    forms: name -> what declaring it raises that is there.
-    refusal: what connecting raises, or None.
-    made: the parameters of each; did: what was done, in order.
+    count: consumers of any queue, or an error of its declaration.
+    forms: name -> error of the declaration of an existing queue or exchange.
+    refusal: error of connecting, or None.
+    made: the parameters of each; did: the calls, in order.
     """
 
     def __init__(self):
@@ -178,11 +181,11 @@ class TestHost:
         return found
 
     @pytest.mark.parametrize(('count', 'outcome', 'words'), [
-        (0, OK, 'nobody takes requests'),
+        (0, OK, 'no scheduler takes requests'),
         (1, WARNING, '1 consumers take requests'),
         (8, WARNING, '8 consumers take requests'),
-        (amqp.NotFound('no queue'), OK, 'is not there yet')])
-    def test_that_lets_us_in_tells_who_is_served_there(
+        (amqp.NotFound('no queue'), OK, 'does not exist yet')])
+    def test_the_consumers_of_requests_have_a_row(
             self, connections, found, count, outcome, words):
         connections.count = count
         host, queue = found(DEFAULT__scheduler_topic='sched')
@@ -191,8 +194,8 @@ class TestHost:
         assert (queue.check, queue.outcome) == ('queue sched', outcome)
         assert queue.found.startswith(words)
 
-    def test_is_asked_for_what_is_consumed_and_left(self, connections, found):
-        """What is not there is not made."""
+    def test_queues_are_declared_passively_first(self, connections, found):
+        """A queue that does not exist is not created."""
         connections.count = amqp.NotFound('nothing')
         found(DEFAULT__control_exchange='nova', DEFAULT__host='here')
         *asked, fanout = [asked for asked in connections.did
@@ -204,7 +207,7 @@ class TestHost:
         assert fanout[0].startswith('scheduler_fanout_')
         assert connections.did[-2:] == ['close', 'collect']
 
-    def test_that_has_something_in_another_form_has_a_row_of_it(
+    def test_an_exchange_of_another_form_is_an_error(
             self, connections, found):
         connections.forms = {'nova': amqp.PreconditionFailed(
             "PRECONDITION_FAILED - inequivalent arg 'durable' for it")}
@@ -215,11 +218,12 @@ class TestHost:
             'Set [oslo_messaging_rabbit] amqp_durable_queues and '
             'rabbit_quorum_queue as')
 
-    def test_of_no_exchange_is_asked_for_none(self, connections, found):
+    def test_an_empty_exchange_name_is_not_declared(self, connections, found):
         found(DEFAULT__control_exchange='')
         assert not [asked for asked in connections.did if asked[0] == '']
 
-    def test_is_told_who_we_are(self, connections, found):
+    def test_a_connection_has_the_parameters_of_the_url(
+            self, connections, found):
         found(oslo_messaging_rabbit__rabbit_login_method='PLAIN')
         [parameters] = connections.made
         capabilities = parameters.pop('client_properties')['capabilities']
@@ -233,7 +237,8 @@ class TestHost:
     @pytest.mark.parametrize(('url', 'known'), [
         ('rabbit://one', ('', '')), ('rabbit://me@one', ('me', '')),
         ('rabbit://', ('guest', 'guest'))])
-    def test_may_know_nobody_by_name(self, connections, found, url, known):
+    def test_user_and_password_may_be_empty(
+            self, connections, found, url, known):
         found(url)
         [parameters] = connections.made
         assert (parameters['userid'], parameters['password']) == known
@@ -248,9 +253,9 @@ class TestHost:
         (ConnectionRefusedError(), 'ConnectionRefusedError',
          'Check that it runs'),
         (amqp.ResourceError('it is full'), 'it is full', 'See the log of'),
-        (ZeroDivisionError('x'), 'ZeroDivisionError, which is not expected',
+        (ZeroDivisionError('x'), 'unexpected ZeroDivisionError',
          'See the log of the broker')])
-    def test_that_keeps_us_out_has_advice(
+    def test_a_failed_connection_has_advice(
             self, connections, found, error, told, advice):
         connections.refusal = error
         [row] = found()
@@ -259,9 +264,9 @@ class TestHost:
         assert row.advice.startswith(advice)
         assert connections.did == ['close', 'collect']
 
-    def test_of_a_cluster_that_is_out_of_reach_hides_no_other(
+    def test_an_unreachable_host_of_a_cluster_hides_no_other(
             self, found, monkeypatch):
-        """The queue is that of the first that answers."""
+        """The first host that answers is queried for the queue."""
         class OneOfTwo(Connections):
             def __call__(self, **parameters):
                 made = Connections()
@@ -275,7 +280,8 @@ class TestHost:
             ('broker', ERROR), ('broker', OK), ('broker', OK),
             ('queue scheduler', WARNING)]
 
-    def test_of_notifications_is_no_way_of_requests(self, connections, found):
+    def test_the_notification_broker_has_no_row_about_requests(
+            self, connections, found):
         rows = found(oslo_messaging_notifications__transport_url=(
                          'rabbit://you@two/'),
                      oslo_messaging_notifications__driver=['messaging'])

@@ -1,4 +1,4 @@
-"""The rows of a report, of checks that may fail."""
+"""Rows of a report, and checks that fail."""
 
 import logging
 
@@ -6,7 +6,7 @@ from nova_sched import exception
 from nova_sched.preflight import rows
 
 
-def test_an_error_that_is_known_is_told_in_its_words():
+def test_a_known_error_is_reported_with_its_text():
     def fail():
         raise exception.DatabaseUnavailable('it is down')
 
@@ -14,7 +14,7 @@ def test_an_error_that_is_known_is_told_in_its_words():
         rows.Row('database', rows.ERROR, 'it is down', 'start it')]
 
 
-def test_of_an_error_that_is_not_known_only_the_kind_is_told():
+def test_an_unknown_error_is_reported_with_its_class_only():
     def fail():
         raise TypeError('open-sesame')
 
@@ -23,14 +23,14 @@ def test_of_an_error_that_is_not_known_only_the_kind_is_told():
     assert 'open-sesame' not in str(row)
 
 
-def test_the_traceback_of_such_an_error_is_shown_at_debug(caplog):
+def test_the_traceback_of_an_unknown_error_is_logged_at_debug(caplog):
     caplog.set_level(logging.DEBUG, rows.LOG.logger.name)
     rows.attempt('database', '', lambda: 1 / 0)
     assert 'Traceback' in caplog.text
     assert 'ZeroDivisionError' in caplog.text
 
 
-def test_of_many_names_the_first_are_told():
+def test_a_long_list_of_names_is_cut():
     assert rows.counted(['b', 'a'], 'hosts') == '2 hosts: a, b'
     assert rows.counted([f'h{n}' for n in range(7)], 'hosts') == (
         '7 hosts: h0, h1, h2, h3, h4, ...')

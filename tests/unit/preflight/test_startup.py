@@ -14,15 +14,15 @@ from tests.builders import rules
 
 
 class MyFilterScheduler(filter_scheduler.FilterScheduler):
-    """Decides as its base class, on fresh state."""
+    """The filter scheduler by another name."""
 
 
 class MyCachingScheduler(caching_scheduler.CachingScheduler):
-    """Keeps state, as its base class."""
+    """The caching scheduler by another name."""
 
 
 class MyScheduler(driver.Scheduler):
-    """Keeps what it likes."""
+    """May keep state."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False):
@@ -32,7 +32,7 @@ class MyScheduler(driver.Scheduler):
 class TestWorkerCount:
     @pytest.mark.parametrize('driver', [
         'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
-    def test_the_option_counts(self, driver):
+    def test_is_the_option(self, driver):
         conf = rules.a_conf(scheduler__workers=3, scheduler__driver=driver)
         assert startup.worker_count(conf) == 3
 
@@ -41,7 +41,8 @@ class TestWorkerCount:
         'filter_scheduler',
         'nova.scheduler.filter_scheduler.FilterScheduler',
         f'{__name__}.MyFilterScheduler'])
-    def test_the_filter_scheduler_has_one_a_cpu(self, driver, workers):
+    def test_is_one_for_each_cpu_with_the_filter_scheduler(
+            self, driver, workers):
         conf = rules.a_conf(scheduler__workers=workers,
                             scheduler__driver=driver)
         assert startup.worker_count(conf) == len(os.sched_getaffinity(0))
@@ -49,7 +50,7 @@ class TestWorkerCount:
     @pytest.mark.parametrize('driver', [
         'caching_scheduler', 'chance_scheduler',
         f'{__name__}.MyCachingScheduler', f'{__name__}.MyScheduler'])
-    def test_a_driver_that_may_keep_state_has_one(self, driver):
+    def test_is_one_with_a_driver_that_may_keep_state(self, driver):
         conf = rules.a_conf(scheduler__driver=driver)
         assert startup.worker_count(conf) == 1
 
@@ -65,8 +66,9 @@ print(CONF.ram_allocation_ratio, CONF.oslo_concurrency.lock_path)
 
 
 class TestProblems:
-    def test_are_found_without_changing_what_plug_ins_read(self, tmp_path):
-        """The queue manager's locks are a default of theirs, too."""
+    def test_are_found_without_changing_the_options_of_plug_ins(
+            self, tmp_path):
+        """Loading the drivers sets a default for the lock path."""
         file = tmp_path / 'nova.conf'
         file.write_text(
             '[DEFAULT]\nram_allocation_ratio = 3.5\n'
@@ -79,24 +81,24 @@ class TestProblems:
         assert ended.stderr == ''
         assert ended.stdout == f'3.5 {tmp_path}\n'
 
-    def test_are_all_wrong_filters_and_weighers(self):
+    def test_all_wrong_filters_and_weighers_are_reported(self):
         found = startup.problems(rules.a_conf(
             enabled_filters=['RamFliter', 'JsonFliter'],
             weight_classes=['nova.scheduler.weights.ram.Weigher']))
         assert [error.value for error in found] == [
             'RamFliter', 'JsonFliter', 'nova.scheduler.weights.ram.Weigher']
 
-    def test_are_none_in_filters_that_the_driver_does_not_run(self):
+    def test_filters_that_the_driver_does_not_run_are_not_checked(self):
         assert startup.problems(rules.a_conf(
             scheduler__driver='chance_scheduler',
             enabled_filters=['NoSuchFilter'])) == []
 
-    def test_are_a_driver_that_there_is_not(self):
+    def test_an_unknown_driver_is_reported(self):
         [found] = startup.problems(rules.a_conf(
             scheduler__driver='filter_sheduler'))
         assert 'did you mean filter_scheduler?' in str(found)
 
-    def test_are_a_host_manager_of_ones_own(self):
+    def test_an_unknown_host_manager_is_reported(self):
         [found] = startup.problems(rules.a_conf(
             scheduler__host_manager='my.module.HostManager'))
         assert found.option == '[scheduler] host_manager'

@@ -39,7 +39,7 @@ class Stage:
                        'placement__auth_type': 'none',
                        'placement__endpoint_override': server.url, **options}
         conf = cloud.conf(**options)
-        conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
+        conf.set_override('rpc_response_timeout', PATIENCE)
         self.decider = decider.Decider(conf, is_shadow=True)
         self.decider.start()
         self.live_picks = live_picks.LivePicks(conf, self.decider)

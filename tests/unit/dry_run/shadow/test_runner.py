@@ -95,13 +95,13 @@ def conf(hosts, broker, monkeypatch):
     """Function of options: the configuration of a quick shadow."""
     monkeypatch.setattr(runner, '_RETRY', 0.01)
     monkeypatch.setattr(runner, '_MESSAGE_WAIT', 0.005)
+    monkeypatch.setattr(tap, 'MAX_WAITING', 2)
     cloud = hosts()
 
     def conf(**options):
         return cloud.conf(
             DEFAULT__transport_url='rabbit://nova:secret@localhost:1/',
-            DEFAULT__control_exchange='nova', nova_sched__shadow_queue=2,
-            **options)
+            DEFAULT__control_exchange='nova', **options)
     return conf
 
 
@@ -331,9 +331,10 @@ def test_totals_are_logged_once_a_minute(opened, broker, clock, caplog):
     assert refreshed == [1060.0, 1120.0]
     line = ('Shadow: 0 of 0 comparable requests agree; 0 without a live '
             'decision yet, {} waiting at the broker')
-    full = ('[nova_sched] shadow_queue = 2 is full: the oldest requests are '
-            'dropped, and not compared')
-    assert caplog.messages == [line.format(2), full, line.format(4), full]
+    full = ('{} requests wait at the broker: the oldest are dropped, and not '
+            'compared')
+    assert caplog.messages == [line.format(2), full.format(2),
+                               line.format(4), full.format(4)]
 
 
 @pytest.mark.parametrize(('options', 'at'), [

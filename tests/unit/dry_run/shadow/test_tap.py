@@ -123,14 +123,13 @@ def test_queue_has_a_unique_name(broker, listening):
 
 @pytest.mark.parametrize(('quorum', 'described'), [
     (False, {'durable': False, 'exclusive': True, 'auto_delete': True,
-             'arguments': {'x-max-length': 7, 'x-overflow': 'drop-head'}}),
+             'arguments': {'x-max-length': 1000, 'x-overflow': 'drop-head'}}),
     (True, {'durable': True, 'exclusive': False, 'auto_delete': False,
-            'arguments': {'x-max-length': 7, 'x-overflow': 'drop-head',
+            'arguments': {'x-max-length': 1000, 'x-overflow': 'drop-head',
                           'x-queue-type': 'quorum', 'x-expires': 60_000}})])
 def test_queue_is_bounded_and_temporary(
         broker, listening, quorum, described):
     listener = listening(
-        nova_sched__shadow_queue=7,
         oslo_messaging_rabbit__rabbit_quorum_queue=quorum)
 
     assert broker.declared[listener.queue].items() >= described.items()
