@@ -111,7 +111,7 @@ def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
     assert server.asked == 1
     [record] = caplog.records
     assert record.getMessage() == (
-        'Timeout getting rows for cell x, whose database is not asked again '
+        'Timeout getting rows for cell x, whose database is not queried again '
         'until it answers: no answer within 0.2 seconds')
 
 
@@ -169,8 +169,8 @@ def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
     assert ask() == 'rows'
     assert found.down is None
     assert caplog.messages == [
-        'Failed to get rows for cell x; each request asks again, and the '
-        'next line will be when it is answered: Access denied',
+        'Failed to get rows for cell x; each request queries it again, and '
+        'the next line follows on recovery: Access denied',
         'The database for cell x answers again']
     assert server.probed == 0
 
@@ -194,7 +194,7 @@ def test_one_that_refuses_slowly_is_waited_for_once(
 
     assert server.asked == 2
     assert caplog.messages == [
-        'Timeout getting rows for cell x, whose database is not asked again '
+        'Timeout getting rows for cell x, whose database is not queried again '
         'until it answers: Access denied']
     server.refuses = False
     until(lambda: not found.hangs)
@@ -272,8 +272,8 @@ def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
             result()
     assert (found.hangs, found.contact.failures) == (False, 2)
     assert [line for line in caplog.messages if 'cell x' in line] == [
-        'Failed to get rows for cell x; each request asks again, and the next '
-        'line will be when it is answered: no answer within 0.1 seconds, and '
+        'Failed to get rows for cell x; each request queries it again, and '
+        'the next line follows on recovery: no answer within 0.1 seconds, and '
         "no probe: can't start new thread"]
     server.answers.set()
     found._timeout = LONG

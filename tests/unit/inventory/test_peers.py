@@ -71,7 +71,7 @@ class Daemon:
 
     def begin(self):
         """Say that it is there."""
-        self.peers._tell([])
+        self.peers._send([])
         self._broker.hand_on()
 
     def place(self, *keys, forgotten=(), **kwargs):
@@ -165,8 +165,8 @@ class TestAPick:
         broker.broken = None
         one.place('k')
 
-        assert caplog.text.count('not told of picks') == 1
-        assert caplog.text.count('told of picks again') == 1
+        assert caplog.text.count('Publishing picks') == 1
+        assert caplog.text.count('published to other daemons again') == 1
         assert other.told() == ['k']
 
 
@@ -270,7 +270,7 @@ class TestAMessage:
             self, daemon, broker, at, caplog):
         one, other = map(daemon, 'ab')
         pick = dataclasses.replace(a_pick(), at=at)
-        one.peers._tell([News([pick])])
+        one.peers._send([News([pick])])
         broker.hand_on()
 
         assert other.told() == []
@@ -278,7 +278,7 @@ class TestAMessage:
 
     def test_with_long_names_does_not_count(self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
-        one.peers._tell([News([
+        one.peers._send([News([
             dataclasses.replace(a_pick(), host='h' * 200_000)])])
         broker.hand_on()
 
@@ -303,7 +303,7 @@ class TestAMessage:
             self, daemon, broker, now, caplog):
         """A queue that is a stream begins with what was said before."""
         one = daemon('a')
-        one.peers._tell([News([a_pick()])])
+        one.peers._send([News([a_pick()])])
         now[0] += 100
         other = daemon('b', begins=False)
         broker.hand_on()
