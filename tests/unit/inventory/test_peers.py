@@ -215,10 +215,10 @@ class TestOneWhoIsNew:
 
 class TestAMessage:
     @pytest.mark.parametrize('sent, why', [
-        (None, 'is no message'), ([], 'is no message'),
-        ({}, 'in form None'),
+        (None, 'is not a message'), ([], 'is no message'),
+        ({}, 'format is None'),
         ({'form': 1, 'author': 'x', 'host': 'h', 'to': None, 'at': 20.0,
-          'news': [], 'demands': []}, 'in form 1'),
+          'news': [], 'demands': []}, 'format is 1'),
         ({'form': FORM, 'host': 'h', 'text': '{}'}, 'not signed'),
         (a_message() | {'signature': None}, 'not signed'),
         (a_message() | {'signature': '\ud800'}, 'another key'),

@@ -80,7 +80,7 @@ class TestNews:
         one.tell('b')
 
         assert other.news() == ['b']
-        assert 'cannot be told of picks' in caplog.text
+        assert 'cannot be shared with other workers' in caplog.text
 
     def test_between_threads_are_all_told(self, picks, other):
         def tell(number):

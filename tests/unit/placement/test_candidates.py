@@ -188,7 +188,7 @@ class TestMicroversion:
 
         assert found.reason == (
             'Placement speaks microversions 1.0 to 1.30, but this request '
-            'takes 1.36: upgrade Placement, or ask without what needs it')
+            'takes 1.36: upgrade Placement, or change the request')
         assert found.reason in caplog.text
         assert not placement.to('GET', '/allocation_candidates')
 

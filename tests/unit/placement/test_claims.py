@@ -191,7 +191,7 @@ class TestRefusal:
         placement.on('PUT', PATH, CONSUMER, TAKEN)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
-        assert ('Placement does not tell the allocations of instance '
+        assert ('Placement does not return the allocations of instance '
                 f'{UUID}. Got {answer.status}: ') in caplog.text
         assert len(placement.to('PUT')) == 1
 

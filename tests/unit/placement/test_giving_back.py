@@ -71,8 +71,8 @@ class TestClaimWithoutAnAnswer:
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
-        assert ('It is not known whether Placement has taken a claim for '
-                f'instance {UUID}, and taking it back failed: ') in caplog.text
+        assert ('It is unknown whether Placement has accepted a claim for '
+                f'instance {UUID}, and releasing it failed: ') in caplog.text
         assert f'resource provider allocation delete {UUID}' in caplog.text
 
     def test_is_waited_for_three_times_and_no_more(self, scene, placement,
@@ -86,7 +86,7 @@ class TestClaimWithoutAnAnswer:
 
         assert len(placement.asked) == 3
         assert caplog.text.count(
-            'Placement has failed 3 times in a row and is not asked again '
+            'Placement has failed 3 times in a row and is not queried again '
             'for this request') == 1
 
     def test_is_like_one_that_placement_cannot_work_out(self, scene,

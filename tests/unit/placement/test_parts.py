@@ -32,7 +32,7 @@ class TestResponse:
         (404, 'Check that the endpoint of Placement'),
         (405, 'See the log of'), (406, 'It does not speak that'),
         (407, 'See the log of'), (408, 'See the log of'),
-        (409, 'Others have changed it meanwhile; what comes next may work'),
+        (409, 'Another client has changed it; the next request may work'),
         (410, 'See the log of'), (428, 'See the log of'),
         (429, 'Something in front of Placement limits'),
         (430, 'See the log of'), (500, 'See the log of')])
@@ -104,7 +104,7 @@ class TestCandidates:
 
         [line] = caplog.messages
         assert "'odd'" in line
-        assert line.endswith('what cannot be: nan is no amount of VCPU')
+        assert line.endswith('is invalid: nan is no amount of VCPU')
 
 
 class TestConsumerAllocations:
@@ -218,7 +218,7 @@ class TestRetryBudget:
         with pytest.raises(adapter.RetriesExhausted) as caught:
             budget.request('PUT', '/')
         assert [str(caught.value)] == caplog.messages == [
-            'Placement has failed 3 times in a row and is not asked again '
+            'Placement has failed 3 times in a row and is not queried again '
             'for this request']
         assert server.asked == [('PUT', None), ('PUT', 10), ('PUT', 10)]
 
@@ -245,9 +245,9 @@ class TestRetryBudget:
         assert count == (requests or 50)
         if requests:
             [line] = caplog.messages
-            assert line == ('Placement has had this request wait for '
-                            f'{took * requests:.0f} seconds and is not asked '
-                            'again for it')
+            assert line == (
+                f'This request has waited {took * requests:.0f} seconds for '
+                'Placement, which is not queried again for it')
 
     def test_of_what_must_be_taken_back_is_short_and_begins_again(
             self, server, release_budget, caplog):
@@ -257,7 +257,7 @@ class TestRetryBudget:
         assert release_budget.exhausted
         release_budget.renew()
         with pytest.raises(adapter.RetriesExhausted,
-                           match='left alone for a moment'):
+                           match='the next attempt follows a pause'):
             release_budget.request('DELETE', '/')
         server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()

@@ -53,7 +53,7 @@ class Placement:
         """The moments at which it was tried, in seconds."""
         releases.give_back(self, uuids)
         for thread in threading.enumerate():
-            if thread.name == 'claims to give back':
+            if thread.name == 'release claims':
                 thread.join(60)
         return [when for when, _, _ in self.tries]
 
@@ -82,12 +82,12 @@ def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
     assert placement.tries[-1][-1].daemon
     warned, counted, lost = caplog.messages
     assert warned == ('The allocations of instance a, which was not placed, '
-                      'are not given back yet: it is away')
+                      'are not released yet: it is away')
     assert counted == (
-        'Claims of 1 instance(s) are still to be given back, which is tried '
+        'The claims of 1 instance(s) are not released yet, which is tried '
         'every 5 seconds for 600 seconds: a')
     assert lost.startswith('Claims of instances that were not placed are not '
-                           'given back: a. ')
+                           'released: a. ')
     assert caplog.records[-1].levelname == 'ERROR'
 
 
@@ -99,7 +99,7 @@ def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
 
     assert placement.give_back('a', 'b') == [0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
     assert caplog.messages[-1] == (
-        'The claims that were still to be given back are: b')
+        'The remaining claims are released: b')
 
 
 def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
@@ -123,10 +123,10 @@ def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
     with no_thread():
         assert placement.give_back('a') == [0, 1, 2, 3, 4]
 
-    assert caplog.messages[-2] == ('The service cannot go on to give them '
-                                   "back: can't start new thread")
+    assert caplog.messages[-2] == ('The service cannot continue to release '
+                                   "them: can't start new thread")
     assert caplog.messages[-1].startswith(
-        'Claims of instances that were not placed are not given back: a. ')
+        'Claims of instances that were not placed are not released: a. ')
     assert not releases.is_under_way('a')
 
 

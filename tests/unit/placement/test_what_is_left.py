@@ -57,7 +57,7 @@ OTHERS = set()
 
 def wait_for_the_rest():
     for thread in set(threading.enumerate()) - OTHERS:
-        if thread.name == 'claims to give back':
+        if thread.name == 'release claims':
             thread.join(60)
             assert not thread.is_alive()
 
@@ -71,7 +71,7 @@ def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
     releases.give_back(offer.claims, UUIDS)
 
     assert given_back(placement) == set(UUIDS)
-    assert 'still to be given back' not in caplog.text
+    assert 'not released yet' not in caplog.text
 
 
 def test_some_that_cannot_be_given_back_do_not_keep_the_others(
@@ -98,9 +98,9 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
     wait_for_the_rest()
 
     assert given_back(placement) == set(UUIDS)
-    assert 'Claims of 26 instance(s) are still to be given back' in caplog.text
+    assert 'The claims of 26 instance(s) are not released yet' in caplog.text
     [done] = [record for record in caplog.records
-              if 'The claims that were still' in record.getMessage()]
+              if 'The remaining claims are' in record.getMessage()]
     assert done.levelname == 'INFO'
     assert not any(record.exc_info for record in caplog.records)
     for uuid in UUIDS:

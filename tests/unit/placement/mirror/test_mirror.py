@@ -343,7 +343,7 @@ class TestReader:
     def test_refuses_what_is_no_answer(self, placement, client, body):
         placement.on('GET', '/resource_providers', Answer(body=body))
 
-        with pytest.raises(RequestFailed, match='tells something else'):
+        with pytest.raises(RequestFailed, match='not as expected'):
             ProviderReader(client._adapter).generations()
 
     def test_reads_all_of_a_provider(self, client, providers):

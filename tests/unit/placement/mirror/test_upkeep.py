@@ -479,7 +479,7 @@ class TestAge:
             scene.go_on(mirror_upkeep.PAUSE + 1)
 
         assert scene.upkeep.age is not None
-        assert 'kept up again' in caplog.text
+        assert 'up to date again' in caplog.text
 
     def test_survives_what_is_no_error_of_placement(self, caplog):
         scene = a_scene()
