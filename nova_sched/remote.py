@@ -410,11 +410,9 @@ class Guard:
             self._failing.add(name)
         expected = isinstance(error, exception.DatabaseUnavailable)
         LOG.log(logging.WARNING if expected else logging.ERROR,
-                'Failed to get %(what)s for %(name)s; the next line about '
-                '%(query)s follows on recovery: %(error)s', {
-                    'what': self._what, 'name': self.name,
-                    'query': name,
-                    'error': error if expected else repr(error)},
+                'Failed to get %s for %s; the next line about %s follows on '
+                'recovery: %s', self._what, self.name, name,
+                error if expected else repr(error),
                 exc_info=None if expected else error)
 
     def _leave_out(self, reason):
@@ -423,10 +421,9 @@ class Guard:
             if self.down is not None or self._closed.is_set():
                 return
             self.down = reason
-        LOG.warning('Failed to get %(what)s for %(name)s; each request '
-                    'queries it again, and the next line follows on recovery: '
-                    '%(reason)s', {'what': self._what, 'name': self.name,
-                                   'reason': reason})
+        LOG.warning('Failed to get %s for %s; each request queries it again, '
+                    'and the next line follows on recovery: %s', self._what,
+                    self.name, reason)
 
     def _take_back(self):
         """Record that the database responds."""
@@ -454,10 +451,9 @@ class Guard:
             (self.down, self._interval), self.hangs = before, False
             self._leave_out(f'{reason}, and no probe: {error}')
             return
-        LOG.warning('Timeout getting %(what)s for %(name)s, whose database is '
-                    'not queried again until it answers: %(reason)s', {
-                        'what': self._what, 'name': self.name,
-                        'reason': reason})
+        LOG.warning('Timeout getting %s for %s, whose database is not queried '
+                    'again until it answers: %s', self._what, self.name,
+                    reason)
 
     def _next_interval(self):
         """Return the seconds between probes.

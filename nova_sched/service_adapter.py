@@ -270,18 +270,16 @@ class ServiceAdapter:
         new.next_reading = next_reading
         self._sessions[os.getpid()] = new
         if new.endpoint != session.endpoint:
-            LOG.info('The endpoint of [%(group)s] in the catalog of Keystone '
-                     'has changed from %(old)s to %(new)s, where requests go '
-                     'from now on', {
-                         'group': self._group,
-                         'old': _masked(session.endpoint or 'none'),
-                         'new': _masked(new.endpoint)})
+            LOG.info('The endpoint of [%s] in the catalog of Keystone has '
+                     'changed from %s to %s, where requests go from now on',
+                     self._group, _masked(session.endpoint or 'none'),
+                     _masked(new.endpoint))
 
     def _session(self):
         """Return this process's Session.  Raises ServiceUnreachable."""
         pid = os.getpid()
         # Without a lock, which a fork in another thread would leave held.
-        # Of two sessions made at the same time one is dropped unused.
+        # A second session made at the same time is dropped unused.
         return self._sessions.get(pid) or self._sessions.setdefault(
             pid, Session(self._conf, self._group))
 
@@ -390,21 +388,17 @@ class Session:
         failures = self._failures
         with self._lock:
             if failures == self._failures:
-                self._failure = self._try_log_in()
-                self._failures += self._failure is not None
+                self._failure = None
+                try:
+                    with timed_http.TimeLimit(self.timeout).applied():
+                        self._session.get_auth_headers()
+                except Exception as exc:
+                    # keystoneauth1 does not validate Keystone's response.
+                    self._failure = exc
+                    self._failures += 1
             failure = self._failure
         if failure is not None:
             raise _unreachable(failure, FailureReason.KEYSTONE, self.timeout)
-
-    def _try_log_in(self):
-        """Return the error of a log-in, or None."""
-        try:
-            with timed_http.TimeLimit(self.timeout).applied():
-                self._session.get_auth_headers()
-            return None
-        except Exception as exc:
-            # keystoneauth1 does not validate the response of Keystone.
-            return exc
 
 
 def one_line(text):

@@ -1,8 +1,8 @@
 """Queries that the threads of a worker share while they wait.
 
 Reading the hosts or listing candidates takes up to seconds.  Threads that wait
-with the same query share one flight, which begins after all of them have
-asked.  So the result is as fresh as that of a query of their own.
+with the same query share one flight, which begins after all of them
+have joined.  So the result is as fresh as that of a query of their own.
 """
 
 import threading

@@ -54,7 +54,7 @@ class TimeLimit:
         self._is_over = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
-                # Bypass TLS, whose state belongs to the other thread.
+                # Bypass TLS: its state belongs to the other thread.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
@@ -112,5 +112,5 @@ class _TLSPool(connectionpool.HTTPSConnectionPool):
     ConnectionCls = _TLSConnection
 
 
-#: Pools by scheme, whose connections obey a TimeLimit.
+#: Pools by scheme, with connections that obey a TimeLimit.
 POOLS = {'http': _Pool, 'https': _TLSPool}

@@ -27,8 +27,8 @@ class ApiData:
     host_cells: host -> uuid of the cell in its host mapping; None in a cloud
         without mappings. The same dict object until a mapping changes.
     disabled: uuids of the cells that take no new servers.
-    changed_aggregates, changed_cells: hosts whose aggregates or cell differ
-        from the read before.
+    changed_aggregates, changed_cells: hosts with other
+        aggregates, or another cell, than at the last read.
     by_id: aggregate id -> (row, Aggregate).
     stamp: change stamp of the database.  at: time.monotonic() of the read.
     """
@@ -139,8 +139,7 @@ def _aggregates_by_id(rows, last):
                 name: value for name, value in row.items()
                 if value is not None})
         except ValueError as exc:
-            LOG.warning('Aggregate %(id)s is left out: %(error)s',
-                        {'id': row['id'], 'error': exc})
+            LOG.warning('Aggregate %s is left out: %s', row['id'], exc)
     return by_id
 
 

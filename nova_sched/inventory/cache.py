@@ -171,24 +171,17 @@ class HostCache:
         """
         moved = {host for host in serviced
                  if (host in services) != (host in self._services)}
-        table = self._with_services(services, serviced - moved)
+        rows = self._table.rows_of(serviced - moved)
+        table = self._written(
+            self._table, [row for row, _ in rows],
+            _service_columns(services, [host for _, host in rows]))
         moved |= data.changed_cells
         if moved:
             changed = changed | {key for key in nodes if key[0] in moved}
-        table = self._with_aggregates(table, data)
-        return self._with_hosts(table, nodes, changed, services, data)
-
-    def _with_services(self, services, hosts):
-        rows = self._table.rows_of(hosts)
-        return self._written(
-            self._table, [row for row, _ in rows],
-            _service_columns(services, [host for _, host in rows]))
-
-    def _with_aggregates(self, table, data):
         rows = table.rows_of(data.changed_aggregates)
-        return self._written(table, [row for row, _ in rows], {
-            'aggregates': [data.aggregates.get(host, ())
-                           for _, host in rows]})
+        table = self._written(table, [row for row, _ in rows], {
+            'aggregates': [data.aggregates.get(host, ()) for _, host in rows]})
+        return self._with_hosts(table, nodes, changed, services, data)
 
     def _with_hosts(self, table, nodes, keys, services, data):
         """Return the table with the rows of these keys as in ``nodes``."""
@@ -259,7 +252,7 @@ class _Rows(dict):
     """The rows of all cells: key -> (number of the cell, row).
 
     Where several rows have a key, the last one counts.
-    key: function of a row; rows whose key is None are left out.
+    key: function of a row; rows with key None are left out.
     """
 
     def __init__(self, key, entries=(), shared=()):
@@ -268,7 +261,7 @@ class _Rows(dict):
         self._key, self._shared = key, dict(shared)
 
     def patched(self, changes):
-        """Return a new mapping, and the set of keys whose row differs.
+        """Return a new mapping, and the set of keys with another row.
 
         changes: number of the cell -> list of pairs (old row, new row).
         """

@@ -52,8 +52,8 @@ class CellInventory:
         """Read the cell and return its ``Changes``.
 
         reader: db.cell_reader.CellReader.
-        to_locate: function from the names of hosts whose compute nodes
-            changed, a set, to the uuids of the instances to locate.
+        to_locate: function of the names of hosts with changed compute nodes,
+            a set; returns the uuids of the instances to locate.
 
         Further reads compare with the same rows until ``take`` is called.
         Raises DatabaseUnavailable.
@@ -71,11 +71,9 @@ class CellInventory:
         for table, rows in zip(('compute_nodes', 'services'), found,
                                strict=True):
             if rows.edited:
-                LOG.info('%(count)d row(s) of %(table)s had changed without a '
-                         'new time stamp or state; the first row has the id '
-                         '%(first)s', {
-                             'count': len(rows.edited), 'table': table,
-                             'first': min(rows.edited)})
+                LOG.info('%d row(s) of %s had changed without a new time '
+                         'stamp or state; the first row has the id %s',
+                         len(rows.edited), table, min(rows.edited))
         _check_named('compute_nodes', nodes, _NODE_HOST)
         _check_named('services', services, _SERVICE_HOST)
         return Changes(nodes, services, found, began, located)
@@ -90,9 +88,9 @@ class CellInventory:
         if changes.found is None:
             self._nodes, self._services = KnownRows(), KnownRows()
             return
-        for known, found in zip((self._nodes, self._services), changes.found,
+        for known, rows in zip((self._nodes, self._services), changes.found,
                                 strict=True):
-            known.take(found)
+            known.take(rows)
 
 
 def _located(transaction, uuids):
@@ -117,6 +115,5 @@ def _check_named(table, pairs, host):
 
 @functools.lru_cache(maxsize=1024)
 def _warn_nameless(table, count, first):
-    LOG.warning('%(count)d row(s) of %(table)s are left out because they have '
-                'no host; the first row has the id %(first)s',
-                {'count': count, 'table': table, 'first': first})
+    LOG.warning('%d row(s) of %s are left out because they have no host; the '
+                'first row has the id %s', count, table, first)

@@ -1,4 +1,4 @@
-"""Find compute nodes whose usage has fallen because instances left."""
+"""Find compute nodes with less usage because instances left."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ _USED, _FREE = ('vcpus_used', 'disk_mb_used'), ('free_ram_mb',)
 
 
 class FreedNodes:
-    """Compares the host table with the one of the previous call."""
+    """Compares the host table with that of the previous call."""
 
     def __init__(self):
         self._before = None
 
     def look(self, table):
-        """Return the uuids of compute nodes whose usage has fallen: list.
+        """Return the uuids of compute nodes with less usage: list.
 
         table: HostTable as read, without the ledger's entries.
         """

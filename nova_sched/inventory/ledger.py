@@ -25,20 +25,20 @@ import itertools
 from nova_sched.inventory.in_flight import InFlight
 
 #: Seconds after which an instance that shows on its host counts as part of
-#: the host's usage, whatever the host's row says.
+#: the host's usage, even if the host's row is unchanged.
 GRACE = 1.0
 
 #: Stands for the host of an instance that was not looked up yet.
 UNSEEN = object()
 
-#: Maximum number of places, instances and groups whose last entry is known.
+#: Maximum number of places, instances and groups with a known last entry.
 MOST_NAMES = 20_000
 
 #: Maximum number of entries; the oldest are forgotten.
 MOST_ENTRIES = 20_000
 
-#: Maximum number of instances whose last ended entry is remembered, in case
-#: that news of it arrives late or twice.
+#: Maximum number of ended entries that are remembered, in case that news of
+#: them arrives late or twice.
 MOST_ENDED = 2000
 
 
@@ -125,10 +125,8 @@ class Ledger:
 
         without: keys to leave out.
         """
-        entries = dict(self._counting)
-        for key in without:
-            entries.pop(key, None)
-        return entries
+        return {key: entry for key, entry in self._counting.items()
+                if key not in without}
 
     def count(self):
         """Return the number of entries that count on hosts."""
@@ -161,7 +159,7 @@ class Ledger:
         """Add an entry; it replaces an entry of the same instance.
 
         until: when it ends at the latest, as ``now`` of ``expire``.
-        Returns the places whose entries have changed: set.
+        Returns the places of changed entries: set.
         """
         placed = entry.placed
         places = {placed.place}
@@ -181,7 +179,13 @@ class Ledger:
             self._by_group.setdefault(placed.group, {})[placed.key] = entry
         if entry.is_under_way and self.providers is not None:
             self.providers.assume(placed.allocations)
-        self._number(placed)
+        self.added += 1
+        for name in (placed.place, placed.key, placed.group):
+            if name is not None:
+                self._last[name] = self.added
+                self._last.move_to_end(name)
+        while len(self._last) > MOST_NAMES:
+            _, self._oldest = self._last.popitem(last=False)
         return places
 
     def drop(self, entry):
@@ -252,7 +256,7 @@ class Ledger:
             del self._places[placed.place]
 
     def expire(self, now):
-        """Remove the entries whose lifetime is over; return their places."""
+        """Remove expired entries; return their places."""
         places = set()
         while self._ends_at and now >= self._ends_at[0][0]:
             places |= self._end_oldest()
@@ -318,13 +322,3 @@ class Ledger:
         if number < self._oldest:
             return True
         return any(self._last.get(name, 0) > number for name in names)
-
-    def _number(self, placed):
-        """Record the number of an entry under each of its names."""
-        self.added += 1
-        for name in (placed.place, placed.key, placed.group):
-            if name is not None:
-                self._last[name] = self.added
-                self._last.move_to_end(name)
-        while len(self._last) > MOST_NAMES:
-            _, self._oldest = self._last.popitem(last=False)

@@ -1,10 +1,10 @@
 """Publish picks to the other daemons of a deployment and receive theirs.
 
-A daemon publishes the picks of its workers, and those that are forgotten, on
-the message broker a few milliseconds after the decision.  Requests do not wait
+A daemon publishes picks and forgotten picks of its workers on the message
+broker, a few milliseconds after the decision.  Requests do not wait
 for it, so two daemons may still choose the same host at the same moment.
 Workers of one service share their picks in memory (``shared_picks.py``), and
-receive those of other daemons by the same way.
+receive picks of other daemons by the same way.
 
 - A daemon sends a message every HELLO seconds; after GONE seconds of silence
   it counts as gone.  A daemon without peers sends nothing else.
@@ -34,7 +34,7 @@ HELLO, GONE = 10, 30
 SOON, LATER = 0.002, 1
 
 #: Maximum age of a message in seconds, which includes the difference of the
-#: clocks; also the period whose picks a new daemon receives.
+#: clocks; also the age of picks that a new daemon receives.
 OLD = 60
 
 #: Picks in one message, if they are of several requests.
@@ -53,7 +53,7 @@ KEY_INTERVAL, LINE_INTERVAL = 60, 60
 
 
 class Peers:
-    """Publishes this daemon's picks and receives those of other daemons.
+    """Publishes this daemon's picks and receives other daemons' picks.
 
     host: name of this host, for the logs of other daemons.
     author: unique text that identifies this daemon.
@@ -87,7 +87,7 @@ class Peers:
         self._failing, self._began = False, clock()
         # Whether the lack of a key is not logged yet, and its cause.
         self._has_key, self._why_no_key = True, None
-        # Picks of before, if this process replaces one that was killed.
+        # Earlier picks, if this process replaces a killed one.
         self._remember(map(_published, workers.news()))
 
     @property
@@ -132,9 +132,9 @@ class Peers:
             self._update_acknowledged()
             return False
         batch, size = [], 0
-        for each in news:
-            batch.append(each)
-            size += len(each.assumed)
+        for item in news:
+            batch.append(item)
+            size += len(item.assumed)
             if size >= AT_ONCE:
                 self._send(batch)
                 batch, size = [], 0
@@ -172,10 +172,10 @@ class Peers:
     def _remember(self, news):
         """Remember recent picks for new daemons."""
         recent = self._recent
-        for each in news:
-            for key, _, _ in each.forgotten:
+        for item in news:
+            for key, _, _ in item.forgotten:
                 recent.pop(key, None)
-            for placed in each.assumed:
+            for placed in item.assumed:
                 recent.pop(placed.key, None)
                 recent[placed.key] = placed
         self._forget_old()
@@ -194,7 +194,7 @@ class Peers:
             self._send([News(recent[start:start + AT_ONCE])], authors)
 
     def _forget_gone(self):
-        """Forget daemons whose last messages are too old to be replayed."""
+        """Forget daemons with last messages too old to be replayed."""
         now = time.monotonic()
         for author, (_, at) in list(self._received.items()):
             if now - at > max(GONE, 2 * OLD):
@@ -304,10 +304,8 @@ class Peers:
         if time.monotonic() < self._next_line:
             return
         host = sent.get('host') if isinstance(sent, dict) else None
-        LOG.warning('%(count)d message(s) about picks are dropped; the last '
-                    'message is from host %(host).80r: %(reason)s', {
-                        'count': self._dropped, 'host': host,
-                        'reason': reason})
+        LOG.warning('%d message(s) about picks are dropped; the last message '
+                    'is from host %.80r: %s', self._dropped, host, reason)
         self._dropped = 0
         self._next_line = time.monotonic() + LINE_INTERVAL
 

@@ -1,7 +1,7 @@
 """Rings in shared memory by which the workers of a service share their picks.
 
-Each worker has the picks of all workers in its ledger, and those of other
-daemons (``peers.py``).  A ring is a buffer of entries in shared memory
+The ledger of each worker has the picks of all workers and of other daemons
+(``peers.py``).  A ring is a buffer of entries in shared memory
 (``shared_region.py``).  Readers never wait.  Writers take turns, and wait only
 briefly for a worker that is stopped.
 """
@@ -87,8 +87,8 @@ class _Ring(SharedRegion):
     def entries(self, after):
         """Return the entries after a position, and the new position.
 
-        The entries are a list of (author, bytes), without those that were
-        overwritten.
+        The entries are a list of (author, bytes), without overwritten
+        entries.
         """
         entries, at, end = [], max(self.words.start, after), self.words.end
         while at < end:

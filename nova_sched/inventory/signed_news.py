@@ -1,8 +1,8 @@
 """Messages between daemons, signed with a key that computes do not have.
 
-Every compute service has the password of the message broker, so anybody may
-have sent a message there.  A message is a dict of JSON: its ``form``, the
-sender's ``host`` for log lines, the signed ``text`` and the ``signature``,
+Every compute service has the password of the message broker, so a message
+there may come from any of them.  A message is a dict of JSON: its ``form``,
+the sender's ``host`` for log lines, the signed ``text`` and the ``signature``,
 HMAC-SHA256 in hexadecimal.
 """
 
@@ -76,19 +76,13 @@ class Signer:
             raise Rejected('it is not signed')
         if len(text) > LONGEST:
             raise Rejected(f'it has more than {LONGEST} characters')
+        keys = [key for key, until in self._previous if until > self._clock()]
         if not any(hmac.compare_digest(
-                _signature(key, text).encode(), signature.encode(
-                    errors='replace')) for key in self._keys()):
+                _signature(key, text).encode(),
+                signature.encode(errors='replace'))
+                for key in [self._key, *keys] if key is not None):
             raise Rejected('it is signed with another key')
         return json.loads(text)
-
-    def _keys(self):
-        now = self._clock()
-        if self._key is not None:
-            yield self._key
-        for key, until in self._previous:
-            if until > now:
-                yield key
 
 
 def _signature(key, text):

@@ -6,7 +6,7 @@
    worker, of the other workers of the service (``shared_picks.py``) and of
    other daemons (``peers.py``).
 3. ``claimed`` and ``forget`` end these entries.
-4. Each read of the hosts reports the hosts whose rows changed
+4. Each read of the hosts reports the hosts with changed rows
    (``uuids_to_look_up``) and, as of the same moment, the hosts of the
    instances in the ledger (``rebase``).
 """
@@ -95,12 +95,12 @@ class SchedulingState:
         self._ledger.providers = providers
         providers.catch_up = self.catch_up
 
-    # Reading: called by the host cache, whose watcher this is.
+    # Reading: called by the host cache as its watcher.
 
     def uuids_to_look_up(self, hosts):
         """Return the uuids of the instances to look up: list.
 
-        hosts: names of the hosts whose rows changed: set.
+        hosts: names of the hosts with changed rows: set.
         """
         with self._lock:
             # Instances in news from before the read must be looked up, too.
@@ -276,8 +276,8 @@ class SchedulingState:
 
     def _end_entries(self, news):
         """End the entries that News end; return their places: set."""
-        ended = {self._ledger.end(*each, True) for each in news.claimed}
-        ended |= {self._ledger.end(*each, False) for each in news.forgotten}
+        ended = {self._ledger.end(*item, True) for item in news.claimed}
+        ended |= {self._ledger.end(*item, False) for item in news.forgotten}
         if news.writes and self._ledger.providers is not None:
             self._ledger.providers.written(news.writes)
         return ended - {None}
@@ -300,16 +300,14 @@ class SchedulingState:
             self._table = self._redone(self._table, places)
 
     def _add(self, entries):
-        """Add entries; return the places whose entries have changed."""
+        """Add entries; return the places of changed entries."""
         places = set()
         for entry in entries:
-            places |= self._ledger.add(entry, self._end_of(entry.placed))
+            age = min(max(0.0, self._clock() - entry.placed.at),
+                      self._lifetime)
+            places |= self._ledger.add(
+                entry, self._monotonic() + self._lifetime - age)
         return places
-
-    def _end_of(self, placed):
-        """Return when the entry of an InFlight ends, by ``monotonic``."""
-        age = min(max(0.0, self._clock() - placed.at), self._lifetime)
-        return self._monotonic() + self._lifetime - age
 
     def _is_invalid(self, placed):
         """Return whether an InFlight of another daemon fits no host here."""
@@ -321,12 +319,10 @@ class SchedulingState:
         self._invalid += 1
         if self._monotonic() >= self._next_line:
             self._next_line = self._monotonic() + LINE_INTERVAL
-            LOG.warning(
-                '%(count)d pick(s) of other daemons are dropped: the last one '
-                'is on host %(host)s, node %(node)s, which is unknown here or '
-                'smaller than the instance', {
-                    'count': self._invalid, 'host': placed.host,
-                    'node': placed.nodename})
+            LOG.warning('%d pick(s) of other daemons are dropped: the last '
+                        'one is on host %s, node %s, which is unknown here or '
+                        'smaller than the instance', self._invalid,
+                        placed.host, placed.nodename)
             self._invalid = 0
         return True
 

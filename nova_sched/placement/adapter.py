@@ -294,8 +294,8 @@ class RetryBudget:
     """A limited number and time of requests to Placement for one request.
 
     No request is sent after MAX_FAILURES failures since the last successful
-    write (reads may work on a server whose writes hang), nor after
-    2 x [placement] timeout + 30 seconds in slow requests.
+    write (reads may work while writes hang), nor after 2 x [placement]
+    timeout + 30 seconds in slow requests.
 
     adapter: PlacementAdapter.  request_id: text or None.
     releasing: True for a budget to release claims, with short timeouts and
@@ -344,24 +344,20 @@ class RetryBudget:
             failed = response.status >= 500
             return response
         finally:
-            self._count(method, failed, begin)
-
-    def _count(self, method, failed, begin):
-        """Count a request that began at a moment."""
-        took = self._clock() - begin
-        if took > QUICK:
-            self._waited += took
-        if failed:
-            self._failures += 1
-        elif method != 'GET':
-            self._failures = 0
-        longest = (MAX_FAILURES * SHORT_TIMEOUT if self._releasing
-                   else 2 * self._adapter.timeout + 30)
-        if self._failures >= MAX_FAILURES or self._waited >= longest:
-            self._exhausted_at = self._clock()
-            # Of a release the caller logs which claims are left.
-            if not self._releasing:
-                LOG.error('%s', self._reason())
+            took = self._clock() - begin
+            if took > QUICK:
+                self._waited += took
+            if failed:
+                self._failures += 1
+            elif method != 'GET':
+                self._failures = 0
+            longest = (MAX_FAILURES * SHORT_TIMEOUT if self._releasing
+                       else 2 * self._adapter.timeout + 30)
+            if self._failures >= MAX_FAILURES or self._waited >= longest:
+                self._exhausted_at = self._clock()
+                # The caller of a release logs the remaining claims.
+                if not self._releasing:
+                    LOG.error('%s', self._reason())
 
     def _reason(self):
         if self._releasing:

@@ -37,7 +37,7 @@ class _Claim:
     woken: set when there is a batch or a result.
     is_given_up: whether its thread no longer waits for the result.
     response, failure: Response, or an exception instead.
-    writes: uuids of the providers whose generation it raises.
+    writes: uuids of the providers that get a new generation by it.
     """
 
     def __init__(self, uuid, body, put):
@@ -78,7 +78,12 @@ class ClaimBatches:
             if not claim.woken.wait(PATIENCE):
                 self._wait_no_longer(claim, timeout())
         except BaseException:
-            self._abandon(claim)
+            # This thread ends: no other thread may depend on it.
+            with self._lock:
+                if claim in self._waiting:
+                    self._waiting.remove(claim)
+            if claim.batch is not None:
+                self._end(claim.batch)
             raise
         if claim.batch is not None:
             try:
@@ -101,14 +106,6 @@ class ClaimBatches:
             raise PlacementUnreachable(
                 FailureReason.TOO_LATE, 'The request that claims for this '
                 'instance and others is not answered')
-
-    def _abandon(self, claim):
-        """Remove a claim whose thread ends while it waits."""
-        with self._lock:
-            if claim in self._waiting:
-                self._waiting.remove(claim)
-        if claim.batch is not None:
-            self._end(claim.batch)
 
     def _start_batches(self):
         """Start as many batches of waiting claims as possible; lock held."""
@@ -198,8 +195,8 @@ def _parts(claims, refusal):
     """
     named = [claim for claim in claims
              if any(provider in refusal for provider in claim.providers)]
-    others = [claim for claim in claims if claim not in named]
-    if named and others:
-        return [others, *([claim] for claim in named)]
+    rest = [claim for claim in claims if claim not in named]
+    if named and rest:
+        return [rest, *([claim] for claim in named)]
     half = len(claims) // 2
     return [claims[:half], claims[half:]]

@@ -45,7 +45,7 @@ _EXPECTED = re.compile(r'expected (\d+)')
 
 @dataclasses.dataclass(frozen=True)
 class RequestIdentity:
-    """The user on whose behalf Placement is called.
+    """The user and request for which Placement is called.
 
     request_id: id for Placement's log.  user_id: or None.
     """
@@ -127,11 +127,11 @@ class AllocationClaims:
         self._release_budget = RetryBudget(adapter, identity.request_id,
                                            releasing=True)
         # By instance: _InstanceClaims; ConsumerAllocations for the next
-        # write, whose generation shows if they are stale.
+        # write; their generation shows if they are stale.
         self._claims, self._known = {}, {}
         # Whether the last claim has timed out.
         self._too_late = False
-        #: Providers whose generation the last claim has raised: uuids.
+        #: Providers with a generation raised by the last claim: uuids.
         self.writes = frozenset()
 
     def claim(self, instance_uuid, request, spec_obj, adds=False):
@@ -195,7 +195,7 @@ class AllocationClaims:
         return list(self._claims)
 
     def forget(self, instance_uuid):
-        """Forget an instance whose allocations were deleted elsewhere."""
+        """Forget an instance after its allocations were deleted elsewhere."""
         self._claims.pop(instance_uuid, None)
         self._known.pop(instance_uuid, None)
 
@@ -279,10 +279,9 @@ class AllocationClaims:
             for uuid in requests:
                 self._claims[uuid].accepted = True
             return True
-        LOG.debug('Failed to save allocations of %(count)d instances at once. '
-                  'Got HTTP %(status)d: %(text)s', {
-                      'count': len(bodies), 'status': response.status,
-                      'text': response.error_text})
+        LOG.debug('Failed to save allocations of %d instances at once. Got '
+                  'HTTP %d: %s', len(bodies), response.status,
+                  response.error_text)
         if 400 <= response.status < 500:
             for uuid in requests:
                 self._drop_last(uuid)
@@ -350,7 +349,7 @@ class AllocationClaims:
                 consumer_uuid=instance_uuid, error=response.error_text)
         return None if _is_race(response) else False
     def _send(self, instance_uuid, held, request, spec_obj):
-        """Send a claim, added to what is held: _InstanceClaims, Response."""
+        """Add a claim to ``held`` and send it: _InstanceClaims, Response."""
         body = self._body(held, request, spec_obj)
         claims = self._note_sent(instance_uuid, held, body)
         put = functools.partial(self._put, instance_uuid, self._claim_budget,
@@ -498,7 +497,7 @@ class AllocationClaims:
             raise _changed_since(instance_uuid)
 
     def _restore(self, instance_uuid, held, claims):
-        """Replace what is held by the allocations from before the claims."""
+        """Replace ``held`` by the allocations from before the claims."""
         if claims.before.allocations or self.knows_new:
             response = self._put(instance_uuid, self._release_budget,
                                  self._body_before(claims, held.generation))
@@ -577,10 +576,8 @@ def _check_released(instance_uuid, response, claims):
                  if claims.before.allocations else
                  'Deleted allocations for instance %s', instance_uuid)
     else:
-        LOG.warning('Unable to delete allocation for instance %(uuid)s: '
-                    '(%(code)i %(text)s)', {
-                        'uuid': instance_uuid, 'code': response.status,
-                        'text': response.error_text})
+        LOG.warning('Unable to delete allocation for instance %s: (%i %s)',
+                    instance_uuid, response.status, response.error_text)
         raise RequestFailed(
             f'The claim of instance {instance_uuid} is not released.',
             response)

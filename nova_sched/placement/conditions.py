@@ -13,7 +13,7 @@ import os_traits
 
 from nova_sched.placement.mirror.reader import ProviderReader
 
-#: Microversion of the listings; the one required for ``in:`` of traits.
+#: Microversion of the listings; microversion for ``in:`` of traits.
 _VERSION, _ANY_OF_TRAITS = '1.32', '1.39'
 
 #: Status if Placement does not know a resource class or trait.

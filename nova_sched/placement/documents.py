@@ -23,7 +23,7 @@ CLAIMS = '1.36'
 AGGREGATES = '1.19'         # lists of a provider's aggregates
 GENERATIONS = '1.28'        # consumers have a generation
 STEIN = '1.29'              # Nova's at the release that stopped adding up
-MAPPINGS = '1.34'           # candidates say which group a provider serves
+MAPPINGS = '1.34'           # candidates map request groups to providers
 
 #: The largest amount of a resource class that a consumer can hold.
 MOST_HELD = 2 ** 31 - 1
@@ -54,10 +54,10 @@ class MicroversionRange:
     def of(cls, document):
         """Read the response to ``GET /``; ValueError if it is invalid."""
         try:
-            (found, *_) = document['versions']
-            for text in (found['min_version'], found['max_version']):
+            (versions, *_) = document['versions']
+            for text in (versions['min_version'], versions['max_version']):
                 discover.normalize_version_number(text)
-            return cls(found['min_version'], found['max_version'])
+            return cls(versions['min_version'], versions['max_version'])
         except (KeyError, TypeError, ValueError) as exc:
             raise ValueError('it lists no microversions') from exc
 
@@ -108,17 +108,17 @@ class ConsumerAllocations:
         except KeyError as exc:
             raise ValueError('it lists no allocations') from exc
 
-    def merged(self, wanted, adding):
+    def merged(self, further, adding):
         """Return these allocations and further ones as one dict.
 
         An instance that moves holds allocations of source and destination.
-        If it holds allocations of all wanted providers, these stay.
+        If it holds allocations of all further providers, these stay.
         adding: whether they are added up instead, as up to Rocky.
         """
         both = {provider: dict(resources)
                 for provider, resources in self.allocations.items()}
-        adding = adding and wanted.keys() <= both.keys()
-        for provider, resources in wanted.items():
+        adding = adding and further.keys() <= both.keys()
+        for provider, resources in further.items():
             if provider not in both:
                 both[provider] = dict(resources)
             elif adding:
@@ -136,15 +136,15 @@ def amounts(allocations):
     MOST_HELD.
     """
     try:
-        found = {provider: dict(allocation['resources'].items())
-                 for provider, allocation in allocations.items()}
+        by_provider = {provider: dict(allocation['resources'].items())
+                       for provider, allocation in allocations.items()}
     except (KeyError, TypeError, AttributeError) as exc:
         raise ValueError('it lists no allocations') from exc
-    for resources in found.values():
+    for resources in by_provider.values():
         for name, amount in resources.items():
             if type(amount) is not int or not 0 < amount <= MOST_HELD:
                 raise ValueError(f'{amount!r} is no amount of {name}')
-    return found
+    return by_provider
 
 
 def number(value):
@@ -231,16 +231,17 @@ class Candidates:
                 lambda request: (request, _providers(request)),
                 lambda request: f'The candidate {request!r}')
             summaries = document['provider_summaries']
-            found = cls(providers=set(summaries.keys()),
-                        requests=[request for request, _ in named],
-                        summaries=dict(summaries),
-                        longest=len(document['allocation_requests']))
+            candidates = cls(
+                providers=set(summaries.keys()),
+                requests=[request for request, _ in named],
+                summaries=dict(summaries),
+                longest=len(document['allocation_requests']))
         except ODD as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:
-                found.by_provider.setdefault(uuid, []).append(request)
-        return found
+                candidates.by_provider.setdefault(uuid, []).append(request)
+        return candidates
 
     def before(self, other):
         """Return these candidates followed by those of another query."""
@@ -259,9 +260,9 @@ def _providers(request):
 
     ValueError for an invalid allocation request.
     """
-    found = list(amounts(request['allocations']))
-    for group, uuids in request.get('mappings', {}).items():
-        if not isinstance(uuids, list) or not all(
-                isinstance(uuid, str) for uuid in uuids):
+    uuids = list(amounts(request['allocations']))
+    for group, members in request.get('mappings', {}).items():
+        if not isinstance(members, list) or not all(
+                isinstance(uuid, str) for uuid in members):
             raise ValueError(f'group {group} is not mapped to providers')
-    return found
+    return uuids

@@ -32,7 +32,7 @@ class DriverClaims:
                 for uuid in claims.release_all(instance_uuids)]
 
     def forget(self, instance_uuid):
-        """Forget an instance whose allocations were deleted elsewhere."""
+        """Forget an instance after its allocations were deleted elsewhere."""
         for claims in self._claims.values():
             claims.forget(instance_uuid)
 

@@ -29,7 +29,10 @@ def give_back(claims, instance_uuids):
     releases = _Releases(claims, instance_uuids if claims else ())
     _under_way.append(releases)
     try:
-        if releases.finish_at_once():
+        if len(releases.left) > 1:
+            for instance_uuid in claims.release_all(list(releases.left)):
+                del releases.left[instance_uuid]
+        if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
             _under_way.remove(releases)
             return
     except BaseException:
@@ -76,16 +79,6 @@ class _Releases:
 
     def __init__(self, claims, instance_uuids):
         self._claims, self.left = claims, dict.fromkeys(instance_uuids)
-
-    def finish_at_once(self):
-        """Try one request for all, then each remaining claim for a while.
-
-        Returns whether all are released.
-        """
-        released = (set(self._claims.release_all(list(self.left)))
-                    if len(self.left) > 1 else ())
-        self.left = {uuid: None for uuid in self.left if uuid not in released}
-        return self.finish_within(AT_ONCE, AT_ONCE_PAUSE)
 
     def finish_within(self, seconds, pause):
         """Try each remaining claim, with pauses; return whether none remains.

@@ -195,15 +195,15 @@ class TestMoved:
             http_keystone.a_token(an_endpoint(server.url))
             for server in (old, new)))
         old.on('GET', '/', HERE, DROP)
-        assert adapter._session().begin_reading()
-        child = os.fork()
-        if not child:
-            found = 1
-            try:
-                found = [where(adapter) for _ in 'ab'] != ['old', 'new']
-            finally:
-                os._exit(found)
-        _, status = os.waitpid(child, 0)
+        with adapter._session().reading():
+            child = os.fork()
+            if not child:
+                found = 1
+                try:
+                    found = [where(adapter) for _ in 'ab'] != ['old', 'new']
+                finally:
+                    os._exit(found)
+            _, status = os.waitpid(child, 0)
 
         assert status == 0
 

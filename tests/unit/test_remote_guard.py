@@ -438,7 +438,7 @@ class TestGivingUp:
         fault, expected = caplog.records
         assert fault.levelname == 'ERROR'
         assert fault.exc_info[0] is ZeroDivisionError
-        assert 'the next line about Server.ask will be' in fault.getMessage()
+        assert 'the next line about Server.ask follows' in fault.getMessage()
         assert fault.getMessage().endswith("ZeroDivisionError('x')")
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info

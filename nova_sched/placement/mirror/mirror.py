@@ -17,7 +17,7 @@ from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of aggregates whose members one request reads.  A listing of
+#: Maximum number of aggregates with members read by one request.  A listing of
 #: candidates takes as long as a few of them.
 MOST_LEARNED = 4
 #: Maximum number of providers of new compute nodes that one request reads.
@@ -123,18 +123,15 @@ class PlacementMirror:
             if time.monotonic() > end:
                 break
             self._tried.add(uuid)
-            if not self._learn_node(uuid):
-                missing.append(uuid)
+            try:
+                if self._upkeep.learn_node(uuid):
+                    continue
+            except exception.PlacementError as error:
+                LOG.debug('The provider of compute node %s is not known: %s',
+                          uuid, error)
+            missing.append(uuid)
         self._upkeep.expect(missing)
         return self._tried.issuperset(lacking)
-
-    def _learn_node(self, uuid):
-        try:
-            return self._upkeep.learn_node(uuid)
-        except exception.PlacementError as error:
-            LOG.debug('The provider of compute node %(uuid)s is not known: '
-                      '%(error)s', {'uuid': uuid, 'error': error})
-            return False
 
     def doubt(self, uuids):
         """Offer providers no more until they are read again.

@@ -19,7 +19,7 @@ from nova_sched.placement.documents import MOST_HELD
 _ANY_OF = 'in:'
 #: Capacity without room for any amount.
 _NONE = -1
-#: Maximum number of aggregates whose members are kept.
+#: Maximum number of aggregates with known members.
 MOST_AGGREGATES = 1000
 #: Seconds to wait for claims under way, and between two checks.
 PATIENCE, LOOK = 2, 0.02
@@ -61,7 +61,7 @@ class Provider:
 
 #: Amounts of a resource class without inventory.
 _MISSING = Amounts(_NONE, 0)
-#: Number of Amounts; number of those at the front that listings contain.
+#: Number of Amounts; number of leading Amounts in listings.
 _WIDTH, _LISTED = len(_MISSING), 2
 
 
@@ -75,14 +75,14 @@ class _Column:
          self._step_size) = self.table
 
     def resized(self, rows, added):
-        """Return a column of these rows and a number of new ones."""
+        """Return a column of these rows and a number of new rows."""
         return _Column(0, np.append(
             self.table[:, rows], _Column(added).table, axis=1))
 
     def put(self, rows, amounts, limited):
         """Write rows; amounts: int64 (n, _WIDTH).
 
-        limited: rows whose unit sizes were read: bool (n,).
+        limited: rows with unit sizes as read: bool (n,).
         """
         self.table[:_LISTED, rows] = amounts[:, :_LISTED].T
         self.table[_LISTED:, rows[limited]] = amounts[limited, _LISTED:].T
@@ -139,7 +139,7 @@ class Providers:
         return self._clock()
 
     def put(self, providers, since):
-        """Take providers as read; return the uuids of the skipped ones.
+        """Take providers as read; return the skipped uuids.
 
         providers: iterable of Provider.  since: ``now()`` before the read.
         A provider is skipped if a claim of this service was under way during
@@ -207,24 +207,24 @@ class Providers:
         self._added[size:] = self._clock()
 
     def keep(self, uuids, since=math.inf):
-        """Remove all providers except a set, and except newer ones.
+        """Remove providers, except a set of uuids and newer providers.
 
         since: as for ``put``.
         """
         with self._lock:
             newer = (self._added > since).tolist()
-            kept = [row for row, uuid in enumerate(self.uuids)
+            remaining = [row for row, uuid in enumerate(self.uuids)
                     if uuid in uuids or newer[row]]
-            if len(kept) == len(self.uuids):
+            if len(remaining) == len(self.uuids):
                 return
-            gone = sorted(set(range(len(self.uuids))).difference(kept))
-            self._resize(np.array(kept, np.int64), 0)
-            self.uuids = tuple(self.uuids[row] for row in kept)
+            removed = sorted(set(range(len(self.uuids))).difference(remaining))
+            self._resize(np.array(remaining, np.int64), 0)
+            self.uuids = tuple(self.uuids[row] for row in remaining)
             self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
-            self._traits = self._traits.without(gone)
+            self._traits = self._traits.without(removed)
 
     def _resize(self, rows, added):
-        """Keep these rows, and add empty ones."""
+        """Keep these rows, and add empty rows."""
         for name in ('_generations', '_is_root', '_doubted', '_limited',
                      '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
@@ -301,7 +301,7 @@ class Providers:
 
     @property
     def oldest_aggregate(self):
-        """The aggregate whose members were read first, or None."""
+        """The aggregate with the oldest list of members, or None."""
         with self._lock:
             return next(iter(self._members), None)
 
@@ -319,8 +319,8 @@ class Providers:
             ``claimed`` or ``forget``.
         """
         with self._lock:
-            for row, wanted in self._known(amounts):
-                self._use(row, wanted)
+            for row, resources in self._known(amounts):
+                self._use(row, resources)
                 self._under_way[row] += 1
 
     def claimed(self, amounts):
@@ -342,9 +342,9 @@ class Providers:
     def forget(self, amounts):
         """Release the amounts of an assumed claim."""
         with self._lock:
-            for row, wanted in self._known(amounts):
+            for row, resources in self._known(amounts):
                 self._finish(row)
-                self._use(row, wanted, -1)
+                self._use(row, resources, -1)
 
     def doubt(self, uuids):
         """Offer providers no more until they are read again."""
@@ -365,8 +365,11 @@ class Providers:
         with self._lock:
             return all((listed_at is not None
                         and not self._are_touched(row, listed_at))
-                       or self._is_free(row, wanted)
-                       for row, wanted in self._known(amounts))
+                       or (not self._doubted[row] and all(
+                           name in self._columns
+                           and self._columns[name].has_room(row, amount)
+                           for name, amount in resources.items()))
+                       for row, resources in self._known(amounts))
 
     def are_under_way(self, uuids):
         """Return whether claims of this service on any provider are."""
@@ -375,18 +378,12 @@ class Providers:
             return any(self._under_way[row]
                        for row, _ in self._known(dict.fromkeys(uuids)))
 
-    def _is_free(self, row, wanted):
-        return not self._doubted[row] and all(
-            name in self._columns
-            and self._columns[name].has_room(row, amount)
-            for name, amount in wanted.items())
-
     def _known(self, amounts):
-        return [(self._rows[uuid], wanted) for uuid, wanted
+        return [(self._rows[uuid], resources) for uuid, resources
                 in amounts.items() if uuid in self._rows]
 
-    def _use(self, row, wanted, sign=1):
-        for name, amount in wanted.items():
+    def _use(self, row, resources, sign=1):
+        for name, amount in resources.items():
             if name in self._columns:
                 self._columns[name].used[row] += sign * amount
         self._touched[row] = self._clock()
@@ -429,16 +426,11 @@ class Providers:
             fits &= self._in_any(aggregates)
         fits &= ~self._in_any(group.forbidden_aggregates)
         if group.in_tree is not None:
-            return self._in_tree(fits, group.in_tree)
+            row = self._rows.get(group.in_tree)
+            if row is None or not self._is_root[row]:
+                return None
+            fits &= np.arange(len(fits)) == row
         return fits
-
-    def _in_tree(self, fits, uuid):
-        row = self._rows.get(uuid)
-        if row is None or not self._is_root[row]:
-            return None
-        alone = np.zeros(len(fits), np.bool_)
-        alone[row] = fits[row]
-        return alone
 
     def _unknown(self, traits):
         """Return whether Placement may not know some of the traits.
@@ -451,10 +443,10 @@ class Providers:
 
     def _elsewhere(self, resources):
         """Return whether a candidate may consist of several providers."""
-        others = ~self._is_root | self._by_traits(
+        parts = ~self._is_root | self._by_traits(
             lambda traits: os_traits.MISC_SHARES_VIA_AGGREGATE in traits)
-        return bool(others.any()) and any(
-            (self._columns[name].capacity[others] != _NONE).any()
+        return bool(parts.any()) and any(
+            (self._columns[name].capacity[parts] != _NONE).any()
             for name in resources)
 
     def _by_traits(self, judge):
@@ -466,10 +458,10 @@ class Providers:
         return verdicts[codes]
 
     def _in_any(self, aggregates):
-        found = np.zeros(len(self.uuids), np.bool_)
+        in_any = np.zeros(len(self.uuids), np.bool_)
         for aggregate in aggregates:
-            found |= self._members[aggregate]
-        return found
+            in_any |= self._members[aggregate]
+        return in_any
 
 
 class Room:
@@ -490,13 +482,13 @@ class Room:
         """
         if not self._providers.has_room({
                 uuid: {name: amount + self._taken[uuid, name]
-                       for name, amount in wanted.items()}
-                for uuid, wanted in amounts.items()}, listed_at):
+                       for name, amount in resources.items()}
+                for uuid, resources in amounts.items()}, listed_at):
             if listed_at is not None:
                 self.outdated |= amounts.keys()
             return False
-        for uuid, wanted in amounts.items():
-            for name, amount in wanted.items():
+        for uuid, resources in amounts.items():
+            for name, amount in resources.items():
                 self._taken[uuid, name] += amount
         return True
 

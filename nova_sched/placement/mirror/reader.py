@@ -18,10 +18,10 @@ from nova_sched.placement.documents import whole
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 
-#: Lowest microversion whose summaries contain whole trees.
+#: Lowest microversion with whole trees in the summaries.
 VERSION = '1.29'
 
-#: A query whose candidates are all hosts with any room.
+#: A query for which any host with room is a candidate.
 _SMALLEST = '/allocation_candidates?resources=VCPU:1'
 
 
@@ -142,22 +142,22 @@ def _usable(uuid):
             f'{problem(exc)}') from exc
 
 
-def _named(found):
+def _named(provider):
     """Return the name of an item of a list of providers for the log."""
-    uuid = found.get('uuid') if isinstance(found, dict) else found
+    uuid = provider.get('uuid') if isinstance(provider, dict) else provider
     return f'Resource provider {uuid!r}'
 
 
-def _listed(found):
+def _listed(provider):
     """Return uuid, generation and parent of an item of a list."""
-    return (_uuid(found), _generation(found['generation']),
-            found['parent_provider_uuid'])
+    return (_uuid(provider), _generation(provider['generation']),
+            provider['parent_provider_uuid'])
 
 
-def _uuid(found):
-    if not uuidutils.is_uuid_like(found['uuid']):
-        raise ValueError(f'{found["uuid"]!r:.80} is no uuid')
-    return found['uuid']
+def _uuid(provider):
+    if not uuidutils.is_uuid_like(provider['uuid']):
+        raise ValueError(f'{provider["uuid"]!r:.80} is no uuid')
+    return provider['uuid']
 
 
 def _generation(value):
@@ -170,18 +170,19 @@ def _generation(value):
 def _summarized(uuid, summary, generation, parent):
     return Provider(
         uuid, generation, parent,
-        {name: Amounts(whole(found['capacity']), whole(found['used'], 0))
-         for name, found in summary['resources'].items()},
+        {name: Amounts(whole(resource['capacity']), whole(resource['used'], 0))
+         for name, resource in summary['resources'].items()},
         _texts(summary['traits']), limited=False)
 
 
 def _inventories(inventories):
     """Return resource class -> Amounts, without usage."""
     return {name: Amounts(
-        whole((whole(found['total']) - whole(found['reserved']))
-              * number(found['allocation_ratio'])), 0,
-        whole(found['min_unit']), whole(found['max_unit']),
-        whole(found['step_size'], 1)) for name, found in inventories.items()}
+        whole((whole(resource['total']) - whole(resource['reserved']))
+              * number(resource['allocation_ratio'])), 0,
+        whole(resource['min_unit']), whole(resource['max_unit']),
+        whole(resource['step_size'], 1))
+        for name, resource in inventories.items()}
 
 
 def _used(usages):

@@ -59,22 +59,22 @@ class SharedAnswers:
         PATIENCE, is not waited for.  This worker then queries without keeping
         the answer.
         """
-        kept = self._kept.get(question)
-        if kept is None:
+        shared = self._kept.get(question)
+        if shared is None:
             return self.asked(ask)
-        with kept.threads, kept.locked(
-                patience=kept.patience, pause=PAUSE) as is_locked:
+        with shared.threads, shared.locked(
+                patience=shared.patience, pause=PAUSE) as is_locked:
             if not is_locked:
                 return self.asked(ask)
-            kept.words.asker = os.getpid()
+            shared.words.asker = os.getpid()
             try:
-                answer = kept.read(source)
+                answer = shared.read(source)
                 if answer is None or answer.began <= after:
                     answer = self.asked(ask)
-                    kept.write(source, answer)
+                    shared.write(source, answer)
                 return answer
             finally:
-                kept.words.asker = 0
+                shared.words.asker = 0
 
     def asked(self, ask):
         """Return an Answer for this worker only."""

@@ -33,8 +33,8 @@ from nova_sched.placement.mirror.shared_answers import SharedAnswers
 
 LOG = logging.getLogger(__name__)
 
-#: Queries for all providers: their generations; the ones with room; those
-#: and all others, to fill the mirror.
+#: Queries for all providers: their generations; all with room; all, to
+#: fill the mirror.
 QUESTIONS = GENERATIONS, ALL_PROVIDERS, WHOLE = (
     'generations', 'all providers', 'whole')
 #: Fractions of the time for which Placement may be busy: with the generations
@@ -108,8 +108,8 @@ class Upkeep:
     """The thread that fills and updates a mirror.
 
     reader: ProviderReader.  providers: Providers.
-    freed: function that returns the uuids of compute nodes whose usage has
-        fallen since its last call: iterable.
+    freed: function that returns the uuids of compute nodes with less usage
+        than at its last call: iterable.
     answers: SharedAnswers to QUESTIONS; by default not shared.
     """
 
@@ -128,7 +128,7 @@ class Upkeep:
         # uuid -> ascending times of reads, for providers that Placement does
         # not have yet.
         self._expected = {}
-        # Providers whose last read has failed.
+        # Providers that could not be read at the last attempt.
         self._set_aside = set()
         self._changes, self._members, self._all = (
             Pace(share, clock) for share in (
@@ -175,10 +175,10 @@ class Upkeep:
         """
         since = self._providers.now()
         # The provider of a compute node is the root of its tree.
-        found = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
-        if found is not None:
-            self._providers.put([found], since)
-        return bool(found and found.amounts)
+        provider = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
+        if provider is not None:
+            self._providers.put([provider], since)
+        return bool(provider and provider.amounts)
 
     def expect(self, uuids):
         """Read providers soon that Placement does not have yet: a list."""
@@ -213,10 +213,9 @@ class Upkeep:
     def _fail(self, error):
         if error is not None and not self._failed:
             LOG.warning('The mirror of Placement is not updated, which is '
-                        'tried again every %(pause)d seconds; when it is '
-                        'older than %(old)d seconds, requests query Placement '
-                        'for candidates: %(error)s', {
-                            'pause': PAUSE, 'old': TOO_OLD, 'error': error})
+                        'tried again every %d seconds; when it is older than '
+                        '%d seconds, requests query Placement for candidates: '
+                        '%s', PAUSE, TOO_OLD, error)
         self._failed = True
         return PAUSE
 
@@ -224,17 +223,16 @@ class Upkeep:
         begin = self._clock()
         generations = self._look_for_changes()
         try:
-            found = self._ask(WHOLE, lambda: self._read_whole(
+            answer = self._ask(WHOLE, lambda: self._read_whole(
                 generations.value), begin - TOO_OLD).value
         except _Stopped:
             return
-        self._all.note(found)
-        self._take_all(found, generations)
+        self._all.note(answer)
+        self._take_all(answer, generations)
         self._compared_at = generations.began
-        LOG.info('%(count)d resource providers were copied from Placement in '
-                 '%(seconds).1f seconds; requests get their candidates from '
-                 'this mirror', {'count': len(generations.value),
-                                 'seconds': self._clock() - begin})
+        LOG.info('%d resource providers were copied from Placement in %.1f '
+                 'seconds; requests get their candidates from this mirror',
+                 len(generations.value), self._clock() - begin)
 
     def _ask(self, question, ask, after):
         """Return an Answer of this or another worker, from after a moment."""
@@ -259,11 +257,10 @@ class Upkeep:
                 listed += [provider] if provider is not None else []
             if self._clock() - logged >= PROGRESS:
                 logged = self._clock()
-                LOG.info('%(left)d of %(all)d resource providers of Placement '
-                         'are still to be read; requests query Placement for '
-                         'candidates until then', {
-                             'left': len(rest) - number - 1,
-                             'all': len(generations)})
+                LOG.info('%d of %d resource providers of Placement are still '
+                         'to be read; requests query Placement for candidates '
+                         'until then', len(rest) - number - 1,
+                         len(generations))
         return listing
 
     def _keep_up(self):
@@ -276,7 +273,9 @@ class Upkeep:
             if self._all.is_due or self._are_many():
                 self._read_all(generations)
         elif self._doubted:
-            self._read_doubted()
+            with self._lock:
+                uuid, _ = self._doubted.popitem(last=False)
+            self._read_provider(uuid)
         elif self._members.is_due and self._providers.oldest_aggregate:
             self._read_members(self._providers.oldest_aggregate)
         elif self._clock() >= self._next_single:
@@ -291,7 +290,8 @@ class Upkeep:
                 moments[0] for moments in self._expected.values())]
         if self._providers.oldest_aggregate:
             due.append(self._members.at)
-        if self._singles():
+        if (self._changed or self._freed
+                or self._providers.without_limits()):
             due.append(self._next_single)
         return min(due)
 
@@ -300,17 +300,17 @@ class Upkeep:
 
         Returns an Answer as of ``ProviderReader.generations``.
         """
-        found = self._ask(GENERATIONS, self._reader.generations,
+        answer = self._ask(GENERATIONS, self._reader.generations,
                           self._changes.began)
-        self._changes.note(found)
+        self._changes.note(answer)
         self._parents = {uuid: parent
-                         for uuid, (_, parent) in found.value.items()}
-        self._providers.keep(self._parents.keys(), found.began)
-        for uuid in self._differing(found.value):
+                         for uuid, (_, parent) in answer.value.items()}
+        self._providers.keep(self._parents.keys(), answer.began)
+        for uuid in self._differing(answer.value):
             self._news += uuid not in self._changed
             self._changed.setdefault(uuid, 0)
         self._set_aside &= self._parents.keys()
-        return found
+        return answer
 
     def _differing(self, generations):
         return self._providers.differing({
@@ -328,40 +328,39 @@ class Upkeep:
 
         generations: Answer from before the listing.
         """
-        found = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
+        answer = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
             generations.value), generations.began)
-        self._all.note(found)
-        self._take_all(found, generations)
+        self._all.note(answer)
+        self._take_all(answer, generations)
 
-    def _take_all(self, found, generations):
+    def _take_all(self, answer, generations):
         """Take an Answer about all providers, see ``Providers.put``."""
         # A listing does not contain the aggregates of a new provider.
         new = (set() if self._compared_at is None
                else self._providers.unknown(generations.value))
-        left = self._providers.put(
-            found.value, min(found.began, generations.began))
+        skipped = self._providers.put(
+            answer.value, min(answer.began, generations.began))
         self._news = 0
         differing = set(self._differing(generations.value))
-        for each in found.value:
+        for each in answer.value:
             if each.uuid not in new and each.uuid not in differing:
                 self._changed.pop(each.uuid, None)
-        self._changed.update(dict.fromkeys(left, 0))
+        self._changed.update(dict.fromkeys(skipped, 0))
 
     def learn(self, aggregate):
         """Read the members of an aggregate: Answer.  Raises PlacementError."""
-        found = self._answers.asked(
+        answer = self._answers.asked(
             lambda: self._reader.members(aggregate))
-        self._providers.put_members(aggregate, found.value)
-        return found
+        self._providers.put_members(aggregate, answer.value)
+        return answer
 
     def _read_members(self, aggregate):
         try:
             self._members.note(self.learn(aggregate))
         except RequestFailed as exc:
             # Requests that name it read the members, or query Placement.
-            LOG.debug('The members of aggregate %(uuid)s are unknown: '
-                      '%(error)s',
-                      {'uuid': aggregate, 'error': exc})
+            LOG.debug('The members of aggregate %s are unknown: %s', aggregate,
+                      exc)
             self._providers.forget_members(aggregate)
 
     @property
@@ -377,7 +376,7 @@ class Upkeep:
                     self._freed.setdefault(uuid)
 
     def _look_for_expected(self):
-        """Read providers at once whose time has come."""
+        """Read expected providers that are due."""
         if not self._expected:
             return
         now = self._clock()
@@ -391,21 +390,12 @@ class Upkeep:
                 uuid: later for uuid, moments in lacking.items()
                 if (later := [moment for moment in moments if moment > now])}
 
-    def _read_doubted(self):
-        with self._lock:
-            uuid, _ = self._doubted.popitem(last=False)
-        self._read_provider(uuid)
-
-    def _singles(self):
-        return (self._changed or self._freed
-                or self._providers.without_limits())
-
     def _read_single(self):
-        asked = PARTS
+        requests = PARTS
         if changed := self._first_due(self._changed):
             self._read_provider(changed)
         elif self._freed:
-            uuid, asked = self._freed.popitem(last=False)[0], 1
+            uuid, requests = self._freed.popitem(last=False)[0], 1
             since = self._providers.now()
             with self._alone(uuid):
                 used = self._reader.used(uuid)
@@ -414,7 +404,7 @@ class Upkeep:
                     self._freed[uuid] = None
         elif limitless := self._first_due(self._providers.without_limits()):
             self._read_provider(limitless)
-        self._next_single = self._clock() + asked / self._single
+        self._next_single = self._clock() + requests / self._single
 
     def _first_due(self, uuids):
         """Return the first uuid that is not set aside, or None."""
@@ -428,8 +418,8 @@ class Upkeep:
         self._changed.pop(uuid, None)
         self._changed[uuid] = 0
         with self._alone(uuid):
-            found = self._reader.provider(uuid, self._parents.get(uuid))
-            if found is None or not self._providers.put([found], since):
+            provider = self._reader.provider(uuid, self._parents.get(uuid))
+            if provider is None or not self._providers.put([provider], since):
                 del self._changed[uuid]
 
     @contextlib.contextmanager
@@ -445,9 +435,8 @@ class Upkeep:
                        or len(self._set_aside) >= MOST_TOLD)
             self._set_aside.add(uuid)
             LOG.log(logging.DEBUG if is_logged else logging.WARNING,
-                    'The mirror of Placement lacks data of resource '
-                    'provider %(uuid)s, which is read again every %(pause)d '
-                    'seconds: %(error)s', {
-                        'uuid': uuid, 'pause': AGAIN, 'error': exc})
+                    'The mirror of Placement lacks data of resource provider '
+                    '%s, which is read again every %d seconds: %s', uuid,
+                    AGAIN, exc)
         else:
             self._set_aside.discard(uuid)

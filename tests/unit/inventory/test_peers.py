@@ -215,7 +215,7 @@ class TestOneWhoIsNew:
 
 class TestAMessage:
     @pytest.mark.parametrize('sent, why', [
-        (None, 'is not a message'), ([], 'is no message'),
+        (None, 'is not a message'), ([], 'is not a message'),
         ({}, 'format is None'),
         ({'form': 1, 'author': 'x', 'host': 'h', 'to': None, 'at': 20.0,
           'news': [], 'demands': []}, 'format is 1'),
