@@ -77,12 +77,6 @@ def ask_all(*queries):
          for cell, guard, read in queries], lambda each: each.read())
 
 
-def test_passes_queries_and_answers_on(server, guarded):
-    ask = asking(guarded(), server.ask)
-
-    assert [ask('one'), ask('two')] == ['one', 'two']
-
-
 def test_passes_other_errors_on_and_asks_again(server, guarded):
     """They say nothing of whether the database answers."""
     def ask():
@@ -113,26 +107,6 @@ def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
     assert record.getMessage() == (
         'Timeout getting rows for cell x, whose database is not queried again '
         'until it answers: no answer within 0.2 seconds')
-
-
-def test_those_who_ask_together_wait_together(server, guarded):
-    server.answers.clear()
-    ask = asking(guarded(timeout=0.3), server.ask)
-    begin, failed = time.monotonic(), []
-
-    def wait():
-        with pytest.raises(exception.DatabaseUnavailable):
-            ask()
-        failed.append(True)
-
-    threads = [threading.Thread(target=wait) for _ in range(80)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
-
-    assert len(failed) == 80
-    assert time.monotonic() - begin < LONG
 
 
 def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
@@ -316,6 +290,21 @@ def test_no_thread_is_left_when_it_is_closed(server, guarded):
                        if thread.name.endswith('cell x')])
 
 
+@pytest.mark.parametrize('hangs', [False, True])
+def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
+    found = guarded(timeout=0.1)
+    found.close()
+    server.refuses = True
+    if hangs:
+        server.answers.clear()
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        asking(found, server.ask)()
+
+    assert caplog.messages == []
+    assert server.probed == 0
+
+
 def test_several_databases_are_asked_at_the_same_time(guarded):
     """The slow ones are left out, and cost their time only once."""
     servers = [Server() for _ in range(4)]
@@ -387,39 +376,6 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
 
 
 class TestGivingUp:
-    def test_is_told_once_by_whoever_comes_first(
-            self, server, guarded, caplog):
-        """And not at all after the end."""
-        found = guarded()
-        threads = threading.active_count()
-        found.hangs = True
-        found._give_up('no answer')
-        found.hangs = False
-        found.close()
-        found._give_up('no answer')
-        found._leave_out('it is away')
-        assert caplog.messages == []
-        assert found.down is None
-        assert threading.active_count() == threads
-
-    def test_makes_the_next_probe_come_after_a_second(self, server):
-        found = remote.Guard('x', 'rows', server.probe, LONG)
-        assert found._next_interval() == 1
-        found._up_since, found._interval = time.monotonic(), 5
-        assert found._next_interval() == 10
-        found._interval = 50
-        assert found._next_interval() == 60
-        found._up_since -= found._timeout + 51
-        assert found._next_interval() == 1
-
-    def test_a_probe_that_succeeds_is_remembered(self, server, guarded):
-        found, before = guarded(), time.monotonic()
-        found.down, found.hangs, found._interval = 'it is away', True, 0
-        found._probe_until_up()
-        assert found.down is None
-        assert not found.hangs
-        assert before <= found._up_since <= time.monotonic()
-        assert server.probed == 1
 
     def test_each_line_names_the_query(self, guarded, caplog):
         """However it is wrapped; what has no name is shown."""

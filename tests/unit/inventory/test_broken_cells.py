@@ -4,7 +4,6 @@ import dataclasses
 import logging
 import sys
 import threading
-import time
 
 import pytest
 
@@ -33,8 +32,6 @@ def cloud(mapped_cloud):
 def patient(monkeypatch):
     """Nothing that is down comes up again within a test."""
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
-
-
 def far_from_an_instance():
     return a_request(scheduler_hints={'different_host': [a_uuid()]})
 
@@ -100,18 +97,13 @@ class TestQuestionsThatFail:
 
     def test_cost_no_hosts_and_are_told_once(self, driver, caplog):
         for _ in range(3):
-            with pytest.raises(exception.DatabaseUnavailable):
+            with pytest.raises(exception.DatabaseUnavailable,
+                               match=rf'cell {CELL2}\(two\)'):
                 select(driver, far_from_an_instance())
             select(driver, a_request())
 
         assert sorted(free_ram_mb(driver)) == ['a', 'b', 'c']
         assert caplog.text.count('Failed to get computes') == 1
-
-    def test_void_no_hints(self, driver):
-        """That the instance is elsewhere is not known."""
-        with pytest.raises(exception.DatabaseUnavailable,
-                           match=rf'cell {CELL2}\(two\)'):
-            select(driver, far_from_an_instance())
 
     def test_are_no_question_of_cells_that_were_lost_before(
             self, driver, cloud):
@@ -183,11 +175,8 @@ class TestHostsInTwoCells:
         [[chosen]] = select(driver, a_request(force_hosts=['a']))
         return chosen.cell_uuid
 
-    def test_are_those_of_the_later_cell(self, driver):
-        assert self.where(driver) == CELL2
-
     def test_are_those_of_the_enabled_cell(self, driver, cloud):
-        self.where(driver)
+        assert self.where(driver) == CELL2
         cloud.change(CELL2, disabled=1)
         assert self.where(driver) == CELL1
 
@@ -255,7 +244,6 @@ class TestFindNodes:
         assert driver.host_manager.find_nodes('x', None) == []
         assert driver.host_manager.find_nodes('c', None)
 
-
     def test_of_cells_none_of_which_answers_is_told(self, cloud):
         """The host may be there; nor does one say so that has it not."""
         driver = cloud.driver()
@@ -296,29 +284,3 @@ class TestFindNodesOfOneDatabase:
         assert found(None, 'a') == ['a']
         assert found(None, 'b') == []
         assert found('b', None) == found(None, 'b', CELL2) == ['b']
-
-
-def test_a_hung_cell_is_left_alone_for_longer_each_time(
-        cloud, monkeypatch):
-    """One whose probes are answered, and nothing else."""
-    monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.2)
-    driver = cloud.driver(nova_sched__cell_timeout=1)
-    changes = cell_reader.CellTransaction.changes
-    awake = threading.Event()
-
-    def hang(moment, *known):
-        if moment._reader.cell.uuid == CELL2:
-            awake.wait(60)
-        return changes(moment, *known)
-
-    monkeypatch.setattr(cell_reader.CellTransaction, 'changes', hang)
-    [found] = [each.guard for each in driver.host_manager._reader
-               ._readers.values() if each.cell.uuid == CELL2]
-    end = time.monotonic() + 60
-    try:
-        while found._interval < 0.8 and time.monotonic() < end:
-            picks(driver, a_request())
-    finally:
-        awake.set()
-
-    assert found._interval >= 0.8

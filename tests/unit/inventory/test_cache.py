@@ -19,8 +19,6 @@ CELL1, CELL2 = clouds.a_uuid(101), clouds.a_uuid(102)
 def cache(cloud):
     """A HostCache of the test's database."""
     return cache_of(cloud)
-
-
 def cache_of(cloud):
     conf = cloud.conf()
     reader = db_reader.HostReader(conf)
@@ -150,16 +148,6 @@ class TestOddRows:
         assert column(table, 'free_ram_mb') == [0, 32256]
         assert column(table, 'updated')[0] == 0.0
 
-    def test_becomes_a_host_with_its_first_report(self, cloud, cache):
-        cloud.load_nodes(clouds.a_compute_node('a', free_disk_gb=None))
-        refreshed(cache)
-        cloud.execute('UPDATE compute_nodes SET free_disk_gb = 500')
-
-        table = refreshed(cache)
-
-        assert column(table, 'free_ram_mb') == [32256]
-        assert column(table, 'uuid')[0] is not None
-
     @pytest.mark.parametrize('text', [
         'no json', '[1, 2]', '{"num_instances": "many"}', '{"a": ', '7',
         '{"num_instances": null, "io_workload": [], "failed_builds": {}}',
@@ -211,13 +199,3 @@ class TestFailure:
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 3')
 
         assert column(refreshed(cache), 'vcpus_used') == [3]
-
-    def test_leaves_what_was_read_before_as_it_was(self, cloud, cache):
-        cloud.load(['a'])
-        table = refreshed(cache)
-        cloud.execute('ALTER TABLE services RENAME TO moved')
-        with pytest.raises(exception.DatabaseUnavailable):
-            cache.refresh()
-        cloud.execute('ALTER TABLE moved RENAME TO services')
-
-        assert refreshed(cache).columns is table.columns

@@ -192,13 +192,6 @@ class TestWatcher:
 
         assert watcher.located == [{SERVER: 'c', OTHER: None}]
 
-    def test_is_told_nothing_of_what_it_did_not_ask_for(self, cells):
-        watcher = Watcher()
-
-        cells.cache(watcher).refresh()
-
-        assert watcher.located == [{}]
-
     def test_answers_what_a_refresh_returns(self, one_cell):
         """At each refresh, whether something has changed or not."""
         watcher = Watcher()

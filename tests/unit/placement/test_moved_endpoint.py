@@ -3,15 +3,11 @@
 import pytest
 
 from nova_sched.dry_run.read_only_placement import ReadOnlyReportClient
-from nova_sched.placement.adapter import PlacementAdapter
-from nova_sched.placement.mirror.reader import ProviderReader
 from nova_sched.scheduler.client.report import SchedulerReportClient
 from tests.builders import http_keystone
 from tests.builders import http_placement
-from tests.builders import http_providers
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
-from tests.builders.http_keystone import TOKENS
 from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
@@ -102,24 +98,3 @@ def test_a_claim_is_released_at_the_new_endpoint(conf, move, new):
     offer.release('one')
 
     assert http_placement.written(new, claims=False) == ['/allocations/one']
-
-
-def test_a_copy_is_read_at_the_new_endpoint(conf, move, old, new):
-    for server, uuid in ((old, FIRST), (new, SECOND)):
-        http_providers.Providers(server).add(uuid)
-    reader = ProviderReader(PlacementAdapter(conf))
-    assert reader.generations() == {FIRST: (1, None)}
-
-    move()
-
-    assert reader.generations() == {SECOND: (1, None)}
-
-
-def test_a_provider_that_is_gone_causes_no_log_in(conf, keystone, old):
-    old.on('GET', '/resource_providers/a/', http_placement.error(
-        404, 'No resource provider with uuid a found'))
-    reader = ProviderReader(PlacementAdapter(conf))
-
-    assert reader.used('a') is None
-    assert reader.used('a') is None
-    assert len(keystone.to('POST', TOKENS)) == 1

@@ -1,6 +1,5 @@
 """What is read from Placement's answers, and the budgets of retries."""
 
-import copy
 import json
 import math
 
@@ -11,16 +10,11 @@ from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
-from tests.builders import values
 from tests.builders.http_placement import a_candidate
 
 
 def an_error(**error):
     return Response(400, json.dumps({'errors': [error, {'code': 'second'}]}))
-
-
-def test_what_a_consumer_holds_is_changed_by_nobody():
-    assert values.is_fixed(documents.ConsumerAllocations({}))
 
 
 class TestResponse:
@@ -65,23 +59,6 @@ class TestCandidates:
     DOCUMENT = {'allocation_requests': [a_candidate('a'), a_candidate('b')],
                 'provider_summaries': {'a': {}, 'parent': {}}}
 
-    def test_of_two_queries_are_in_their_order(self):
-        first, second = map(documents.Candidates.of, (
-            self.DOCUMENT, {'allocation_requests': [a_candidate('a', X=2)],
-                            'provider_summaries': {'c': {}}}))
-        before = copy.deepcopy(first)
-
-        both = first.before(second)
-
-        assert both.by_provider == {
-            'a': [a_candidate('a'), a_candidate('a', X=2)],
-            'b': [a_candidate('b')]}
-        assert both.providers == {'a', 'parent', 'c'}
-        assert len(both.requests) == 3
-        assert {*both.summaries} == {'a', 'parent', 'c'}
-        # Others may have been given them.
-        assert first == before
-
     @pytest.mark.parametrize('odd', [
         {'allocations': {'b': {}}}, a_candidate('b', VCPU=2 ** 31),
         a_candidate('b', VCPU=10 ** 400), a_candidate('b', VCPU=math.inf),
@@ -107,44 +84,7 @@ class TestCandidates:
         assert line.endswith('is invalid: nan is no amount of VCPU')
 
 
-class TestConsumerAllocations:
-    HELD = documents.ConsumerAllocations({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
-
-    @pytest.mark.parametrize(('wanted', 'adding', 'joined'), [
-        ({'b': {'VCPU': 1}}, True,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}, 'b': {'VCPU': 1}}),
-        ({'a': {'VCPU': 1}, 'b': {'VCPU': 1}}, True,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}, 'b': {'VCPU': 1}}),
-        ({'a': {'VCPU': 1, 'PCPU': 4}}, True,
-         {'a': {'VCPU': 3, 'MEMORY_MB': 5, 'PCPU': 4}}),
-        ({'a': {'VCPU': 1, 'PCPU': 4}}, False,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}})])
-    def test_is_joined_with_what_a_move_wants(self, wanted, adding, joined):
-        assert self.HELD.merged(wanted, adding) == joined
-        assert self.HELD.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 5}}
-
-    def test_is_read_with_its_owner(self):
-        document = {'allocations': {'a': {'resources': {'VCPU': 1}}},
-                    'consumer_generation': 3, 'project_id': 'p',
-                    'user_id': 'u'}
-        assert documents.ConsumerAllocations.of(document) == (
-            documents.ConsumerAllocations({'a': {'VCPU': 1}}, 3, 'p', 'u'))
-        assert documents.ConsumerAllocations.of({'allocations': {}}) == (
-            documents.ConsumerAllocations({}))
-        with pytest.raises(ValueError, match='it lists no allocations'):
-            documents.ConsumerAllocations.of({})
-
-    def test_goes_back_as_it_is_written(self):
-        full = {'a': {'resources': {'VCPU': 1}}}
-        assert documents.body(documents.amounts(full)) == full
-
-
 class TestMicroversions:
-    @pytest.mark.parametrize(('most', 'best'), [
-        ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
-        ('1.36', '1.36'), ('1.38', '1.36'), ('1.99', FORMS[-1])])
-    def test_are_the_best_of_those_that_both_know(self, most, best):
-        assert documents.MicroversionRange('1.0', most).newest() == best
 
     def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
         supported = documents.MicroversionRange('1.0', '1.99')
@@ -161,11 +101,6 @@ class TestMicroversions:
     def test_of_a_server_have_bounds(self, least, most, newest):
         supported = documents.MicroversionRange(least, most)
         assert supported.newest() == newest
-
-    def test_are_compared_as_numbers(self):
-        assert documents.at_least('1.28', '1.28')
-        assert documents.at_least('1.29', '1.28')
-        assert not documents.at_least('1.27', '1.28')
 
 
 class Server:

@@ -29,8 +29,6 @@ def clock(monkeypatch):
     monkeypatch.setattr(releases, 'time', types.SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep))
     return made
-
-
 class Placement:
     """Takes claims back, or not.
 
@@ -56,14 +54,6 @@ class Placement:
             if thread.name == 'release claims':
                 thread.join(60)
         return [when for when, _, _ in self.tries]
-
-
-def test_of_what_is_taken_back_at_once_nothing_is_said(clock, caplog):
-    caplog.set_level('INFO')
-    placement = Placement(clock, lambda now, uuid: None)
-
-    assert placement.give_back('a', 'b') == [0, 0]
-    assert caplog.messages == []
 
 
 def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):

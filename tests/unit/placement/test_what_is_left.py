@@ -20,7 +20,6 @@ from tests.builders.http_claims import Kept
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
-from tests.functional import processes
 
 UUIDS = [f'instance-{number}' for number in range(26)]
 
@@ -44,8 +43,6 @@ def offer(scene):
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
     return offer_of(made)
-
-
 def given_back(placement):
     return {path.rpartition('/')[2]
             for path in http_placement.written(placement, claims=False)}
@@ -74,20 +71,6 @@ def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
     assert 'not released yet' not in caplog.text
 
 
-def test_some_that_cannot_be_given_back_do_not_keep_the_others(
-        offer, placement):
-    for uuid in UUIDS[:4]:
-        placement.on('PUT', f'/allocations/{uuid}', Answer(500))
-
-    releases.give_back(offer.claims, UUIDS)
-
-    processes.until(lambda: given_back(placement) == set(UUIDS),
-                    'all are tried')
-    for uuid in UUIDS[:4]:
-        placement.on('PUT', f'/allocations/{uuid}', TAKEN)
-    wait_for_the_rest()
-
-
 def test_what_is_left_is_given_back_later(offer, placement, caplog):
     """Which is told in lines without tracebacks."""
     caplog.set_level('INFO')
@@ -106,20 +89,6 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
     for uuid in UUIDS:
         assert caplog.text.count(
             f'The allocations of instance {uuid}, which was not placed') == 1
-
-
-def test_what_is_never_given_back_is_told_of(offer, placement, caplog,
-                                             monkeypatch):
-    monkeypatch.setattr(releases, 'LATER', 0.2)
-    placement.on('PUT', '/allocations/', http_placement.error(409))
-
-    releases.give_back(offer.claims, UUIDS[:2])
-    wait_for_the_rest()
-
-    [told] = [record.getMessage() for record in caplog.records
-              if record.levelname == 'ERROR']
-    assert 'instance-0, instance-1' in told
-    assert 'openstack resource provider allocation delete' in told
 
 
 def test_a_claim_that_was_said_not_to_be_taken_is_released_too():

@@ -43,8 +43,6 @@ def copied(client, providers):
     until(lambda: mirror.age is not None, 'a complete copy')
     yield client
     mirror.stop()
-
-
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
 
@@ -197,21 +195,15 @@ class TestOddProviders:
 
         self.check(fill(), providers)
 
-    @pytest.mark.parametrize('used', [
-        10 ** 400, math.inf, math.nan, -1, -math.inf, '0', None, True])
-    def test_with_odd_usages_cost_no_other(self, fill, providers, used):
-        providers.there[A]['used'] = {'VCPU': used}
-
-        self.check(fill(), providers)
-
-    @pytest.mark.parametrize('told', [
-        {'generation': 10 ** 400}, {'generation': -2 ** 63},
-        {'generation': 1.5}, {'generation': math.nan}, {'generation': None},
-        {'generation': '1'}, {'traits': None}, {'traits': [7]},
-        {'traits': [['CUSTOM_GOLD']]}, {'aggregates': 7},
-        {'aggregates': [None]}])
-    def test_with_other_odd_parts_cost_no_other(self, fill, providers, told):
-        providers.there[A] |= told
+    @pytest.mark.parametrize('part', [
+        *({'used': {'VCPU': used}} for used in (
+            10 ** 400, math.inf, math.nan, -1, -math.inf, '0', None, True)),
+        *({'generation': generation} for generation in (
+            10 ** 400, -2 ** 63, 1.5, math.nan, None, '1')),
+        {'traits': None}, {'traits': [7]}, {'traits': [['CUSTOM_GOLD']]},
+        {'aggregates': 7}, {'aggregates': [None]}])
+    def test_with_other_odd_parts_cost_no_other(self, fill, providers, part):
+        providers.there[A] |= part
 
         self.check(fill(), providers)
 
@@ -275,8 +267,6 @@ class TestOddProviders:
 @pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
 def test_what_nobody_can_hold_fits_nowhere(copied, amount):
     assert ask(copied, a_query(amount)) is None
-
-
 class TestClaims:
     """Claims that Placement grants, or not, beside what the copy counts."""
 
