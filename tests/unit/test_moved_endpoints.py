@@ -125,8 +125,8 @@ class TestMoved:
         assert where(adapter) == 'new'
 
     @pytest.mark.parametrize('method', ['PUT', 'POST', 'DELETE'])
-    def test_service_is_not_sent_the_same_write_again(
-            self, adapter, keystone, old, new, method):
+    def test_service_is_not_sent_the_same_write_again(self, adapter, keystone,
+                                                      old, new, method):
         set_catalog(keystone, an_endpoint(new.url))
         old.on(method, '/', DROP)
 
@@ -136,8 +136,8 @@ class TestMoved:
         assert not new.asked
         assert where(adapter, method) == 'new'
 
-    def test_service_is_found_in_another_version_document(
-            self, keystone, old, new, tmp_path):
+    def test_service_is_found_in_another_version_document(self, keystone, old,
+                                                          new, tmp_path):
         """keystoneauth1 keeps the document for each address."""
         for server, answer in ((old, HERE), (new, THERE)):
             server.on('GET', '/', http_placement.versions('1.39'))
@@ -171,8 +171,8 @@ class TestMoved:
             f'{new_url.replace("me:sesame", "***")}, where requests go from '
             'now on')
 
-    def test_service_is_found_once_for_all_threads(
-            self, adapter, keystone, old, new, monkeypatch):
+    def test_service_is_found_once_for_all_threads(self, adapter, keystone,
+                                                   old, new, monkeypatch):
         monkeypatch.setattr(service_adapter, 'CATALOG_WAIT', PATIENCE)
         set_catalog(keystone, an_endpoint(new.url))
         together = threading.Barrier(8)
@@ -188,7 +188,7 @@ class TestMoved:
         assert found == ['new'] * 8
         assert logins(keystone) == 2
 
-    def test_service_is_found_by_a_process_that_is_forked_meanwhile(
+    def test_service_is_found_by_process_forked_during_read(
             self, adapter, keystone, old, new):
         """While another thread reads the catalog for the parent."""
         keystone.on('POST', TOKENS, *(
@@ -239,8 +239,8 @@ class TestNotMoved:
         # The first request of a session relies on the catalog of its log-in.
         assert logins(keystone) == 4
 
-    def test_service_that_is_down_is_asked_again_when_it_is_back(
-            self, adapter, old):
+    def test_service_that_is_down_is_asked_again_when_it_is_back(self, adapter,
+                                                                 old):
         old.on('GET', '/', DROP, HERE)
         failure(adapter)
 
@@ -266,15 +266,15 @@ class TestNotMoved:
         assert adapter.request('GET', '/thing').status == status
         assert logins(keystone) == 1
 
-    def test_service_that_refuses_the_token_causes_one_log_in(
-            self, adapter, keystone, old):
+    def test_service_that_refuses_the_token_causes_one_log_in(self, adapter,
+                                                              keystone, old):
         old.on('GET', '/', Answer(401, HTML))
 
         assert adapter.request('GET', '/thing').status == 401
         assert logins(keystone) == 2
 
-    def test_service_of_an_endpoint_override_causes_no_log_in(
-            self, keystone, old, tmp_path):
+    def test_service_of_an_endpoint_override_causes_no_log_in(self, keystone,
+                                                              old, tmp_path):
         adapter = adapter_of(keystone, tmp_path, endpoint_override=old.url)
         assert where(adapter) == 'old'
         old.on('GET', '/', DROP)
@@ -312,8 +312,8 @@ class TestKeystoneFails:
         keystone.on('POST', TOKENS, request.param)
         return adapter
 
-    def test_failure_of_the_service_is_reported(
-            self, failing, keystone, old, caplog):
+    def test_failure_of_the_service_is_reported(self, failing, keystone, old,
+                                                caplog):
         old.on('GET', '/', DROP)
         for _ in range(3):
             assert failure(failing).reason is FailureReason.NO_ANSWER
@@ -328,16 +328,16 @@ class TestKeystoneFails:
 
         assert failing.request('GET', '/thing').text == HTML
 
-    def test_service_that_is_back_is_asked_with_the_old_token(
-            self, failing, keystone, old):
+    def test_service_that_is_back_is_asked_with_the_old_token(self, failing,
+                                                              keystone, old):
         old.on('GET', '/', DROP, HERE)
         failure(failing)
 
         assert where(failing) == 'old'
         assert logins(keystone) == 2
 
-    def test_hung_keystone_delays_one_request(
-            self, adapter, keystone, old, monkeypatch):
+    def test_hung_keystone_delays_one_request(self, adapter, keystone, old,
+                                              monkeypatch):
         monkeypatch.setattr(service_adapter, 'CATALOG_WAIT', 0.01)
         monkeypatch.setattr(service_adapter, 'CATALOG_TIMEOUT', PATIENCE)
         reached, go_on = threading.Event(), threading.Event()

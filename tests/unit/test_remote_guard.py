@@ -77,7 +77,7 @@ def ask_all(*queries):
          for cell, guard, read in queries], lambda each: each.read())
 
 
-def test_passes_other_errors_on_and_asks_again(server, guarded):
+def test_other_errors_do_not_count_as_failure(server, guarded):
     """They say nothing of whether the database answers."""
     def ask():
         raise ZeroDivisionError
@@ -89,7 +89,7 @@ def test_passes_other_errors_on_and_asks_again(server, guarded):
     assert asking(found, server.ask)() == 'rows'
 
 
-def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
+def test_hung_database_is_waited_for_once(server, guarded, caplog):
     caplog.set_level(logging.WARNING)
     server.answers.clear()
     found = guarded(timeout=0.2)
@@ -109,8 +109,7 @@ def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
         'until it answers: no answer within 0.2 seconds')
 
 
-def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
-                                                        caplog):
+def test_dead_connection_is_replaced_at_once(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     found, tries = guarded(), []
 
@@ -126,8 +125,7 @@ def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
     assert caplog.messages == []
 
 
-def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
-                                                       caplog):
+def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.refuses = True
     ask = asking(found := guarded(), server.ask)
@@ -149,8 +147,8 @@ def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
     assert server.probed == 0
 
 
-def test_one_that_refuses_slowly_is_waited_for_once(
-        server, guarded, monkeypatch, caplog):
+def test_slowly_refusing_database_is_waited_for_once(server, guarded,
+                                                     monkeypatch, caplog):
     """As a host that is switched off does, which answers no packet."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(remote, 'SLOW_REFUSAL', 0.1)
@@ -175,7 +173,7 @@ def test_one_that_refuses_slowly_is_waited_for_once(
     assert asking(found, ask)() == 'rows'
 
 
-def test_a_probe_that_hangs_is_given_up_too(server, guarded):
+def test_hanging_probe_is_repeated(server, guarded):
     """The next one finds that the database is back."""
     found, probes = guarded(timeout=0.1), []
 
@@ -193,7 +191,7 @@ def test_a_probe_that_hangs_is_given_up_too(server, guarded):
     assert len(probes) >= 2
 
 
-def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
+def test_second_attempt_has_remaining_time(server, guarded):
     found, tries = guarded(timeout=0.3), []
 
     def ask():
@@ -212,8 +210,7 @@ def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
     assert found.hangs
 
 
-def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
-        server, guarded, caplog):
+def test_successful_probe_ends_outage(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.answers.clear()
     ask = asking(found := guarded(timeout=0.1), server.ask)
@@ -234,8 +231,7 @@ def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
     assert server.probed == probed
 
 
-def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
-        server, guarded, caplog):
+def test_missing_probe_thread_leaves_queries_on(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.answers.clear()
     found = guarded(timeout=0.1)
@@ -277,7 +273,7 @@ def fail(errors):
         raise error
 
 
-def test_no_thread_is_left_when_it_is_closed(server, guarded):
+def test_closing_ends_probe_thread(server, guarded):
     server.answers.clear()
     found = guarded(timeout=0.1)
     with pytest.raises(exception.DatabaseUnavailable):
@@ -305,7 +301,7 @@ def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
     assert server.probed == 0
 
 
-def test_several_databases_are_asked_at_the_same_time(guarded):
+def test_databases_are_queried_in_parallel(guarded):
     """The slow ones are left out, and cost their time only once."""
     servers = [Server() for _ in range(4)]
     for hung in servers[:2]:
@@ -329,7 +325,8 @@ class TestAStatementThatFails:
             raise exception.StatementFailed('no such table')
         return refused
 
-    def test_takes_nothing_else_along(self, server, guarded, refused):
+    def test_failed_statement_affects_no_other_query(self, server, guarded,
+                                                     refused):
         found = guarded()
         with pytest.raises(exception.DatabaseUnavailable, match='no such'):
             asking(found, refused)()
@@ -337,8 +334,8 @@ class TestAStatementThatFails:
         assert found.down is None
         assert asking(found, server.ask)() == 'rows'
 
-    def test_is_told_once_until_it_works(
-            self, server, guarded, refused, caplog):
+    def test_failed_statement_is_logged_once(self, server, guarded, refused,
+                                             caplog):
         found = guarded()
         for _ in range(3):
             assert ask_all(('x', found, refused)) == {}
@@ -350,7 +347,8 @@ class TestAStatementThatFails:
         assert caplog.text.count('Failed to get rows for cell x') == 2
 
 
-def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
+def test_fault_affects_one_database_and_is_logged_once(server, guarded,
+                                                       caplog):
     """Told once, with its traceback."""
     faulty, well = guarded(), guarded()
     for _ in range(3):
@@ -360,7 +358,7 @@ def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
     assert caplog.text.count('ZeroDivisionError: ') == 1
 
 
-def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
+def test_probe_interval_doubles_up_to_a_minute(server, guarded):
     """Up to a minute, and as often as ever after a good time."""
     found = guarded()
     intervals = []
@@ -377,7 +375,7 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
 
 class TestGivingUp:
 
-    def test_each_line_names_the_query(self, guarded, caplog):
+    def test_log_line_names_query(self, guarded, caplog):
         """However it is wrapped; what has no name is shown."""
         class Query:
             def __repr__(self):
@@ -401,7 +399,7 @@ class TestGivingUp:
         assert expected.getMessage().endswith(': it is away')
 
 
-def test_the_outcome_of_each_query_is_noted(server, guarded):
+def test_outcome_of_query_is_recorded(server, guarded):
     found = guarded()
     ask = asking(found, server.ask)
     assert (found.contact.heard, found.contact.failures) == (None, 0)
@@ -419,7 +417,7 @@ def test_the_outcome_of_each_query_is_noted(server, guarded):
     assert found.contact.failures == 0
 
 
-def test_a_probe_that_is_answered_is_noted(server, guarded):
+def test_outcome_of_probe_is_recorded(server, guarded):
     server.answers.clear()
     found = guarded(timeout=0.2)
     with pytest.raises(exception.DatabaseUnavailable):

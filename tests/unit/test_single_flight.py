@@ -67,11 +67,11 @@ class Scene:
             self.flights._waiting.values()))
 
 
-def test_a_request_that_is_alone_asks_for_itself():
+def test_single_query_returns_result():
     assert SingleFlight().get('q', lambda: 7) == 7
 
 
-def test_those_that_wait_with_the_same_query_share_an_answer(scene):
+def test_waiting_calls_share_answer(scene):
     for number in range(single_flight.MOST):
         scene.ask(f'other {number}')
     crowd = [scene.ask('q') for _ in range(30)]
@@ -84,7 +84,7 @@ def test_those_that_wait_with_the_same_query_share_an_answer(scene):
     assert scene.placement.begun.count('q') == 1
 
 
-def test_one_that_comes_while_it_is_asked_has_an_answer_of_its_own(scene):
+def test_call_during_flight_gets_next_answer(scene):
     """The answer to the first may be older than the second."""
     first, second = scene.ask('q'), scene.ask('q')
     scene.placement.answer(0)
@@ -94,7 +94,7 @@ def test_one_that_comes_while_it_is_asked_has_an_answer_of_its_own(scene):
     assert second.result() == ('q', 1)
 
 
-def test_few_are_under_way_and_the_others_wait_in_order(scene):
+def test_flights_are_limited_and_start_in_order(scene):
     asked = [scene.ask(question) for question in 'abcdc']
 
     assert scene.placement.begun == ['a', 'b']
@@ -107,7 +107,7 @@ def test_few_are_under_way_and_the_others_wait_in_order(scene):
     assert scene.placement.begun == ['a', 'b', 'c', 'd']
 
 
-def test_of_one_query_a_single_one_is_under_way(scene):
+def test_one_flight_per_key(scene):
     """Two at a time take as long as both; others go first."""
     asked = [scene.ask(question) for question in 'aab']
 
@@ -117,7 +117,7 @@ def test_of_one_query_a_single_one_is_under_way(scene):
     assert [future.result()[0] for future in asked] == list('aab')
 
 
-def test_a_failure_is_shared(scene):
+def test_failure_is_shared(scene):
     scene.ask('a')
     scene.ask('b')
     crowd = [scene.ask('q', failure=exception.PlacementError('no'))
@@ -132,7 +132,7 @@ def test_a_failure_is_shared(scene):
     assert SingleFlight().get('q', lambda: 7) == 7
 
 
-def test_nobody_waits_again_for_a_placement_that_hangs(scene):
+def test_timeout_fails_all_waiting_calls(scene):
     """Each would wait as long as the first."""
     first = scene.ask('a', failure=LATE)
     second = scene.ask('b')
@@ -149,7 +149,7 @@ def test_nobody_waits_again_for_a_placement_that_hangs(scene):
     assert scene.flights.get('f', lambda: 7) == 7
 
 
-def test_after_an_exit_of_the_one_that_asks_another_one_asks(scene):
+def test_next_call_leads_after_exit(scene):
     scene.ask('a')
     scene.ask('b')
     leader = scene.ask('q', failure=SystemExit())
@@ -162,7 +162,7 @@ def test_after_an_exit_of_the_one_that_asks_another_one_asks(scene):
     assert other.result() == ('q', 3)
 
 
-def test_no_answer_is_older_than_its_question():
+def test_answer_is_newer_than_call():
     """Whatever many threads do."""
     flights, lock, count = SingleFlight(), threading.Lock(), [0]
 

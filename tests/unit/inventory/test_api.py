@@ -29,8 +29,7 @@ class Reader:
 
 @pytest.mark.parametrize('apart', [True, False])
 @pytest.mark.parametrize('was_read', [True, False])
-def test_an_api_database_that_is_gone_is_done_without_if_it_was_read(
-        apart, was_read):
+def test_lost_api_database_keeps_last_data(apart, was_read):
     """And if it is not the database of the hosts, too."""
     reader = Reader(apart)
     found = api.ApiInventory(reader)

@@ -43,7 +43,7 @@ def names(table):
 
 
 class TestFirstRead:
-    def test_sorts_hosts_by_host_and_then_node_name(self, cloud, cache):
+    def test_hosts_are_sorted_by_host_and_node_name(self, cloud, cache):
         """Whatever order their rows have in the database."""
         cloud.load_nodes(*(
             clouds.a_compute_node(host, hypervisor_hostname=node)
@@ -52,7 +52,7 @@ class TestFirstRead:
         assert names(
             refreshed(cache)) == [('a', 'n9'), ('b', 'n1'), ('b', 'n2')]
 
-    def test_takes_each_column_of_a_compute_node(self, cloud, cache):
+    def test_each_column_is_read(self, cloud, cache):
         cloud.load_nodes(clouds.a_compute_node(
             memory_mb=1000, free_ram_mb=-24, local_gb=30, local_gb_used=4,
             free_disk_gb=26, disk_available_least=20, vcpus=8, vcpus_used=3,
@@ -68,7 +68,7 @@ class TestFirstRead:
         assert (state.num_instances, state.num_io_ops,
                 state.failed_builds) == (2, 1, 7)
 
-    def test_gives_plug_ins_the_row_of_the_service(self, cloud, cache):
+    def test_host_state_has_service_row(self, cloud, cache):
         cloud.load(['a'], services=[clouds.a_service(
             'a', disabled=True, disabled_reason='broken fan', version=61)])
 
@@ -78,12 +78,12 @@ class TestFirstRead:
         assert service['version'] == 61
         assert service['binary'] == 'nova-compute'
 
-    def test_of_an_empty_database_is_an_empty_table(self, cloud, cache):
+    def test_empty_database_gives_empty_table(self, cloud, cache):
         cloud.load([])
 
         assert refreshed(cache).size == 0
 
-    def test_leaves_out_a_node_without_a_service(self, cloud, cache, caplog):
+    def test_node_without_service_is_left_out(self, cloud, cache, caplog):
         cloud.load(['a', 'b'], services=[clouds.a_service('b')])
 
         with caplog.at_level(logging.WARNING):
@@ -93,15 +93,14 @@ class TestFirstRead:
         assert ('No compute service record found for host a'
                 in caplog.messages)
 
-    def test_leaves_out_a_node_whose_service_is_another_binary(self, cloud,
-                                                               cache):
+    def test_service_of_other_binary_does_not_count(self, cloud, cache):
         cloud.load(['a', 'b'], services=[
             clouds.a_service('a', binary='nova-conductor', topic='conductor'),
             clouds.a_service('b')])
 
         assert column(refreshed(cache), 'host') == ['b']
 
-    def test_names_the_host_of_an_old_row_by_its_service(self, cloud, cache):
+    def test_old_row_gets_host_from_service(self, cloud, cache):
         """Rows of Kilo may have no host, but the id of their service."""
         cloud.load_nodes(
             clouds.a_compute_node(host=None, hypervisor_hostname='n',
@@ -112,7 +111,7 @@ class TestFirstRead:
 
 
 class TestCells:
-    def test_come_from_the_host_mappings(self, cloud, cache):
+    def test_cells_come_from_host_mappings(self, cloud, cache):
         cloud.load(['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'},
                                       {'uuid': CELL2, 'name': 'two'}],
                    host_mappings=[{'host': 'a', 'cell_uuid': CELL2},
@@ -120,14 +119,13 @@ class TestCells:
 
         assert column(refreshed(cache), 'cell_uuid') == [CELL2, CELL1]
 
-    def test_of_a_host_without_mapping_is_the_cell_it_was_read_from(
-            self, cloud, cache):
+    def test_unmapped_host_is_in_cell_of_its_database(self, cloud, cache):
         cloud.load(['a'], host_mappings=[])
 
         assert column(refreshed(cache), 'cell_uuid') == [
             cells.SINGLE_CELL_UUID]
 
-    def test_stay_with_a_host_that_reports_anew(self, cloud, cache):
+    def test_new_report_keeps_cell(self, cloud, cache):
         cloud.load(['a'], cells=[{'uuid': CELL1, 'name': 'one'}],
                    host_mappings=[{'host': 'a', 'cell_uuid': CELL1}])
         refreshed(cache)
@@ -137,8 +135,7 @@ class TestCells:
 
 
 class TestOddRows:
-    def test_never_reported_is_a_host_with_nothing_and_no_uuid(self, cloud,
-                                                               cache):
+    def test_host_without_report_has_no_resources(self, cloud, cache):
         cloud.load_nodes(clouds.a_compute_node('a', free_disk_gb=None),
                          clouds.a_compute_node('b'))
 
@@ -152,7 +149,7 @@ class TestOddRows:
         'no json', '[1, 2]', '{"num_instances": "many"}', '{"a": ', '7',
         '{"num_instances": null, "io_workload": [], "failed_builds": {}}',
         '{"num_instances": 99999999999999999999}', '[' * 5000])
-    def test_with_unreadable_stats_counts_as_empty(self, cloud, cache, text):
+    def test_unreadable_stats_count_as_empty(self, cloud, cache, text):
         cloud.load_nodes(clouds.a_compute_node('a', stats=text),
                          clouds.a_compute_node('b'))
 
@@ -163,14 +160,14 @@ class TestOddRows:
 
     @pytest.mark.parametrize('name', ['supported_instances', 'metrics'])
     @pytest.mark.parametrize('text', ['no json', '{"a": 1}', 'null', ''])
-    def test_with_unreadable_lists_has_none(self, cloud, cache, name, text):
+    def test_unreadable_lists_count_as_empty(self, cloud, cache, name, text):
         cloud.load_nodes(clouds.a_compute_node('a', **{name: text}))
 
         state = refreshed(cache).snapshot(None).state(0)
 
         assert list(getattr(state, name)) == []
 
-    def test_says_once_what_cannot_be_read(self, cloud, cache, caplog):
+    def test_unreadable_value_is_logged_once(self, cloud, cache, caplog):
         cloud.load_nodes(*(clouds.a_compute_node(host, stats='{unreadable')
                            for host in 'abc'))
 
@@ -182,14 +179,14 @@ class TestOddRows:
 
 
 class TestFailure:
-    def test_reaches_the_caller(self, cloud, cache):
+    def test_failure_reaches_caller(self, cloud, cache):
         cloud.load(['a'])
         cloud.execute('ALTER TABLE compute_nodes RENAME TO moved')
 
         with pytest.raises(exception.DatabaseUnavailable):
             cache.refresh()
 
-    def test_is_over_with_the_next_refresh(self, cloud, cache):
+    def test_next_refresh_recovers(self, cloud, cache):
         cloud.load(['a'])
         refreshed(cache)
         cloud.execute('ALTER TABLE services RENAME TO moved')

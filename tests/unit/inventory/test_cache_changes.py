@@ -22,8 +22,7 @@ def cache(cloud):
     return cache
 class TestUnchangedRows:
 
-    def test_of_an_older_table_stay_when_the_newer_one_changes(self, cloud,
-                                                               cache):
+    def test_older_table_keeps_its_rows(self, cloud, cache):
         before = refreshed(cache)
         cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
                       "hypervisor_type = 'xen' WHERE host = 'b'")
@@ -34,7 +33,7 @@ class TestUnchangedRows:
 
 
 class TestServices:
-    def test_change_service_columns_only(self, cloud, cache):
+    def test_heartbeat_changes_service_columns_only(self, cloud, cache):
         before = refreshed(cache)
         cloud.execute("UPDATE services SET report_count = 99, "
                       "last_seen_up = '2030-01-01 00:00:00'")
@@ -49,7 +48,7 @@ class TestServices:
             'service_forced_down', 'service_version', 'service_fresh',
             'aggregates'}
 
-    def test_never_seen_counts_from_their_creation(self, cloud, cache):
+    def test_unseen_service_counts_from_creation(self, cloud, cache):
         cloud.execute("UPDATE services SET last_seen_up = NULL, "
                       "created_at = '2030-01-01 00:00:00' WHERE host = 'b'")
 
@@ -78,7 +77,7 @@ class TestAggregates:
         return [[(aggregate.id, aggregate.metadata) for aggregate in found]
                 for found in column(refreshed(cache), 'aggregates')]
 
-    def test_stand_on_their_hosts(self, cache):
+    def test_aggregate_is_on_its_hosts(self, cache):
         assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
 
     @pytest.mark.parametrize('statement, expected', [
@@ -95,8 +94,7 @@ class TestAggregates:
 
         assert self.seen(cache) == expected
 
-    def test_changed_behind_the_stamp_are_seen_once_forgotten(self, cloud,
-                                                              cache):
+    def test_forget_aggregates_rereads_them(self, cloud, cache):
         """A cast of Nova's API tells of what the stamp cannot show."""
         age(cloud)
         self.seen(cache)
@@ -107,7 +105,7 @@ class TestAggregates:
 
         assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
 
-    def test_forgotten_while_they_are_read_are_read_again(self, cloud, cache):
+    def test_forget_during_read_rereads_them(self, cloud, cache):
         """The cast may tell of what came after they were read."""
         reader, aggregates = cache._reader, cache._reader.aggregates
 
@@ -125,7 +123,7 @@ class TestAggregates:
 
         assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
 
-    def test_stand_on_hosts_that_come_later(self, cloud, cache):
+    def test_aggregate_is_on_later_host(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET deleted = id')
         cloud.execute("INSERT INTO aggregate_hosts (aggregate_id, host) "
                       "VALUES (1, 'b')")

@@ -27,8 +27,8 @@ class TestRow:
         'free_disk_gb = 9223372036854775807, disk_available_least = NULL',
     ])
     @pytest.mark.parametrize('late', [False, True])
-    def test_that_cannot_be_read_hides_no_other_host(self, cloud, cache,
-                                                     change, late):
+    def test_unreadable_row_hides_no_other_host(self, cloud, cache, change,
+                                                late):
         """Whether it is so from the start or becomes so."""
         if late:
             refreshed(cache)
@@ -37,8 +37,8 @@ class TestRow:
 
         assert [host for host, _ in names(refreshed(cache))] == ['b', 'c']
 
-    def test_without_a_host_in_either_table_is_left_out_with_a_warning(
-            self, cloud, cache, caplog):
+    def test_row_without_host_is_left_out_with_warning(self, cloud, cache,
+                                                       caplog):
         """One for each table, however often they are read."""
         cell._warn_nameless.cache_clear()
         for table in ('compute_nodes', 'services'):
@@ -55,8 +55,7 @@ class TestRow:
             for table in ('compute_nodes', 'services')]
 
     @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])
-    def test_without_a_readable_time_was_never_heard_from(self, cloud, cache,
-                                                          text):
+    def test_unreadable_time_counts_as_never(self, cloud, cache, text):
         """And no other host suffers from it."""
         for change in ('services SET created_at', 'services SET last_seen_up',
                        'compute_nodes SET updated_at'):
@@ -68,7 +67,7 @@ class TestRow:
             assert [time > 0 for time in column(table, name)] == [
                 True, False, True]
 
-    def test_that_is_mended_is_a_host_again(self, cloud, cache):
+    def test_repaired_row_is_a_host_again(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET memory_mb = '
                       "99999999999999999999 WHERE host = 'b'")
         refreshed(cache)
@@ -76,14 +75,13 @@ class TestRow:
 
         assert [host for host, _ in names(refreshed(cache))] == [*'abc']
 
-    def test_without_a_node_name_is_a_host_all_the_same(self, cloud, cache):
+    def test_missing_node_name_is_empty(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET hypervisor_hostname = NULL '
                       "WHERE host = 'a'")
 
         assert names(refreshed(cache))[0] == ('a', '')
 
-    def test_of_an_aggregate_without_a_host_is_passed_over(self, cloud,
-                                                           cache):
+    def test_aggregate_row_without_host_is_skipped(self, cloud, cache):
         cloud.execute("INSERT INTO aggregates (id, name) VALUES (9, 'x')")
         cloud.execute('INSERT INTO aggregate_hosts (host, aggregate_id) '
                       "VALUES (NULL, 9), ('b', 9)")
@@ -94,7 +92,7 @@ class TestRow:
 
 
 class TestCells:
-    def test_of_a_host_are_seen_when_they_are_mapped(self, cloud, cache):
+    def test_new_mapping_sets_cell(self, cloud, cache):
         """A host is known before a discovery maps it to its cell."""
         cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
         refreshed(cache)
@@ -125,7 +123,7 @@ class SlowFailure:
 
 @pytest.mark.parametrize('error', [
     exception.DatabaseUnavailable('gone'), ZeroDivisionError('unforeseen')])
-def test_waiting_requests_share_a_failure(cache, error):
+def test_concurrent_refreshes_share_failure(cache, error):
     """None waits for the others' time-outs, or decides on what is old."""
     reader = cache._reader = SlowFailure(cache, error)
     cache.refresh()

@@ -77,26 +77,26 @@ def other(workers):
     return workers[1]
 
 
-def test_counts_from_the_moment_that_a_host_is_picked(one, other):
+def test_claim_counts_from_pick(one, other):
     one.assume('i', vcpus=3)
 
     assert (one.free, other.free) == (1, 1)
 
 
-def test_counts_once_it_is_granted_and_is_no_news(one, other):
+def test_granted_claim_counts_once(one, other):
     one.state.claimed([one.assume('i', vcpus=3)], {'p': 1})
 
     assert (one.free, other.free) == (1, 1)
     assert one.is_current and other.is_current
 
 
-def test_ends_when_it_is_refused(one, other):
+def test_refused_claim_frees_room(one, other):
     one.state.forget([one.assume('i', vcpus=3)])
 
     assert (one.free, other.free) == (4, 4)
 
 
-def test_of_the_same_instance_counts_once(one, other):
+def test_repeated_claim_counts_once(one, other):
     one.assume('i', vcpus=3)
     other.now += 1
     other.assume('i', vcpus=1)
@@ -104,7 +104,7 @@ def test_of_the_same_instance_counts_once(one, other):
     assert (one.free, other.free) == (3, 3)
 
 
-def test_of_a_server_group_ends_with_its_grant(one, other):
+def test_granted_claim_of_group_member_counts_once(one, other):
     """Its entry stays for the group."""
     pick = one.assume('i', vcpus=3, group='g')
     one.state.claimed([pick], {'p': 1})
@@ -115,7 +115,7 @@ def test_of_a_server_group_ends_with_its_grant(one, other):
     assert one.free == 1
 
 
-def test_that_nobody_ends_ends_after_its_lifetime(one, other):
+def test_unfinished_claim_expires(one, other):
     """Its worker was killed, perhaps."""
     one.assume('i', vcpus=3)
     assert other.free == 1
@@ -127,7 +127,7 @@ def test_that_nobody_ends_ends_after_its_lifetime(one, other):
     assert other.free == 4
 
 
-def test_leaves_a_reading_that_may_have_it_aside(one, other):
+def test_read_during_claim_is_skipped(one, other):
     """Also one that was told by another worker after the reading began."""
     since = other.now
     one.state.claimed([one.assume('i', vcpus=3)], {'p': 1})
@@ -140,7 +140,7 @@ def test_leaves_a_reading_that_may_have_it_aside(one, other):
     assert other.free == 1
 
 
-def test_is_handed_on_by_a_reload(one, other):
+def test_reload_keeps_claim(one, other):
     pick = one.assume('i', vcpus=3)
     fresh = Worker(shared_picks.SharedPicks(1))
 

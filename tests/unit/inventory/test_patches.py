@@ -44,25 +44,23 @@ def work(cloud):
 
 
 class TestWork:
-    def test_of_nothing_changed_is_nothing(self, work):
+    def test_unchanged_cloud_causes_no_work(self, work):
         assert work() == (0, 0)
 
-    def test_of_a_heartbeat_is_the_service_cells_of_one_row(self, cloud,
-                                                            work):
+    def test_heartbeat_writes_service_cells_of_one_row(self, cloud, work):
         cloud.execute('UPDATE services SET report_count = 9 '
                       "WHERE host = 'host7'")
 
         assert work() == (0, OF_SERVICES)
 
-    def test_of_a_report_is_one_row(self, cloud, work):
+    def test_report_parses_one_row(self, cloud, work):
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 9 '
                       "WHERE host = 'host7'")
 
         assert work() == (1, OF_NODES)
 
     @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
-    def test_of_a_host_or_service_that_comes_is_one_row(self, cloud, work,
-                                                        table):
+    def test_new_host_or_service_parses_one_row(self, cloud, work, table):
         cloud.execute(f'UPDATE {table} SET deleted = id '
                       "WHERE host = 'host7'")
         assert work() == (0, 0)
@@ -70,7 +68,7 @@ class TestWork:
 
         assert work() == (1, ALL)
 
-    def test_of_a_host_mapped_to_another_cell_is_its_row(self, cloud, work):
+    def test_remapped_host_parses_one_row(self, cloud, work):
         cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
                       "VALUES (9, 'the-cell', 'x')")
         cloud.execute('UPDATE host_mappings SET cell_id = 9 '
@@ -78,7 +76,7 @@ class TestWork:
 
         assert work() == (1, OF_NODES)
 
-    def test_of_a_host_in_one_more_aggregate_is_one_cell(self, cloud, work):
+    def test_new_aggregate_member_writes_one_cell(self, cloud, work):
         cloud.execute('INSERT INTO aggregates (id, name) '
                       "VALUES (2, 'two')")
         cloud.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
@@ -86,8 +84,7 @@ class TestWork:
 
         assert work() == (0, 1)
 
-    def test_of_a_read_without_the_stamp_is_nothing_if_it_is_the_same(
-            self, work):
+    def test_equal_full_read_causes_no_work(self, work):
         work._cache.forget_aggregates()
 
         assert work() == (0, 0)
@@ -117,22 +114,20 @@ class TestDuplicates:
         assert column(refreshed(cache), 'vcpus_used') == [3, 0]
         return cache
 
-    def test_the_older_one_may_change(self, cloud, cache):
+    def test_change_of_older_row_is_ignored(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 7 WHERE id = 1')
         parsed = cache.rows_parsed
 
         assert column(refreshed(cache), 'vcpus_used') == [3, 0]
         assert cache.rows_parsed == parsed
 
-    def test_the_newer_one_hides_it_even_if_it_cannot_be_read(self, cloud,
-                                                              cache):
+    def test_unreadable_newer_row_hides_older(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 1 << 62, '
                       'memory_mb = 99999999999999999999 WHERE id = 3')
 
         assert names(refreshed(cache)) == [('b', 'b')]
 
-    def test_an_older_service_takes_the_place_of_one_that_goes(self, cloud,
-                                                               cache):
+    def test_older_service_replaces_deleted_one(self, cloud, cache):
         cloud.execute('INSERT INTO services (id, host, "binary", disabled, '
                       "deleted) VALUES (9, 'a', 'nova-compute', 1, 0)")
         assert column(refreshed(cache), 'service_disabled') == [True, False]
@@ -141,7 +136,7 @@ class TestDuplicates:
         assert column(refreshed(cache), 'service_disabled') == [False, False]
 
 
-def test_a_refresh_that_fails_takes_nothing_over(cloud):
+def test_failed_refresh_changes_nothing(cloud):
     """Not even what it had read before it failed."""
     cloud.load(['a', 'b'])
     cache = cache_of(cloud)
@@ -205,7 +200,7 @@ def contents(table):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_the_patched_table_is_that_of_a_new_cache(cloud, seed):
+def test_patched_table_equals_full_read(cloud, seed):
     """Whatever happens in whatever order."""
     draw, hosts = random.Random(seed), [*'abcdef']
     cloud.load(hosts, aggregates=[

@@ -109,7 +109,7 @@ def daemon(broker, now):
 
 
 class TestAPick:
-    def test_is_told_to_the_workers_of_all_others(self, daemon):
+    def test_pick_reaches_workers_of_all_other_daemons(self, daemon):
         one, other, third = map(daemon, 'abc')
 
         one.place('i', 'j')
@@ -117,7 +117,7 @@ class TestAPick:
         assert (one.told(), other.told(), third.told()) == (
             [], ['i', 'j'], ['i', 'j'])
 
-    def test_is_told_as_it_is(self, daemon):
+    def test_pick_arrives_unchanged(self, daemon):
         one, other = map(daemon, 'ab')
 
         one.place('i', forgotten=[('j', ('h', 'n'), 1.0)])
@@ -126,7 +126,7 @@ class TestAPick:
         assert (placed.place, claimed, forgotten) == (
             ('h', 'n'), [], [('j', ('h', 'n'), 1.0)])
 
-    def test_that_is_claimed_is_told_for_its_server_group_alone(self, daemon):
+    def test_claimed_pick_is_published_only_for_server_group(self, daemon):
         one, other = map(daemon, 'ab')
 
         one.place('i', claiming=True)
@@ -136,14 +136,15 @@ class TestAPick:
         assert placed.key == 'j'
         assert claimed == [('j', placed.place, placed.at)]
 
-    def test_is_told_to_nobody_where_nobody_is_heard(self, daemon, broker):
+    def test_pick_is_not_published_without_peers(self, daemon, broker):
         one = daemon('a')
         one.worker.tell(News([a_pick()]))
 
         assert not one.peers.tell_news()
         assert not broker.said
 
-    def test_of_many_is_told_in_several_messages(self, daemon, broker):
+    def test_many_picks_are_published_in_several_messages(self, daemon,
+                                                          broker):
         one, other = map(daemon, 'ab')
         for number in range(2 * peers.AT_ONCE + 1):
             one.worker.tell(News([a_pick(str(number))]))
@@ -155,8 +156,7 @@ class TestAPick:
         assert other.told() == [
             str(number) for number in range(2 * peers.AT_ONCE + 1)]
 
-    def test_that_the_broker_does_not_take_costs_one_line(
-            self, daemon, broker, caplog):
+    def test_broker_failure_is_logged_once(self, daemon, broker, caplog):
         caplog.set_level('INFO')
         one, other = map(daemon, 'ab')
         broker.broken = OSError('no route')
@@ -171,7 +171,7 @@ class TestAPick:
 
 
 class TestOneWhoIsNew:
-    def test_is_told_what_was_placed_of_late(self, daemon):
+    def test_new_daemon_receives_recent_picks(self, daemon):
         one = daemon('a')
         one.place('i')
         one.place('j', 'k')
@@ -181,14 +181,14 @@ class TestOneWhoIsNew:
 
         assert other.told() == ['k']
 
-    def test_is_not_told_what_was_placed_long_ago(self, daemon, now):
+    def test_new_daemon_receives_no_old_picks(self, daemon, now):
         one = daemon('a')
         one.place('i')
         now[0] += peers.OLD
 
         assert daemon('b').told() == []
 
-    def test_alone_is_told(self, daemon):
+    def test_recent_picks_reach_only_new_daemon(self, daemon):
         one, other = map(daemon, 'ab')
         one.place('i')
         assert other.told() == ['i']
@@ -197,7 +197,7 @@ class TestOneWhoIsNew:
 
         assert (other.told(), third.told()) == ([], ['i'])
 
-    def test_is_one_who_is_heard_again(self, daemon, monkeypatch):
+    def test_returning_daemon_receives_recent_picks(self, daemon, monkeypatch):
         one, other = map(daemon, 'ab')
         monkeypatch.setattr(peers, 'GONE', -1)
         monkeypatch.setattr(peers, 'OLD', -1)
@@ -231,8 +231,8 @@ class TestAMessage:
         (a_message(at=float('inf')), '-inf seconds old'),
         (a_message(number=0), 'repeated'),
     ])
-    def test_that_does_not_count_is_named_with_its_reason(
-            self, daemon, sent, why, caplog):
+    def test_rejected_message_is_logged_with_reason(self, daemon, sent, why,
+                                                    caplog):
         [one] = map(daemon, 'a')
 
         one.peers.hear(sent)
@@ -241,7 +241,7 @@ class TestAMessage:
         assert why in caplog.text
         assert len(caplog.text) < 1000
 
-    def test_that_is_late_does_not_count(self, daemon, broker, now, caplog):
+    def test_late_message_is_rejected(self, daemon, broker, now, caplog):
         one, other = map(daemon, 'ab')
         now[0] += 100
         one.worker.tell(News([a_pick()]))
@@ -252,7 +252,7 @@ class TestAMessage:
         assert other.told() == []
         assert 'is 61 seconds old' in caplog.text
 
-    def test_that_is_repeated_does_not_count(self, daemon, broker, caplog):
+    def test_repeated_message_is_rejected(self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         one.worker.tell(News([a_pick('i')]))
         one.peers.tell_news()
@@ -266,8 +266,8 @@ class TestAMessage:
         assert 'it is repeated' in caplog.text
 
     @pytest.mark.parametrize('at', [float('inf'), 1e11, -1e9])
-    def test_with_picks_of_another_time_does_not_count(
-            self, daemon, broker, at, caplog):
+    def test_picks_of_another_time_are_rejected(self, daemon, broker, at,
+                                                caplog):
         one, other = map(daemon, 'ab')
         pick = dataclasses.replace(a_pick(), at=at)
         one.peers._send([News([pick])])
@@ -276,7 +276,7 @@ class TestAMessage:
         assert other.told() == []
         assert 'another time' in caplog.text
 
-    def test_with_long_names_does_not_count(self, daemon, broker, caplog):
+    def test_long_names_are_rejected(self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         one.peers._send([News([
             dataclasses.replace(a_pick(), host='h' * 200_000)])])
@@ -286,8 +286,8 @@ class TestAMessage:
         assert 'has more than 255 characters' in caplog.text
         assert len(caplog.text) < 1000
 
-    def test_that_is_dropped_costs_a_line_a_minute(self, daemon, monkeypatch,
-                                                   caplog):
+    def test_dropped_messages_are_logged_once_a_minute(self, daemon,
+                                                       monkeypatch, caplog):
         [one] = map(daemon, 'a')
         for _ in range(100):
             one.peers.hear({'host': 'x' * 200_000})
@@ -299,8 +299,8 @@ class TestAMessage:
 
         assert '100 message(s) about picks are dropped' in caplog.text
 
-    def test_of_before_it_began_does_not_count_and_costs_no_line(
-            self, daemon, broker, now, caplog):
+    def test_messages_from_before_start_are_ignored(self, daemon, broker, now,
+                                                    caplog):
         """A queue that is a stream begins with what was said before."""
         one = daemon('a')
         one.peers._send([News([a_pick()])])
@@ -326,8 +326,7 @@ class TestMembersOfServerGroups:
         daemon.worker.tell(News([a_pick('i', **kwargs)]))
         daemon.peers.tell_news()
 
-    def test_are_waited_for_until_others_have_heard(self, daemon, broker,
-                                                    ring):
+    def test_member_is_acknowledged_by_others(self, daemon, broker, ring):
         one, other = map(daemon, 'ab')
         self.place(one, group='g')
         assert not ring(one)
@@ -337,21 +336,20 @@ class TestMembersOfServerGroups:
         assert ring(one)
         assert other.told() == ['i']
 
-    def test_alone_are_waited_for(self, daemon, ring):
+    def test_other_picks_are_not_waited_for(self, daemon, ring):
         one, _ = map(daemon, 'ab')
         self.place(one)
 
         assert ring(one)
 
-    def test_are_not_waited_for_by_one_that_is_alone(self, daemon, ring):
+    def test_single_daemon_does_not_wait(self, daemon, ring):
         one = daemon('a')
         self.place(one, group='g')
 
         assert one.worker.daemons == 0
         assert ring(one)
 
-    def test_are_waited_for_no_longer_than_so_long(self, daemon, broker, ring,
-                                                   monkeypatch):
+    def test_wait_ends_at_timeout(self, daemon, broker, ring, monkeypatch):
         """Nor is one that is late waited for again until it is heard."""
         one, other = map(daemon, 'ab')
         monkeypatch.setattr(peers, 'HEARD', -1)
@@ -371,7 +369,7 @@ class TestMembersOfServerGroups:
 
 
 class TestKey:
-    def test_that_has_changed_is_accepted_for_five_minutes(self):
+    def test_replaced_key_is_accepted_for_five_minutes(self):
         now, keys = [0.0], [b'one']
         signer = Signer(lambda: keys[-1], lambda: now[0])
         signer.refresh()
@@ -385,7 +383,7 @@ class TestKey:
         with pytest.raises(signed_news.Rejected, match='another key'):
             signer.read(old)
 
-    def test_is_needed_to_tell_anything_and_costs_a_line(
+    def test_missing_key_prevents_publishing_and_is_logged_once(
             self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         one.signer._key = None
@@ -397,7 +395,7 @@ class TestKey:
         assert other.told() == []
 
 
-def test_after_a_stop_what_workers_still_place_is_told(daemon, monkeypatch):
+def test_last_picks_are_published_after_stop(daemon, monkeypatch):
     one, other = map(daemon, 'ab')
     monkeypatch.setattr(peers, 'QUIET', 0.3)
     stopping = threading.Event()

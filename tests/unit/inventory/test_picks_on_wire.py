@@ -49,21 +49,21 @@ def told(placed):
     a_pick(spec=a_request(extra_specs={'hw:cpu_policy': 'dedicated'}))],
     ids=['plain', 'claimed, of a group', 'of several', 'NUMA and PCI',
          'extra specs'])
-def test_a_pick_stays_what_it_is(pick):
+def test_pick_is_read_as_written(pick):
     [([found], claimed, *_)] = over_the_wire(News([pick]))
 
     assert told(found) == told(pick)
     assert claimed == [(pick.key, pick.place, pick.at)] * pick.claiming
 
 
-def test_keys_and_what_is_taken_back_stay_what_they_are():
+def test_forgotten_picks_are_read_as_written():
     forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
 
     assert over_the_wire(News(forgotten=forgotten)) == [
         News([], [], forgotten, heard=True)]
 
 
-def test_what_many_instances_of_a_request_take_is_written_once():
+def test_shared_demand_is_written_once():
     spec = a_request(numa_topology=NUMA)
     written = picks_on_wire.written([
         News([a_pick(f'i{number}', spec) for number in range(5)]),
@@ -92,7 +92,7 @@ def written_with(change):
     lambda said: said['news'][0]['placed'][0].__setitem__(1, 7),
     lambda said: said['news'][0]['placed'][0].__setitem__(6, 'soon'),
     lambda said: said['news'][0]['taken_back'].append(['i', 'h', 1.0])])
-def test_what_nobody_has_written_raises_an_error(change):
+def test_malformed_news_raise(change):
     with pytest.raises((LookupError, TypeError, ValueError,
                         exception.InvalidInput)):
         picks_on_wire.read(written_with(change))

@@ -70,20 +70,20 @@ class Cloud:
 def cloud():
     return Cloud()
 class TestReads:
-    def test_of_other_values_leave_what_counts(self, cloud):
+    def test_new_values_keep_entries(self, cloud):
         cloud.assume('k')
 
         assert cloud.free(cloud.rebase()) == [3000, 4000]
         assert cloud.free(cloud.rebase(changed='b')) == [3000, 4000]
         assert cloud.free(cloud.rebase(changed='a')) == [3000, 4000]
 
-    def test_without_a_host_and_with_it_again_still_count_on_it(self, cloud):
+    def test_returning_host_keeps_entries(self, cloud):
         cloud.assume('k')
 
         assert cloud.free(cloud.rebase(names='b')) == [4000]
         assert cloud.free(cloud.rebase()) == [3000, 4000]
 
-    def test_of_nothing_new_give_the_same_columns(self, cloud):
+    def test_unchanged_read_keeps_columns(self, cloud):
         base = table(a_host('a'))
         before = cloud.state.rebase(base, {})
 
@@ -91,8 +91,7 @@ class TestReads:
 
     @pytest.mark.parametrize('found', [
         [None, 'b'], ['b', 'c'], ['a', None], ['a', 'b']])
-    def test_show_an_instance_elsewhere_than_before_and_it_counts_no_more(
-            self, cloud, found):
+    def test_instance_on_other_host_ends_entry(self, cloud, found):
         cloud.assume('k')
         for host in found:
             cloud.rebase({'k': host})
@@ -101,7 +100,7 @@ class TestReads:
 
 
 class TestLookUp:
-    def test_is_for_those_on_hosts_that_report(self, cloud):
+    def test_instances_on_reporting_hosts_are_looked_up(self, cloud):
         cloud.assume(UUID.format(1))
         cloud.assume(UUID.format(2), host='b')
         cloud.assume('no uuid' * 10)
@@ -111,7 +110,7 @@ class TestLookUp:
         assert sorted(cloud.state.uuids_to_look_up({'a', 'b'})) == [
             UUID.format(1), UUID.format(2)]
 
-    def test_is_for_all_in_turn_after_a_while(self, cloud, monkeypatch):
+    def test_all_instances_are_looked_up_in_turn(self, cloud, monkeypatch):
         """So many a second, whoever waits longest first."""
         monkeypatch.setattr(state, 'LOOKED_UP', 2)
         cloud.state.uuids_to_look_up(set())
@@ -127,7 +126,7 @@ class TestLookUp:
         assert asked == [[], keys[:2], keys[2:4], [], [keys[4], keys[0]],
                          keys[1:4]]
 
-    def test_asks_the_same_until_it_is_answered(self, cloud):
+    def test_lookup_repeats_until_rebase(self, cloud):
         cloud.assume(UUID.format(1))
         cloud.now += ledger.GRACE
 
@@ -138,7 +137,7 @@ class TestLookUp:
 
 
 class TestView:
-    def test_has_what_others_placed_and_not_what_the_request_did(self, cloud):
+    def test_view_excludes_own_entries(self, cloud):
         cloud.assume('mine')
         cloud.assume('theirs')
 
@@ -148,14 +147,14 @@ class TestView:
         assert view.in_flight == 1
         assert cloud.free() == [2000, 4000]
 
-    def test_of_a_request_that_is_new_is_the_table_itself(self, cloud):
+    def test_new_request_views_the_table_itself(self, cloud):
         cloud.assume('theirs')
 
         assert cloud.state.view(['mine']).table is cloud.state.table
 
 
 class TestAssume:
-    def test_is_refused_when_the_place_was_taken_meanwhile(self, cloud):
+    def test_conflict_on_place_is_refused(self, cloud):
         view = cloud.state.view(['k'])
         cloud.assume('other')
 
@@ -166,23 +165,21 @@ class TestAssume:
     @pytest.mark.parametrize(('related', 'done'), [
         ({'other'}, False), ({'group'}, False), ({'k', 'another'}, True),
         (set(), True)])
-    def test_is_refused_when_something_related_was_placed_meanwhile(
-            self, cloud, related, done):
+    def test_conflict_on_related_key_is_refused(self, cloud, related, done):
         view = cloud.state.view(['k'])
         cloud.assume('other', host='b', group='group')
 
         assert cloud.assume('k', view=view,
                             related=frozenset(related)) is done
 
-    def test_stands_where_it_was_decided_once_more(self, cloud):
+    def test_repeated_decision_is_added_anyway(self, cloud):
         view = cloud.state.view(['k'])
         cloud.assume('other')
 
         assert cloud.assume('k', view=view, anyway=True)
         assert cloud.free() == [2000, 4000]
 
-    def test_is_refused_on_a_view_older_than_what_is_known(
-            self, cloud, monkeypatch):
+    def test_too_old_view_is_refused(self, cloud, monkeypatch):
         monkeypatch.setattr(ledger, 'MOST_NAMES', 4)
         views = []
         for number in range(4):
@@ -192,7 +189,7 @@ class TestAssume:
         assert not cloud.assume('k', view=views[0])
         assert cloud.assume('k', view=views[3])
 
-    def test_is_refused_once_another_state_has_taken_over(self, cloud):
+    def test_view_of_replaced_state_is_refused(self, cloud):
         cloud.assume('before', group='g')
         view = cloud.state.view(['k'])
         later = SchedulingState(LIFETIME, lambda: cloud.now,
@@ -208,20 +205,19 @@ class TestAssume:
         assert cloud.assume('k', view=view, anyway=True)
         assert cloud.free(later.table) == [2000]
 
-    def test_of_one_key_twice_counts_once(self, cloud):
+    def test_repeated_key_counts_once(self, cloud):
         assert cloud.assume('k', 'k')
 
         assert cloud.free() == [3000, 4000]
 
-    def test_on_a_table_that_was_read_anew_counts_on_it(self, cloud):
+    def test_pick_counts_on_newer_table(self, cloud):
         view = cloud.state.view(['k'])
         cloud.rebase(changed='ab')
 
         assert cloud.assume('k', view=view)
         assert cloud.free() == [3000, 4000]
 
-    def test_again_frees_the_old_place_on_a_table_that_was_read_anew(
-            self, cloud):
+    def test_second_pick_frees_first_place_on_newer_table(self, cloud):
         cloud.assume('k')
         view = cloud.state.view(['k'])
         cloud.rebase(changed='b')
@@ -231,7 +227,7 @@ class TestAssume:
 
 
 class TestForget:
-    def test_is_no_conflict(self, cloud):
+    def test_forgotten_pick_is_no_conflict(self, cloud):
         cloud.assume('k')
         view = cloud.state.view([])
         cloud.state.forget([cloud.pick('k')])
@@ -239,7 +235,7 @@ class TestForget:
         assert cloud.assume('other', view=view)
 
 
-def test_a_group_has_its_picks_and_those_of_its_members(cloud):
+def test_group_includes_picks_of_its_members(cloud):
     """Also of what a host reports by now."""
     cloud.assume('k', group='g')
     cloud.assume('member', host='b')
@@ -252,7 +248,7 @@ def test_a_group_has_its_picks_and_those_of_its_members(cloud):
     assert list(cloud.state.pending()) == ['member']
 
 
-def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
+def test_bad_entry_is_skipped_and_logged(cloud, caplog):
     cloud.state.add([
         InFlight('odd', 'a', 'a', object(), None, None, cloud.now),
         cloud.pick('k', 'b')])
@@ -261,7 +257,7 @@ def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
     assert 'Cannot subtract instance odd from host a' in caplog.text
 
 
-def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
+def test_entry_counts_on_its_node_only():
     found = SchedulingState(LIFETIME, lambda: 0.0, monotonic=lambda: 0.0)
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
@@ -277,9 +273,9 @@ def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
     ('8d3f2c1e-0000-4000-8000-00000000000a', True), ('x' * 36, True),
     ('x' * 37, False), ('x\n', False), ('\xe9', False), (7, False),
     (None, False), (('x', 1), False)])
-def test_only_what_may_be_a_uuid_is_asked_of_a_database(key, expected):
+def test_only_possible_uuids_are_looked_up(key, expected):
     assert is_uuid(key) is expected
-def test_what_a_pick_keeps_of_its_request_has_no_token():
+def test_demand_contains_no_token():
     spec_obj = a_request()
     spec_obj._context = RequestContext(auth_token='SECRET')
 
@@ -293,7 +289,8 @@ class TestDeciding:
         with futures.ThreadPoolExecutor() as pool:
             yield pool
 
-    def test_is_in_the_order_of_arrival(self, cloud, threads, monkeypatch):
+    def test_decisions_follow_order_of_arrival(self, cloud, threads,
+                                               monkeypatch):
         monkeypatch.setattr(state, 'PATIENCE', 999)
         order, waiting = [], cloud.state._decision_lock._queue
 
@@ -309,7 +306,7 @@ class TestDeciding:
 
         assert order == [0, 1, 2, 3, 4]
 
-    def test_goes_on_beside_a_slow_decision(self, cloud, threads):
+    def test_slow_decision_is_overtaken(self, cloud, threads):
         with cloud.state.deciding():
             def decide():
                 with cloud.state.deciding():
@@ -317,7 +314,7 @@ class TestDeciding:
 
             assert threads.submit(decide).result(30)
 
-    def test_ends_a_slice_after_its_time(self, cloud, monkeypatch):
+    def test_slice_ends_after_its_time(self, cloud, monkeypatch):
         with cloud.state.deciding() as turn:
             monkeypatch.setattr(decision_lock, 'SLICE', 999)
             assert not turn.is_over()

@@ -14,7 +14,7 @@ def cloud():
 
 @pytest.mark.parametrize(('keys', 'taken'), [
     ('k', 1000), ('k', 1100), ('klm', 3000)])
-def test_that_shows_with_what_it_takes_counts_no_more(cloud, keys, taken):
+def test_reported_instance_counts_no_more(cloud, keys, taken):
     """Hypervisors may take some memory of their own for each."""
     cloud.assume(*keys)
 
@@ -24,7 +24,7 @@ def test_that_shows_with_what_it_takes_counts_no_more(cloud, keys, taken):
     assert cloud.state.pending() == {}
 
 
-def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
+def test_shown_instance_counts_until_host_reports_it(cloud):
     cloud.assume('k')
     cloud.rebase({'k': 'a'})
     assert cloud.free() == [3000, 4000]
@@ -38,8 +38,7 @@ def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
 @pytest.mark.parametrize(('seconds', 'free'), [
     (ledger.GRACE / 2, 3000), (ledger.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
-def test_that_shows_is_reported_a_moment_later_at_the_latest(
-        cloud, seconds, free, changed):
+def test_grace_period_ends_entry(cloud, seconds, free, changed):
     """It may be in what the host reported before, or in place of another."""
     cloud.assume('k')
     cloud.rebase({'k': 'a'}, changed=changed)
@@ -51,8 +50,7 @@ def test_that_shows_is_reported_a_moment_later_at_the_latest(
 
 
 @pytest.mark.parametrize(('first', 'second'), ['kl', 'lk'])
-def test_is_not_another_one_on_its_way_to_the_same_host(
-        cloud, first, second):
+def test_report_is_matched_to_shown_instance(cloud, first, second):
     """The host of the second one is written before it is reported."""
     cloud.assume('k')
     cloud.assume('l')
@@ -67,7 +65,7 @@ def test_is_not_another_one_on_its_way_to_the_same_host(
     assert cloud.state.pending() == {}
 
 
-def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
+def test_report_is_matched_to_oldest_pick(cloud):
     cloud.assume('k')
     cloud.now += 1
     cloud.assume('l')
@@ -77,7 +75,7 @@ def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
     assert list(cloud.state.pending()) == ['l']
 
 
-def test_on_a_host_that_is_back_is_told_a_moment_later(cloud):
+def test_returning_host_needs_grace_period(cloud):
     """What of it was there before is not known."""
     cloud.assume('k')
     cloud.rebase(names='b')

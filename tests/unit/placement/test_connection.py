@@ -17,11 +17,11 @@ def ask(client):
     return http_placement.ask(client)
 
 
-def test_nothing_is_opened_before_the_first_request(client, placement):
+def test_first_request_opens_connection(client, placement):
     assert not placement.connections
 
 
-def test_a_connection_is_used_again(client, placement):
+def test_connection_is_reused(client, placement):
     for _ in range(5):
         ask(client)
 
@@ -50,7 +50,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
     assert 'pool is full' not in caplog.text
 
 
-def test_a_forked_process_opens_its_own_connection(client, placement):
+def test_forked_process_opens_own_connection(client, placement):
     """Else answers would reach whichever process reads first."""
     placement.on('GET', '/allocation_candidates',
                  candidates(a_candidate('a')))
@@ -69,8 +69,7 @@ def test_a_forked_process_opens_its_own_connection(client, placement):
     assert placement.connections == 2
 
 
-def test_clients_of_one_configuration_do_not_disturb_each_other(
-        placement, tmp_path):
+def test_clients_may_share_configuration(placement, tmp_path):
     """A reload makes another one of the same options."""
     conf = http_placement.a_conf(tmp_path, auth_type='admin_token',
                                  token='t', endpoint=placement.url)
@@ -80,7 +79,7 @@ def test_clients_of_one_configuration_do_not_disturb_each_other(
     assert len(placement.to('GET', '/allocation_candidates')) == 2
 
 
-def test_another_log_in_method_takes_a_restart(placement, tmp_path):
+def test_changed_auth_type_needs_restart(placement, tmp_path):
     """Its options differ from those of the same names that are there."""
     conf = http_placement.a_conf(
         tmp_path, auth_type='v3token', auth_url='http://127.0.0.1:9/v3',

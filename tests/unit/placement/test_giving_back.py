@@ -31,8 +31,8 @@ HELD = held({'a': {'VCPU': 2, 'MEMORY_MB': 512}}, generation=None)
 
 class TestClaimWithoutAnAnswer:
     @pytest.mark.parametrize('failures', [0, 1])
-    def test_is_taken_back_before_the_next_host(self, scene, placement,
-                                                failures):
+    def test_unanswered_claim_is_released_before_next_host(
+            self, scene, placement, failures):
         """If it cannot be at once, then later."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), *[DROP] * failures,
@@ -46,8 +46,8 @@ class TestClaimWithoutAnAnswer:
             'PUT', *['GET', 'PUT'] * (1 + failures), 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
 
-    def test_is_deleted_where_consumers_have_no_generation(self, scene,
-                                                           placement):
+    def test_unanswered_claim_is_deleted_without_generations(self, scene,
+                                                             placement):
         placement.on('GET', PATH, held(), HELD, held())
         placement.on('PUT', PATH, DROP, TAKEN)
         made = scene.claims(ROCKY)
@@ -57,7 +57,7 @@ class TestClaimWithoutAnAnswer:
         assert [asked.method for asked in placement.asked] == [
             'GET', 'PUT', 'GET', 'DELETE', 'GET', 'PUT']
 
-    def test_is_not_sent_again_blindly(self, scene, placement):
+    def test_claim_is_not_resent_blindly(self, scene, placement):
         placement.on('PUT', PATH, DROP)
 
         scene.claims(connect_retries=3, connect_retry_delay=0.01).claim(
@@ -65,8 +65,8 @@ class TestClaimWithoutAnAnswer:
 
         assert len(placement.to('PUT')) == 1
 
-    def test_that_cannot_be_taken_back_is_told_of(self, scene, placement,
-                                                  caplog):
+    def test_failed_release_is_logged_with_command(self, scene, placement,
+                                                   caplog):
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
 
@@ -75,8 +75,7 @@ class TestClaimWithoutAnAnswer:
                 f'instance {UUID}, and releasing it failed: ') in caplog.text
         assert f'resource provider allocation delete {UUID}' in caplog.text
 
-    def test_is_waited_for_three_times_and_no_more(self, scene, placement,
-                                                   caplog):
+    def test_three_failures_end_claims(self, scene, placement, caplog):
         """However many hosts are left to try."""
         placement.on('GET', PATH, DROP)
         made = scene.claims(ROCKY)
@@ -89,8 +88,7 @@ class TestClaimWithoutAnAnswer:
             'Placement has failed 3 times in a row and is not queried again '
             'for this request') == 1
 
-    def test_is_like_one_that_placement_cannot_work_out(self, scene,
-                                                        placement):
+    def test_three_server_errors_end_claims(self, scene, placement):
         placement.on('GET', PATH, Answer(500, 'Oops'))
         made = scene.claims(ROCKY)
 
@@ -99,8 +97,7 @@ class TestClaimWithoutAnAnswer:
 
         assert len(placement.asked) == 3
 
-    def test_leaves_little_time_for_those_after_it(self, scene, placement,
-                                                   monkeypatch):
+    def test_later_timeouts_are_short(self, scene, placement, monkeypatch):
         monkeypatch.setattr(adapter, 'SHORT_TIMEOUT', 0.1)
         placement.on('GET', PATH, HANG)
         made = scene.claims(ROCKY, timeout=5)
@@ -126,8 +123,7 @@ class TestRelease:
         assert made.claim(UUID, WANTED, SPEC)
         return made
 
-    def test_empties_the_consumer_at_the_generation_of_the_claim(
-            self, scene, placement, caplog):
+    def test_release_empties_consumer(self, scene, placement, caplog):
         caplog.set_level('INFO')
 
         assert self.claimed(scene).release(UUID)
@@ -140,7 +136,7 @@ class TestRelease:
         assert not placement.to('DELETE')
         assert f'Deleted allocations for instance {UUID}' in caplog.text
 
-    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog):
+    def test_changed_consumer_is_left_alone(self, scene, placement, caplog):
         placement.on('GET', PATH, held({'b': {'VCPU': 1}}, generation=2))
 
         assert not self.claimed(scene, CONSUMER).release(UUID)
@@ -152,8 +148,8 @@ class TestRelease:
         assert line == (f'The allocations of instance {UUID} have changed '
                         'since this request claimed them; they are left alone')
 
-    def test_leaves_an_equal_claim_of_another_request_alone(self, scene,
-                                                            placement):
+    def test_equal_claim_of_other_request_is_left_alone(self, scene,
+                                                        placement):
         kept = Kept(placement)
         first, second = scene.claims(), scene.claims()
         assert first.claim(UUID, WANTED, SPEC)
@@ -163,8 +159,7 @@ class TestRelease:
 
         assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
 
-    def test_succeeds_if_an_earlier_try_emptied_the_consumer(self, scene,
-                                                             placement):
+    def test_release_after_unanswered_release_works(self, scene, placement):
         kept = Kept(placement)
         made = scene.claims()
         assert made.claim(UUID, WANTED, SPEC)
@@ -178,17 +173,17 @@ class TestRelease:
 
     @pytest.mark.parametrize('answer', [
         Answer(500, 'Oops'), http_placement.error(404), Answer(200, '<p>')])
-    def test_that_is_refused_is_an_error(self, scene, caplog, answer):
+    def test_refused_release_raises(self, scene, caplog, answer):
         with pytest.raises(exception.PlacementError, match='Got '):
             self.claimed(scene, answer).release(UUID)
         assert (f'Unable to delete allocation for instance {UUID}: '
                 f'({answer.status} ') in caplog.text
 
-    def test_that_is_not_answered_is_an_error(self, scene):
+    def test_unanswered_release_raises(self, scene):
         with pytest.raises(exception.PlacementError, match='not responding'):
             self.claimed(scene, DROP).release(UUID)
 
-    def test_of_what_was_never_claimed_does_nothing(self, scene, placement):
+    def test_release_without_claim_does_nothing(self, scene, placement):
         placement.on('PUT', PATH, FULL)
         made = scene.claims()
         made.claim(UUID, WANTED, SPEC)
@@ -198,14 +193,14 @@ class TestRelease:
         assert len(placement.to('PUT')) == 1
         assert not placement.to('DELETE')
 
-    def test_happens_once(self, scene, placement):
+    def test_release_happens_once(self, scene, placement):
         made = self.claimed(scene)
         for _ in range(2):
             made.release(UUID)
 
         assert len(placement.to('PUT')) == 2
 
-    def test_is_bounded_for_many_instances(self, scene, placement):
+    def test_releases_stop_after_three_failures(self, scene, placement):
         made = scene.claims()
         uuids = [f'instance-{number}' for number in range(20)]
         for uuid in uuids:
@@ -229,7 +224,7 @@ class TestReleaseWithoutGenerations:
         assert made.claim(UUID, WANTED, SPEC)
         return made.release(UUID)
 
-    def test_deletes_a_consumer_that_holds_the_claim(self, scene, placement):
+    def test_consumer_with_claim_is_deleted(self, scene, placement):
         assert self.released(scene, HELD)
 
         [asked] = placement.to('DELETE')
@@ -241,20 +236,19 @@ class TestReleaseWithoutGenerations:
         {'a': {'VCPU': 4, 'MEMORY_MB': 1024}},
         {'a': {'VCPU': 2, 'MEMORY_MB': 512}, 'b': {'VCPU': 1}}],
         ids=['another host', 'two claims', 'another host as well'])
-    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog,
-                                             allocations):
+    def test_changed_consumer_is_left_alone(self, scene, placement, caplog,
+                                            allocations):
         assert not self.released(scene, held(allocations, None))
 
         assert not placement.to('DELETE')
         assert 'they are left alone' in caplog.text
 
-    def test_succeeds_if_the_consumer_holds_nothing(self, scene, placement):
+    def test_empty_consumer_counts_as_released(self, scene, placement):
         assert self.released(scene, held())
 
         assert not placement.to('DELETE')
 
-    def test_succeeds_if_the_consumer_is_gone_meanwhile(self, scene,
-                                                        placement):
+    def test_deleted_consumer_counts_as_released(self, scene, placement):
         placement.on('DELETE', PATH, http_placement.error(404))
 
         assert self.released(scene, HELD)
@@ -272,7 +266,7 @@ class TestReleaseOfAnInstanceThatHeldSomething:
         made.release(UUID)
         return placement.to('PUT')[-1]
 
-    def test_restores_that(self, scene, placement, caplog):
+    def test_earlier_allocations_are_restored(self, scene, placement, caplog):
         caplog.set_level('INFO')
         asked = self.released(scene, placement)
 
@@ -285,19 +279,20 @@ class TestReleaseOfAnInstanceThatHeldSomething:
         assert (f'Restored the allocations that instance {UUID} held before'
                 ) in caplog.text
 
-    def test_restores_that_without_generations(self, scene, placement):
+    def test_earlier_allocations_are_restored_without_generations(self, scene,
+                                                                  placement):
         assert self.released(scene, placement, QUEENS, after=None).body == {
             'allocations': {'z': {'resources': self.BEFORE['z']}},
             'project_id': 'p-owner', 'user_id': 'u-owner'}
 
-    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog):
+    def test_changed_consumer_is_left_alone(self, scene, placement, caplog):
         placement.on('PUT', PATH, CONSUMER, TAKEN, CONSUMER)
 
         self.released(scene, placement, after=6)
 
         assert 'they are left alone' in caplog.text
 
-    def test_leaves_alone_what_is_as_it_was(self, scene, placement):
+    def test_unchanged_consumer_is_left_alone(self, scene, placement):
         """A claim without an answer that was not taken."""
         placement.on('GET', PATH, held(self.BEFORE))
         placement.on('PUT', PATH, DROP)

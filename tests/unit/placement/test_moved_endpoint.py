@@ -74,7 +74,7 @@ def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
     assert client.candidates([Query()], CONTEXT).providers == {'b'}
 
 
-def test_a_claim_at_the_old_endpoint_is_not_repeated(conf, move, old, new):
+def test_claim_at_old_endpoint_is_not_repeated(conf, move, old, new):
     """The next one goes to the new endpoint."""
     client = SchedulerReportClient(conf)
     offer = http_placement.ask(client)
@@ -87,7 +87,7 @@ def test_a_claim_at_the_old_endpoint_is_not_repeated(conf, move, old, new):
     assert [asked.path for asked in new.to('PUT')] == ['/allocations/two']
 
 
-def test_a_claim_is_released_at_the_new_endpoint(conf, move, new):
+def test_claim_is_released_at_new_endpoint(conf, move, new):
     client = SchedulerReportClient(conf)
     offer = http_placement.ask(client)
     assert offer.claim('one', offer.of('a')[0], SPEC)

@@ -30,13 +30,13 @@ class TestResponse:
         (410, 'See the log of'), (428, 'See the log of'),
         (429, 'Something in front of Placement limits'),
         (430, 'See the log of'), (500, 'See the log of')])
-    def test_has_advice_by_its_status(self, status, advice):
+    def test_advice_depends_on_status(self, status, advice):
         answer = Response(status, 'x')
         assert answer.advice.startswith(advice)
         assert str(RequestFailed('It fails.', answer)) == (
             f'It fails. Got {status}: x. {answer.advice}')
 
-    def test_says_its_first_error_in_one_line_of_500_characters(self):
+    def test_error_text_is_one_short_line(self):
         assert an_error(detail=' a\n b. ').error_text == 'a b'
         assert Response(500, 'x' * 501).error_text == 'x' * 500
         assert an_error(detail='').error_text.startswith('{"errors": ')
@@ -44,11 +44,11 @@ class TestResponse:
 
     @pytest.mark.parametrize('text', ['', '[]', '{}', '{"errors": 5}',
                                       '{"errors": []}', '{"errors": [5]}'])
-    def test_has_no_code_where_it_tells_of_no_error(self, text):
+    def test_response_without_error_has_no_code(self, text):
         assert Response(500, text).error_code is None
         assert Response(500, text).error_text == text
 
-    def test_that_says_nothing_is_told_by_the_problem_with_it(self):
+    def test_problem_replaces_missing_text(self):
         assert 'Got 500: nothing. ' in str(
             RequestFailed('x.', Response(500, '')))
         assert 'Got 200: it is odd. ' in str(RequestFailed(
@@ -65,7 +65,7 @@ class TestCandidates:
         a_candidate('b', VCPU=math.nan), a_candidate('b', VCPU=-1),
         a_candidate('b', VCPU=1.5), a_candidate('b') | {'mappings': 7},
         None, 'b', ['b']])
-    def test_that_are_odd_cost_no_others(self, odd, caplog):
+    def test_invalid_candidate_hides_no_other(self, odd, caplog):
         found = documents.Candidates.of({
             **self.DOCUMENT,
             'allocation_requests': [odd, a_candidate('a')]})
@@ -73,7 +73,7 @@ class TestCandidates:
         assert found.requests == [a_candidate('a')]
         assert {*found.by_provider} == {'a'}
 
-    def test_that_are_odd_are_named_once(self, caplog):
+    def test_invalid_candidate_is_logged_once(self, caplog):
         odd = a_candidate('odd', VCPU=math.nan)
         for _ in range(2):
             documents.Candidates.of({**self.DOCUMENT, 'allocation_requests': [
@@ -86,7 +86,7 @@ class TestCandidates:
 
 class TestMicroversions:
 
-    def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
+    def test_query_version_is_limited_by_claims(self):
         supported = documents.MicroversionRange('1.0', '1.99')
         assert supported.for_query('1.17') == '1.36'
         assert supported.for_query('1.36') == '1.36'
@@ -98,7 +98,7 @@ class TestMicroversions:
     @pytest.mark.parametrize(('least', 'most', 'newest'), [
         ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),
         ('1.25', '1.25', '1.25'), ('1.26', '1.28', None)])
-    def test_of_a_server_have_bounds(self, least, most, newest):
+    def test_server_version_range_limits_choice(self, least, most, newest):
         supported = documents.MicroversionRange(least, most)
         assert supported.newest() == newest
 
@@ -140,8 +140,8 @@ class TestRetryBudget:
             server, 'req-1', True, lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
-    def test_ends_with_three_failures_in_a_row(
-            self, server, budget, caplog, failure):
+    def test_three_failures_exhaust_budget(self, server, budget, caplog,
+                                           failure):
         server.answers = [failure] * 3
         for _ in range(3):
             assert not budget.exhausted
@@ -159,8 +159,8 @@ class TestRetryBudget:
 
     @pytest.mark.parametrize(('method', 'exhausted'), [
         ('GET', True), ('PUT', False), ('DELETE', False)])
-    def test_begins_anew_with_a_write_that_is_answered(
-            self, server, budget, method, exhausted):
+    def test_successful_write_resets_failures(self, server, budget, method,
+                                              exhausted):
         """One that hangs while reads work is in trouble."""
         server.answers = [500, 500, 499, 500]
         for each in ('PUT', 'PUT', method, 'PUT'):
@@ -170,8 +170,8 @@ class TestRetryBudget:
 
     @pytest.mark.parametrize(('took', 'requests'), [
         (1, None), (1.5, 27), (20, 2), (39, 2), (40, 1)])
-    def test_ends_with_so_many_seconds_of_waiting(
-            self, server, budget, caplog, took, requests):
+    def test_waiting_time_exhausts_budget(self, server, budget, caplog, took,
+                                          requests):
         """Twice [placement] timeout and thirty; quick ones are none."""
         server.took, count = took, 0
         while not budget.exhausted and count < 50:
@@ -184,8 +184,8 @@ class TestRetryBudget:
                 f'This request has waited {took * requests:.0f} seconds for '
                 'Placement, which is not queried again for it')
 
-    def test_of_what_must_be_taken_back_is_short_and_begins_again(
-            self, server, release_budget, caplog):
+    def test_release_budget_is_renewed_after_pause(self, server,
+                                                   release_budget, caplog):
         server.answers = [500, 500, 500, 500, 200, 500]
         for _ in range(3):
             release_budget.request('DELETE', '/')
@@ -206,8 +206,7 @@ class TestRetryBudget:
         assert {seconds for _, seconds in server.asked} == {10}
         assert caplog.messages == []
 
-    def test_of_what_must_be_taken_back_is_thirty_seconds_at_a_time(
-            self, server, release_budget):
+    def test_release_budget_is_thirty_seconds(self, server, release_budget):
         server.took = 15
         for exhausted in (False, True):
             release_budget.request('DELETE', '/')

@@ -56,7 +56,7 @@ class Placement:
         return [when for when, _, _ in self.tries]
 
 
-def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
+def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
     """Once a second at first, then every five seconds for ten minutes."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
@@ -81,7 +81,7 @@ def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
     assert caplog.records[-1].levelname == 'ERROR'
 
 
-def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
+def test_late_release_is_logged(clock, caplog):
     caplog.set_level('INFO')
     placement = Placement(clock, lambda now, uuid: (
         exception.PlacementError('it is away')
@@ -92,7 +92,7 @@ def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
         'The remaining claims are released: b')
 
 
-def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
+def test_untried_claims_come_first(clock, caplog):
     """And is told of with why the others were not given back."""
     errors = {'a': exception.PlacementError('refused'),
               'b': RetriesExhausted('late')}
@@ -105,7 +105,7 @@ def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
     assert caplog.messages == []
 
 
-def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
+def test_missing_thread_is_logged(clock, caplog):
     """And is claimed again by whoever wants to."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
@@ -120,8 +120,7 @@ def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
     assert not releases.is_under_way('a')
 
 
-def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
-        clock, caplog):
+def test_last_error_of_untried_claim_is_logged(clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         exception.PlacementError('refused') if uuid == 'a' and now < 1
         else RetriesExhausted('late') if now < 20 else None))
@@ -132,7 +131,7 @@ def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
         'late', 'refused']
 
 
-def test_a_fault_is_logged_and_not_tried_again(clock, caplog):
+def test_fault_is_logged_and_not_retried(clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         ZeroDivisionError('a fault') if uuid == 'a' else None))
 

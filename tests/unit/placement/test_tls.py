@@ -47,14 +47,14 @@ def ask(ours, tmp_path):
     return ask
 
 
-def test_its_certificate_and_that_of_the_service_are_looked_at(serve, ask):
+def test_both_certificates_are_verified(serve, ask):
     with serve('localhost') as placement:
         ask(placement)
 
         assert placement.to('GET', '/allocation_candidates')
 
 
-def test_any_certificate_will_do_where_it_is_insecure(serve, ask, theirs):
+def test_insecure_accepts_any_certificate(serve, ask, theirs):
     with serve('elsewhere', expired=True) as placement:
         ask(placement, insecure='true', cafile=theirs.file)
 
@@ -71,7 +71,7 @@ def test_any_certificate_will_do_where_it_is_insecure(serve, ask, theirs):
     ({}, {'certfile': '/no/such.pem'}, '/no/such.pem'),
 ], ids=['authority', 'expired', 'name', 'no certificate', 'no file',
         'no file of its own'])
-def test_what_is_wrong_is_said(serve, ask, theirs, issued, options, words):
+def test_tls_failure_is_explained(serve, ask, theirs, issued, options, words):
     if options.get('cafile') == 'theirs':
         options = {'cafile': theirs.file}
     names = issued.get('names', ['localhost'])

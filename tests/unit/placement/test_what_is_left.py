@@ -60,8 +60,8 @@ def wait_for_the_rest():
 
 
 @pytest.mark.parametrize('trouble', [DROP, Answer(503)])
-def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
-                                                    monkeypatch, trouble):
+def test_three_quick_failures_leave_no_claim(offer, placement, caplog,
+                                             monkeypatch, trouble):
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     placement.on('PUT', '/allocations/', trouble, trouble, trouble, TAKEN)
 
@@ -71,7 +71,7 @@ def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
     assert 'not released yet' not in caplog.text
 
 
-def test_what_is_left_is_given_back_later(offer, placement, caplog):
+def test_remaining_claims_are_released_later(offer, placement, caplog):
     """Which is told in lines without tracebacks."""
     caplog.set_level('INFO')
     placement.on('PUT', '/allocations/', Answer(503))
@@ -91,7 +91,7 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
             f'The allocations of instance {uuid}, which was not placed') == 1
 
 
-def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
+def test_possibly_late_claim_is_released():
     """It may have arrived late; Claims knows which may."""
     released = []
     taking = claims.Claims(
@@ -138,8 +138,8 @@ class State:
     host = nodename = 'a'
 
 
-def test_a_claim_without_an_answer_is_given_back_after_an_outage(
-        scene, placement, monkeypatch):
+def test_unanswered_claim_is_released_after_outage(scene, placement,
+                                                   monkeypatch):
     """Reading what it holds, which works first, is not all of the way."""
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     holding = http_placement.remembering(placement)
@@ -186,8 +186,8 @@ class TestWhatIsClaimedAnew:
         for method, answers in routes.items():
             placement.on(method, PATH, *answers)
 
-    def test_is_refused_until_then(self, scene, placement, kept, left,
-                                   caplog):
+    def test_claim_is_refused_until_release(self, scene, placement, kept, left,
+                                            caplog):
         """It might look the same, and be given back instead."""
         record = Decision()
         anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
@@ -204,7 +204,7 @@ class TestWhatIsClaimedAnew:
         assert not anew.claim({UUID: (('a', 'a'), chosen)}, SPEC)
         assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
 
-    def test_of_another_instance_does_not_wait(self, scene, placement, left):
+    def test_other_instance_is_claimed_at_once(self, scene, placement, left):
         placement.on('PUT', '/allocations/', TAKEN)
         anew = claims.Claims(offer_of(scene.claims()), UUIDS[:1], Decision())
 

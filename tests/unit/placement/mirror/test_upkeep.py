@@ -133,7 +133,7 @@ def a_scene(*providers):
 
 
 class TestFilling:
-    def test_takes_one_listing_and_reads_the_full_ones_one_by_one(self):
+    def test_full_providers_are_read_one_by_one(self):
         scene = Scene(a_provider('a'), a_provider('b', vcpus=2, used=2))
         assert scene.upkeep.age is None
 
@@ -148,7 +148,7 @@ class TestFilling:
         scene.go_on(10)
         assert scene.fitting() == 'ab'
 
-    def test_reads_units_in_the_background(self):
+    def test_units_are_read_in_background(self):
         scene = Scene(a_provider('a', max_unit=2), a_provider('b'))
         scene.upkeep.step()
         assert scene.fitting(3) == 'ab'
@@ -157,7 +157,7 @@ class TestFilling:
 
         assert scene.fitting(3) == 'b'
 
-    def test_begins_again_where_placement_is_away(self, caplog):
+    def test_filling_is_retried(self, caplog):
         scene = Scene(a_provider('a'))
         scene.world.down = True
         scene.go_on(20)
@@ -170,7 +170,7 @@ class TestFilling:
 
         assert scene.upkeep.age is not None
 
-    def test_does_not_wait_for_one_that_cannot_be_read(self):
+    def test_unreadable_provider_does_not_block_filling(self):
         scene = Scene(a_provider('a'), a_provider('b', used=4),
                       a_provider('c', used=4))
         scene.world.broken = {'b'}
@@ -182,7 +182,7 @@ class TestFilling:
 
 
 class TestKeepingUp:
-    def test_reads_those_whose_generation_differs(self):
+    def test_changed_providers_are_read(self):
         scene = a_scene()
         scene.world.use('b', 4)
         scene.world.change('c', rises=-1, traits=frozenset([GOLD]))
@@ -193,7 +193,7 @@ class TestKeepingUp:
         assert scene.fitting() == 'ac'
         assert scene.fitting(required={GOLD}) == 'c'
 
-    def test_reads_none_for_claims_of_its_own(self):
+    def test_own_claims_cause_no_read(self):
         scene = a_scene()
         scene.copy.assume({'a': ONE})
         scene.copy.written({'a': 1})
@@ -204,7 +204,7 @@ class TestKeepingUp:
 
         assert scene.asked('provider') == []
 
-    def test_takes_new_providers_and_forgets_those_that_are_gone(self):
+    def test_new_and_deleted_providers_are_noticed(self):
         scene = a_scene()
         scene.upkeep.learn('one')
         del scene.world.there['a']
@@ -215,7 +215,7 @@ class TestKeepingUp:
         assert scene.fitting() == 'bcd'
         assert scene.fitting(forbidden_aggregates={'one'}) == 'bc'
 
-    def test_reads_the_usages_of_hosts_that_instances_left(self):
+    def test_freed_provider_gets_its_usages_read(self):
         """A DELETE raises no generation."""
         scene = a_scene(a_provider('a'), a_provider('b', used=4))
         scene.world.use('b', 1, rises=0)
@@ -227,7 +227,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == []
         assert scene.fitting(3) == 'ab'
 
-    def test_reads_so_many_of_them_a_second_the_oldest_first(self):
+    def test_usage_reads_are_limited_per_second(self):
         scene = a_scene(*(a_provider(f'{number:02}', used=1)
                           for number in range(30)))
         scene.freed = [f'{number:02}' for number in range(30)]
@@ -239,7 +239,7 @@ class TestKeepingUp:
         assert 2 * mirror_upkeep.SINGLE < len(asked) <= (
             4 * mirror_upkeep.SINGLE)
 
-    def test_reads_all_now_and_then(self):
+    def test_listing_is_repeated_periodically(self):
         """Whatever else was missed."""
         scene = a_scene(a_provider('a'), a_provider('b', used=3))
         scene.world.use('b', 0, rises=0)
@@ -248,7 +248,7 @@ class TestKeepingUp:
 
         assert scene.fitting(4) == 'ab'
 
-    def test_reads_all_sooner_when_many_have_changed(self):
+    def test_many_changes_cause_earlier_listing(self):
         scene = a_scene(*(a_provider(f'{number:03}') for number
                           in range(100)))
         for uuid in list(scene.world.there):
@@ -260,7 +260,7 @@ class TestKeepingUp:
         assert scene.asked('summaries') == [None]
         assert scene.fitting(2) != ''
 
-    def test_reads_aggregates_in_turn(self):
+    def test_aggregates_are_read_in_turn(self):
         scene = a_scene()
         for aggregate in ('one', 'two'):
             scene.upkeep.learn(aggregate)
@@ -271,7 +271,7 @@ class TestKeepingUp:
         assert scene.asked('members')[2:4] == ['one', 'two']
         assert scene.fitting(member_of=[['two']]) == 'a'
 
-    def test_reads_a_doubted_one_at_once(self):
+    def test_doubted_provider_is_read_at_once(self):
         scene = a_scene()
         scene.copy.doubt(['b'])
         assert scene.fitting() == 'ac'
@@ -282,7 +282,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['b']
         assert scene.fitting() == 'abc'
 
-    def test_reads_again_what_a_claim_came_in_between(self):
+    def test_read_during_claim_is_repeated(self):
         scene = a_scene()
         scene.copy.assume({'b': ONE})
         scene.world.change('b', traits=frozenset([GOLD]))
@@ -296,7 +296,7 @@ class TestKeepingUp:
         assert scene.fitting(3, required={GOLD}) == 'b'
         assert scene.fitting(4) == 'ac'
 
-    def test_goes_on_with_others_when_one_cannot_be_read(self, caplog):
+    def test_unreadable_provider_is_set_aside(self, caplog):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
         scene.world.broken = {'a'}
         for uuid in 'abc':
@@ -312,7 +312,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['a', 'b', 'c', 'a']
         assert len(caplog.messages) == 1
 
-    def test_reads_again_what_could_not_be_read(self):
+    def test_unreadable_provider_is_read_again(self):
         scene = a_scene()
         scene.world.broken = {'a'}
         scene.world.change('a', traits=frozenset([GOLD]))
@@ -325,7 +325,7 @@ class TestKeepingUp:
 
         assert scene.fitting(required={GOLD}) == 'a'
 
-    def test_does_not_offer_what_makes_no_sense_until_it_does(self):
+    def test_invalid_provider_is_not_offered(self):
         scene = a_scene()
         scene.world.odd = {'a'}
         scene.world.change('a')
@@ -337,7 +337,7 @@ class TestKeepingUp:
 
         assert scene.fitting() == 'abc'
 
-    def test_reads_units_of_others_when_one_cannot_be_read(self):
+    def test_unreadable_units_do_not_block_others(self):
         scene = Scene(*map(a_provider, 'abc'))
         scene.world.broken = {'a'}
         scene.upkeep.step()
@@ -347,7 +347,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['a', 'b', 'c']
         assert scene.copy.without_limits() == ['a']
 
-    def test_reads_usages_of_others_when_one_cannot_be_read(self):
+    def test_unreadable_usages_do_not_block_others(self):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
         scene.world.broken, scene.freed = {'a'}, ['a', 'b']
         scene.world.use('b', 0, rises=0)
@@ -357,7 +357,7 @@ class TestKeepingUp:
         assert scene.asked('used') == ['a', 'b']
         assert scene.fitting() == 'b'
 
-    def test_names_some_of_many_that_cannot_be_read(self, caplog):
+    def test_few_unreadable_providers_are_logged(self, caplog):
         uuids = [f'{number:02}' for number in range(30)]
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in uuids))
         scene.world.broken = set(uuids)
@@ -368,7 +368,7 @@ class TestKeepingUp:
 
         assert len(caplog.messages) == mirror_upkeep.MOST_TOLD
 
-    def test_forgets_an_aggregate_that_cannot_be_read(self, caplog):
+    def test_unreadable_aggregate_is_forgotten(self, caplog):
         """Requests that name it ask for it."""
         scene = a_scene()
         for aggregate in ('one', 'two'):
@@ -382,8 +382,8 @@ class TestKeepingUp:
         assert caplog.messages == []
 
     @pytest.mark.parametrize('took, listing_took', [(0.03, 0.3), (0.3, 3)])
-    def test_takes_a_small_share_of_the_time(
-            self, took, listing_took, monkeypatch):
+    def test_queries_take_small_share_of_time(self, took, listing_took,
+                                              monkeypatch):
         monkeypatch.setattr(f'{__name__}.TOOK', took)
         monkeypatch.setattr(f'{__name__}.LISTING_TOOK', listing_took)
         scene = a_scene()
@@ -401,7 +401,7 @@ class TestKeepingUp:
 class TestExpected:
     """Providers of compute nodes, which come after these."""
 
-    def test_are_read_when_they_are_there(self):
+    def test_expected_provider_is_read_when_created(self):
         scene = a_scene()
         assert not scene.upkeep.learn_node('d')
         scene.world.change('d', amounts={})
@@ -411,7 +411,7 @@ class TestExpected:
         assert scene.upkeep.learn_node('d')
         assert scene.fitting() == 'abcd'
 
-    def test_are_not_forgotten_by_a_listing_of_before(self):
+    def test_new_provider_survives_older_shared_listing(self):
         """The answer to another worker is shared."""
         one, other = scenes()
         _take_turns(one, other, 10)
@@ -426,7 +426,7 @@ class TestExpected:
         _take_turns(one, other, 10)
         assert other.fitting() == 'abc'
 
-    def test_are_read_again_soon(self):
+    def test_expected_provider_is_read_repeatedly(self):
         scene = a_scene()
         scene.upkeep.expect(['d'])
         scene.go_on(2.5)
@@ -441,7 +441,7 @@ class TestExpected:
         scene.go_on(60)
         assert scene.asked('provider') == ['d'] * 3
 
-    def test_are_read_no_more_when_they_do_not_come(self):
+    def test_missing_provider_is_given_up(self):
         scene = a_scene()
         scene.upkeep.expect(['d'])
 
@@ -449,7 +449,7 @@ class TestExpected:
 
         assert scene.asked('provider') == ['d'] * len(mirror_upkeep.EXPECTED)
 
-    def test_are_few(self):
+    def test_expected_providers_are_limited(self):
         scene = a_scene()
         uuids = [f'{number:02}' for number in range(100)]
         scene.upkeep.expect(uuids[:15])
@@ -462,13 +462,13 @@ class TestExpected:
 
 
 class TestAge:
-    def test_is_that_of_the_last_comparison(self):
+    def test_age_is_time_since_last_comparison(self):
         scene = a_scene()
         scene.go_on(100)
 
         assert scene.upkeep.age <= TOOK / mirror_upkeep.CHANGES + 1
 
-    def test_is_none_of_what_is_too_old(self, caplog):
+    def test_outdated_mirror_has_no_age(self, caplog):
         scene = a_scene()
         scene.world.down = True
         scene.go_on(mirror_upkeep.TOO_OLD + 10)
@@ -481,7 +481,7 @@ class TestAge:
         assert scene.upkeep.age is not None
         assert 'up to date again' in caplog.text
 
-    def test_survives_what_is_no_error_of_placement(self, caplog):
+    def test_internal_error_is_logged(self, caplog):
         scene = a_scene()
         scene.freed = None
 
@@ -491,7 +491,7 @@ class TestAge:
         assert scene.upkeep.age is not None
 
 
-def test_ends_when_it_is_stopped():
+def test_stop_ends_thread():
     scene = a_scene()
     scene.upkeep.start()
 
@@ -502,7 +502,7 @@ def test_ends_when_it_is_stopped():
 
 
 class TestWorkersTogether:
-    def test_ask_once_for_all(self):
+    def test_workers_share_listing(self):
         one, other = scenes()
         one.upkeep.step()
         other.upkeep.step()
@@ -510,7 +510,7 @@ class TestWorkersTogether:
         assert one.world.asked == [('generations', None), ('summaries', None)]
         assert one.fitting() == other.fitting() == 'abc'
 
-    def test_ask_once_for_each_one_that_has_no_room(self):
+    def test_workers_share_reads_of_full_providers(self):
         one, other = scenes(a_provider('a'), a_provider('b', vcpus=2, used=2))
         one.upkeep.step()
         other.upkeep.step()
@@ -521,7 +521,7 @@ class TestWorkersTogether:
             scene.go_on(10)
             assert scene.fitting() == 'ab'
 
-    def test_ask_as_often_as_one_for_what_has_changed(self):
+    def test_workers_query_changes_as_often_as_one(self):
         one, other = scenes()
         _take_turns(one, other, 100)
         del one.world.asked[:]
@@ -534,7 +534,7 @@ class TestWorkersTogether:
         assert len(one.asked('summaries')) <= (
             len(alone.asked('summaries')) + 1)
 
-    def test_see_what_the_other_claims(self):
+    def test_worker_notices_claim_of_other_worker(self):
         one, other = scenes(a_provider('a', vcpus=2), a_provider('b'))
         _take_turns(one, other, 10)
         one.world.use('a', 2)
@@ -543,7 +543,7 @@ class TestWorkersTogether:
 
         assert one.fitting() == other.fitting() == 'b'
 
-    def test_a_claim_since_the_question_of_another_is_not_forgotten(self):
+    def test_claim_after_shared_query_is_kept(self):
         """The shared answer does not have it yet."""
         one, other = scenes(a_provider('a', vcpus=2))
         _take_turns(one, other, 10)
