@@ -1,4 +1,4 @@
-"""Services whose endpoint changes in the catalog of Keystone."""
+"""Services that move to another endpoint in Keystone's catalog."""
 
 import concurrent.futures
 import contextlib
@@ -23,12 +23,12 @@ from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
-#: Where every connection is refused.
+#: An address that refuses connections.
 NOWHERE = 'http://127.0.0.1:9'
-#: Seconds that events of other threads are waited for.
+#: Seconds to wait for events of other threads.
 PATIENCE = 30
 HTML = '<html>Something else</html>'
-#: What may answer at an address that a service has left.
+#: Possible responses at the old address.
 LEFTOVERS = (
     DROP, Answer(404, HTML), Answer(404, {'message': 'no Route matched'}),
     Answer(405, HTML), Answer(502, HTML), Answer(503, HTML), Answer(503),
@@ -59,7 +59,7 @@ def new(servers):
 
 @pytest.fixture
 def keystone(old):
-    """A Keystone whose catalog has the old address."""
+    """A Keystone with the old address in its catalog."""
     with http_keystone.keystone(an_endpoint(old.url)) as server:
         yield server
 
@@ -79,12 +79,12 @@ def adapter_of(keystone, directory, **options):
 
 
 def where(adapter, method='GET'):
-    """The address that answers a request: 'old' or 'new'."""
+    """Return the responding address: 'old' or 'new'."""
     return adapter.request(method, '/thing').document()['at']
 
 
 def failure(adapter, method='GET', **kwargs):
-    """The ServiceUnreachable that a request raises."""
+    """Return the ServiceUnreachable that a request raises."""
     with pytest.raises(ServiceUnreachable) as caught:
         adapter.request(method, '/thing', **kwargs)
     return caught.value
@@ -138,7 +138,7 @@ class TestMoved:
 
     def test_service_is_found_in_another_version_document(self, keystone, old,
                                                           new, tmp_path):
-        """keystoneauth1 keeps the document for each address."""
+        """keystoneauth1 caches the version document by address."""
         for server, answer in ((old, HERE), (new, THERE)):
             server.on('GET', '/', http_placement.versions('1.39'))
             server.on('GET', '/thing', answer)
@@ -190,7 +190,7 @@ class TestMoved:
 
     def test_service_is_found_by_process_forked_during_read(
             self, adapter, keystone, old, new):
-        """While another thread reads the catalog for the parent."""
+        """While another thread of the parent reads the catalog."""
         keystone.on('POST', TOKENS, *(
             http_keystone.a_token(an_endpoint(server.url))
             for server in (old, new)))
@@ -295,7 +295,7 @@ class TestNotMoved:
 
     def test_service_asked_with_the_token_of_a_caller_causes_no_log_in(
             self, adapter, keystone, old):
-        """The request of the caller has the catalog of that token."""
+        """The caller's token has its own catalog."""
         old.on('GET', '/', DROP)
         failure(adapter, auth=adapter.auth)
 
@@ -307,7 +307,7 @@ class TestKeystoneFails:
         HANG, DROP, http_keystone.REFUSED, Answer(503), Answer(201, '[]'),
         http_keystone.a_token()])
     def failing(self, request, adapter, keystone, monkeypatch):
-        """The adapter, with a Keystone that answers no more."""
+        """The adapter with a failing Keystone."""
         monkeypatch.setattr(service_adapter, 'CATALOG_TIMEOUT', 0.5)
         keystone.on('POST', TOKENS, request.param)
         return adapter

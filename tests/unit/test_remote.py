@@ -1,4 +1,4 @@
-"""Deadlines, and functions that are given up when theirs is over."""
+"""Deadlines, and calls that are given up at their deadline."""
 
 import functools
 import os
@@ -40,7 +40,6 @@ def test_hanging_function_is_given_up():
 
 
 def test_time_of_call_starts_at_creation():
-    """Of several, each has its seconds beside the others."""
     go_on = threading.Event()
     calls = [remote.Call(0.1, go_on.wait) for _ in range(5)]
     for call in calls:
@@ -58,7 +57,7 @@ def test_finished_call_has_result_after_deadline():
 
 
 def test_call_runs_in_named_daemon_thread():
-    """Nobody waits for it, not even the end of the process."""
+    """The end of the process does not wait for it."""
     def seen():
         thread = threading.current_thread()
         return thread.name, thread.daemon
@@ -67,7 +66,7 @@ def test_call_runs_in_named_daemon_thread():
 
 
 def test_thread_is_reused():
-    """A question is asked sooner where no thread is started for it."""
+    """A reused thread starts faster."""
     threads, seen = remote._Threads(2), []
     for number in range(3):
         threads.run(lambda: seen.append(threading.get_ident()), 'call')
@@ -116,7 +115,7 @@ def test_idle_threads_are_limited():
 
 
 def test_missing_thread_does_not_affect_later_calls():
-    """Neither is it worked on later, when nobody waits for it any more."""
+    """A call without a thread is not run later either."""
     threads, seen = remote._Threads(2), []
     for _ in range(3):
         with no_thread(), pytest.raises(RuntimeError, match='new thread'):
@@ -131,7 +130,7 @@ def test_missing_thread_does_not_affect_later_calls():
 
 
 def test_forked_child_has_own_threads():
-    """Those that wait here are not there."""
+    """Threads of the parent do not exist in the child."""
     remote.Call(10, bool).result()
     wait_for(lambda: remote._threads._waiting)
     child = os.fork()
@@ -144,12 +143,12 @@ def test_forked_child_has_own_threads():
     assert os.waitpid(child, 0)[1] == 0
 
 
-class TestWhatIsGivenUp:
-    """A thread that waits has what it waits for ended from outside."""
+class TestEndedBy:
+    """Waits of a call can be ended from outside."""
 
     @staticmethod
     def wait(seconds=None, ended=None):
-        """Wait, in a block that is ended; returns the Event that ends it."""
+        """Wait in a block that can be ended; return its Event."""
         ended = ended or threading.Event()
         with remote.ended_by(ended.set, seconds):
             ended.wait(20)
@@ -166,7 +165,7 @@ class TestWhatIsGivenUp:
         assert ended.is_set()
 
     def test_late_wait_ends_at_once(self):
-        """As a statement on a connection that was slow to come."""
+        """Like a statement on a connection that came late."""
         go_on, ended = threading.Event(), threading.Event()
 
         def late():
@@ -185,7 +184,7 @@ class TestWhatIsGivenUp:
 
     @pytest.mark.parametrize('seconds', [None, 1])
     def test_finished_block_is_left_alone(self, seconds):
-        """What it used may be another's by then."""
+        """Its connection may belong to another query by now."""
         ended, over = threading.Event(), threading.Event()
 
         def within():
@@ -216,7 +215,7 @@ class TestWhatIsGivenUp:
 
 
 class TestAside:
-    """A question beside another one, which is not done without it."""
+    """Functions that run parallel to a block."""
 
     def test_function_runs_parallel_to_block(self):
         both = threading.Barrier(2, timeout=10)
@@ -239,7 +238,7 @@ class TestAside:
         ended = threading.Event()
 
         def ask():
-            with remote.aside(TestWhatIsGivenUp.wait, None, ended) as beside:
+            with remote.aside(TestEndedBy.wait, None, ended) as beside:
                 beside.result()
 
         with pytest.raises(remote.DeadlineExceeded):
@@ -250,7 +249,7 @@ class TestAside:
     def test_failing_block_gives_function_up(self):
         ended = threading.Event()
         with pytest.raises(KeyError), remote.aside(
-                TestWhatIsGivenUp.wait, None, ended):
+                TestEndedBy.wait, None, ended):
             raise KeyError('x')
 
         assert ended.wait(20)

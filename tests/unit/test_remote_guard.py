@@ -1,4 +1,4 @@
-"""A database that does not answer is waited for once, then probed."""
+"""A hung database is waited for once and then probed."""
 
 import functools
 import logging
@@ -18,7 +18,7 @@ LONG = 20
 
 
 class Server:
-    """A database that answers, refuses or hangs; counts what it is asked."""
+    """A database that responds, refuses or hangs; counts its queries."""
 
     def __init__(self):
         self.asked, self.probed = 0, 0
@@ -49,7 +49,7 @@ def server():
 
 @pytest.fixture
 def guarded(server, monkeypatch):
-    """Function: a Guard of the server that waits for so many seconds."""
+    """Function that makes a Guard of the server with a timeout."""
     made = []
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
 
@@ -66,19 +66,19 @@ def guarded(server, monkeypatch):
 
 
 def asking(guard, function):
-    """Function that queries a database and waits for the result."""
+    """Return a function that sends a query and waits for the result."""
     return lambda *args: guard.ask(functools.partial(function, *args))()
 
 
 def ask_all(*queries):
-    """Query cells, each a (key, Guard, function): dict of results."""
+    """Query cells, each a (key, Guard, function); return results by key."""
     return reader._ask_all(
         [types.SimpleNamespace(cell=cell, guard=guard, read=read)
          for cell, guard, read in queries], lambda each: each.read())
 
 
 def test_other_errors_do_not_count_as_failure(server, guarded):
-    """They say nothing of whether the database answers."""
+    """They do not show whether the database responds."""
     def ask():
         raise ZeroDivisionError
 
@@ -95,7 +95,7 @@ def test_hung_database_is_waited_for_once(server, guarded, caplog):
     found = guarded(timeout=0.2)
     ask, begin = asking(found, server.ask), time.monotonic()
 
-    # One after the other would take far longer than LONG.
+    # Separate waits would take far longer than LONG.
     for _ in range(200):
         with pytest.raises(exception.DatabaseUnavailable,
                            match=r'no answer within 0\.2 seconds'):
@@ -149,7 +149,7 @@ def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
 
 def test_slowly_refusing_database_is_waited_for_once(server, guarded,
                                                      monkeypatch, caplog):
-    """As a host that is switched off does, which answers no packet."""
+    """Like a host that is switched off and sends no packets."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(remote, 'SLOW_REFUSAL', 0.1)
     server.refuses = True
@@ -174,7 +174,6 @@ def test_slowly_refusing_database_is_waited_for_once(server, guarded,
 
 
 def test_hanging_probe_is_repeated(server, guarded):
-    """The next one finds that the database is back."""
     found, probes = guarded(timeout=0.1), []
 
     def probe():
@@ -253,7 +252,7 @@ def test_missing_probe_thread_leaves_queries_on(server, guarded, caplog):
 
 
 def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
-    """It is told once, and once more if it comes again later."""
+    """Logged once, and again after a recovery."""
     found = guarded(timeout=0.1)
     for _ in range(2):
         errors = [ValueError('not mine'), ValueError('not mine'), None]
@@ -302,7 +301,7 @@ def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
 
 
 def test_databases_are_queried_in_parallel(guarded):
-    """The slow ones are left out, and cost their time only once."""
+    """Slow databases are left out and cost their timeout once."""
     servers = [Server() for _ in range(4)]
     for hung in servers[:2]:
         hung.answers.clear()
@@ -318,7 +317,7 @@ def test_databases_are_queried_in_parallel(guarded):
         hung.answers.set()
 
 
-class TestAStatementThatFails:
+class TestFailedStatement:
     @pytest.fixture
     def refused(self):
         def refused():
@@ -349,7 +348,6 @@ class TestAStatementThatFails:
 
 def test_fault_affects_one_database_and_is_logged_once(server, guarded,
                                                        caplog):
-    """Told once, with its traceback."""
     faulty, well = guarded(), guarded()
     for _ in range(3):
         assert ask_all(('x', faulty, lambda: 1 / 0),
@@ -359,7 +357,7 @@ def test_fault_affects_one_database_and_is_logged_once(server, guarded,
 
 
 def test_probe_interval_doubles_up_to_a_minute(server, guarded):
-    """Up to a minute, and as often as ever after a good time."""
+    """A long time without failure resets it."""
     found = guarded()
     intervals = []
     for _ in range(15):
@@ -373,10 +371,10 @@ def test_probe_interval_doubles_up_to_a_minute(server, guarded):
     assert found._next_interval() == remote.PROBE_INTERVAL
 
 
-class TestGivingUp:
+class TestLog:
 
     def test_log_line_names_query(self, guarded, caplog):
-        """However it is wrapped; what has no name is shown."""
+        """Wrapped functions have the inner name, other objects their repr."""
         class Query:
             def __repr__(self):
                 return 'a query'

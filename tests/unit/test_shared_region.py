@@ -1,4 +1,4 @@
-"""SharedRegion, and what is built on it, whatever becomes of a process."""
+"""SharedRegion and its users while processes are killed."""
 
 import contextlib
 import itertools
@@ -56,15 +56,15 @@ class TestNumbers:
 
 
 def killed(work):
-    """Kill one process after another at the next line of its work: iterator.
+    """Kill one process after another at the next line: iterator.
 
-    It ends with the one that has done its work.
+    It ends when a process completes its work.
     """
     yield from itertools.takewhile(
         lambda line: is_killed_at(line, work), itertools.count())
 
 
-class TestAProcessThatIsKilledAtAnyLine:
+class TestKilledAtAnyLine:
     def test_ring_stays_usable(self):
         picks = SharedPicks(2, size=200)
         one, other = picks.sharing(), picks.sharing()

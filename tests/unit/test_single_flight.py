@@ -1,4 +1,4 @@
-"""Threads that wait with the same query share one flight of it."""
+"""Waiting threads share a query."""
 
 from concurrent import futures
 import threading
@@ -16,9 +16,9 @@ LATE = PlacementUnreachable(FailureReason.TOO_LATE, 'after 30 seconds')
 
 
 class Placement:
-    """Answers a question when it is told to, with how many came before it.
+    """Responds on request with the number of earlier queries.
 
-    begun: the questions under way and those that were answered, in order.
+    begun: started queries in order.
     """
 
     def __init__(self):
@@ -53,7 +53,7 @@ class Scene:
         self._asked = 0
 
     def ask(self, question, **kwargs):
-        """Ask in a thread; a Future, once it waits or is under way."""
+        """Send a query in a thread; return a Future when it waits or runs."""
         self._asked += 1
         future = self._pool.submit(
             self.flights.get, question,
@@ -85,7 +85,7 @@ def test_waiting_calls_share_answer(scene):
 
 
 def test_call_during_flight_gets_next_answer(scene):
-    """The answer to the first may be older than the second."""
+    """The first answer may be older than the second call."""
     first, second = scene.ask('q'), scene.ask('q')
     scene.placement.answer(0)
     scene.placement.answer(1)
@@ -108,7 +108,7 @@ def test_flights_are_limited_and_start_in_order(scene):
 
 
 def test_one_flight_per_key(scene):
-    """Two at a time take as long as both; others go first."""
+    """Other keys go first."""
     asked = [scene.ask(question) for question in 'aab']
 
     assert scene.placement.begun == ['a', 'b']
@@ -127,13 +127,13 @@ def test_failure_is_shared(scene):
 
     errors = [future.exception() for future in crowd]
     assert [str(error) for error in errors] == ['no'] * 3
-    # Each has a traceback of its own.
+    # Each exception has its own traceback.
     assert len({id(error) for error in errors}) == 3
     assert SingleFlight().get('q', lambda: 7) == 7
 
 
 def test_timeout_fails_all_waiting_calls(scene):
-    """Each would wait as long as the first."""
+    """Each would wait as long."""
     first = scene.ask('a', failure=LATE)
     second = scene.ask('b')
     others = [scene.ask(question) for question in 'cdec']
@@ -163,7 +163,6 @@ def test_next_call_leads_after_exit(scene):
 
 
 def test_answer_is_newer_than_call():
-    """Whatever many threads do."""
     flights, lock, count = SingleFlight(), threading.Lock(), [0]
 
     def ask():

@@ -1,4 +1,4 @@
-"""The time of an HTTP answer as a whole."""
+"""The total time of an HTTP response."""
 
 import contextlib
 import socket
@@ -24,7 +24,7 @@ def an_adapter(directory, url, **options):
 
 @contextlib.contextmanager
 def slow_handshakes():
-    """A port where a byte of a TLS record comes ten times a second."""
+    """A port that sends a TLS record byte by byte."""
     ended, links = threading.Event(), []
 
     def serve(listening):
@@ -69,7 +69,7 @@ def test_trickling_response_is_given_up(part, tls, tmp_path):
         assert raised.value.transient
         assert raised.value.detail == (
             f'Request to {server.url}/slow timed out after 1 seconds')
-        # Others use connections of their own.
+        # Other requests use other connections.
         assert adapter.request('GET', '/good').status == 200
 
 
@@ -99,7 +99,7 @@ def test_trickling_log_in_is_given_up(tmp_path):
 
 
 def test_idle_connection_is_left_alone(tmp_path):
-    """The time of one answer does not end the next one on the connection."""
+    """The time limit ends with its response."""
     with http_server.Server().running() as server:
         server.on('GET', '/', http_server.Answer(body='{}'))
         adapter = an_adapter(tmp_path, server.url)

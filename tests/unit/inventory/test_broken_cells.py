@@ -1,4 +1,4 @@
-"""One mapped cell in trouble costs the others nothing."""
+"""Failures of one mapped cell do not affect the others."""
 
 import dataclasses
 import logging
@@ -30,7 +30,7 @@ def cloud(mapped_cloud):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Nothing that is down comes up again within a test."""
+    """Prevent successful probes during a test."""
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
 def far_from_an_instance():
     return a_request(scheduler_hints={'different_host': [a_uuid()]})
@@ -69,7 +69,6 @@ class TestMappings:
 
 
 def test_fault_leaves_cell_out_and_is_logged_once(cloud, monkeypatch, caplog):
-    """With its traceback."""
     driver, changes = cloud.driver(), cell_reader.CellTransaction.changes
 
     def fault(moment, *known):
@@ -84,10 +83,10 @@ def test_fault_leaves_cell_out_and_is_logged_once(cloud, monkeypatch, caplog):
     assert caplog.text.count('Traceback') == 1
 
 
-class TestQuestionsThatFail:
+class TestUnreadableInstances:
     @pytest.fixture
     def driver(self, cloud, patient):
-        """Where cell two cannot tell its instances."""
+        """A driver with an unreadable instances table in cell two."""
         driver = cloud.driver(filter_scheduler__enabled_filters=[
             'ComputeFilter', 'DifferentHostFilter'])
         cloud.two.execute('ALTER TABLE instances RENAME TO moved')
@@ -161,10 +160,10 @@ def test_cells_may_change_during_read(cloud):
         reader.close()
 
 
-class TestHostsInTwoCells:
+class TestHostInTwoCells:
     @pytest.fixture
     def driver(self, cloud):
-        """Where cell two has the host a, too."""
+        """A driver with host a in both cells."""
         cloud.two.load(['a', 'c'], host_mappings=[])
         return cloud.driver()
 
@@ -241,7 +240,7 @@ class TestFindNodes:
         assert driver.host_manager.find_nodes('c', None)
 
     def test_fails_if_all_cells_are_lost(self, cloud):
-        """The host may be there; nor does one say so that has it not."""
+        """The host may be in a lost cell."""
         driver = cloud.driver()
         cloud.two.execute('DROP TABLE compute_nodes')
         assert driver.host_manager.find_nodes('c', None) == []
@@ -255,7 +254,7 @@ class TestFindNodes:
 class TestFindNodesOfOneDatabase:
     @pytest.fixture
     def found(self, tables_file, tmp_path):
-        """Function: the hosts found where one database holds two cells."""
+        """Function that finds hosts in a database with two cells."""
         database = CloudDatabase(tables_file, tmp_path)
         database.load(
             ['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'},

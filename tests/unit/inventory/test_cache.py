@@ -1,4 +1,4 @@
-"""The host table follows the database, and reparses only what changed."""
+"""The host table follows the database and parses only changed rows."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ def cache_of(cloud):
 
 
 def refreshed(cache):
-    """The table as of now, checked."""
+    """Refresh, and check the table."""
     table = cache.refresh()
     table._check()
     return table
@@ -44,7 +44,6 @@ def names(table):
 
 class TestFirstRead:
     def test_hosts_are_sorted_by_host_and_node_name(self, cloud, cache):
-        """Whatever order their rows have in the database."""
         cloud.load_nodes(*(
             clouds.a_compute_node(host, hypervisor_hostname=node)
             for host, node in (('b', 'n2'), ('a', 'n9'), ('b', 'n1'))))
@@ -101,7 +100,7 @@ class TestFirstRead:
         assert column(refreshed(cache), 'host') == ['b']
 
     def test_old_row_gets_host_from_service(self, cloud, cache):
-        """Rows of Kilo may have no host, but the id of their service."""
+        """Rows of Kilo have the id of their service instead of a host."""
         cloud.load_nodes(
             clouds.a_compute_node(host=None, hypervisor_hostname='n',
                                   service_id=4),
@@ -134,7 +133,7 @@ class TestCells:
         assert column(refreshed(cache), 'cell_uuid') == [CELL1]
 
 
-class TestOddRows:
+class TestInvalidRows:
     def test_host_without_report_has_no_resources(self, cloud, cache):
         cloud.load_nodes(clouds.a_compute_node('a', free_disk_gb=None),
                          clouds.a_compute_node('b'))

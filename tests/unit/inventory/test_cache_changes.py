@@ -1,4 +1,4 @@
-"""What a refresh of the host table takes over, and what it leaves alone."""
+"""A refresh takes over changes and keeps everything else."""
 
 
 import pytest
@@ -57,7 +57,7 @@ class TestServices:
 
 
 def age(cloud):
-    """Have all rows be old enough for the change stamp to be sure of them."""
+    """Make all rows old enough to be covered by the change stamp."""
     for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates',
                   'host_mappings', 'cell_mappings'):
         cloud.execute(f"UPDATE {table} SET created_at = '2020-01-01 00:00:00'")
@@ -95,7 +95,7 @@ class TestAggregates:
         assert self.seen(cache) == expected
 
     def test_forget_aggregates_rereads_them(self, cloud, cache):
-        """A cast of Nova's API tells of what the stamp cannot show."""
+        """Nova's API casts changes that the change stamp cannot show."""
         age(cloud)
         self.seen(cache)
         cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
@@ -106,7 +106,7 @@ class TestAggregates:
         assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
 
     def test_forget_during_read_rereads_them(self, cloud, cache):
-        """The cast may tell of what came after they were read."""
+        """The cast may concern rows that changed after the read."""
         reader, aggregates = cache._reader, cache._reader.aggregates
 
         def late():

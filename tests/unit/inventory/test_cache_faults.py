@@ -1,4 +1,4 @@
-"""What one bad row, or a database in trouble, does to the host table."""
+"""Bad rows and database failures in the host table."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ class TestRow:
     @pytest.mark.parametrize('late', [False, True])
     def test_unreadable_row_hides_no_other_host(self, cloud, cache, change,
                                                 late):
-        """Whether it is so from the start or becomes so."""
+        """From the start, or after a change."""
         if late:
             refreshed(cache)
         cloud.execute(f'UPDATE compute_nodes SET {change} '
@@ -39,7 +39,7 @@ class TestRow:
 
     def test_row_without_host_is_left_out_with_warning(self, cloud, cache,
                                                        caplog):
-        """One for each table, however often they are read."""
+        """One warning for each table, however often it is read."""
         cell._warn_nameless.cache_clear()
         for table in ('compute_nodes', 'services'):
             cloud.execute(f"UPDATE {table} SET host = NULL WHERE host = 'b'")
@@ -56,7 +56,6 @@ class TestRow:
 
     @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])
     def test_unreadable_time_counts_as_never(self, cloud, cache, text):
-        """And no other host suffers from it."""
         for change in ('services SET created_at', 'services SET last_seen_up',
                        'compute_nodes SET updated_at'):
             cloud.execute(f"UPDATE {change} = ? WHERE host = 'b'", text)
@@ -93,7 +92,7 @@ class TestRow:
 
 class TestCells:
     def test_new_mapping_sets_cell(self, cloud, cache):
-        """A host is known before a discovery maps it to its cell."""
+        """A host exists before a discovery maps it."""
         cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
         refreshed(cache)
         cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
@@ -105,7 +104,7 @@ class TestCells:
 
 
 class SlowFailure:
-    """A reader whose reads fail after a while, from the second one on."""
+    """A reader that fails after a pause, from the second read on."""
 
     def __init__(self, cache, error):
         self._reader, self._error, self.reads = cache._reader, error, 0
@@ -124,7 +123,7 @@ class SlowFailure:
 @pytest.mark.parametrize('error', [
     exception.DatabaseUnavailable('gone'), ZeroDivisionError('unforeseen')])
 def test_concurrent_refreshes_share_failure(cache, error):
-    """None waits for the others' time-outs, or decides on what is old."""
+    """No thread waits for another timeout or uses outdated hosts."""
     reader = cache._reader = SlowFailure(cache, error)
     cache.refresh()
     raised = []

@@ -1,4 +1,4 @@
-"""What is read of a cell is of one moment, and a watcher is told of it."""
+"""Rows and instances of a cell are read together and reach the watcher."""
 
 import logging
 import time
@@ -23,9 +23,9 @@ SERVER, OTHER = clouds.a_uuid(1), clouds.a_uuid(2)
 
 
 class Watcher:
-    """Looks for the uuids in ``wanted``; keeps what it was told.
+    """Looks up the uuids in ``wanted`` and records its calls.
 
-    meanwhile: function called when it is asked.
+    meanwhile: function called by ``uuids_to_look_up``.
     """
 
     def __init__(self, *wanted, meanwhile=lambda: None):
@@ -44,7 +44,7 @@ class Watcher:
 
 
 class Cells:
-    """Two cells with databases of their own, and a cache of both."""
+    """Two cells with separate databases, and a cache of both."""
 
     def __init__(self, directory):
         tables, self.databases, cells = make_tables(directory), {}, []
@@ -84,7 +84,8 @@ def cells(tmp_path):
 
 @pytest.fixture
 def one_cell(cells):
-    """The database of a cell with host c, and function: a cache of it."""
+    """The database of a cell with host c, and a function that makes a cache.
+    """
     database = cells.databases[TWO]
     conf = database.conf()
 
@@ -136,7 +137,7 @@ class TestTable:
         assert 'no such table' in why or 'no table services' in why
 
     def test_lost_cell_causes_no_parsing_of_others(self, cells):
-        """No row of theirs is parsed again, nor when it is back."""
+        """Neither while it is lost nor when it is back."""
         cache, two = cells.cache(), cells.databases[TWO]
         refreshed(cache)
         parsed = cache.rows_parsed
@@ -182,7 +183,7 @@ class TestWatcher:
             assert sorted(watcher.hosts, key=len) == [set(), hosts], sql
 
     def test_gets_hosts_of_requested_instances(self, cells):
-        """Whichever cell it is in; None for those on no host."""
+        """In any cell; None for an instance without a host."""
         watcher = Watcher(SERVER, OTHER)
         cache = cells.cache(watcher)
 
@@ -191,7 +192,7 @@ class TestWatcher:
         assert watcher.located == [{SERVER: 'c', OTHER: None}]
 
     def test_determines_result_of_refresh(self, one_cell):
-        """At each refresh, whether something has changed or not."""
+        """Also of a refresh without changes."""
         watcher = Watcher()
         cache = one_cell[1](watcher)
 
@@ -201,7 +202,6 @@ class TestWatcher:
                 > watcher.tables[0].cells.reads)
 
     def test_failed_rebase_is_repeated(self, one_cell):
-        """Nothing is taken over of a refresh that fails."""
         watcher = Watcher()
         cache = one_cell[1](watcher)
         watcher.rebase, rebase = lambda *_: 1 / 0, watcher.rebase
@@ -215,7 +215,7 @@ class TestWatcher:
         assert watcher.tables[0].size == 1
 
     def test_gets_rows_and_instances_of_one_moment(self, one_cell):
-        """A server that comes and is reported meanwhile is in neither."""
+        """A server built between the two reads is in neither."""
         database, cache = one_cell
 
         def build():

@@ -1,4 +1,4 @@
-"""Claims under way count in the copy of Placement of each worker."""
+"""Claims under way count in the mirror of each worker."""
 
 import pytest
 
@@ -16,7 +16,7 @@ DEMAND, LIFETIME = a_request(memory_mb=1).demand(), 100
 
 
 class Worker:
-    """A worker that places instances on host a, whose provider is p.
+    """A worker that places instances on host a with provider p.
 
     It has four VCPUs.
     """
@@ -32,7 +32,7 @@ class Worker:
         self.read()
 
     def read(self, used=0, generation=1, since=None):
-        """Have the copy read what is used; returns what it leaves."""
+        """Read the usage into the mirror; return the skipped uuids."""
         return self.providers.put([Provider(
             'p', generation, None, {'VCPU': Amounts(4, used)})],
             self.now if since is None else since)
@@ -56,7 +56,7 @@ class Worker:
 
     @property
     def is_current(self):
-        """Whether generation 2 is known already."""
+        """Return whether the mirror has generation 2."""
         self.state.catch_up()
         return self.providers.differing({'p': 2}) == []
 
@@ -105,7 +105,6 @@ def test_repeated_claim_counts_once(one, other):
 
 
 def test_granted_claim_of_group_member_counts_once(one, other):
-    """Its entry stays for the group."""
     pick = one.assume('i', vcpus=3, group='g')
     one.state.claimed([pick], {'p': 1})
     one.read(used=3, generation=2)
@@ -116,7 +115,7 @@ def test_granted_claim_of_group_member_counts_once(one, other):
 
 
 def test_unfinished_claim_expires(one, other):
-    """Its worker was killed, perhaps."""
+    """Its worker may have been killed."""
     one.assume('i', vcpus=3)
     assert other.free == 1
     other.now += LIFETIME + 1
@@ -128,7 +127,7 @@ def test_unfinished_claim_expires(one, other):
 
 
 def test_read_during_claim_is_skipped(one, other):
-    """Also one that was told by another worker after the reading began."""
+    """Also a claim by another worker after the read began."""
     since = other.now
     one.state.claimed([one.assume('i', vcpus=3)], {'p': 1})
     other.now += 1

@@ -1,4 +1,4 @@
-"""Nova's cells: hosts are those of the databases that cell_mappings names."""
+"""Hosts come from the databases in Nova's cell_mappings."""
 
 import logging
 
@@ -59,7 +59,7 @@ def map_host(cloud, host, uuid):
 
 
 class TestHostsWithoutAMapping:
-    """nova-conductor does not build on them; they are chosen, as by Nova."""
+    """nova-conductor does not build on them, but Nova selects them."""
 
     @pytest.fixture(autouse=True)
     def a_is_mapped(self, cloud):
@@ -120,7 +120,7 @@ def test_hosts_come_from_all_cells_but_cell0(cloud, name):
 
 
 def test_host_is_in_cell_of_its_database(cloud):
-    """Whatever host_mappings says, which may be behind."""
+    """host_mappings may be outdated."""
     cloud.api.execute("INSERT INTO host_mappings (host, cell_id) SELECT 'c', "
                       'id FROM cell_mappings WHERE uuid = ?', CELL1)
 
@@ -278,7 +278,6 @@ class TestLostCells:
             picks(driver, a_request(force_hosts=['c']))
 
     def test_lost_cell_keeps_its_ledger_entries(self, cloud):
-        """It counts again when they are back."""
         driver = cloud.driver()
         before = free_ram_mb(driver)['c']
         picks(driver, in_cell(CELL2), [a_uuid()])
@@ -309,7 +308,7 @@ class TestLostCells:
         assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
 
     def test_lost_cell_is_skipped_in_instance_lookup(self, cloud):
-        """A hint names an instance; it may be in the lost cell."""
+        """The instance of a hint may be in the lost cell."""
         driver = cloud.driver()
         lose(cloud.two)
         cloud.two.execute('DROP TABLE instances')
@@ -362,7 +361,7 @@ class TestLostApiDatabase:
 
 
 def test_unmapped_cloud_is_read_from_database_connection(cloud):
-    """As in Kilo and Mitaka, or before the first cell was mapped."""
+    """Like Kilo and Mitaka, and before the first cell is mapped."""
     cloud.api.execute('DELETE FROM cell_mappings')
     cloud.cell0.load(['x'], host_mappings=[])
 
@@ -370,7 +369,7 @@ def test_unmapped_cloud_is_read_from_database_connection(cloud):
 
 
 def test_mappings_without_disabled_column_are_read(cloud):
-    """The column came with Rocky."""
+    """The column was added in Rocky."""
     cloud.api.execute('ALTER TABLE cell_mappings DROP COLUMN disabled')
 
     assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b', 'c']

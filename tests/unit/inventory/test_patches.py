@@ -1,4 +1,4 @@
-"""A refresh parses and writes what changed, and nothing else."""
+"""A refresh parses and writes only changed rows."""
 
 import random
 
@@ -14,19 +14,19 @@ from tests.unit.inventory.test_cache import refreshed
 HOSTS = 200
 OF_SERVICES = 1 + sum(column.of('services') for column in columns.COLUMNS)
 ALL = len(columns.COLUMNS)
-#: Host and node name stay; services and aggregates are not in a node's row.
+#: Host and node name stay; services and aggregates are not in node rows.
 OF_NODES = ALL - OF_SERVICES - len(
     ('host', 'nodename', 'aggregates', 'service_up'))
 
 
 class Work:
-    """What refreshes of a cache cost since it was asked last."""
+    """The work of a cache since the last call."""
 
     def __init__(self, cache):
         self._cache, self._before = cache, (0, 0)
 
     def __call__(self):
-        """Refresh; how many rows were parsed and cells written for it."""
+        """Refresh; return the number of rows parsed and of cells written."""
         refreshed(self._cache)
         before, self._before = self._before, (
             self._cache.rows_parsed, self._cache.cells_written)
@@ -43,7 +43,7 @@ def work(cloud):
     return work
 
 
-class TestWork:
+class TestRefresh:
     def test_unchanged_cloud_causes_no_work(self, work):
         assert work() == (0, 0)
 
@@ -91,7 +91,7 @@ class TestWork:
 
 
 def drop_constraints(cloud, *tables):
-    """Let a database hold what a schema of ours would refuse."""
+    """Remove constraints of the schema."""
     for table in tables:
         cloud.execute(f'CREATE TABLE old AS SELECT * FROM {table}')
         cloud.execute(f'DROP TABLE {table}')
@@ -99,7 +99,7 @@ def drop_constraints(cloud, *tables):
 
 
 class TestDuplicates:
-    """Of several rows with one host and node name the newest counts."""
+    """The newest of several rows with the same host and node name counts."""
 
     @pytest.fixture
     def cache(self, cloud):
@@ -137,7 +137,7 @@ class TestDuplicates:
 
 
 def test_failed_refresh_changes_nothing(cloud):
-    """Not even what it had read before it failed."""
+    """Not even for tables that were read before the failure."""
     cloud.load(['a', 'b'])
     cache = cache_of(cloud)
     refreshed(cache)
@@ -154,7 +154,7 @@ def test_failed_refresh_changes_nothing(cloud):
     assert column(table, 'service_disabled') == [False, True]
 
 
-#: What may happen to a cloud, with a number and a host's name drawn.
+#: Possible changes of a cloud, with a random number and host name.
 EVENTS = (
     "UPDATE compute_nodes SET vcpus_used = {n} WHERE host = '{h}'",
     "UPDATE compute_nodes SET stats = '{{\"io_workload\": {n}}}' "
@@ -201,7 +201,6 @@ def contents(table):
 
 @pytest.mark.parametrize('seed', range(4))
 def test_patched_table_equals_full_read(cloud, seed):
-    """Whatever happens in whatever order."""
     draw, hosts = random.Random(seed), [*'abcdef']
     cloud.load(hosts, aggregates=[
         clouds.an_aggregate(1, ['a'], metadata={'x': '0'})])

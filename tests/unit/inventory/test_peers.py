@@ -1,4 +1,4 @@
-"""Daemons that tell each other of picks, on a broker in memory."""
+"""Daemons publish their picks on a message broker in memory."""
 
 import dataclasses
 import json
@@ -23,21 +23,21 @@ def a_signer(key=b'secret'):
 
 
 def a_message(key=b'secret', **fields):
-    """What a daemon sends that says nothing but that it is there."""
+    """Return a signed message without picks."""
     return a_signer(key).sign('h', {
         'host': 'h', 'author': 'x', 'number': 1, 'at': 20.0, 'to': None,
         'heard': None, 'asks': False, 'news': [], 'demands': []} | fields)
 
 
 def told_in(sent):
-    """The message that was sent."""
+    """Return the content of a signed message."""
     return json.loads(sent['text'])
 
 
 class Broker:
-    """Hands on what is said to all, once it is asked to.
+    """Delivers messages to all daemons on request.
 
-    broken: an error that it has for whoever says something, or None.
+    broken: the error of each attempt to send, or None.
     """
 
     def __init__(self):
@@ -49,7 +49,7 @@ class Broker:
         self.said.append(json.loads(json.dumps(said)))
 
     def hand_on(self):
-        """Let all hear what was said, and say what they have to."""
+        """Deliver all messages, and let daemons respond."""
         while self.said:
             said = self.said.pop(0)
             for daemon in self.daemons:
@@ -70,7 +70,7 @@ class Daemon:
         broker.daemons.append(self)
 
     def begin(self):
-        """Say that it is there."""
+        """Announce the daemon."""
         self.peers._send([])
         self._broker.hand_on()
 
@@ -81,14 +81,14 @@ class Daemon:
         self._broker.hand_on()
 
     def told(self):
-        """Keys of the picks that its worker was told since the last call."""
+        """Return the keys of the picks that its worker received since."""
         return [placed.key for each in self.worker.news()
                 for placed in each.assumed]
 
 
 @pytest.fixture
 def now():
-    """[seconds]: the time on the clocks of all daemons."""
+    """[seconds]: the clock of all daemons."""
     return [20.0]
 
 
@@ -99,7 +99,7 @@ def broker():
 
 @pytest.fixture
 def daemon(broker, now):
-    """Function that makes one more Daemon, which is there."""
+    """Function that makes a daemon and announces it."""
     def make(name, begins=True):
         made = Daemon(broker, name, lambda: now[0])
         if begins:
@@ -108,7 +108,7 @@ def daemon(broker, now):
     return make
 
 
-class TestAPick:
+class TestPick:
     def test_pick_reaches_workers_of_all_other_daemons(self, daemon):
         one, other, third = map(daemon, 'abc')
 
@@ -170,7 +170,7 @@ class TestAPick:
         assert other.told() == ['k']
 
 
-class TestOneWhoIsNew:
+class TestNewDaemon:
     def test_new_daemon_receives_recent_picks(self, daemon):
         one = daemon('a')
         one.place('i')
@@ -213,7 +213,7 @@ class TestOneWhoIsNew:
         assert other.told() == ['i']
 
 
-class TestAMessage:
+class TestMessage:
     @pytest.mark.parametrize('sent, why', [
         (None, 'is not a message'), ([], 'is not a message'),
         ({}, 'format is None'),
@@ -301,7 +301,7 @@ class TestAMessage:
 
     def test_messages_from_before_start_are_ignored(self, daemon, broker, now,
                                                     caplog):
-        """A queue that is a stream begins with what was said before."""
+        """A stream queue starts with messages from before."""
         one = daemon('a')
         one.peers._send([News([a_pick()])])
         now[0] += 100
@@ -315,7 +315,7 @@ class TestAMessage:
 class TestMembersOfServerGroups:
     @pytest.fixture
     def ring(self):
-        """Function: whether a worker of a daemon goes on."""
+        """Function that returns whether a worker continues without waiting."""
         def heard(daemon):
             begin = time.monotonic()
             daemon.worker.wait_until_heard(0.05)
@@ -350,7 +350,7 @@ class TestMembersOfServerGroups:
         assert ring(one)
 
     def test_wait_ends_at_timeout(self, daemon, broker, ring, monkeypatch):
-        """Nor is one that is late waited for again until it is heard."""
+        """The late daemon is not waited for again before its next message."""
         one, other = map(daemon, 'ab')
         monkeypatch.setattr(peers, 'HEARD', -1)
         self.place(one, group='g')

@@ -1,4 +1,4 @@
-"""What daemons tell each other of picks is read as it was written."""
+"""The JSON form of picks is read as it was written."""
 
 import json
 
@@ -26,13 +26,13 @@ def a_pick(key='i', spec=None, group=None, claiming=False, limits=None):
 
 
 def over_the_wire(*news):
-    """The news that are read of what is written of some, as JSON text."""
+    """Write news as JSON text and read it again."""
     return picks_on_wire.read(json.loads(json.dumps(
         picks_on_wire.written(list(news)))))
 
 
 def told(placed):
-    """All that an InFlight says, to be compared."""
+    """Return all data of an InFlight for comparison."""
     return {**{name: getattr(placed, name) for name in (
         'key', 'host', 'nodename', 'group', 'at', 'claiming', 'place')},
         'demand': placed.demand.obj_to_primitive(),
@@ -76,7 +76,7 @@ def test_shared_demand_is_written_once():
 
 
 def written_with(change):
-    """What is written of a pick, with something else in it."""
+    """Write a pick and modify the result."""
     written = picks_on_wire.written([News([a_pick()])])
     change(written)
     return written

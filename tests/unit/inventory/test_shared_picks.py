@@ -1,4 +1,4 @@
-"""What the workers of a service tell each other, whatever becomes of one."""
+"""Picks shared by the workers of a service, also of killed workers."""
 
 import contextlib
 import threading
@@ -98,7 +98,7 @@ class TestNews:
             (number, index) for number in range(4) for index in range(5)]
 
 
-class TestAWorkerThatHasTheRing:
+class TestRingLock:
     def test_stopped_lock_holder_is_not_waited_for(self, picks, one, other,
                                                    monkeypatch, caplog):
         monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
@@ -112,7 +112,7 @@ class TestAWorkerThatHasTheRing:
         assert other.news() == ['after']
 
 
-class TestTheExchange:
+class TestExchange:
     def test_exchange_connects_all_workers(self, picks, one, other):
         exchange = picks.exchange()
         one.tell('a')
@@ -148,7 +148,7 @@ class TestOneWorker:
 
 
 def test_overwriting_entry_is_read_once(monkeypatch):
-    """Though all of it lies where what is being read has lain."""
+    """The new entry is where the reader is reading."""
     one = 24 + shared_picks._ENTRY.size
     ring = shared_picks._Ring(4 * one)
     for number in range(4):
@@ -168,7 +168,7 @@ def test_overwriting_entry_is_read_once(monkeypatch):
 
 
 def test_concurrent_reader_gets_whole_latest_entries(picks):
-    """Though the oldest entries make room while they are read."""
+    """Old entries are overwritten during the read."""
     reader, told = picks.exchange(), []
 
     @contextlib.contextmanager
@@ -188,7 +188,7 @@ def test_concurrent_reader_gets_whole_latest_entries(picks):
 
 
 def is_given(picks):
-    """Whether other workers let this one decide by itself."""
+    """Return whether this worker may decide alone."""
     with picks.turn(0) as given:
         return given
 
@@ -203,7 +203,7 @@ class TestTurns:
         assert is_given(picks)
 
     def test_turn_lasts_as_long_as_requested(self, picks):
-        """Its own threads and other workers wait for the same time."""
+        """Threads and other workers have the same wait."""
         with in_worker(lambda: picks.turn(0.5)):
             begin = time.monotonic()
             assert not is_given(picks)
@@ -211,7 +211,7 @@ class TestTurns:
         assert time.monotonic() - begin > 0.3
 
     def test_each_turn_has_its_own_wait(self, picks, monkeypatch):
-        """Though all of them together take longer than one may."""
+        """Although the sum of the turns exceeds the wait for one."""
         monkeypatch.setattr(shared_region, 'PATIENCE', 0.05)
 
         @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Hosts less the ledger: what counts on the hosts, how long, and for whom."""
+"""The state counts entries on hosts, and ends them."""
 
 from concurrent import futures
 import pickle
@@ -24,7 +24,7 @@ UUID = '8d3f2c1e-0000-4000-8000-00000000000{}'
 
 
 class Cloud:
-    """Picks on the hosts a and b, at a time that is set by hand."""
+    """Picks on the hosts a and b, with a manual clock."""
 
     def __init__(self):
         self.now, self.base, self.taken = 1000.0, None, {}
@@ -33,9 +33,9 @@ class Cloud:
         self.rebase()
 
     def rebase(self, located=None, changed=(), names='ab', **taken):
-        """Read hosts of which some have changed, and look for instances.
+        """Read hosts, some of them changed, and locate instances.
 
-        taken: MB that hosts report to be taken from now on.
+        taken: MB in use as reported by hosts.
         """
         self.taken |= taken
         if (changed or taken or self.base is None
@@ -51,7 +51,7 @@ class Cloud:
 
     def assume(self, *keys, host='a', view=None, group=None, claiming=False,
                **kwargs):
-        """Assume picks of instances of these keys; whether that is done."""
+        """Assume picks of instances with these keys; return success."""
         view = view or self.state.view(keys)
         found = [self.pick(key, host, group, claiming) for key in keys]
         snapshot = view.table.snapshot(None)
@@ -61,7 +61,7 @@ class Cloud:
         return self.state.assume(view, found, snapshot, **kwargs)
 
     def free(self, host_table=None):
-        """[free MB of a, and of b]."""
+        """Return the free MB of a and b: list."""
         found = host_table or self.state.table
         return found.columns['free_ram_mb'].tolist()
 
@@ -111,7 +111,7 @@ class TestLookUp:
             UUID.format(1), UUID.format(2)]
 
     def test_all_instances_are_looked_up_in_turn(self, cloud, monkeypatch):
-        """So many a second, whoever waits longest first."""
+        """A number per second, the longest waiting instances first."""
         monkeypatch.setattr(state, 'LOOKED_UP', 2)
         cloud.state.uuids_to_look_up(set())
         cloud.rebase()
@@ -236,7 +236,7 @@ class TestForget:
 
 
 def test_group_includes_picks_of_its_members(cloud):
-    """Also of what a host reports by now."""
+    """Also picks that their host reports already."""
     cloud.assume('k', group='g')
     cloud.assume('member', host='b')
     cloud.rebase({'k': 'a'}, a=1000)

@@ -1,4 +1,4 @@
-"""The ledger of several workers: each sees what the others assume."""
+"""Workers share the entries of their ledgers."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ def shared():
 
 @pytest.fixture
 def worker(shared):
-    """Function that makes the Cloud of one more worker, or driver."""
+    """Function that makes the Cloud of a further worker or driver."""
     def make(**kwargs):
         cloud = Cloud()
         cloud.state.share(shared.sharing(**kwargs))
@@ -39,11 +39,11 @@ def other(worker):
 
 
 def seen(cloud):
-    """[free MB of a, and of b] as the next request of a worker sees it."""
+    """Return the free MB of a and b in a new view: list."""
     return cloud.free(cloud.state.view(()).table)
 
 
-class TestAPick:
+class TestPick:
     def test_pick_of_other_worker_is_looked_up(self, one, other):
         one.assume(UUID.format(1))
 
@@ -79,16 +79,16 @@ class TestAPick:
         assert not one.assume('m', view=view, related=frozenset('g'))
 
 
-class TestWhatOtherDaemonsTell:
+class TestNewsOfOtherDaemons:
     @pytest.fixture
     def elsewhere(self, shared):
-        """The daemons on other machines, as the workers hear them."""
+        """The exchange with other daemons."""
         return shared.exchange()
 
     @pytest.mark.parametrize('reloads', ['never', 'then', 'meanwhile'])
     def test_late_news_of_deleted_instance_does_not_count(self, one, worker,
                                                           elsewhere, reloads):
-        """Its end is known to a driver that takes over."""
+        """A driver that takes over knows of the end, too."""
         fresh = worker(from_now=True) if reloads == 'meanwhile' else None
         news = News([one.pick(UUID.format(1))])
         elsewhere.tell(news)

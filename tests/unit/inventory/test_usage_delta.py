@@ -1,4 +1,4 @@
-"""An instance that its host reports is in flight no longer, and no other."""
+"""An entry ends when its host reports the instance."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def cloud():
 @pytest.mark.parametrize(('keys', 'taken'), [
     ('k', 1000), ('k', 1100), ('klm', 3000)])
 def test_reported_instance_counts_no_more(cloud, keys, taken):
-    """Hypervisors may take some memory of their own for each."""
+    """A hypervisor may use additional memory for each instance."""
     cloud.assume(*keys)
 
     cloud.rebase(dict.fromkeys(keys, 'a'), a=taken)
@@ -39,7 +39,7 @@ def test_shown_instance_counts_until_host_reports_it(cloud):
     (ledger.GRACE / 2, 3000), (ledger.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
 def test_grace_period_ends_entry(cloud, seconds, free, changed):
-    """It may be in what the host reported before, or in place of another."""
+    """The earlier report may include it, or another instance has left."""
     cloud.assume('k')
     cloud.rebase({'k': 'a'}, changed=changed)
     cloud.now += seconds
@@ -51,7 +51,7 @@ def test_grace_period_ends_entry(cloud, seconds, free, changed):
 
 @pytest.mark.parametrize(('first', 'second'), ['kl', 'lk'])
 def test_report_is_matched_to_shown_instance(cloud, first, second):
-    """The host of the second one is written before it is reported."""
+    """The compute writes an instance's host before its usage."""
     cloud.assume('k')
     cloud.assume('l')
     cloud.rebase({first: 'a'})
@@ -76,7 +76,7 @@ def test_report_is_matched_to_oldest_pick(cloud):
 
 
 def test_returning_host_needs_grace_period(cloud):
-    """What of it was there before is not known."""
+    """Its usage from before is unknown."""
     cloud.assume('k')
     cloud.rebase(names='b')
 

@@ -1,4 +1,4 @@
-"""What Placement is asked for a request, and what is made of its answer."""
+"""Queries for candidates and the results made of the responses."""
 
 import pytest
 
@@ -72,7 +72,7 @@ class TestOffer:
         assert ask(client, *queries).summaries.keys() == {'a', 'b', 'parent'}
 
     def test_refused_query_is_skipped(self, client, placement):
-        """A Placement of before Train knows no dedicated CPUs."""
+        """Placement has no dedicated CPUs before Train."""
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      error(400, 'Invalid resource class in resources: PCPU'))
         placement.on('GET', '/allocation_candidates?resources=VCPU',
@@ -115,7 +115,7 @@ class TestRequest:
 
     @pytest.mark.parametrize('own', ['req-1', 'r\xfc'])
     def test_local_request_id_is_sent_otherwise(self, client, placement, own):
-        """Of any letters that a header can have."""
+        """Non-ASCII letters are valid in a header."""
         client.candidates([Query()], type(CONTEXT)(request_id=own))
 
         [asked] = placement.to('GET', '/allocation_candidates')
@@ -124,7 +124,7 @@ class TestRequest:
     @pytest.mark.parametrize('odd', [
         7, b'x', 'a\nb', 'a\r\nX-Other: b', ' a', '\u2603'])
     def test_invalid_request_id_is_not_sent(self, client, placement, odd):
-        """Callers may send any; the request is more than its id."""
+        """Callers may send any id; the request must not fail."""
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
 
@@ -190,7 +190,7 @@ class TestMicroversion:
         assert [asked.path for asked in placement.asked].count('/') == 1
 
     def test_versions_are_reread_after_406(self, client, placement):
-        """Placement was replaced by an older one, say."""
+        """An older Placement may have replaced it."""
         ask(client)
         placement.on('GET', '/', http_placement.versions('1.25'))
         placement.on('GET', '/allocation_candidates', http_placement.error(

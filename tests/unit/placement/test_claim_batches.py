@@ -1,4 +1,4 @@
-"""Claims that wait at the same time go in one request."""
+"""Waiting claims are sent in one request."""
 
 from concurrent import futures
 import itertools
@@ -26,14 +26,14 @@ TAKEN, REFUSED = Response(204, ''), Response(409, 'no')
 
 
 class Scene:
-    """Claims, and a Placement that answers when its gate is open.
+    """Claims, and a Placement that responds when its gate is open.
 
-    sent: a list of uuids for each request, in order.
-    full: providers that have no room, and are named.
-    odd: instances whose claims are refused without a name.
-    refusal: the answer then.
-    trouble: instances of a request, text -> what is raised for it.
-    hanging: instances of a request that is answered once ``late`` is set.
+    sent: the uuids of each request, in order.
+    full: providers without room, named in the refusal.
+    odd: instances with a refusal that names no provider.
+    refusal: the Response then.
+    trouble: names of a request's instances -> exception.
+    hanging: names of the request that waits for ``late``.
     """
 
     def __init__(self, pool):
@@ -44,7 +44,7 @@ class Scene:
         self.most, self._busy, self._lock = 0, [], threading.Lock()
 
     def claim(self, uuid, provider='p', seconds=60):
-        """Claim in a thread: a Future."""
+        """Claim in a thread; return a Future."""
         body = {'allocations': {provider: {}}}
         return self._pool.submit(
             self.batches.send, uuid, body,
@@ -71,7 +71,7 @@ class Scene:
         return self.refusal if bodies.keys() & self.odd else TAKEN
 
     def crowd(self, uuids, provider='p'):
-        """Claim while others are under way: list of Future."""
+        """Claim while other requests are under way: list of Future."""
         for number in range(claim_batches.MOST_UNDER_WAY):
             self.claim(f'first-{number}', f'first-{number}')
             self.wait_until_sent(number + 1)
@@ -89,7 +89,7 @@ class Scene:
 
     @property
     def of_crowd(self):
-        """The requests that came after the first ones."""
+        """The requests after those under way at first."""
         return self.sent[claim_batches.MOST_UNDER_WAY:]
 
 
@@ -115,7 +115,7 @@ def test_single_claim_is_sent_alone(scene):
 
 
 def test_waiting_claims_are_sent_together(scene):
-    """Their provider is written once."""
+    """The provider is written once."""
     found = scene.crowd('abc')
 
     assert statuses(found) == [204] * 3
@@ -147,7 +147,7 @@ def test_long_waiting_claim_is_sent_alone(scene, monkeypatch):
 
 
 def test_claims_for_one_instance_are_sent_separately(scene):
-    """Each would take the one claim for its own, and release it."""
+    """Otherwise each would release the other's claim."""
     scene.claim('first', 'p')
     until(lambda: scene.sent, 'the first claim')
     found = [scene.claim('a', 'p')]
@@ -213,7 +213,7 @@ def test_timeout_of_part_ends_batch(scene):
 
 
 def test_claim_gives_up_on_slow_batch(scene, monkeypatch):
-    """What is given up is not sent any more."""
+    """An abandoned claim is not sent."""
     monkeypatch.setattr(claim_batches, 'PATIENCE', 2)
     scene.odd.add('c')
     scene.hanging = 'abc'
@@ -255,7 +255,6 @@ def test_batch_size_is_limited(scene):
     st.sampled_from('pqr'), st.booleans()), min_size=1, max_size=12),
     st.sets(st.sampled_from('pqr')))
 def test_batched_result_equals_single_result(wanted, full):
-    """And each provider is written as often as requests are granted on it."""
     with futures.ThreadPoolExecutor(20) as pool:
         scene = Scene(pool)
         scene.full = full
@@ -272,14 +271,14 @@ def test_batched_result_equals_single_result(wanted, full):
 class TestClaims:
     @pytest.fixture
     def offers(self, client, placement):
-        """What each request of a crowd is offered: one host."""
+        """The candidates of five requests, all on one host."""
         http_placement.remembering(placement)
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
         return [http_placement.ask(client) for _ in range(5)]
 
     def crowd(self, placement, offers, answer=None):
-        """Whether each is taken; answer: to the claims together."""
+        """Return the results of all claims; answer: to joint claims."""
         [put] = placement.routes('PUT', '/allocations/')
         gate = threading.Event()
 

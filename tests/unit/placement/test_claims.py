@@ -1,4 +1,4 @@
-"""Claims: what is put where, and what is made of the answer."""
+"""The content of claims and the handling of responses."""
 
 import gc
 import types
@@ -61,7 +61,7 @@ class TestClaim:
         assert scene.claim(spec=spec).body['user_id'] == 'u-caller'
 
     def test_missing_owner_is_placeholder(self, scene):
-        """Placement wants a name, and has one for this case."""
+        """Placement requires a name."""
         body = scene.claim(
             spec=requests.a_request(project_id=None, user_id=None),
             identity=claims.RequestIdentity()).body
@@ -95,7 +95,7 @@ class TestClaim:
         assert wanted == a_candidate('a')
 
 
-class TestClaimOfAnInstanceThatHoldsSomething:
+class TestMove:
     @pytest.mark.parametrize('version', ERAS)
     def test_move_holds_both_hosts(self, scene, placement, version):
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}, generation=4))
@@ -168,7 +168,7 @@ class TestRefusal:
         Answer(200, '<html>It works!</html>')])
     def test_claim_behind_failing_proxy_is_released(self, scene, placement,
                                                     answer):
-        """Placement may have taken the claim nevertheless."""
+        """Placement may have accepted the claim."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(answer), kept.put)
 
@@ -194,8 +194,8 @@ class TestRefusal:
         assert len(placement.to('PUT')) == 1
 
 
-class TestRefusalOfWhateverIsSent:
-    """It says nothing about the host, so no other host is tried."""
+class TestGeneralRefusal:
+    """Other hosts are not tried, as the refusal concerns all claims."""
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(403, 'No role'), http_placement.error(429),
@@ -226,7 +226,7 @@ class TestRefusalOfWhateverIsSent:
 
 
 class TestNewInstance:
-    """Of which Placement is not asked what it holds."""
+    """Its allocations are not read."""
 
     def test_new_instance_needs_one_request(self, scene, placement):
         body = scene.claim().body
@@ -259,7 +259,7 @@ class TestNewInstance:
         assert kept.allocations == {'z': {'VCPU': 1}, 'a': {'VCPU': 1}}
 
     def test_generation_is_taken_from_refusal(self, scene, placement):
-        """Left by a claim on a provider that does not exist."""
+        """A claim on an unknown provider leaves such a consumer."""
         placement.on('PUT', PATH, http_placement.error(
             409, 'consumer generation conflict - expected 0 but got None',
             'placement.concurrent_update'), TAKEN)
@@ -284,7 +284,7 @@ class TestNewInstance:
 
 
 class TestRace:
-    """Somebody else has changed the same provider meanwhile."""
+    """Another client has changed the same provider."""
 
     OLD = http_placement.error(
         409, 'Another thread concurrently updated the data. Please retry '
@@ -295,7 +295,7 @@ class TestRace:
         (QUEENS, OLD, 3)])
     def test_race_is_retried(self, scene, placement, caplog, version, answer,
                              gets):
-        """Where no generation protects it, what is held is asked anew."""
+        """Without generations, allocations are read again."""
         caplog.set_level('DEBUG')
         placement.on('PUT', PATH, answer, answer, TAKEN)
 
@@ -308,7 +308,7 @@ class TestRace:
             f'for consumer {UUID}; retrying...') in caplog.text
 
     def test_changed_consumer_is_read_again(self, scene, placement):
-        """What the instance held before the first try has changed."""
+        """The consumer has changed since the first attempt."""
         placement.on('PUT', PATH, CONSUMER, RACE, CONSUMER, CONSUMER, TAKEN)
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
 
@@ -346,7 +346,7 @@ class TestRace:
 
 
 def texts_in(found):
-    """All texts that can be reached from something, but by its code: set."""
+    """Return all texts reachable from an object, except code: set."""
     texts, seen, left = set(), set(), [found]
     while left:
         one = left.pop()
@@ -361,7 +361,7 @@ def texts_in(found):
 
 
 def test_record_contains_no_token(client, placement):
-    """Neither the caller's nor the service's, wherever one looks in it."""
+    """Neither the caller's nor the service's token."""
     placement.on('GET', '/allocation_candidates',
                  http_placement.candidates(WANTED))
     offered = client.candidates([http_placement.Query()], CONTEXT)

@@ -1,4 +1,4 @@
-"""Claims of many instances in one request, and giving them back."""
+"""Joint claims of many instances, and their release."""
 
 import pytest
 
@@ -21,14 +21,14 @@ from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
 UUIDS = A, B, C = [a_uuid(number) for number in (1, 2, 3)]
-#: Each on a host of its own name.
+#: Each instance on its own host.
 WANTED = {uuid: a_candidate(host, VCPU=2)
           for uuid, host in zip(UUIDS, 'abc', strict=True)}
 
 
 @pytest.fixture
 def holding(placement):
-    """What the consumers of a Placement hold: uuid -> allocations."""
+    """The allocations of consumers: uuid -> allocations."""
     return http_placement.remembering(placement)
 
 
@@ -94,7 +94,7 @@ class TestClaim:
     @pytest.mark.parametrize('answer', [DROP, HANG, Answer(503)])
     def test_unanswered_joint_claim_is_released(self, scene, placement,
                                                 holding, answer):
-        """It may have been taken all the same."""
+        """Placement may have accepted it."""
         [take] = placement.routes('POST', '/allocations')
 
         def lose(asked):
@@ -176,7 +176,7 @@ class TestRelease:
         assert holding == {}
 
     def test_earlier_allocations_are_restored(self, scene, placement, holding):
-        """It is restored, one by one."""
+        """Each instance separately."""
         holding[C] = {'z': {'resources': {'VCPU': 1}}}
         made = scene.claims()
         for uuid in UUIDS:

@@ -1,4 +1,4 @@
-"""What a query asks of providers, one thing at a time."""
+"""The single conditions of queries for providers."""
 
 import pytest
 
@@ -14,7 +14,7 @@ AGGREGATE = 'a0000000-0000-4000-8000-000000000000'
 
 
 def a_query(**wanted):
-    """A ResourceRequest; root_required and the like are its own."""
+    """Return a ResourceRequest; root_* arguments are its own fields."""
     own = {name: wanted.pop(name) for name in list(wanted)
            if name.startswith('root_')}
     return ResourceRequest({'': Group(**wanted)}, **own)
@@ -45,7 +45,7 @@ class TestConditions:
             'VCPU', 'VGPU', 'trait GPU']
 
     def test_exclusions_of_numbered_groups_are_left_out(self):
-        """Which provider that would be is not known."""
+        """The provider that they concern is unknown."""
         query = a_query(resources={'VCPU': 1})
         query.groups['1'] = Group(
             resources={'VGPU': 1}, forbidden={'GPU'},
@@ -131,7 +131,7 @@ class TestFailing:
         ({'forbidden_aggregates': {AGGREGATE}}, [True, False, False])])
     def test_root_conditions_ignore_children(self, placement, reader, wanted,
                                              failing):
-        """As Placement has it of a group without a number."""
+        """As in Placement, for groups without a number."""
         placement.on('GET', '/resource_providers',
                      listed(('a', 'a'), ('child', 'b')))
 

@@ -1,4 +1,4 @@
-"""The connections to Placement, of threads and of processes."""
+"""Connections to Placement of threads and processes."""
 
 import concurrent.futures
 import os
@@ -29,7 +29,7 @@ def test_connection_is_reused(client, placement):
 
 
 def test_each_thread_keeps_a_connection(client, placement, caplog):
-    """As many as may be deciding at a time, all of them kept."""
+    """As many connections as deciding threads, all reused."""
     together = threading.Barrier(THREADS)
 
     def met(asked):
@@ -51,7 +51,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
 
 def test_forked_process_opens_own_connection(client, placement):
-    """Else answers would reach whichever process reads first."""
+    """Otherwise processes would read each other's responses."""
     placement.on('GET', '/allocation_candidates',
                  candidates(a_candidate('a')))
     ask(client)
@@ -70,7 +70,7 @@ def test_forked_process_opens_own_connection(client, placement):
 
 
 def test_clients_may_share_configuration(placement, tmp_path):
-    """A reload makes another one of the same options."""
+    """A reload makes a second client with the same options."""
     conf = http_placement.a_conf(tmp_path, auth_type='admin_token',
                                  token='t', endpoint=placement.url)
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_clients_may_share_configuration(placement, tmp_path):
 
 
 def test_changed_auth_type_needs_restart(placement, tmp_path):
-    """Its options differ from those of the same names that are there."""
+    """The new options conflict with registered ones."""
     conf = http_placement.a_conf(
         tmp_path, auth_type='v3token', auth_url='http://127.0.0.1:9/v3',
         token='t')

@@ -1,4 +1,4 @@
-"""A Placement that does not do what it should."""
+"""Failures of Placement."""
 
 import time
 
@@ -25,7 +25,7 @@ NOT_PLACEMENT = (
     'catalog, or [placement] endpoint_override')
 HTML = '<html>\n <body>It works!</body>\n</html>'
 
-#: What it answers to the query for candidates, and what the log says of it.
+#: Response to the query for candidates, and the text in the log.
 ANSWERS = [
     (http_placement.error(400, 'No such trait(s): CUSTOM_X.'),
      'Got 400: The request did not work. No such trait(s): CUSTOM_X. '
@@ -115,7 +115,7 @@ def test_address_without_microversions_is_refused(client, placement, caplog,
         client._adapter.microversions()
 
 
-class TestNoAnswer:
+class TestUnreachable:
     def test_refused_connection(self, client_of, caplog):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
 
@@ -190,7 +190,6 @@ class TestNoAnswer:
     (candidates(a_candidate('a')), None), (Answer(400), None),
     (Answer(503), 'It answers 503'), (DROP, 'is not responding')])
 def test_contact_is_recorded(client, placement, answer, error):
-    """For whoever asks how the service is."""
     placement.on('GET', CANDIDATES, answer)
     ask(client)
     assert (client.contact.failures > 0) == (error is not None)

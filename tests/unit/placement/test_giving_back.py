@@ -1,4 +1,4 @@
-"""Claims that are given back, and those of which nobody knows."""
+"""Release of claims, also of unanswered claims."""
 
 import time
 
@@ -29,11 +29,11 @@ from tests.builders.waiting import until
 HELD = held({'a': {'VCPU': 2, 'MEMORY_MB': 512}}, generation=None)
 
 
-class TestClaimWithoutAnAnswer:
+class TestUnansweredClaim:
     @pytest.mark.parametrize('failures', [0, 1])
     def test_unanswered_claim_is_released_before_next_host(
             self, scene, placement, failures):
-        """If it cannot be at once, then later."""
+        """If the first release fails, a later one succeeds."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), *[DROP] * failures,
                      kept.put)
@@ -76,7 +76,7 @@ class TestClaimWithoutAnAnswer:
         assert f'resource provider allocation delete {UUID}' in caplog.text
 
     def test_three_failures_end_claims(self, scene, placement, caplog):
-        """However many hosts are left to try."""
+        """With any number of hosts left to try."""
         placement.on('GET', PATH, DROP)
         made = scene.claims(ROCKY)
 
@@ -111,12 +111,12 @@ class TestClaimWithoutAnAnswer:
 
 
 class TestRelease:
-    """From microversion 1.28 on, where a consumer has a generation."""
+    """From microversion 1.28 on, with consumer generations."""
 
     def claimed(self, scene, *answers):
-        """Claims of which one is accepted.
+        """Make one accepted claim.
 
-        answers: to what is put after it.
+        answers: to later PUT requests.
         """
         scene.placement.on('PUT', PATH, TAKEN, *answers or [TAKEN])
         made = scene.claims()
@@ -215,10 +215,10 @@ class TestRelease:
 
 
 class TestReleaseWithoutGenerations:
-    """Below microversion 1.28, by comparing what the consumer holds."""
+    """Below microversion 1.28, by comparison of allocations."""
 
     def released(self, scene, held_now):
-        """Whether a claim is released of a consumer that holds something."""
+        """Return whether a claim is released if the consumer holds this."""
         scene.placement.on('GET', PATH, held(), held_now)
         made = scene.claims(ROCKY)
         assert made.claim(UUID, WANTED, SPEC)
@@ -254,7 +254,7 @@ class TestReleaseWithoutGenerations:
         assert self.released(scene, HELD)
 
 
-class TestReleaseOfAnInstanceThatHeldSomething:
+class TestReleaseOfMove:
     BEFORE = {'z': {'VCPU': 1, 'MEMORY_MB': 256}}
 
     def released(self, scene, placement, version=CURRENT, after=5):
@@ -293,7 +293,7 @@ class TestReleaseOfAnInstanceThatHeldSomething:
         assert 'they are left alone' in caplog.text
 
     def test_unchanged_consumer_is_left_alone(self, scene, placement):
-        """A claim without an answer that was not taken."""
+        """The unanswered claim was not accepted."""
         placement.on('GET', PATH, held(self.BEFORE))
         placement.on('PUT', PATH, DROP)
 

@@ -1,4 +1,4 @@
-"""Claims without an answer: late ones, other people's, and how long."""
+"""Late claims, claims of other requests, and time limits."""
 
 import time
 
@@ -22,7 +22,7 @@ THEIRS = {'z': {'VCPU': 7}}
 
 
 class Late:
-    """The first claim gets no answer, and is taken only when it is told."""
+    """The first claim gets no response and is accepted later."""
 
     def __init__(self, kept, placement):
         self._kept, self._first = kept, None
@@ -36,7 +36,7 @@ class Late:
         return DROP
 
     def _answer(self, asked):
-        """To the next one: after the first has arrived at last."""
+        """Accept the first claim before the second."""
         if self._first is not None:
             self.arrive()
             self._first = None
@@ -44,13 +44,13 @@ class Late:
 
 
 def release(made):
-    """Release a claim that is lost: at the second look."""
+    """Release a lost claim, at the second look-up."""
     with pytest.raises(exception.PlacementError, match='not arrived yet'):
         made.release(UUID)
     made.release(UUID)
 
 
-class TestClaimThatIsNotAnsweredInTime:
+class TestTimeout:
     @pytest.mark.parametrize('answer, taken', [
         (HANG, None), (DROP, False), (TAKEN, True)])
     def test_timeout_differs_from_refusal(self, scene, placement, answer,
@@ -85,7 +85,7 @@ class TestLateClaim:
         assert not kept.allocations
 
     def test_claim_after_first_lookup_is_released(self, scene, placement):
-        """A server that hung works on both at a time."""
+        """A hung server processes claim and look-up at the same time."""
         kept = Kept(placement)
         late = Late(kept, placement)
         made = scene.claims()
@@ -120,10 +120,11 @@ class TestLateClaim:
         assert kept.allocations == {'z': {'VCPU': 1}, 'b': {'VCPU': 1}}
 
 
-class TestClaimOfSomebodyElse:
+class TestClaimOfOtherRequest:
     @pytest.fixture
     def kept(self, placement):
-        """Theirs is there when the answer to ours is lost."""
+        """A claim of another request arrives when this one's response is lost.
+        """
         kept = Kept(placement, {'y': {'VCPU': 1}}, 4)
 
         def overtaken(asked):
@@ -152,7 +153,7 @@ class TestClaimOfSomebodyElse:
 
     def test_claim_of_other_request_on_unread_instance_is_kept(self, scene,
                                                                placement):
-        """It may as well have been there before."""
+        """It may have existed before."""
         kept = Kept(placement, THEIRS, 4)
         placement.on('PUT', PATH, DROP, kept.put)
         made = scene.claims()
@@ -184,10 +185,10 @@ def test_allocations_are_reread_without_generations(scene, placement):
         'GET', 'PUT', 'GET', 'PUT']
 
 
-class TestTime:
+class TestTimeLimit:
     def test_hanging_claims_are_bounded_while_reads_work(self, scene,
                                                          placement):
-        """As when Placement's database is locked against writing."""
+        """As with a Placement database locked against writes."""
         placement.on('PUT', '/allocations/', HANG)
         made = scene.claims(timeout=1)
         begin = time.monotonic()
@@ -199,7 +200,7 @@ class TestTime:
         assert time.monotonic() - begin < 20
 
     def test_hanging_releases_are_bounded(self, scene, placement, monkeypatch):
-        """However many hosts are left to try."""
+        """With any number of hosts left to try."""
         monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0)
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)

@@ -1,4 +1,4 @@
-"""A crowd lists the candidates of Placement once."""
+"""Concurrent requests share listings of candidates."""
 
 from concurrent import futures
 import threading
@@ -11,7 +11,7 @@ from tests.builders.waiting import until
 
 
 def test_concurrent_requests_share_listings(client, placement):
-    """Not once each; and what one is given another one does not change."""
+    """Each request may modify its candidates."""
     gate = threading.Event()
 
     def list_slowly(asked):

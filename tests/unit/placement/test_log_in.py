@@ -1,4 +1,4 @@
-"""Logging in to Keystone and finding Placement, as [placement] says."""
+"""Log-in to Keystone and endpoint look-up by [placement] options."""
 
 import concurrent.futures
 import contextlib
@@ -23,7 +23,7 @@ TOKENS = '/v3/auth/tokens'
 
 @pytest.fixture
 def keystone():
-    """Function of endpoints that starts a Keystone with this catalog."""
+    """Function that starts a Keystone with endpoints in its catalog."""
     with contextlib.ExitStack() as stack:
         yield lambda *endpoints, **kwargs: stack.enter_context(
             http_keystone.keystone(*endpoints, **kwargs))
@@ -31,7 +31,7 @@ def keystone():
 
 @pytest.fixture
 def by_password(client_of):
-    """Function of a Keystone's server and options that makes a client."""
+    """Function that makes a client with a password for a Keystone."""
     return lambda server, **options: client_of(
         auth_type='password', auth_url=server.url, **USER | options)
 def ask(client):
@@ -43,7 +43,7 @@ def reason(client):
 
 
 def late(client):
-    """What is said of a silence, which is no refusal."""
+    """Return the text of a timeout."""
     with pytest.raises(exception.PlacementUnavailable) as raised:
         ask(client)
     return str(raised.value)
@@ -220,7 +220,7 @@ class TestTLS:
         assert 'speaks https and not http' in said
 
     def test_tls_failure_of_keystone_is_reported(self, by_password, secure):
-        """Which is tried first."""
+        """Keystone is contacted first."""
         assert reason(by_password(secure)).startswith(
             'There is no TLS connection for placement API. ')
 

@@ -1,4 +1,4 @@
-"""A Placement whose endpoint changes in the catalog of Keystone."""
+"""Placement moves to another endpoint in the catalog."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 
 HTML = '<html>Something else</html>'
-#: What may answer at an address that Placement has left.
+#: Possible responses at the old endpoint.
 LEFTOVERS = (DROP, Answer(404, HTML), Answer(503, HTML))
 PATHS = ('/', '/allocation_candidates', '/allocations', '/allocations/',
          '/resource_providers')
@@ -32,7 +32,7 @@ def old():
 
 @pytest.fixture
 def new():
-    """A Placement that offers host ``b``, and speaks no 1.36."""
+    """A Placement that offers host ``b``, without version 1.36."""
     with http_placement.offering('b') as server:
         server.on('GET', '/', http_placement.versions('1.34'))
         yield server
@@ -40,7 +40,7 @@ def new():
 
 @pytest.fixture
 def keystone(old):
-    """A Keystone whose catalog has the old address."""
+    """A Keystone with the old endpoint in its catalog."""
     with http_keystone.keystone(an_endpoint(old.url)) as server:
         yield server
 
@@ -54,7 +54,7 @@ def conf(keystone, tmp_path):
 
 @pytest.fixture(params=LEFTOVERS)
 def move(request, keystone, old, new):
-    """Function that moves Placement, and leaves something where it was."""
+    """Function that moves Placement."""
     def move():
         http_keystone.set_catalog(keystone, an_endpoint(new.url))
         for method in ('GET', 'PUT', 'POST', 'DELETE'):
@@ -75,7 +75,7 @@ def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
 
 
 def test_claim_at_old_endpoint_is_not_repeated(conf, move, old, new):
-    """The next one goes to the new endpoint."""
+    """The next claim goes to the new endpoint."""
     client = SchedulerReportClient(conf)
     offer = http_placement.ask(client)
     move()
@@ -92,7 +92,7 @@ def test_claim_is_released_at_new_endpoint(conf, move, new):
     offer = http_placement.ask(client)
     assert offer.claim('one', offer.of('a')[0], SPEC)
     move()
-    # The first request of all is answered at the new endpoint.
+    # A first request finds the new endpoint.
     client.candidates([Query()], CONTEXT)
 
     offer.release('one')

@@ -1,4 +1,4 @@
-"""What is read from Placement's answers, and the budgets of retries."""
+"""Parsing of Placement's responses, and retry budgets."""
 
 import json
 import math
@@ -104,7 +104,7 @@ class TestMicroversions:
 
 
 class Server:
-    """A Placement that takes so many seconds for each answer.
+    """A Placement with a response time.
 
     answers: statuses, or errors.  asked: (method, timeout) of each request.
     """
@@ -161,7 +161,7 @@ class TestRetryBudget:
         ('GET', True), ('PUT', False), ('DELETE', False)])
     def test_successful_write_resets_failures(self, server, budget, method,
                                               exhausted):
-        """One that hangs while reads work is in trouble."""
+        """Reads may work while writes hang."""
         server.answers = [500, 500, 499, 500]
         for each in ('PUT', 'PUT', method, 'PUT'):
             budget.request(each, '/')
@@ -172,7 +172,8 @@ class TestRetryBudget:
         (1, None), (1.5, 27), (20, 2), (39, 2), (40, 1)])
     def test_waiting_time_exhausts_budget(self, server, budget, caplog, took,
                                           requests):
-        """Twice [placement] timeout and thirty; quick ones are none."""
+        """Twice [placement] timeout plus 30 seconds, without quick requests.
+        """
         server.took, count = took, 0
         while not budget.exhausted and count < 50:
             budget.request('PUT', '/')
@@ -197,7 +198,7 @@ class TestRetryBudget:
         server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         release_budget.request('DELETE', '/')
-        assert release_budget.exhausted    # one more, and it fails as well
+        assert release_budget.exhausted    # The allowed request fails, too.
         server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""How long it is tried to give back the claims of a request that failed."""
+"""Retries of releases after a failed request."""
 
 import threading
 import types
@@ -12,7 +12,7 @@ from tests.builders.services import no_thread
 
 
 class Clock:
-    """Goes on by sleeping."""
+    """A clock that advances by sleeping."""
 
     now = 0.0
 
@@ -30,9 +30,9 @@ def clock(monkeypatch):
         monotonic=made.monotonic, sleep=made.sleep))
     return made
 class Placement:
-    """Takes claims back, or not.
+    """AllocationClaims that may refuse releases.
 
-    tries: (seconds, instance, thread) each.
+    tries: (seconds, instance, thread) of each release.
     """
 
     def __init__(self, clock, trouble):
@@ -48,7 +48,7 @@ class Placement:
             raise error
 
     def give_back(self, *uuids):
-        """The moments at which it was tried, in seconds."""
+        """Release claims; return the seconds at which it was tried."""
         releases.give_back(self, uuids)
         for thread in threading.enumerate():
             if thread.name == 'release claims':
@@ -57,7 +57,7 @@ class Placement:
 
 
 def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
-    """Once a second at first, then every five seconds for ten minutes."""
+    """First every second, then every five seconds for ten minutes."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 
@@ -68,7 +68,7 @@ def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
     mine = threading.current_thread()
     assert [thread is mine for _, _, thread in placement.tries] == [
         *[True] * 5, *[False] * 120]
-    # It does not keep a service from ending.
+    # A daemon thread does not delay the end of the service.
     assert placement.tries[-1][-1].daemon
     warned, counted, lost = caplog.messages
     assert warned == ('The allocations of instance a, which was not placed, '
@@ -93,7 +93,6 @@ def test_late_release_is_logged(clock, caplog):
 
 
 def test_untried_claims_come_first(clock, caplog):
-    """And is told of with why the others were not given back."""
     errors = {'a': exception.PlacementError('refused'),
               'b': RetriesExhausted('late')}
     placement = Placement(
@@ -106,7 +105,7 @@ def test_untried_claims_come_first(clock, caplog):
 
 
 def test_missing_thread_is_logged(clock, caplog):
-    """And is claimed again by whoever wants to."""
+    """The instance may be claimed for again."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 

@@ -1,4 +1,4 @@
-"""Placement as plug-ins ask it that know Nova's client of it."""
+"""Methods of Nova's Placement client for plug-ins."""
 
 from keystoneauth1 import exceptions as ks_exceptions
 import pytest
@@ -127,8 +127,6 @@ def test_failed_reads_are_empty(client, placement, method, args, path, _answer,
 
 
 class TestTraits:
-    """Of one provider, or the reason why they are not told."""
-
     def test_traits_come_with_generation(self, client, placement):
         placement.on('GET', '/resource_providers/rp/traits', Answer(
             body=TRAITS.body | {'resource_provider_generation': 3}))
@@ -198,8 +196,6 @@ def test_inventory_is_whole_response(client, placement):
 
 
 class TestTree:
-    """The providers of a host and what they have."""
-
     @pytest.fixture
     def tree(self, client, placement):
         placement.on('GET', '/resource_providers?in_tree=numa0', Answer(
@@ -249,7 +245,7 @@ class TestTree:
 
 
 class TestRequest:
-    """One that a plug-in makes up itself."""
+    """Requests of a plug-in's own."""
 
     def test_response_is_like_requests(self, client, placement):
         placement.on('GET', '/traits', TRAITS)

@@ -1,6 +1,6 @@
 """TLS to Placement, by [placement] cafile, certfile, keyfile and insecure.
 
-It wants a certificate of its clients, and has one for ``localhost`` alone.
+It requires client certificates and has a certificate for ``localhost``.
 """
 
 import pytest
@@ -14,19 +14,19 @@ from tests.builders.http_placement import Query
 
 @pytest.fixture(scope='module')
 def ours(tmp_path_factory):
-    """The Authority that issues all that is right."""
+    """The trusted Authority."""
     return authority.Authority(tmp_path_factory.mktemp('tls') / 'ours')
 
 
 @pytest.fixture(scope='module')
 def theirs(tmp_path_factory):
-    """One that nobody asked."""
+    """An untrusted Authority."""
     return authority.Authority(tmp_path_factory.mktemp('tls') / 'theirs')
 
 
 @pytest.fixture
 def serve(ours):
-    """Function of issue's arguments that makes a Placement: its context."""
+    """Function that runs a Placement with a certificate."""
     def serve(*names, **kwargs):
         return http_placement.placement(server=https.Server(
             ours.issue(*names, **kwargs), clients_of=ours))
@@ -35,7 +35,7 @@ def serve(ours):
 
 @pytest.fixture
 def ask(ours, tmp_path):
-    """Function of a Placement and options: what its client is offered."""
+    """Function that queries a Placement with options."""
     client = ours.issue('scheduler')
 
     def ask(placement, **options):

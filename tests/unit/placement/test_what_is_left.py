@@ -1,4 +1,4 @@
-"""Claims of a request that failed while Placement is in trouble."""
+"""Release of claims while Placement fails."""
 
 import threading
 
@@ -26,7 +26,7 @@ UUIDS = [f'instance-{number}' for number in range(26)]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Pauses as short as a test wants them."""
+    """Shorten all pauses."""
     OTHERS.update(threading.enumerate())
     monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0.01)
     monkeypatch.setattr(releases, 'AT_ONCE', 0.5)
@@ -37,7 +37,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def offer(scene):
-    """An Offer of which all UUIDs have been claimed, released one by one."""
+    """An Offer with claims for all UUIDs, released one by one."""
     made = scene.claims()
     made.release_all = lambda uuids: []
     for uuid in UUIDS:
@@ -48,7 +48,7 @@ def given_back(placement):
             for path in http_placement.written(placement, claims=False)}
 
 
-#: Threads that other tests have left.
+#: Threads of earlier tests.
 OTHERS = set()
 
 
@@ -72,7 +72,7 @@ def test_three_quick_failures_leave_no_claim(offer, placement, caplog,
 
 
 def test_remaining_claims_are_released_later(offer, placement, caplog):
-    """Which is told in lines without tracebacks."""
+    """The log has no tracebacks."""
     caplog.set_level('INFO')
     placement.on('PUT', '/allocations/', Answer(503))
 
@@ -92,7 +92,7 @@ def test_remaining_claims_are_released_later(offer, placement, caplog):
 
 
 def test_possibly_late_claim_is_released():
-    """It may have arrived late; Claims knows which may."""
+    """It may arrive late."""
     released = []
     taking = claims.Claims(
         Offer(AllocationCandidates({}, frozenset(), '1.36'),
@@ -107,9 +107,9 @@ def test_possibly_late_claim_is_released():
 
 
 class Refusing:
-    """AllocationClaims that Placement does not take.
+    """AllocationClaims with refused claims.
 
-    released: list of the instances that are released.
+    released: list of the released instances.
     """
 
     knows_new = False
@@ -128,7 +128,7 @@ class Refusing:
 
 
 class Asked:
-    """In the place of a CandidateSource."""
+    """Stands for a CandidateSource."""
 
     def doubt(self, providers):
         pass
@@ -140,7 +140,7 @@ class State:
 
 def test_unanswered_claim_is_released_after_outage(scene, placement,
                                                    monkeypatch):
-    """Reading what it holds, which works first, is not all of the way."""
+    """Reads work before writes do."""
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     holding = http_placement.remembering(placement)
     put, = placement.routes('PUT', '/allocations/')
@@ -163,8 +163,8 @@ def test_unanswered_claim_is_released_after_outage(scene, placement,
     assert not holding
 
 
-class TestWhatIsClaimedAnew:
-    """For an instance of which a claim is still to be given back."""
+class TestNewClaim:
+    """An instance with a claim that is still to be released."""
 
     @pytest.fixture
     def kept(self, placement):
@@ -172,8 +172,9 @@ class TestWhatIsClaimedAnew:
 
     @pytest.fixture
     def left(self, scene, placement, kept, monkeypatch):
-        """A claim that was not answered, and not given back while Placement
-        was away; it is back now, and is asked in three seconds.
+        """Leave an unanswered claim for three seconds.
+
+        It could not be released while Placement was down.
         """
         monkeypatch.setattr(releases, 'LATER_PAUSE', 3)
         routes = {method: placement.routes(method, PATH)
@@ -188,7 +189,7 @@ class TestWhatIsClaimedAnew:
 
     def test_claim_is_refused_until_release(self, scene, placement, kept, left,
                                             caplog):
-        """It might look the same, and be given back instead."""
+        """Otherwise the release might take it for the old claim."""
         record = Decision()
         anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
         asked = len(placement.asked)
@@ -214,7 +215,7 @@ class TestWhatIsClaimedAnew:
 
 
 class Hosts(State):
-    """Ranked hosts: a State, which is also their snapshot."""
+    """Ranked hosts with one State, also used as their snapshot."""
 
     allocation_candidates = [WANTED]
     uuid = 'a'
@@ -237,5 +238,5 @@ class Hosts(State):
 
 
 def offer_of(made):
-    """An Offer that is claimed by AllocationClaims."""
+    """Return an Offer with AllocationClaims."""
     return Offer(AllocationCandidates({}, frozenset(), '1.36'), made, Asked())

@@ -1,4 +1,4 @@
-"""Candidates from the copy over HTTP, and what claims do to it."""
+"""Candidates from a mirror over HTTP, and the effect of claims."""
 
 import math
 
@@ -37,7 +37,7 @@ def providers(placement):
 
 @pytest.fixture
 def copied(client, providers):
-    """A client whose copy of them is complete."""
+    """A client with a complete mirror."""
     mirror = client.mirrored(tuple)
     mirror.start()
     until(lambda: mirror.age is not None, 'a complete copy')
@@ -99,7 +99,6 @@ class TestCandidates:
         assert ask(copied, query).providers == {A, B}
 
     def test_few_aggregates_are_read_per_request(self, copied, placement):
-        """A few at each request."""
         groups = [GROUP, *(a_uuid(40 + number) for number in range(5))]
         query = a_query(member_of=[groups])
 
@@ -142,12 +141,12 @@ class TestCandidates:
         assert ask(copied, a_query(member_of=[[GROUP]])) is None
 
 
-class TestOddProviders:
-    """A has an inventory, or what else Placement tells, that none can have."""
+class TestInvalidProviders:
+    """Provider A has invalid data."""
 
     @pytest.fixture
     def fill(self, client, providers, monkeypatch, caplog):
-        """Function that fills a copy; returns it with the client."""
+        """Function that fills a mirror and returns the client."""
         for name, value in (
                 ('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
@@ -162,7 +161,7 @@ class TestOddProviders:
         mirrors[0].stop()
 
     def check(self, client, providers, others=frozenset()):
-        """The copy has all other providers, and is kept up."""
+        """Check that the mirror has all other providers and is updated."""
         until(lambda: ask(client).providers == {B, *others},
               'the right providers')
         providers.add(B, vcpus=9, generation=2)
@@ -268,7 +267,7 @@ class TestOddProviders:
 def test_huge_amount_fits_nowhere(copied, amount):
     assert ask(copied, a_query(amount)) is None
 class TestClaims:
-    """Claims that Placement grants, or not, beside what the copy counts."""
+    """The mirror's generations after claims."""
 
     @pytest.fixture
     def known(self, copied):
@@ -309,7 +308,7 @@ class TestClaims:
 
     @staticmethod
     def check(known, providers, uuids):
-        """What the copy knows is no other generation than what there is."""
+        """Check that the mirror has the current generations."""
         assert known.differing({
             uuid: providers.there[uuid]['generation'] for uuid in uuids}) == []
 

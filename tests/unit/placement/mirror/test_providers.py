@@ -1,4 +1,4 @@
-"""The copy of Placement's providers: who fits, and what claims do to it."""
+"""Which providers of the mirror fit, and the effect of claims."""
 
 import dataclasses
 import threading
@@ -34,7 +34,7 @@ def a_copy(*found):
 
 
 def put(providers, *found):
-    """Put them as read at this moment; the uuids that were left."""
+    """Put providers as read now; return the skipped uuids."""
     return providers.put(found, providers.now())
 
 
@@ -48,14 +48,14 @@ def a_query(vcpus=1, suffixed=None, same_subtree=(), root=(), not_root=(),
 
 
 def fitting(providers, query=None):
-    """The uuids that fit: text; None if only Placement can tell."""
+    """Return the uuids that fit: text; None for an unsupported query."""
     rows, fits = providers.matching(query or a_query())
     if fits is None:
         return None
     return ''.join(uuid for uuid, row in rows.items() if fits[row])
 
 
-class TestWhoFits:
+class TestFitting:
     @pytest.mark.parametrize('amount, uuids', [
         (1, 'abc'), (2, 'ab'), (3, 'a'), (4, 'a'), (5, '')])
     def test_providers_with_room_fit(self, amount, uuids):
@@ -128,7 +128,7 @@ class TestWhoFits:
         assert fitting(providers) == 'ab'
 
 
-class TestOnlyPlacementCanTell:
+class TestUnsupported:
     @pytest.mark.parametrize('query', [
         a_query(suffixed={'1': Group(resources={'VGPU': 1})}),
         a_query(same_subtree=[['1', '2']]),
@@ -190,7 +190,7 @@ class TestClaims:
         assert fitting(providers) == B
 
     def test_listed_room_is_free_until_next_claim(self):
-        """The copy has not heard that it is free again."""
+        """The mirror does not know yet that the room is free."""
         providers = a_copy(a_provider(A, vcpus=0))
         room, listed_at = providers.room(), providers.now()
         assert room.take({A: ONE}, listed_at)
@@ -239,7 +239,7 @@ class TestClaims:
 
     @pytest.mark.parametrize('what', ['begins', 'ends'])
     def test_read_during_claim_is_skipped(self, what):
-        """Nobody can tell whether it has them."""
+        """It is unknown whether the read includes the claim."""
         providers = a_copy(a_provider(A))
         if what == 'ends':
             providers.assume({A: ONE})
@@ -264,7 +264,7 @@ class TestClaims:
         assert fitting(providers, a_query(4)) == 'ba'
 
 
-class TestReadings:
+class TestReads:
     def test_reads_add_replace_and_remove_providers(self):
         providers = a_copy(a_provider(A), a_provider(B, traits=[GOLD]))
         providers.put_members('one', [B])
@@ -349,7 +349,6 @@ class TestReadings:
     st.sampled_from('abc'), st.integers(1, 3), st.sampled_from(
         ['claimed', 'forgotten'])), max_size=30))
 def test_usage_equals_claims(claims):
-    """Whatever becomes of them, room is neither lost nor made up."""
     providers = a_copy(*map(a_provider, 'abc'))
     used = dict.fromkeys('abc', 0)
     for uuid, amount, outcome in claims:

@@ -1,4 +1,4 @@
-"""Answers of Placement that several workers take."""
+"""Responses of Placement shared between workers."""
 
 import contextlib
 import os

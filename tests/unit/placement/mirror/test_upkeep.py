@@ -1,4 +1,4 @@
-"""How the copy of Placement's providers is filled and kept up."""
+"""The mirror is filled and kept up to date."""
 
 import dataclasses
 import logging
@@ -18,15 +18,15 @@ from tests.unit.placement.mirror.test_providers import a_provider
 from tests.unit.placement.mirror.test_providers import a_query
 from tests.unit.placement.mirror.test_providers import fitting
 
-#: Seconds that each question to the World takes, and a listing of candidates.
+#: Seconds for each query, and for a listing of candidates.
 TOOK, LISTING_TOOK = 0.01, 0.3
 ONE = {'VCPU': 1}
 
 
 class World:
-    """A Placement, as a ProviderReader tells of it, and its clock.
+    """A Placement behind the interface of ProviderReader, with its clock.
 
-    asked: what was asked, in order: (what, uuid or None).
+    asked: the queries in order: (name, uuid or None).
     """
 
     identity = 'a placement'
@@ -55,11 +55,11 @@ class World:
             before, generation=before.generation + rises, **fields)
 
     def use(self, uuid, amount, rises=1):
-        """Have so much of it used: by a DELETE without a rise."""
+        """Set the usage; ``rises`` is 0 for a DELETE."""
         self.change(uuid, rises, amounts={
             'VCPU': self.there[uuid].amounts['VCPU']._replace(used=amount)})
 
-    # As of ProviderReader.
+    # The interface of ProviderReader.
 
     def generations(self):
         self._asked('generations')
@@ -89,7 +89,7 @@ class World:
 
 
 class Scene:
-    """A copy of a World, with what keeps it up."""
+    """A mirror of a World and its Upkeep."""
 
     def __init__(self, *providers, world=None, answers=None):
         self.world, self.freed = world or World(*providers), []
@@ -102,14 +102,14 @@ class Scene:
         return freed
 
     def fill(self):
-        """Have it complete, and nothing left to be read."""
+        """Complete the mirror, without pending reads."""
         self.upkeep.step()
         self.go_on(60)
         del self.world.asked[:]
         return self
 
     def go_on(self, seconds):
-        """Do what is due for so many seconds."""
+        """Perform all steps that are due in a number of seconds."""
         end = self.world.now + seconds
         while self.world.now < end:
             self.world.now += max(0.001, self.upkeep.step())
@@ -122,7 +122,7 @@ class Scene:
 
 
 def scenes(*providers):
-    """Two workers' copies of one World, which share answers."""
+    """The mirrors of two workers with shared answers."""
     world = World(*(providers or map(a_provider, 'abc')))
     answers = SharedAnswers(mirror_upkeep.QUESTIONS, 2, world.clock)
     return [Scene(world=world, answers=answers) for _ in range(2)]
@@ -181,7 +181,7 @@ class TestFilling:
         assert scene.asked('provider') == ['b', 'c']
 
 
-class TestKeepingUp:
+class TestUpdates:
     def test_changed_providers_are_read(self):
         scene = a_scene()
         scene.world.use('b', 4)
@@ -216,7 +216,7 @@ class TestKeepingUp:
         assert scene.fitting(forbidden_aggregates={'one'}) == 'bc'
 
     def test_freed_provider_gets_its_usages_read(self):
-        """A DELETE raises no generation."""
+        """A DELETE does not raise the generation."""
         scene = a_scene(a_provider('a'), a_provider('b', used=4))
         scene.world.use('b', 1, rises=0)
         scene.freed = ['b', 'not in Placement']
@@ -240,7 +240,7 @@ class TestKeepingUp:
             4 * mirror_upkeep.SINGLE)
 
     def test_listing_is_repeated_periodically(self):
-        """Whatever else was missed."""
+        """This covers all missed changes."""
         scene = a_scene(a_provider('a'), a_provider('b', used=3))
         scene.world.use('b', 0, rises=0)
 
@@ -369,7 +369,7 @@ class TestKeepingUp:
         assert len(caplog.messages) == mirror_upkeep.MOST_TOLD
 
     def test_unreadable_aggregate_is_forgotten(self, caplog):
-        """Requests that name it ask for it."""
+        """Requests that name it read its members themselves."""
         scene = a_scene()
         for aggregate in ('one', 'two'):
             scene.upkeep.learn(aggregate)
@@ -399,7 +399,7 @@ class TestKeepingUp:
 
 
 class TestExpected:
-    """Providers of compute nodes, which come after these."""
+    """Providers that are created after their compute nodes."""
 
     def test_expected_provider_is_read_when_created(self):
         scene = a_scene()
@@ -412,7 +412,7 @@ class TestExpected:
         assert scene.fitting() == 'abcd'
 
     def test_new_provider_survives_older_shared_listing(self):
-        """The answer to another worker is shared."""
+        """The listing is shared with another worker."""
         one, other = scenes()
         _take_turns(one, other, 10)
         one.go_on(5)
@@ -430,7 +430,7 @@ class TestExpected:
         scene = a_scene()
         scene.upkeep.expect(['d'])
         scene.go_on(2.5)
-        # As where listings are rare.
+        # Simulate a long interval between listings.
         scene.world.change('d')
         scene.upkeep._changes.at += 60
 
@@ -501,7 +501,7 @@ def test_stop_ends_thread():
     assert not scene.upkeep.thread.is_alive()
 
 
-class TestWorkersTogether:
+class TestSharedAnswers:
     def test_workers_share_listing(self):
         one, other = scenes()
         one.upkeep.step()
@@ -544,7 +544,7 @@ class TestWorkersTogether:
         assert one.fitting() == other.fitting() == 'b'
 
     def test_claim_after_shared_query_is_kept(self):
-        """The shared answer does not have it yet."""
+        """The shared answer does not include it."""
         one, other = scenes(a_provider('a', vcpus=2))
         _take_turns(one, other, 10)
         one.world.now += 5
@@ -560,7 +560,7 @@ class TestWorkersTogether:
 
 
 def _take_turns(one, other, seconds):
-    """Have both do what is due for so many seconds."""
+    """Perform the steps of both workers that are due."""
     world = one.world
     end = world.now + seconds
     while world.now < end:
