@@ -106,12 +106,6 @@ class Ledger:
         # Key -> (when assumed, place) of its last ended entry, in order.
         self._ended = collections.OrderedDict()
 
-    def __contains__(self, key):
-        return key in self._entries
-
-    def __len__(self):
-        return len(self._entries)
-
     def get(self, key):
         """Return the Entry of an instance, or None."""
         return self._entries.get(key)

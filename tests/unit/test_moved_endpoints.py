@@ -70,8 +70,6 @@ def adapter(keystone, tmp_path):
     made = adapter_of(keystone, tmp_path)
     assert where(made) == 'old'
     return made
-
-
 def adapter_of(keystone, directory, **options):
     return ServiceAdapter(http_placement.a_conf(directory, **{
         'auth_type': 'password', 'auth_url': f'{keystone.url}/v3',
@@ -238,13 +236,6 @@ class TestNotMoved:
             adapter.request('GET', '/thing')
         # The first request of a session relies on the catalog of its log-in.
         assert logins(keystone) == 4
-
-    def test_service_that_is_down_is_asked_again_when_it_is_back(self, adapter,
-                                                                 old):
-        old.on('GET', '/', DROP, HERE)
-        failure(adapter)
-
-        assert where(adapter) == 'old'
 
     def test_service_that_fails_right_after_a_log_in_causes_no_other(
             self, keystone, tmp_path):

@@ -20,10 +20,6 @@ def test_deadline_returns_remaining_seconds():
     assert made.left() == -2
 
 
-def test_finished_call_has_result():
-    assert remote.Call(10, lambda number: number + 1, 1).result() == 2
-
-
 @pytest.mark.parametrize('error', [ZeroDivisionError, TimeoutError,
                                    SystemExit])
 def test_exception_of_function_is_raised(error):
@@ -31,8 +27,6 @@ def test_exception_of_function_is_raised(error):
         raise error
     with pytest.raises(error):
         remote.Call(10, fail).result()
-
-
 def test_hanging_function_is_given_up():
     with pytest.raises(remote.DeadlineExceeded,
                        match=r'^no answer within 0\.1 seconds$'):

@@ -44,8 +44,6 @@ class Placement:
 def scene():
     with futures.ThreadPoolExecutor(64) as pool:
         yield Scene(pool)
-
-
 class Scene:
     def __init__(self, pool):
         self._pool = pool
@@ -65,10 +63,6 @@ class Scene:
     def _waiting(self):
         return sum(flight.count for flight in list(
             self.flights._waiting.values()))
-
-
-def test_single_query_returns_result():
-    assert SingleFlight().get('q', lambda: 7) == 7
 
 
 def test_waiting_calls_share_answer(scene):

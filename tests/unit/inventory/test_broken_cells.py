@@ -34,8 +34,6 @@ def patient(monkeypatch):
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
 def far_from_an_instance():
     return a_request(scheduler_hints={'different_host': [a_uuid()]})
-
-
 class TestMappings:
     @pytest.mark.parametrize('url', [
         'mysql+mysqlconnector://u:secret@h/d', 'oracle://u:secret@h/d',
@@ -66,21 +64,6 @@ class TestMappings:
         'mysql://u:p{1@h/d', 'mysql://u:p{x}y@h/d', 'mysql://u:}{@h/d'])
     def test_brace_in_password_is_no_template(self, url):
         assert cells.fill_template(url, 'mysql://a:b@c/d') == url
-
-
-def test_fault_leaves_cell_out_and_is_logged_once(cloud, monkeypatch, caplog):
-    driver, changes = cloud.driver(), cell_reader.CellTransaction.changes
-
-    def fault(moment, *known):
-        if moment._reader.cell.uuid == CELL2:
-            raise ZeroDivisionError('of a driver')
-        return changes(moment, *known)
-
-    monkeypatch.setattr(cell_reader.CellTransaction, 'changes', fault)
-    for _ in range(3):
-        assert picks(driver, a_request()) < ['c']
-
-    assert caplog.text.count('Traceback') == 1
 
 
 class TestUnreadableInstances:

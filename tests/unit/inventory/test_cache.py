@@ -23,8 +23,6 @@ def cache_of(cloud):
     conf = cloud.conf()
     reader = db_reader.HostReader(conf)
     return HostCache(reader, config.fallback_ratios(conf))
-
-
 def refreshed(cache):
     """Refresh, and check the table."""
     table = cache.refresh()
@@ -123,14 +121,6 @@ class TestCells:
 
         assert column(refreshed(cache), 'cell_uuid') == [
             cells.SINGLE_CELL_UUID]
-
-    def test_new_report_keeps_cell(self, cloud, cache):
-        cloud.load(['a'], cells=[{'uuid': CELL1, 'name': 'one'}],
-                   host_mappings=[{'host': 'a', 'cell_uuid': CELL1}])
-        refreshed(cache)
-        cloud.execute('UPDATE compute_nodes SET vcpus_used = 5')
-
-        assert column(refreshed(cache), 'cell_uuid') == [CELL1]
 
 
 class TestInvalidRows:

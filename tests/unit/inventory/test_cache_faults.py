@@ -19,8 +19,6 @@ def cache(cloud):
     """A HostCache of the hosts a, b and c."""
     cloud.load_nodes(*(clouds.a_compute_node(host) for host in 'abc'))
     return cache_of(cloud)
-
-
 class TestRow:
     @pytest.mark.parametrize('change', [
         'host = NULL', 'memory_mb = 99999999999999999999',
@@ -65,14 +63,6 @@ class TestRow:
         for name in ('service_last_seen', 'updated'):
             assert [time > 0 for time in column(table, name)] == [
                 True, False, True]
-
-    def test_repaired_row_is_a_host_again(self, cloud, cache):
-        cloud.execute('UPDATE compute_nodes SET memory_mb = '
-                      "99999999999999999999 WHERE host = 'b'")
-        refreshed(cache)
-        cloud.execute('UPDATE compute_nodes SET memory_mb = 1024')
-
-        assert [host for host, _ in names(refreshed(cache))] == [*'abc']
 
     def test_missing_node_name_is_empty(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET hypervisor_hostname = NULL '

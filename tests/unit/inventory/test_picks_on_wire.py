@@ -90,6 +90,7 @@ def written_with(change):
     lambda said: said['news'].append(5),
     lambda said: said['news'][0]['placed'].append(['i', 'h']),
     lambda said: said['news'][0]['placed'][0].__setitem__(1, 7),
+    lambda said: said['news'][0]['placed'][0].__setitem__(1, 256 * 'h'),
     lambda said: said['news'][0]['placed'][0].__setitem__(6, 'soon'),
     lambda said: said['news'][0]['taken_back'].append(['i', 'h', 1.0])])
 def test_malformed_news_raise(change):

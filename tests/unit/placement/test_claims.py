@@ -76,9 +76,6 @@ class TestClaim:
                 + placement.to('PUT', PATH)} == {
                     CONTEXT.global_request_id}
 
-    def test_accepted_claim_is_true(self, scene):
-        assert scene.claims().claim(UUID, WANTED, SPEC)
-
     def test_is_told_of(self, scene, caplog):
         caplog.set_level('DEBUG')
         scene.claim()

@@ -21,13 +21,6 @@ def test_first_request_opens_connection(client, placement):
     assert not placement.connections
 
 
-def test_connection_is_reused(client, placement):
-    for _ in range(5):
-        ask(client)
-
-    assert placement.connections == 1
-
-
 def test_each_thread_keeps_a_connection(client, placement, caplog):
     """As many connections as deciding threads, all reused."""
     together = threading.Barrier(THREADS)

@@ -128,13 +128,6 @@ class TestUnreachable:
         with pytest.raises(adapter.PlacementUnreachable):
             client._adapter.microversions()
 
-    def test_unknown_host_name(self, client_of):
-        reason = ask(client_of(auth_type='none',
-                               endpoint='http://nowhere.invalid')).reason
-
-        assert reason.startswith(f'{SILENT}Unable to establish connection to '
-                                 f'http://nowhere.invalid/: [Errno -')
-
     def test_dropped_connection(self, client, placement):
         placement.on('GET', CANDIDATES, DROP)
 
@@ -194,8 +187,6 @@ def test_contact_is_recorded(client, placement, answer, error):
     ask(client)
     assert (client.contact.failures > 0) == (error is not None)
     assert error is None or error in client.contact.error
-
-
 def test_status_code_retries_apply(client_of, placement):
     placement.on('GET', CANDIDATES, Answer(503), candidates(a_candidate('a')))
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from nova_sched.placement import claims
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import CURRENT
@@ -30,8 +29,6 @@ WANTED = {uuid: a_candidate(host, VCPU=2)
 def holding(placement):
     """The allocations of consumers: uuid -> allocations."""
     return http_placement.remembering(placement)
-
-
 def methods(placement):
     return [asked.method for asked in placement.asked]
 
@@ -84,12 +81,6 @@ class TestClaim:
 
         assert scene.claims(STEIN).claim_all(WANTED, SPEC)
         assert scene.slept == [0, 0, 2]
-
-    def test_race_is_given_up_after_four_attempts(self, scene, placement):
-        placement.on('POST', '/allocations', RACE)
-
-        assert not scene.claims().claim_all(WANTED, SPEC)
-        assert len(placement.asked) == claims.ATTEMPTS
 
     @pytest.mark.parametrize('answer', [DROP, HANG, Answer(503)])
     def test_unanswered_joint_claim_is_released(self, scene, placement,

@@ -36,8 +36,6 @@ def by_password(client_of):
         auth_type='password', auth_url=server.url, **USER | options)
 def ask(client):
     return client.candidates([Query()], CONTEXT)
-
-
 def reason(client):
     return ask(client).reason
 
@@ -106,14 +104,6 @@ class TestLogIn:
                          for name, value in options.items()}))
 
         assert placement.to('GET', '/allocation_candidates')
-
-    def test_log_in_happens_once(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
-        client = by_password(server)
-        for _ in range(3):
-            ask(client)
-
-        assert len(server.to('POST', TOKENS)) == 1
 
     def test_refused_token_causes_new_log_in(self, keystone, by_password,
                                              placement):

@@ -63,13 +63,11 @@ class TestClaim:
 
         assert placement.to('PUT')[0].version == 'placement 1.36'
 
-    def test_refusal_is_false(self, client, placement):
-        placement.on('PUT', '/allocations/', http_placement.FULL)
-
-        assert self.claim(client) is False
-
-    def test_unanswered_claim_is_false(self, client, placement):
-        placement.on('GET', '/', DROP)
+    @pytest.mark.parametrize(('method', 'path', 'answer'), [
+        ('PUT', '/allocations/', http_placement.FULL), ('GET', '/', DROP)])
+    def test_failed_claim_is_false(self, client, placement, method, path,
+                                   answer):
+        placement.on(method, path, answer)
 
         assert self.claim(client) is False
 

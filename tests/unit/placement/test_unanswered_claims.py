@@ -1,11 +1,9 @@
 """Late claims, claims of other requests, and time limits."""
 
-import time
 
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import ROCKY
@@ -183,30 +181,3 @@ def test_allocations_are_reread_without_generations(scene, placement):
 
     assert [asked.method for asked in placement.asked] == [
         'GET', 'PUT', 'GET', 'PUT']
-
-
-class TestTimeLimit:
-    def test_hanging_claims_are_bounded_while_reads_work(self, scene,
-                                                         placement):
-        """As with a Placement database locked against writes."""
-        placement.on('PUT', '/allocations/', HANG)
-        made = scene.claims(timeout=1)
-        begin = time.monotonic()
-
-        for number in range(10):
-            assert not made.claim(UUID, a_candidate(f'h{number}'), SPEC)
-
-        assert len(placement.to('PUT')) == 3
-        assert time.monotonic() - begin < 20
-
-    def test_hanging_releases_are_bounded(self, scene, placement, monkeypatch):
-        """With any number of hosts left to try."""
-        monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0)
-        kept = Kept(placement)
-        placement.on('PUT', PATH, kept.taking(DROP), DROP)
-        made = scene.claims()
-
-        for _ in range(100):
-            assert not made.claim(UUID, WANTED, SPEC)
-
-        assert len(placement.to('PUT')) == 4

@@ -312,19 +312,6 @@ class TestUpdates:
         assert scene.asked('provider') == ['a', 'b', 'c', 'a']
         assert len(caplog.messages) == 1
 
-    def test_unreadable_provider_is_read_again(self):
-        scene = a_scene()
-        scene.world.broken = {'a'}
-        scene.world.change('a', traits=frozenset([GOLD]))
-        scene.go_on(10)
-        assert scene.fitting() == 'abc'
-        assert scene.fitting(required={GOLD}) == ''
-
-        scene.world.broken = set()
-        scene.go_on(mirror_upkeep.AGAIN)
-
-        assert scene.fitting(required={GOLD}) == 'a'
-
     def test_invalid_provider_is_not_offered(self):
         scene = a_scene()
         scene.world.odd = {'a'}
@@ -533,15 +520,6 @@ class TestSharedAnswers:
             len(alone.asked('generations')) + 1)
         assert len(one.asked('summaries')) <= (
             len(alone.asked('summaries')) + 1)
-
-    def test_worker_notices_claim_of_other_worker(self):
-        one, other = scenes(a_provider('a', vcpus=2), a_provider('b'))
-        _take_turns(one, other, 10)
-        one.world.use('a', 2)
-
-        _take_turns(one, other, 10)
-
-        assert one.fitting() == other.fitting() == 'b'
 
     def test_claim_after_shared_query_is_kept(self):
         """The shared answer does not include it."""
