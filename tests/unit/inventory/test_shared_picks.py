@@ -26,8 +26,6 @@ def one(picks):
 @pytest.fixture
 def other(picks):
     return picks.sharing()
-
-
 class TestNews:
     def test_news_reach_others_once_and_in_order(self, one, other):
         one.tell('a')
@@ -198,10 +196,6 @@ class TestTurns:
         with in_worker(lambda: picks.turn(0)):
             assert not is_given(picks)
 
-    def test_turn_follows_at_once(self, picks):
-        assert is_given(picks)
-        assert is_given(picks)
-
     def test_turn_lasts_as_long_as_requested(self, picks):
         """Threads and other workers have the same wait."""
         with in_worker(lambda: picks.turn(0.5)):
@@ -225,9 +219,3 @@ class TestTurns:
         with in_worker(deciding, lambda: given.append(is_given(picks))):
             assert given
             assert all(given)
-
-    def test_killed_worker_ends_its_turn(self, picks):
-        with in_worker(lambda: picks.turn(60)):
-            pass
-
-        assert is_given(picks)

@@ -76,7 +76,7 @@ class TestClaim:
                 + placement.to('PUT', PATH)} == {
                     CONTEXT.global_request_id}
 
-    def test_is_told_of(self, scene, caplog):
+    def test_attempt_is_logged(self, scene, caplog):
         caplog.set_level('DEBUG')
         scene.claim()
 
@@ -131,7 +131,7 @@ class TestMove:
         assert scene.claim(version, request=both).body['allocations'] == {
             'a': {'resources': {'VCPU': 1}}, 'b': {'resources': {'VCPU': 2}}}
 
-    def test_is_told_of(self, scene, placement, caplog):
+    def test_double_allocation_is_logged(self, scene, placement, caplog):
         caplog.set_level('DEBUG')
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
         scene.claim()

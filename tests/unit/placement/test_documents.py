@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.placement.adapter import RequestFailed
@@ -85,15 +84,6 @@ class TestCandidates:
 
 
 class TestMicroversions:
-
-    def test_query_version_is_limited_by_claims(self):
-        supported = documents.MicroversionRange('1.0', '1.99')
-        assert supported.for_query('1.17') == '1.36'
-        assert supported.for_query('1.36') == '1.36'
-        assert supported.for_query(FORMS[-1]) == FORMS[-1]
-        with pytest.raises(documents.PlacementTooOld,
-                           match=r'takes 1\.29: upgrade'):
-            documents.MicroversionRange('1.0', '1.25').for_query('1.29')
 
     @pytest.mark.parametrize(('least', 'most', 'newest'), [
         ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),

@@ -240,13 +240,6 @@ class TestReleaseOfMove:
             'allocations': {'z': {'resources': self.BEFORE['z']}},
             'project_id': 'p-owner', 'user_id': 'u-owner'}
 
-    def test_changed_consumer_is_left_alone(self, scene, placement, caplog):
-        placement.on('PUT', PATH, CONSUMER, TAKEN, CONSUMER)
-
-        self.released(scene, placement, after=6)
-
-        assert 'they are left alone' in caplog.text
-
     def test_unchanged_consumer_is_left_alone(self, scene, placement):
         """The unanswered claim was not accepted."""
         placement.on('GET', PATH, held(self.BEFORE))

@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
 import pytest
 
-from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror import upkeep
 from nova_sched.placement.mirror.reader import ProviderReader
@@ -45,8 +43,6 @@ def copied(client, providers):
     mirror.stop()
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
-
-
 def ask(client, *queries):
     return client.copied_candidates(list(queries) or [a_query()])
 
@@ -311,18 +307,6 @@ class TestClaims:
         """Check that the mirror has the current generations."""
         assert known.differing({
             uuid: providers.there[uuid]['generation'] for uuid in uuids}) == []
-
-
-def test_candidates_are_providers_that_fit():
-    offered = SingleProviders({A: 0, B: 1, C: 2}, [
-        ({'VCPU': 1}, _bits(1, 0, 1)), ({'PCPU': 1}, _bits(0, 0, 1))])
-
-    assert set(offered) == {A, C}
-    assert offered[C] == [a_candidate(C, VCPU=1), a_candidate(C, PCPU=1)]
-
-
-def _bits(*numbers):
-    return np.array(numbers, np.bool_)
 
 
 class TestReader:

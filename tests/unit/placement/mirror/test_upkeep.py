@@ -193,17 +193,6 @@ class TestUpdates:
         assert scene.fitting() == 'ac'
         assert scene.fitting(required={GOLD}) == 'c'
 
-    def test_own_claims_cause_no_read(self):
-        scene = a_scene()
-        scene.copy.assume({'a': ONE})
-        scene.copy.written({'a': 1})
-        scene.copy.claimed({'a': ONE})
-        scene.world.use('a', 1)
-
-        scene.go_on(30)
-
-        assert scene.asked('provider') == []
-
     def test_new_and_deleted_providers_are_noticed(self):
         scene = a_scene()
         scene.upkeep.learn('one')
