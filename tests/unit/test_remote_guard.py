@@ -222,9 +222,9 @@ def test_successful_probe_ends_outage(server, guarded, caplog):
     server.answers.set()
     until(lambda: not found.hangs)
     assert (found.contact.failures, found.contact.error) == (0, None)
+    found._timeout = LONG
     # A failure soon after it doubles the interval between probes.
     assert found._next_interval() == 2 * remote.PROBE_INTERVAL
-    found._timeout = LONG
 
     assert ask() == 'rows'
     assert found.down is None

@@ -61,22 +61,22 @@ class SharedAnswers:
         """
         shared = self._kept.get(question)
         if shared is None:
-            return self.asked(ask)
+            return self.query(ask)
         with shared.threads, shared.locked(
                 patience=shared.patience, pause=PAUSE) as is_locked:
             if not is_locked:
-                return self.asked(ask)
+                return self.query(ask)
             shared.words.asker = os.getpid()
             try:
                 answer = shared.read(source)
                 if answer is None or answer.began <= after:
-                    answer = self.asked(ask)
+                    answer = self.query(ask)
                     shared.write(source, answer)
                 return answer
             finally:
                 shared.words.asker = 0
 
-    def asked(self, ask):
+    def query(self, ask):
         """Return an Answer for this worker only."""
         began = self._clock()
         value = ask()

@@ -57,7 +57,7 @@ PAUSE = 5
 #: Seconds until an unreadable provider is read again.
 AGAIN = 60
 #: Maximum number of unreadable providers that are logged as warnings.
-MOST_TOLD = 20
+MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
 #: If Placement does not have it yet: seconds after which it is read again, as
@@ -199,7 +199,7 @@ class Upkeep:
             if self._compared_at is None:
                 self._fill()
             else:
-                self._keep_up()
+                self._update()
         except exception.PlacementError as exc:
             return self._fail(exc)
         except Exception:
@@ -244,7 +244,7 @@ class Upkeep:
         Most are in a listing of candidates; the rest is read one by one.
         Raises _Stopped.
         """
-        listing = self._answers.asked(
+        listing = self._answers.query(
             lambda: self._reader.summaries(generations))
         listed = listing.value
         logged, names = self._clock(), {each.uuid for each in listed}
@@ -252,7 +252,7 @@ class Upkeep:
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
                 raise _Stopped
-            with self._alone(uuid):
+            with self._setting_aside(uuid):
                 provider = self._reader.provider(uuid, generations[uuid][1])
                 listed += [provider] if provider is not None else []
             if self._clock() - logged >= PROGRESS:
@@ -263,7 +263,7 @@ class Upkeep:
                          len(generations))
         return listing
 
-    def _keep_up(self):
+    def _update(self):
         self._look_for_freed()
         self._look_for_expected()
         # First: without the comparison the mirror soon is too old.
@@ -349,7 +349,7 @@ class Upkeep:
 
     def learn(self, aggregate):
         """Read the members of an aggregate: Answer.  Raises PlacementError."""
-        answer = self._answers.asked(
+        answer = self._answers.query(
             lambda: self._reader.members(aggregate))
         self._providers.put_members(aggregate, answer.value)
         return answer
@@ -397,7 +397,7 @@ class Upkeep:
         elif self._freed:
             uuid, requests = self._freed.popitem(last=False)[0], 1
             since = self._providers.now()
-            with self._alone(uuid):
+            with self._setting_aside(uuid):
                 used = self._reader.used(uuid)
                 if used is not None and not self._providers.put_used(
                         uuid, used, since):
@@ -417,13 +417,13 @@ class Upkeep:
         # Moved to the end, so that others are read.
         self._changed.pop(uuid, None)
         self._changed[uuid] = 0
-        with self._alone(uuid):
+        with self._setting_aside(uuid):
             provider = self._reader.provider(uuid, self._parents.get(uuid))
             if provider is None or not self._providers.put([provider], since):
                 del self._changed[uuid]
 
     @contextlib.contextmanager
-    def _alone(self, uuid):
+    def _setting_aside(self, uuid):
         """Set a provider aside if the block cannot read it."""
         try:
             yield
@@ -432,7 +432,7 @@ class Upkeep:
                 self._providers.doubt([uuid])
             self._changed[uuid] = self._clock() + AGAIN
             is_logged = (uuid in self._set_aside
-                       or len(self._set_aside) >= MOST_TOLD)
+                       or len(self._set_aside) >= MOST_LOGGED)
             self._set_aside.add(uuid)
             LOG.log(logging.DEBUG if is_logged else logging.WARNING,
                     'The mirror of Placement lacks data of resource provider '

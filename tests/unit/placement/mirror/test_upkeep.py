@@ -342,7 +342,7 @@ class TestUpdates:
 
         scene.go_on(40)
 
-        assert len(caplog.messages) == mirror_upkeep.MOST_TOLD
+        assert len(caplog.messages) == mirror_upkeep.MOST_LOGGED
 
     def test_unreadable_aggregate_is_forgotten(self, caplog):
         """Requests that name it read its members themselves."""
