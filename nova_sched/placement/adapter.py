@@ -57,19 +57,19 @@ _FAILURES = {
         '[placement] endpoint_override'),
     FailureReason.TOO_LATE: (
         'Placement API service does not answer in time.',
-        'Look at what it is busy with, have it run in more processes, or '
-        'raise [placement] timeout'),
+        'Find the cause of its load, run it in more processes, or raise '
+        '[placement] timeout'),
     FailureReason.KEYSTONE: (
         'Keystone gives no token for placement API.',
         'Check that it runs, and [placement] auth_url'),
     FailureReason.KEYSTONE_TOO_LATE: (
         'Keystone gives no token for placement API in time.',
-        'Look at what it is busy with, or raise [placement] timeout'),
+        'Find the cause of its load, or raise [placement] timeout'),
     FailureReason.TLS: (
         'There is no TLS connection for placement API.',
-        'Where that is right, and it speaks https and not http, set '
+        'If the endpoint is right, and the server expects https, set '
         '[placement] cafile to the authority that signed its certificate; '
-        'insecure = true has it not checked'),
+        'insecure = true disables the verification'),
     FailureReason.OPTIONS: (
         'The options of [placement] cannot be used.',
         'Correct them and restart'),
@@ -81,7 +81,7 @@ _LASTING = set(FailureReason) - {
 
 #: Advice for the operator by HTTP status.
 _ADVICE = {
-    400: 'Correct what it complains of in the flavor, image or request',
+    400: 'Correct the flavor, image or request accordingly',
     FORBIDDEN: 'Give the user of [placement] the role that the policy of '
                'Placement asks for, such as admin or service',
     404: "Check that the endpoint of Placement, in Keystone's catalog or "
@@ -93,10 +93,10 @@ _ADVICE = {
 }
 _ANY_ERROR = 'See the log of Placement at that time'
 _NOT_PLACEMENT = (
-    "What answers there is not Placement: check its endpoint in Keystone's "
+    "The server there is not Placement: check its endpoint in Keystone's "
     'catalog, or [placement] endpoint_override')
-_NOT_HTTP = ('It speaks https, and was asked by http: correct its endpoint in '
-             "Keystone's catalog, or [placement] endpoint_override")
+_NOT_HTTP = ('The server expects https instead of http: correct its endpoint '
+             "in Keystone's catalog, or [placement] endpoint_override")
 
 
 class Response(service_adapter.Response):

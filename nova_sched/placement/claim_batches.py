@@ -104,8 +104,8 @@ class ClaimBatches:
         if not claim.woken.wait(seconds):
             claim.is_given_up = True
             raise PlacementUnreachable(
-                FailureReason.TOO_LATE, 'The request that claims for this '
-                'instance and others is not answered')
+                FailureReason.TOO_LATE, 'The request with the claims of '
+                'this instance and others has no response')
 
     def _start_batches(self):
         """Start as many batches of waiting claims as possible; lock held."""

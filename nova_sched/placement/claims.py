@@ -218,8 +218,8 @@ class AllocationClaims:
                 claims.looks += 1
                 if claims.looks < LOOKS:
                     raise exception.PlacementError(
-                        f'The claim for instance {instance_uuid} that was not '
-                        'answered has not arrived yet')
+                        f'The unanswered claim for instance {instance_uuid} '
+                        'has not arrived yet')
             released = True
         self._claims.pop(instance_uuid, None)
         return released

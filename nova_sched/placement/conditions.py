@@ -44,7 +44,7 @@ class Condition:
     def words(self):
         """Why a host fails the condition, in a few words."""
         if self.resource:
-            return f'{self.amount} {self.resource} cannot be had of it'
+            return f'it cannot provide {self.amount} {self.resource}'
         return f'it has {self.name}' if self.is_forbidden else (
             f'it lacks {self.name}')
 

@@ -139,7 +139,8 @@ def test_a_broker_that_refuses_is_tried_again(process, broker, monkeypatch,
     broker.refusals = [OSError('no access'), OSError('no access')]
     process.start()
 
-    until(lambda: 'published to other daemons again' in caplog.text, 'it hears')
+    until(lambda: 'published to other daemons again' in caplog.text,
+          'it hears')
     assert caplog.text.count('Publishing picks') == 1
 
 

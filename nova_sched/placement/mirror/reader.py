@@ -128,7 +128,7 @@ class ProviderReader:
                                          timeout=timeout)
         if response.status == missing:
             return None
-        return response.read(understand, f'Placement does not tell {path}.')
+        return response.read(understand, f'Placement does not return {path}.')
 
 
 @contextlib.contextmanager
@@ -138,7 +138,7 @@ def _usable(uuid):
         yield
     except ODD as exc:
         raise UnusableProvider(
-            f'Placement tells of resource provider {uuid} what cannot be: '
+            f'The data about resource provider {uuid} is invalid: '
             f'{problem(exc)}') from exc
 
 

@@ -127,4 +127,4 @@ def test_of_more_hosts_than_can_be_asked_about_words_are_told():
     rule._amounts = dict.fromkeys(map(str, range(100)), Amounts(1, 0))
 
     assert rule.figures(block(np.array([0])), None) == []
-    assert rule.why_not(None, None) == '4 VCPU cannot be had of it'
+    assert rule.why_not(None, None) == 'it cannot provide 4 VCPU'

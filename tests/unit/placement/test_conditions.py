@@ -63,7 +63,7 @@ class TestConditions:
             resources={'VCPU': 2}, required={'A'}, forbidden={'B'})])
 
         assert [each.words for each in found] == [
-            '2 VCPU cannot be had of it', 'it lacks trait A',
+            'it cannot provide 2 VCPU', 'it lacks trait A',
             'it has trait B']
 
 

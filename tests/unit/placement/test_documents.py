@@ -18,9 +18,9 @@ def an_error(**error):
 
 class TestResponse:
     @pytest.mark.parametrize(('status', 'advice'), [
-        (200, 'What answers there is not Placement'),
-        (399, 'What answers there is not Placement'),
-        (400, 'Correct what it complains of'), (401, 'See the log of'),
+        (200, 'The server there is not Placement'),
+        (399, 'The server there is not Placement'),
+        (400, 'Correct the flavor, image'), (401, 'See the log of'),
         (403, 'Give the user of [placement] the role'),
         (404, 'Check that the endpoint of Placement'),
         (405, 'See the log of'), (406, 'It does not speak that'),

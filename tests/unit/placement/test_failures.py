@@ -21,7 +21,7 @@ SILENT = 'Placement API service is not responding. '
 WHERE = (". Check that it runs, and its endpoint in Keystone's catalog or "
          '[placement] endpoint_override')
 NOT_PLACEMENT = (
-    ". What answers there is not Placement: check its endpoint in Keystone's "
+    ". The server there is not Placement: check its endpoint in Keystone's "
     'catalog, or [placement] endpoint_override')
 HTML = '<html>\n <body>It works!</body>\n</html>'
 
@@ -29,9 +29,9 @@ HTML = '<html>\n <body>It works!</body>\n</html>'
 ANSWERS = [
     (http_placement.error(400, 'No such trait(s): CUSTOM_X.'),
      'Got 400: The request did not work. No such trait(s): CUSTOM_X. '
-     'Correct what it complains of in the flavor, image or request'),
+     'Correct the flavor, image or request accordingly'),
     (Answer(400, 'The plain HTTP request was sent to HTTPS port'),
-     'It speaks https, and was asked by http: correct its endpoint'),
+     'The server expects https instead of http: correct its endpoint'),
     (http_placement.error(403, 'Not allowed.'),
      'Got 403: The request did not work. Not allowed. Give the user of '
      '[placement] the role that the policy of Placement asks for'),
@@ -41,8 +41,8 @@ ANSWERS = [
     (http_placement.error(409), 'Got 409: '),
     (Answer(500, 'Oops'), 'Got 500: Oops. See the log of Placement'),
     (Answer(503, ''), 'Got 503: nothing. See the log of Placement'),
-    (Answer(204), 'What answers there is not Placement'),
-    (Answer(200, HTML), 'What answers there is not Placement'),
+    (Answer(204), 'The server there is not Placement'),
+    (Answer(200, HTML), 'The server there is not Placement'),
     (Answer(200, '{"allocation_requests": ['), NOT_PLACEMENT),
     (Answer(200, '[' * 100000), 'it is nested too deeply' + NOT_PLACEMENT),
     (Answer(200, '[]'), 'it is a list, not an object' + NOT_PLACEMENT),
@@ -147,8 +147,8 @@ class TestUnreachable:
         assert time.monotonic() - begin < 10
         assert str(late.value) == (
             'Placement API service does not answer in time. Request to '
-            f'{placement.url}{CANDIDATES} timed out after 1 seconds. Look at '
-            'what it is busy with, have it run in more processes, or raise '
+            f'{placement.url}{CANDIDATES} timed out after 1 seconds. Find the '
+            'cause of its load, run it in more processes, or raise '
             '[placement] timeout')
         assert str(late.value) in caplog.text
 

@@ -196,9 +196,9 @@ class TestTLS:
             'There is no TLS connection for placement API. SSL exception '
             f'connecting to {secure.url}/: [SSL: CERTIFICATE_VERIFY_FAILED]')
         assert said.endswith(
-            'Where that is right, and it speaks https and not http, set '
+            'If the endpoint is right, and the server expects https, set '
             '[placement] cafile to the authority that signed its '
-            'certificate; insecure = true has it not checked')
+            'certificate; insecure = true disables the verification')
 
     def test_http_server_at_https_address_is_reported(self, client_of):
         with http_placement.placement() as server:
@@ -207,7 +207,7 @@ class TestTLS:
                 endpoint=server.url.replace('http:', 'https:')))
 
         assert said.startswith('There is no TLS connection for placement API')
-        assert 'speaks https and not http' in said
+        assert 'the server expects https' in said
 
     def test_tls_failure_of_keystone_is_reported(self, by_password, secure):
         """Keystone is contacted first."""
