@@ -1,16 +1,15 @@
-"""Remote parties that may not answer: databases, brokers, services.
+"""Remote parties that may not respond: databases, brokers, services.
 
-- ``Contact`` notes whether a party answers; health reports read the notes and
-  query nobody.
+- ``Contact`` records whether a party responds.  Health reports read it and
+  query nothing.
 - ``Call`` runs a function in a thread and gives it up at its ``Deadline``.  A
-  thread that waits for a hung server cannot be cancelled, but nobody has to
-  wait for the thread, and ``ended_by`` can end what it waits for.
-- ``Guard`` passes queries on to a database while it answers.  A connection
-  that is found dead is made anew at once: its query is sent once more.  A
-  database that refuses that, too, is left out of this request, and queried by
-  the next one.  Where a query is not answered in time, or is refused slowly,
-  as by a host that is switched off, the database is not queried again until a
-  probe in the background finds that it answers.
+  thread that waits for a hung server cannot be cancelled, but its caller need
+  not wait for it, and ``ended_by`` can end the wait.
+- ``Guard`` passes queries on to a database while it responds.  A dead
+  connection is replaced at once and its query repeated.  A database that
+  refuses the repetition is left out of this request only.  After a timeout or
+  a slow refusal, as of a host that is switched off, the database is not
+  queried until a probe in the background succeeds.
 """
 
 from concurrent import futures
@@ -28,29 +27,29 @@ from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 
-#: Characters that are kept of an error.
+#: Maximum number of characters of an error.
 LONGEST = 500
 
-#: Seconds between two probes of a database that does not answer, and the
-#: longest interval for one that answers nothing but probes.
+#: Seconds between two probes of a database that does not respond, and the
+#: maximum if a database responds only to probes.
 PROBE_INTERVAL = 1
 MAX_PROBE_INTERVAL = 60
 
-#: Seconds after which a refusal is slow.  A server that is there refuses at
+#: Seconds after which a refusal counts as slow.  A running server refuses at
 #: once, and no driver takes longer than 10 seconds to connect.
 SLOW_REFUSAL = 5
 
 
 class Contact:
-    """Notes about one remote party, of this process.
+    """State of the contact with one remote party, in this process.
 
-    heard: when it answered last, seconds since the epoch; None before.
-    error: why it did not answer last, text; None while it does.
-    failures: how often it has failed since it answered.
-    since: when the first of these was, by time.monotonic().
-    noted: when the last of these was, seconds since the epoch.
+    heard: time of its last response, seconds since the epoch, or None.
+    error: text of the last failure; None while it responds.
+    failures: number of failures since the last response.
+    since: time of the first of these failures, by time.monotonic().
+    noted: time of the last failure, seconds since the epoch.
 
-    Each is written at once; who reads in between sees a moment too early.
+    Each attribute is written atomically, not all of them together.
     """
 
     def __init__(self):
@@ -58,12 +57,12 @@ class Contact:
         self.failures, self.since = 0, 0.0
 
     def answered(self):
-        """Note that it answers."""
+        """Record a response."""
         self.heard = time.time()
         self.error, self.failures = None, 0
 
     def failed(self, error):
-        """Note that it does not; error: whatever says why."""
+        """Record a failure; error: an exception or a text."""
         if not self.failures:
             self.since = time.monotonic()
         self.noted = time.time()
@@ -73,7 +72,7 @@ class Contact:
 
     @property
     def lasting(self):
-        """Seconds since it does not answer; 0 while it does."""
+        """Seconds since the first failure; 0 while it responds."""
         return time.monotonic() - self.since if self.failures else 0.0
 
 
@@ -82,28 +81,28 @@ class DeadlineExceeded(exception.NovaSchedException):
 
 
 class Deadline:
-    """A moment by which something must be over.
+    """A moment by which an operation must end.
 
-    seconds: from now on.  clock: function that gives seconds.
+    seconds: from now on.  clock: function that returns seconds.
     """
 
     def __init__(self, seconds, clock=time.monotonic):
         self._end, self._clock = clock() + seconds, clock
 
     def left(self):
-        """Return the seconds that are left; 0 or less when it is over."""
+        """Return the remaining seconds; 0 or less when it is over."""
         return self._end - self._clock()
 
 
 class _Ends:
-    """Functions that end what a thread waits for, as long as it does."""
+    """Functions that end the waits of a thread when its call is given up."""
 
     def __init__(self):
         self._lock, self._functions, self._over = threading.Lock(), [], False
 
     @contextlib.contextmanager
     def with_one(self, end):
-        """Have one more for a block; it is called now if all is over."""
+        """Add a function for a block; call it at once if it is too late."""
         with self._lock:
             self._functions.append(end)
             if self._over:
@@ -115,24 +114,24 @@ class _Ends:
                 self._functions.remove(end)
 
     def call(self):
-        """Call them, and those that come later."""
+        """Call the functions, and all that are added later."""
         with self._lock:
             self._over = True
             for end in self._functions:
                 end()
 
 
-#: ``call``: the Call that runs in a thread; ``ends``: what ends it.
+#: ``call``: the Call that this thread runs; ``ends``: its _Ends.
 _here = threading.local()
 
 
 @contextlib.contextmanager
 def ended_by(end, seconds):
-    """Have a function called when what a block does is given up.
+    """Call a function if a block is given up.
 
-    In a Call that is when the Call is, else after so many seconds; None for
-    never.
-    end: called in another thread; has this one go on.
+    A block in a Call is given up with the Call, any other block after so
+    many seconds; None for never.
+    end: called in another thread; must make this thread continue.
     """
     ends = getattr(_here, 'ends', None)
     if ends is not None:
@@ -146,26 +145,26 @@ def ended_by(end, seconds):
 
 
 class Timers:
-    """Functions that are called after some time, in one thread.
+    """Functions that are called after some time, all in one thread.
 
-    To start a thread for each costs more than most queries.
+    A thread for each would cost more than most queries.
     """
 
     def __init__(self):
         self._forget()
-        # A child of this process has none of its threads.
+        # A forked child has none of the threads.
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self):
-        # By a key for each block: when its function is called, and which.
+        # Unique key -> (time, function).
         self._lock, self._due = threading.Condition(), {}
         self._looks_at, self._thread = 0.0, None
 
     @contextlib.contextmanager
     def after(self, seconds, function):
-        """Have a function called if a block takes so many seconds.
+        """Call a function if a block takes longer than so many seconds.
 
-        Not where the system has no thread for it.
+        No call if the system has no thread for it.
         """
         key, at = object(), time.monotonic() + seconds
         with self._lock:
@@ -203,21 +202,21 @@ class Timers:
                                     threading.TIMEOUT_MAX))
 
 
-#: Of this process.
+#: The timers of this process.
 timers = Timers()
 
 
 class _Threads:
-    """Daemon threads; one that has run a function waits for the next.
+    """Daemon threads, reused for further functions.
 
-    To start one costs more than most queries of a database.
-    most: how many wait.
+    Starting a thread costs more than most queries of a database.
+    most: maximum number of idle threads.
     """
 
     def __init__(self, most):
         self._most = most
         self._forget()
-        # A child of this process has none of its threads.
+        # A forked child has none of the threads.
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self):
@@ -225,7 +224,7 @@ class _Threads:
         self._waiting = 0
 
     def run(self, function, name):
-        """Run a function in a thread of that name.
+        """Run a function in a thread with a name.
 
         Raises RuntimeError if the system has no thread for it.
         """
@@ -238,11 +237,11 @@ class _Threads:
                          daemon=True).start()
 
     def _run(self, first):
-        """Run functions, the first of which is in a list alone."""
+        """Run functions, starting with the only item of a list."""
         function, threading.current_thread().name = first.pop()
         while True:
             function()
-            # Nothing of it is held while the thread waits.
+            # An idle thread must not keep the function's objects alive.
             del function
             threading.current_thread().name = 'waiting for a call'
             with self._lock:
@@ -252,12 +251,12 @@ class _Threads:
             function, threading.current_thread().name = self._functions.get()
 
 
-#: As many as requests usually make calls at the same time.
+#: As many as requests usually need at the same time.
 _threads = _Threads(16)
 
 
 class Call(Deadline):
-    """A function that runs in a daemon thread, and has so many seconds.
+    """A function that runs in a daemon thread, with a deadline.
 
     name: of the thread.
     """
@@ -278,16 +277,16 @@ class Call(Deadline):
             del _here.call, _here.ends
 
     def give_up(self):
-        """End what the function waits for, if it has not ended."""
+        """End the wait of the function, unless it has ended."""
         if not self._future.done():
             self._ends.call()
 
     def result(self):
-        """Return what the function returns, or raise what it raises.
+        """Return the function's result, or raise its exception.
 
-        Raises DeadlineExceeded when it has not ended in time.
+        Raises DeadlineExceeded if it has not ended in time.
         """
-        # A TimeoutError of the function's own is what it returns here.
+        # If the function raises TimeoutError itself, it is done here.
         with contextlib.suppress(futures.TimeoutError), (
                 contextlib.nullcontext() if self._future.done()
                 else turns.waiting()):
@@ -300,10 +299,10 @@ class Call(Deadline):
 
 @contextlib.contextmanager
 def aside(function, *args, name='call'):
-    """Run a function in another thread while a block runs: a Call.
+    """Run a function in another thread during a block; yield the Call.
 
-    In a Call it has as many seconds as that has left, and is given up with
-    it; elsewhere any number.  It is given up if the block ends before it.
+    Inside of a Call it has that call's remaining time and is given up with
+    it; elsewhere it has no limit.  It is given up at the end of the block.
     """
     outer = getattr(_here, 'call', None)
     call = Call(threading.TIMEOUT_MAX if outer is None
@@ -316,26 +315,26 @@ def aside(function, *args, name='call'):
 
 
 class Guard:
-    """Queries of one database, passed on while it answers.
+    """Passes queries on to one database while it responds.
 
-    name: of the database in the log.  what: is read of it, in the log.
+    name, what: the database and the data read from it, for log lines.
     probe: function that raises DatabaseUnavailable if the database cannot be
         queried.
-    timeout: seconds that an answer may take.
+    timeout: seconds for each query.
     """
 
     def __init__(self, name, what, probe, timeout):
         self.name, self._what = name, what
         self._probe, self._timeout = probe, timeout
         self._lock, self._closed = threading.Lock(), threading.Event()
-        #: Why the database did not answer last, in words; None if it did.
+        #: Reason why the last query failed, text; None if it succeeded.
         self.down = None
-        #: Contact with it.
+        #: Contact with the database.
         self.contact = Contact()
-        #: Whether it hangs: it is probed then, not queried.
+        #: Whether it is only probed, because it hangs.
         self.hangs = False
         self._interval, self._up_since = PROBE_INTERVAL, None
-        # Names of the queries whose failure is logged already.
+        # Names of the queries whose failure is logged.
         self._failing = set()
 
     def close(self):
@@ -343,11 +342,11 @@ class Guard:
         self._closed.set()
 
     def ask(self, query):
-        """Call a function in another thread; return one of its result.
+        """Run a query in another thread; return a function for its result.
 
-        That one raises DatabaseUnavailable.  If there was no answer in time,
-        or a slow refusal, the database is not queried until a probe succeeds,
-        and it raises that at once.  A StatementFailed is of that query alone.
+        That function raises DatabaseUnavailable if the query fails, and at
+        once while the database hangs.  A StatementFailed concerns only its
+        own query.
         """
         down = self.down
         call = None if self.hangs else self._call(query, self._timeout)
@@ -357,7 +356,7 @@ class Guard:
         return Call(seconds, query, name=f'ask {self.name}')
 
     def _result(self, call, down):
-        """Return the result of a call; None stands for one not made."""
+        """Return the result of a call; ``call`` is None if it hangs."""
         if call is None:
             raise exception.DatabaseUnavailable(down)
         try:
@@ -383,26 +382,26 @@ class Guard:
             self._take_back()
             return result
         self.log_failure(call.function, failed)
-        # Callers of the service know no other name.
+        # Callers expect DatabaseUnavailable only.
         raise exception.DatabaseUnavailable(str(failed)) from failed
 
     def _twice(self, call):
-        """Return the result of a call, made again if the first one fails.
+        """Return the result of a call, repeated after the first failure.
 
-        Its time is for both.
+        Both share its time.
         """
         try:
             return call.result()
         except exception.StatementFailed:
             raise
         except exception.DatabaseUnavailable as error:
-            LOG.debug('%s is asked again: %s', self.name, error)
+            LOG.debug('%s is queried again: %s', self.name, error)
         return self._call(call.function, max(call.left(), 0)).result()
 
     def log_failure(self, query, error):
-        """Log the error of a query, once until it is answered.
+        """Log the failure of a query, once until it succeeds.
 
-        With a traceback, unless it is a DatabaseUnavailable.
+        Unexpected errors are logged with a traceback.
         """
         name = _name(query)
         with self._lock:
@@ -411,26 +410,23 @@ class Guard:
             self._failing.add(name)
         expected = isinstance(error, exception.DatabaseUnavailable)
         LOG.log(logging.WARNING if expected else logging.ERROR,
-                'Failed to get %(what)s for %(name)s; the next line about '
-                '%(question)s will be after it has worked again: %(error)s', {
-                    'what': self._what, 'name': self.name,
-                    'question': name,
-                    'error': error if expected else repr(error)},
+                'Failed to get %s for %s; the next line about %s follows on '
+                'recovery: %s', self._what, self.name, name,
+                error if expected else repr(error),
                 exc_info=None if expected else error)
 
     def _leave_out(self, reason):
-        """Note that the database refused, for this request alone."""
+        """Record that the database has refused a query of this request."""
         with self._lock:
             if self.down is not None or self._closed.is_set():
                 return
             self.down = reason
-        LOG.warning('Failed to get %(what)s for %(name)s; each request asks '
-                    'again, and the next line will be when it is answered: '
-                    '%(reason)s', {'what': self._what, 'name': self.name,
-                                   'reason': reason})
+        LOG.warning('Failed to get %s for %s; each request queries it again, '
+                    'and the next line follows on recovery: %s', self._what,
+                    self.name, reason)
 
     def _take_back(self):
-        """Note that the database answers."""
+        """Record that the database responds."""
         if self.down is None:
             return
         with self._lock:
@@ -440,7 +436,7 @@ class Guard:
         LOG.info('The database for %s answers again', self.name)
 
     def _give_up(self, reason):
-        """Query no more; probe until the database answers."""
+        """Stop querying; start probing until the database responds."""
         with self._lock:
             if self.hangs or self._closed.is_set():
                 return
@@ -451,19 +447,18 @@ class Guard:
             threading.Thread(target=self._probe_until_up, daemon=True,
                              name=f'probe {self.name}').start()
         except RuntimeError as error:
-            # Only the next request can find that it answers.
+            # No probe: the next request must query.
             (self.down, self._interval), self.hangs = before, False
             self._leave_out(f'{reason}, and no probe: {error}')
             return
-        LOG.warning('Timeout getting %(what)s for %(name)s, whose database is '
-                    'not asked again until it answers: %(reason)s', {
-                        'what': self._what, 'name': self.name,
-                        'reason': reason})
+        LOG.warning('Timeout getting %s for %s, whose database is not queried '
+                    'again until it answers: %s', self._what, self.name,
+                    reason)
 
     def _next_interval(self):
         """Return the seconds between probes.
 
-        More of them where the database failed soon after a good probe.
+        They grow if the database failed soon after a successful probe.
         """
         if self._up_since is None or (
                 time.monotonic() - self._up_since
@@ -491,7 +486,7 @@ class Guard:
 
 
 def _name(query):
-    """Return the name of a query in the log, however it is wrapped."""
+    """Return the name of a query for the log."""
     while isinstance(query, functools.partial):
         query = query.func
     return getattr(query, '__qualname__', repr(query))

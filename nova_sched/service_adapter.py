@@ -1,7 +1,7 @@
 """HTTP requests to the services behind Keystone, by keystoneauth1.
 
-Sections of the configuration say where a service is and how to log in.  What
-an answer means is up to the rooms that ask.
+A section of the configuration holds the address and log-in of a service.  The
+packages that send the requests interpret the responses.
 """
 
 import contextlib
@@ -27,23 +27,23 @@ from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds to wait for an answer where the section's timeout is unset.
+#: Seconds to wait for a response if the section's timeout is unset.
 DEFAULT_TIMEOUT = 30
 
-#: Seconds between two readings of a catalog on account of failures.
+#: Minimum seconds between two reads of the catalog because of failures.
 CATALOG_INTERVAL = 10
-#: Seconds to wait for each answer of Keystone then.
+#: Seconds to wait for each response of Keystone during such a read.
 CATALOG_TIMEOUT = 5
-#: Seconds of a reading for which other failed requests wait: a healthy
-#: Keystone takes less, and a hung one delays no request but the reading one.
+#: Seconds for which other failed requests wait for such a read.  A healthy
+#: Keystone needs less; a hung one delays only the reading request.
 CATALOG_WAIT = 1
 
-#: Characters of an error's text that are passed on.
+#: Maximum number of characters of an error's text.
 _LONGEST_ERROR = 500
 
 
 class FailureReason(enum.Enum):
-    """Why there was no answer."""
+    """Why a service has not responded."""
 
     NO_ENDPOINT = 'the catalog has no endpoint'
     AUTH_OPTIONS = 'the options of the log-in are missing or wrong'
@@ -57,30 +57,30 @@ class FailureReason(enum.Enum):
     TOO_LATE = 'the service does not answer in time'
 
 
-#: What a reason is where it is that an answer takes too long.
+#: The reason in case of a timeout.
 _TOO_LATE = {FailureReason.NO_ANSWER: FailureReason.TOO_LATE,
              FailureReason.KEYSTONE: FailureReason.KEYSTONE_TOO_LATE}
-#: The reason by kind of error; the first that fits counts.
+#: Reason by exception class; the first match counts.
 _REASONS = (
     (ks_exceptions.CatalogException, FailureReason.NO_ENDPOINT),
     (ks_exceptions.AuthPluginException, FailureReason.AUTH_OPTIONS),
     (ks_exceptions.Unauthorized, FailureReason.CREDENTIALS),
     (ks_exceptions.DiscoveryFailure, FailureReason.DISCOVERY),
 )
-#: Reasons that a new address of the service can explain.
+#: Reasons that a changed endpoint of the service can explain.
 _MOVE_SIGNS = frozenset({FailureReason.NO_ENDPOINT, FailureReason.NO_ANSWER,
                          FailureReason.TOO_LATE, FailureReason.TLS})
-#: How keystoneauth1 begins to tell of TLS, also within other errors.
+#: The text of keystoneauth1's TLS errors, also inside of other errors.
 _NO_TLS = 'SSL exception connecting to'
-#: What keystoneauth1 lets through; OSError for files that cannot be read.
+#: What keystoneauth1 may raise; OSError for unreadable files.
 _ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 
 
 class ServiceUnreachable(exception.NovaSchedException):
-    """There was no answer.
+    """The service has not responded.
 
-    reason: FailureReason.  detail: what exactly, without secrets or a full
-    stop.  transient: whether another try may work.
+    reason: FailureReason.  detail: text without secrets and full stop.
+    transient: whether a retry may succeed.
     """
 
     def __init__(self, reason, detail, transient=False):
@@ -90,15 +90,16 @@ class ServiceUnreachable(exception.NovaSchedException):
 
     @property
     def suggests_move(self):
-        """Whether a new address of the service can explain the failure."""
+        """Whether a changed endpoint of the service can explain the failure.
+        """
         return self.reason in _MOVE_SIGNS
 
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """The answer to one HTTP request.
+    """The response to one HTTP request.
 
-    request_id: of the service, which its log names, or None.
+    request_id: id in the log of the service, or None.
     retry_after: the header of that name, text or None.
     """
 
@@ -108,25 +109,26 @@ class Response:
     retry_after: str | None = None
 
     def document(self):
-        """Return the body as JSON: a dict; ValueError if it is none."""
+        """Return the JSON body: dict; ValueError for any other body."""
         try:
-            found = json.loads(self.text)
+            document = json.loads(self.text)
         except RecursionError as exc:
             raise ValueError('it is nested too deeply') from exc
-        if not isinstance(found, dict):
-            raise ValueError(f'it is a {type(found).__name__}, not an object')
-        return found
+        if not isinstance(document, dict):
+            raise ValueError(
+                f'it is a {type(document).__name__}, not an object')
+        return document
 
     @property
     def is_own_error(self):
-        """Whether the body is an error in the service's own form."""
+        """Whether the body has the service's own error format."""
         return False
 
     @property
     def suggests_move(self):
-        """Whether the answer may come from something else at an old address.
+        """Whether another service may have responded at an old endpoint.
 
-        False for a 401, after which keystoneauth1 logs in again anyway.
+        False for a 401: keystoneauth1 logs in again in any case.
         """
         if self.status < 400:
             return bool(self.text) and not re.match(r'\s*\{', self.text)
@@ -134,11 +136,11 @@ class Response:
 
 
 class ServiceAdapter:
-    """Requests to the service of one section, or a log-in without one.
+    """Requests to the service of one section, or its log-in alone.
 
-    conf: ConfigOpts.  group: the section's name; without the option
-        service_type nothing can be sent.
-    response: the class of the answers, derived from Response.
+    conf: ConfigOpts.  group: the section's name; requests need its option
+        service_type.
+    response: class of the responses, derived from Response.
 
     Safe for threads and for processes: nothing is opened before the first
     request, and each process has a session of its own.
@@ -150,7 +152,7 @@ class ServiceAdapter:
 
     @property
     def timeout(self):
-        """Seconds that an answer is waited for, unless others are named."""
+        """Default number of seconds to wait for a response."""
         try:
             return self._session().timeout
         except ServiceUnreachable:
@@ -158,17 +160,17 @@ class ServiceAdapter:
 
     @property
     def identity(self):
-        """What tells apart services of other options, a text.
+        """Text that differs for services with different options.
 
-        It has passwords in it.
+        It contains passwords.
         """
         with contextlib.suppress(ServiceUnreachable):
-            self._session()     # which registers the options of its log-in
+            self._session()     # registers the options of the log-in
         return repr(sorted(self._conf[self._group].items()))
 
     @property
     def auth(self):
-        """The log-in of the section: a plug-in, or None without auth_type.
+        """The log-in plug-in of the section; None without auth_type.
 
         Raises ServiceUnreachable.
         """
@@ -180,13 +182,13 @@ class ServiceAdapter:
 
     def request(self, method, path, auth=None, timeout=None, retry=True,
                 request_id=None, **kwargs):
-        """Send one request; return the Response, whatever its status.
+        """Send one request; return the Response with any status.
 
-        auth: plug-in of another log-in than the section's.
-        timeout: seconds to wait for an answer, at most as many as usual.
-        retry: whether the section's options of retries count.
-        request_id: the id under which the service logs the request; left out
-            if it cannot be a header.
+        auth: log-in plug-in, by default the section's.
+        timeout: seconds to wait for a response, at most the default.
+        retry: whether the section's retry options apply.
+        request_id: id for the log of the service; ignored if a header cannot
+            contain it.
         kwargs: as of keystoneauth1.session.Session.request.
         Raises ServiceUnreachable.
         """
@@ -201,57 +203,56 @@ class ServiceAdapter:
             kwargs['global_request_id'] = request_id
         send = functools.partial(self._send, method, path, auth=auth, **kwargs)
         limit = remote.Deadline(timeout)
-        answer = send(session, timeout)
-        if auth is None and answer.suggests_move:
+        response = send(session, timeout)
+        if auth is None and response.suggests_move:
             with turns.waiting():
                 moved = self._moved(session)
             # Only the caller knows how to repeat a write.
             if moved and method == 'GET' and (left := limit.left()) > 0:
-                answer = send(moved, left)
+                response = send(moved, left)
         session.used = True
-        if isinstance(answer, ServiceUnreachable):
-            raise answer
-        return answer
+        if isinstance(response, ServiceUnreachable):
+            raise response
+        return response
 
     def _send(self, method, path, session, timeout, **kwargs):
         """Send one request; return the Response or a ServiceUnreachable."""
         try:
             with turns.waiting(), timed_http.TimeLimit(timeout).applied():
-                answer = session.adapter.request(path, method,
-                                                 timeout=timeout, **kwargs)
+                response = session.adapter.request(path, method,
+                                                   timeout=timeout, **kwargs)
         except _ERRORS as exc:
             error = _unreachable(exc, FailureReason.NO_ANSWER, timeout)
             error.__cause__ = exc
             return error
         return self._response(
-            answer.status_code, answer.content.decode(errors='replace'),
-            answer.headers.get('x-openstack-request-id'),
-            answer.headers.get('Retry-After'))
+            response.status_code, response.content.decode(errors='replace'),
+            response.headers.get('x-openstack-request-id'),
+            response.headers.get('Retry-After'))
 
     def _moved(self, session):
-        """Return a Session that has another endpoint, or None.
+        """Return a Session with a changed endpoint, or None.
 
-        session: the one of a request that failed.  The catalog is read again
-            unless that was done less than CATALOG_INTERVAL ago.
+        session: of a failed request.  The catalog is read again unless it was
+            read less than CATALOG_INTERVAL ago.
         """
-        if not (session.used and session.has_catalog
-                and session.begin_reading()):
+        if not (session.used and session.has_catalog):
             return None
-        try:
+        with session.reading() as may_read:
+            if not may_read:
+                return None
             if (self._session() is session
                     and time.monotonic() >= session.next_reading):
                 self._read_catalog(session)
-        finally:
-            session.end_reading()
         current = self._session()
         if current is session or current.endpoint == session.endpoint:
             return None
         return current
 
     def _read_catalog(self, session):
-        """Replace a Session by one with the current catalog.
+        """Replace a Session by a new one that has read the catalog.
 
-        The old one stays if the log-in fails: its token may still be valid.
+        The old Session stays if the log-in fails: its token may be valid.
         """
         error, new = None, None
         try:
@@ -269,18 +270,16 @@ class ServiceAdapter:
         new.next_reading = next_reading
         self._sessions[os.getpid()] = new
         if new.endpoint != session.endpoint:
-            LOG.info('The endpoint of [%(group)s] in the catalog of Keystone '
-                     'has changed from %(old)s to %(new)s, where requests go '
-                     'from now on', {
-                         'group': self._group,
-                         'old': _masked(session.endpoint or 'none'),
-                         'new': _masked(new.endpoint)})
+            LOG.info('The endpoint of [%s] in the catalog of Keystone has '
+                     'changed from %s to %s, where requests go from now on',
+                     self._group, _masked(session.endpoint or 'none'),
+                     _masked(new.endpoint))
 
     def _session(self):
         """Return this process's Session.  Raises ServiceUnreachable."""
         pid = os.getpid()
-        # Without a lock: a fork in another thread would leave it held. Of
-        # two that are made at the same time one is dropped unused.
+        # Without a lock, which a fork in another thread would leave held.
+        # A second session made at the same time is dropped unused.
         return self._sessions.get(pid) or self._sessions.setdefault(
             pid, Session(self._conf, self._group))
 
@@ -289,16 +288,16 @@ class Session:
     """The keystoneauth1 session and adapter of one section and process.
 
     adapter: keystoneauth1.adapter.Adapter, or None without service_type.
-    auth: plug-in of the log-in, or None where auth_type is unset.
-    timeout: seconds to wait for an answer.
-    used: whether a request has ended; before, the catalog is new.
+    auth: log-in plug-in, or None without auth_type.
+    timeout: seconds to wait for a response.
+    used: whether any request has ended; until then the catalog is new.
     next_reading: when the catalog may be read again, by time.monotonic().
-    Raises ServiceUnreachable when the options of the section are wrong.
+    Raises ServiceUnreachable if the options of the section are wrong.
     """
 
     def __init__(self, conf, group):
         try:
-            # The section that auth_section names has no options otherwise.
+            # Otherwise the section named by auth_section has no options.
             loading.register_auth_conf_options(conf, group)
             self.auth = loading.load_auth_from_conf_options(conf, group)
             session = loading.load_session_from_conf_options(
@@ -326,38 +325,39 @@ class Session:
 
     @property
     def has_catalog(self):
-        """Whether the address of the service comes from Keystone."""
+        """Whether the endpoint of the service comes from the catalog."""
         return (not self.adapter.endpoint_override
                 and isinstance(self.auth, identity.BaseIdentityPlugin))
 
     @property
     def endpoint(self):
-        """The address of the service in the catalog, or None."""
+        """The endpoint of the service in the catalog, or None."""
         try:
             return self._endpoint()
         except ServiceUnreachable:
             return None
 
-    def begin_reading(self):
-        """Return whether this thread may read the catalog.
+    @contextlib.contextmanager
+    def reading(self):
+        """Yield whether this thread may read the catalog in a block.
 
-        One at a time may, until ``end_reading``.  The others wait for it, up
-        to CATALOG_WAIT after its beginning.
+        One thread may read at a time.  Others wait for it until CATALOG_WAIT
+        after the start of the read.
         """
         since, now = self._reading_since, time.monotonic()
         wait = CATALOG_WAIT - (0 if since is None else now - since)
         if not self._reading.acquire(timeout=max(wait, 0)):
-            return False
+            yield False
+            return
         self._reading_since = time.monotonic()
-        return True
-
-    def end_reading(self):
-        """Let another thread read the catalog."""
-        self._reading_since = None
-        self._reading.release()
+        try:
+            yield True
+        finally:
+            self._reading_since = None
+            self._reading.release()
 
     def read_catalog(self):
-        """Log in within CATALOG_TIMEOUT, and look the service up.
+        """Log in within CATALOG_TIMEOUT and look up the endpoint.
 
         Raises ServiceUnreachable.
         """
@@ -368,19 +368,19 @@ class Session:
         self._endpoint()
 
     def _endpoint(self):
-        """Return the service's address; raise ServiceUnreachable."""
+        """Return the endpoint; raise ServiceUnreachable."""
         try:
             return self.adapter.get_endpoint(skip_discovery=True)
         except Exception as exc:
-            # keystoneauth1 does not check what Keystone answers.
+            # keystoneauth1 does not validate the response of Keystone.
             raise _unreachable(exc, FailureReason.NO_ENDPOINT,
                                self.timeout) from exc
 
     def log_in(self):
         """Get a token, if one is needed.
 
-        Threads that wait for another's log-in share its failure: with a
-        Keystone that hangs, one after the other would wait for ever.
+        Threads that wait for another thread's log-in share its failure, as
+        with a hung Keystone they would wait one after the other.
         Raises ServiceUnreachable.
         """
         if self.auth is None:
@@ -388,21 +388,17 @@ class Session:
         failures = self._failures
         with self._lock:
             if failures == self._failures:
-                self._failure = self._try_log_in()
-                self._failures += self._failure is not None
+                self._failure = None
+                try:
+                    with timed_http.TimeLimit(self.timeout).applied():
+                        self._session.get_auth_headers()
+                except Exception as exc:
+                    # keystoneauth1 does not validate Keystone's response.
+                    self._failure = exc
+                    self._failures += 1
             failure = self._failure
         if failure is not None:
             raise _unreachable(failure, FailureReason.KEYSTONE, self.timeout)
-
-    def _try_log_in(self):
-        """Return what a log-in fails with, or None."""
-        try:
-            with timed_http.TimeLimit(self.timeout).applied():
-                self._session.get_auth_headers()
-            return None
-        except Exception as exc:
-            # keystoneauth1 does not check what Keystone answers.
-            return exc
 
 
 def one_line(text):
@@ -411,14 +407,15 @@ def one_line(text):
 
 
 def _is_header(request_id):
-    """Return whether an id can be sent in a header; callers may name any."""
+    """Return whether an id is valid in a header; callers may send any value.
+    """
     return (isinstance(request_id, str) and request_id != ''
             and request_id == request_id.strip()
             and request_id.isprintable() and max(request_id) <= '\xff')
 
 
 def _unreachable(exc, default, timeout):
-    """Return the ServiceUnreachable that says what an error means."""
+    """Return the ServiceUnreachable that explains an error."""
     reason = FailureReason.TLS if _NO_TLS in str(exc) else next(
         (reason for kind, reason in _REASONS if isinstance(exc, kind)),
         default)
@@ -436,17 +433,17 @@ def _unreachable(exc, default, timeout):
 
 
 def _masked(exc):
-    """Return an error's text without queries and passwords of URLs."""
+    """Return an error's text without URL queries and passwords."""
     text = ' '.join(str(exc).split()) or type(exc).__name__
     text = re.sub(r'://[^\s/?]*@', '://***@', text)
     return re.sub(r'\?[^\s:]*', '', text)
 
 
 def _root_cause(exc):
-    """Return what the system says of a connection that failed.
+    """Return the system's error text for a failed connection.
 
-    The context of an error may reach back to one of another request, which
-    is not its cause.
+    The chain of contexts may lead to an error of another request, which is
+    not the cause.
     """
     while (inner := exc.__cause__ or exc.__context__) and not isinstance(
             inner, exception.NovaSchedException):

@@ -1,24 +1,24 @@
 """Memory that the processes of a service share.
 
-A region is made before the fork: the processes inherit it, and nothing of it
-outlives them.  A process may be killed between any two writes; what it leaves
-is valid for three reasons:
+A region is created before the fork and inherited by the processes; it ends
+with them.  A process may be killed between any two writes.  The region stays
+valid for three reasons:
 
-- Data counts by one word (or, in a table, by a key).  A writer writes data
-  where no word counts it, or makes the word 0 first, and stores the word last.
-  A word is eight aligned bytes, which the processor stores at once.  So the
-  others find what was there before, or all of what is new.
-- A lock between processes is a lock of the file (``lockf``), which the kernel
-  releases when its process ends, however it does.
-- A number that tells who lives is such a lock too, held for life.
+- Data is published by one word (or, in a table, by a key).  A writer writes
+  data that no word refers to, or sets the word to 0 first, and stores the word
+  last.  A word is eight aligned bytes, which the processor stores atomically.
+  So readers find either the old data or all of the new data.
+- A lock between processes is a file lock (``lockf``).  The kernel releases it
+  when its process ends for whatever reason.
+- The number of a live process is such a lock too, held until the process ends.
 
-A process may also be stopped while it holds a lock.  So no wait for a lock is
-without a limit; each user says what it does without the lock.
+A process may also be stopped while it holds a lock.  Therefore every wait for
+a lock has a limit, and each user handles the lack of the lock.
 
-Such locks belong to the process.  Threads need ``threads`` beside them, a
-forked child inherits none, and all are lost when the process closes any
-descriptor of the file.  So nothing else opens the file, and memory is mapped
-once: a mapping holds a descriptor.
+File locks belong to the process: threads also need ``threads``, a forked child
+inherits no lock, and closing any descriptor of the file releases all locks.
+Therefore nothing else opens the file, and memory is mapped only once, as a
+mapping holds a descriptor.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ import os
 import threading
 import time
 
-#: Seconds that a process waits for a lock which others hold for microseconds.
+#: Seconds to wait for a lock that is usually held for microseconds.
 PATIENCE = 0.1
 
-#: Seconds between two tries to take such a lock.
+#: Seconds between two attempts to take such a lock.
 PAUSE = 0.0003
 
-#: Where the numbers of processes are locked: behind all other locks.
+#: Offset of the locks that are process numbers, above all other locks.
 _NUMBERS = 1 << 40
 
 
@@ -47,18 +47,18 @@ def _brief_wait():
 
 
 class SharedRegion:
-    """Memory for the processes that are forked from its maker.
+    """Memory shared by the processes that are forked from its creator.
 
-    name: what the system calls it.  size: of ``memory``, bytes.
+    name: of the memory in the system.  size: bytes of ``memory``.
 
-    WORDS: names of the words of a class.
-    words: their values, as attributes: unsigned integers of 64 bits, 0 at
-        first, each stored at once.
-    memory: mmap, zeros at first; not there without a size.
-    file: descriptor.  What is written from BEGIN on is ``memory``.
+    WORDS: names of the words of a subclass.
+    words: object with the words as attributes: unsigned 64-bit integers,
+        initially 0, each stored atomically.
+    memory: mmap, initially zeros; absent without a size.
+    file: file descriptor; ``memory`` starts at BEGIN.
     number: of this process, once it has called ``own``.
-    threads: threading.RLock for the threads of a process, to be taken before
-        a lock between processes.
+    threads: threading.RLock between the threads of a process, to be taken
+        before a lock between processes.
     """
 
     WORDS, BEGIN = (), mmap.ALLOCATIONGRANULARITY
@@ -78,7 +78,8 @@ class SharedRegion:
         os.close(self.file)
 
     def try_lock(self, number=0):
-        """Take a lock, unless another process has it; return whether."""
+        """Take a lock and return True, unless another process holds it.
+        """
         try:
             fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except BlockingIOError:
@@ -91,33 +92,29 @@ class SharedRegion:
 
     @contextlib.contextmanager
     def locked(self, number=0, patience=_brief_wait, pause=PAUSE):
-        """Hold a lock for a block; gives whether it is held.
+        """Hold a lock for a block; yield whether it is held.
 
         number: of the lock.
-        patience: function, called where another process has the lock, which
-            returns a function: whether to go on waiting for it.
-        pause: seconds between two tries.
+        patience: function, called if another process holds the lock; it
+            returns a function: whether to continue waiting.
+        pause: seconds between two attempts.
         """
-        is_held = self.try_lock(number) or self._wait(number, patience(),
-                                                      pause)
+        is_held = self.try_lock(number)
+        is_waited_for = None if is_held else patience()
+        while not is_held and is_waited_for():
+            time.sleep(pause)
+            is_held = self.try_lock(number)
         try:
             yield is_held
         finally:
             if is_held:
                 self.unlock(number)
 
-    def _wait(self, number, is_waited_for, pause):
-        is_held = False
-        while not is_held and is_waited_for():
-            time.sleep(pause)
-            is_held = self.try_lock(number)
-        return is_held
-
     def own(self, numbers=None):
-        """Return the number of this process, which has it while it lives.
+        """Return the number of this process, reserved until it ends.
 
-        numbers: iterable, of which it takes the first that no other process
-            has; by default the lowest from 0.
+        numbers: iterable; the first number that is not in use is taken.  By
+            default the lowest number from 0.
         """
         if self._process != os.getpid():
             self.number = next(
@@ -127,7 +124,10 @@ class SharedRegion:
         return self.number
 
     def lives(self, number):
-        """Return whether a process has a number, in one that has its own."""
+        """Return whether a live process has a number.
+
+        This process must have a number itself.
+        """
         if number == self.number:
             return True
         is_free = self.try_lock(_NUMBERS + number)

@@ -1,8 +1,8 @@
 """Queries that the threads of a worker share while they wait.
 
 Reading the hosts or listing candidates takes up to seconds.  Threads that wait
-with the same query share one flight of it, which begins after they came.  So
-its answer is as fresh for them as one of their own.
+with the same query share one flight, which begins after all of them
+have joined.  So the result is as fresh as that of a query of their own.
 """
 
 import threading
@@ -16,23 +16,23 @@ from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
-#: Flights that are under way at a time, at most.
+#: Maximum number of flights under way.
 MOST = 2
 
-#: Failures after which nobody who waits by then waits again.
+#: Failures that also end the waiting flights.
 _TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
 
 
 class _Abandoned(Exception):
-    """The thread that led a flight has ended, without an answer."""
+    """The thread that led a flight has ended without a result."""
 
 
 class WaitedTooLong(remote.DeadlineExceeded):
-    """The queries of others have had no answer in time."""
+    """The queries of other threads have not ended in time."""
 
 
 class _Flight:
-    """One query, for all that share it.
+    """One query, for all threads that share it.
 
     cleared: set when it may begin.  over: set when it has ended.
     """
@@ -43,28 +43,27 @@ class _Flight:
 
     def result(self):
         if self.failure is not None:
-            # A copy: each one that is raised gets a traceback.
+            # A copy, as raising an exception sets its traceback.
             raise exception.copied(self.failure) from self.failure
         return self.answer
 
 
 class SingleFlight:
-    """The queries of one worker, of each key one flight at a time."""
+    """The queries of one worker, one flight at a time for each key."""
 
     def __init__(self):
         self._lock = threading.Lock()
-        # Key -> _Flight that has not begun, the oldest first; that is under
-        # way, or cleared for it.
+        # Key -> _Flight: not begun, the oldest first; cleared or under way.
         self._waiting, self._under_way = {}, {}
 
     def get(self, key, ask, limit=None):
-        """Return what ``ask`` returns, to this call or to one that waits too.
+        """Return the result of ``ask``, shared with calls that wait too.
 
-        key: of the query.  Those that share an answer must not change it.
-        ask: function without arguments.  What it raises is raised to all that
-            share it.  If it is not answered in time, all that wait by then
-            fail with it: each would wait as long once more.
-        limit: remote.Deadline of waiting for others.
+        key: of the query.  Callers that share a result must not change it.
+        ask: function without arguments.  Its exception is raised in all calls
+            that share it.  A timeout also fails all calls that are waiting
+            then: each would wait as long again.
+        limit: remote.Deadline for waiting for other calls.
         Raises WaitedTooLong.
         """
         with self._lock:
@@ -97,7 +96,7 @@ class SingleFlight:
             with self._lock:
                 if flight.over.is_set():
                     return flight.result()
-                # From now on nobody joins it.
+                # From now on no call joins it.
                 del self._waiting[key]
             if flight.count > 1:
                 LOG.debug('%d requests share a query', flight.count)
@@ -112,20 +111,20 @@ class SingleFlight:
             self._end(key, flight, failure)
 
     def _end(self, key, flight, failure):
-        """End a flight, and with it those that it is too late for."""
+        """End a flight; after a timeout, also the waiting flights."""
         ended = [(key, flight)]
         with self._lock:
             if flight.over.is_set():
                 return
             if getattr(failure, 'reason', None) in _TOO_LATE:
                 ended += self._waiting.items()
-            for key, each in ended:
+            for key, other in ended:
                 for flights in (self._waiting, self._under_way):
-                    if flights.get(key) is each:
+                    if flights.get(key) is other:
                         del flights[key]
-                each.failure = failure
-                each.cleared.set()
-                each.over.set()
+                other.failure = failure
+                other.cleared.set()
+                other.over.set()
             self._clear()
 
 
@@ -133,4 +132,4 @@ def _wait(event, limit):
     """Wait for an event that another thread sets."""
     with turns.waiting():
         if not event.wait(None if limit is None else max(limit.left(), 0)):
-            raise WaitedTooLong('The queries before it are not answered')
+            raise WaitedTooLong('Earlier queries have not ended')

@@ -1,7 +1,7 @@
-"""HTTP connections that are shut down when the time for an answer is over.
+"""HTTP connections that are shut down when the time for a response is over.
 
-The time-outs of ``requests`` hold for each read from a socket, so a server
-that sends a byte now and then keeps its client for as long as it likes.
+The timeouts of ``requests`` apply to each read from a socket.  A server that
+sends a byte now and then could keep its client waiting for ever.
 """
 
 import contextlib
@@ -13,14 +13,14 @@ from urllib3 import connectionpool
 
 from nova_sched import remote
 
-#: ``limit``: the TimeLimit of the requests that this thread sends.
+#: ``limit``: the TimeLimit of the requests of this thread.
 _here = threading.local()
 
 
 class TimeLimit:
-    """The seconds that a thread's HTTP requests in a block take together.
+    """The total time of a thread's HTTP requests in a block.
 
-    They count for connections of POOLS.
+    It applies to connections of POOLS.
     """
 
     def __init__(self, seconds):
@@ -31,8 +31,8 @@ class TimeLimit:
     def applied(self):
         """Apply the limit to a block.
 
-        Raises TimeoutError in place of what the block raises or returns when
-        the time is over.
+        Raises TimeoutError instead of the block's exception or result when the
+        time is over.
         """
         _here.limit = self
         try:
@@ -44,9 +44,9 @@ class TimeLimit:
             if self._is_over:
                 raise TimeoutError(f'Request to {self._url} timed out')
 
-    def use(self, connected, url=None):
-        """Note the socket that the thread uses, and what it requests."""
-        self._socket, self._url = connected, url or self._url
+    def use(self, used_socket, url=None):
+        """Set the socket in use, and the requested URL."""
+        self._socket, self._url = used_socket, url or self._url
         if self._is_over:
             self._end()
 
@@ -54,17 +54,17 @@ class TimeLimit:
         self._is_over = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
-                # Past TLS, whose state is the other thread's.
+                # Bypass TLS: its state belongs to the other thread.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 def _limit():
-    """Return this thread's TimeLimit, or one that never applies."""
+    """Return this thread's TimeLimit, or a new one that never applies."""
     return getattr(_here, 'limit', None) or TimeLimit(None)
 
 
 class _Timed:
-    """What a connection adds to one of urllib3."""
+    """Adds the time limit to a connection of urllib3."""
 
     _scheme = 'http'
 
@@ -88,11 +88,11 @@ class _TLSConnection(_Timed, connection.HTTPSConnection):
     _scheme, _handshake = 'https', None
 
     def _new_conn(self):
-        made = super()._new_conn()
-        # TLS takes the descriptor from its socket before the handshake.
-        self._handshake = made.dup()
+        new_socket = super()._new_conn()
+        # The handshake moves the descriptor to a TLS socket first.
+        self._handshake = new_socket.dup()
         _limit().use(self._handshake)
-        return made
+        return new_socket
 
     def connect(self):
         try:
@@ -112,5 +112,5 @@ class _TLSPool(connectionpool.HTTPSConnectionPool):
     ConnectionCls = _TLSConnection
 
 
-#: By scheme, pools whose connections heed a TimeLimit.
+#: Pools by scheme, with connections that obey a TimeLimit.
 POOLS = {'http': _Pool, 'https': _TLSPool}

@@ -1,1 +1,1 @@
-"""The cloud as it is kept: what was read of it, and what was placed since."""
+"""The state of the cloud: hosts as read, and instances placed since."""

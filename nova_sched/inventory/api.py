@@ -1,4 +1,4 @@
-"""What the API database told of hosts when it was last read."""
+"""Aggregates and cell mappings, as last read from the API database."""
 
 import dataclasses
 import threading
@@ -12,23 +12,25 @@ from nova_sched.db.cells import SINGLE_CELL_UUID
 
 LOG = logging.getLogger(__name__)
 
-#: Aggregates and cells are reread at least this often, in seconds, whatever
-#: the database's change stamp says.
+#: Seconds after which aggregates and cells are reread even if the database's
+#: change stamp is the same.
 INTERVAL = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Mapped:
-    """The aggregates and cells of hosts.
+class ApiData:
+    """The aggregates and cells of hosts, as of one read.
 
     aggregates: host -> tuple of its Aggregate objects.
-    cells: the cells there are: tuple of db.cells.Cell; None before any read.
-    cell_of: host -> uuid of its cell, where one database holds all cells.
-    host_cells: host -> uuid of the cell that its mapping leads to; None in a
-        cloud without mappings. The same dict until one changes.
+    cells: tuple of db.cells.Cell; None before the first read.
+    cell_of: host -> cell uuid, where one database holds all cells.
+    host_cells: host -> uuid of the cell in its host mapping; None in a cloud
+        without mappings. The same dict object until a mapping changes.
     disabled: uuids of the cells that take no new servers.
-    other_aggregates, other_cells: the hosts of which that has changed.
-    known: Aggregate and row by id; stamp, at: see ApiInventory.
+    changed_aggregates, changed_cells: hosts with other
+        aggregates, or another cell, than at the last read.
+    by_id: aggregate id -> (row, Aggregate).
+    stamp: change stamp of the database.  at: time.monotonic() of the read.
     """
 
     aggregates: dict
@@ -36,61 +38,67 @@ class Mapped:
     cell_of: dict = dataclasses.field(default_factory=dict)
     host_cells: dict | None = None
     disabled: frozenset = frozenset()
-    other_aggregates: set = frozenset()
-    other_cells: set = frozenset()
-    known: dict = dataclasses.field(default_factory=dict)
+    changed_aggregates: set = frozenset()
+    changed_cells: set = frozenset()
+    by_id: dict = dataclasses.field(default_factory=dict)
     stamp: object = None
     at: float = -1.0
 
+    def unchanged(self):
+        """Return the same data with no changed hosts."""
+        return dataclasses.replace(
+            self, changed_aggregates=frozenset(), changed_cells=frozenset())
+
 
 class ApiInventory:
-    """The aggregates and cells of hosts as they were last taken.
+    """Reads the aggregates and cells of hosts and keeps the last result.
 
     reader: db.reader.HostReader.
     """
 
     def __init__(self, reader):
-        self._reader, self._taken = reader, Mapped({})
-        self._asked, self._lock = object(), threading.Lock()
+        self._reader, self._last = reader, ApiData({})
+        # Part of the stamp: a new object makes the next read a full one.
+        self._epoch, self._lock = object(), threading.Lock()
 
     def forget(self):
-        """Have the next read that begins after this look at all of it."""
-        self._asked = object()
+        """Make every read that begins after this call a full one."""
+        self._epoch = object()
 
     def read(self, stamp=None):
-        """Return ``Mapped`` as of now; reread if it changed, or at an
-        interval.
+        """Return the current ApiData.
 
-        stamp: as of HostReader.begin_api_stamp, where that has begun.
+        The tables are reread if the change stamp differs, or after INTERVAL.
+        stamp: the function that HostReader.begin_api_stamp returned, if the
+            stamp query has been started already.
 
-        While an API database of its own cannot be read, what was last taken
-        goes on.  Raises DatabaseUnavailable if nothing was, and if it is the
-        database of the hosts, too.
+        While a separate API database cannot be read, the last data is used.
+        Raises DatabaseUnavailable if there is none, or if the API tables are
+        in the hosts' own database.
         """
         try:
             return self._read(stamp or self._reader.api_stamp)
         except exception.DatabaseUnavailable as error:
-            if self._taken.cells is None or not self._reader.has_api_database:
+            if self._last.cells is None or not self._reader.has_api_database:
                 raise
-            LOG.debug('Aggregates and cells are those of before: %s', error)
-            return dataclasses.replace(
-                self._taken, other_aggregates=frozenset(),
-                other_cells=frozenset())
+            LOG.debug('Using the aggregates and cells of the last read: %s',
+                      error)
+            return self._last.unchanged()
 
     def _read(self, stamp):
-        # First, so that what is forgotten meanwhile is read the next time.
-        asked = self._asked
-        stamp, now = (asked, stamp()), time.monotonic()
-        last = self._taken
+        # Taken before the query: a forget() during the read must cause
+        # another one.
+        epoch = self._epoch
+        stamp, now = (epoch, stamp()), time.monotonic()
+        last = self._last
         if stamp == last.stamp and now - last.at < INTERVAL:
-            return dataclasses.replace(
-                last, other_aggregates=frozenset(), other_cells=frozenset())
-        known = _made(self._reader.aggregates(), last.known)
-        aggregates, cells = _by_host(known), self._reader.find_cells()
+            return last.unchanged()
+        by_id = _aggregates_by_id(self._reader.aggregates(), last.by_id)
+        aggregates, cells = _by_host(by_id), self._reader.find_cells()
         if cells != last.cells:
             LOG.debug('Found %(count)i cells: %(cells)s', {
                 'count': len(cells), 'cells': ', '.join(map(str, cells))})
-        # Elsewhere a host is in the cell whose database it is read from.
+        # With several databases a host belongs to the cell it is read from.
         cell_of, disabled = {}, {cell.uuid for cell in cells if cell.disabled}
         host_cells = self._reader.host_cells()
         if [cell.uuid for cell in cells] == [SINGLE_CELL_UUID]:
@@ -98,58 +106,54 @@ class ApiInventory:
             disabled = self._reader.disabled_cells()
         if host_cells == last.host_cells:
             host_cells = last.host_cells
-        return Mapped(
+        return ApiData(
             aggregates, cells, cell_of, host_cells, frozenset(disabled),
-            _different(last.aggregates, aggregates),
-            _different(last.cell_of, cell_of), known, stamp, now)
+            _changed_hosts(last.aggregates, aggregates),
+            _changed_hosts(last.cell_of, cell_of), by_id, stamp, now)
 
     def all(self):
-        """Return all aggregates as of now, by id: list of Aggregate.
+        """Return all current aggregates, ordered by id: list of Aggregate.
 
         Raises as ``read``.
         """
         with self._lock:
-            mapped = self.read()
-            self.take(mapped)
-        return [aggregate for _, aggregate in mapped.known.values()]
+            data = self.read()
+            self.take(data)
+        return [aggregate for _, aggregate in data.by_id.values()]
 
-    def take(self, mapped):
-        """Have the next read compare with this one."""
-        self._taken = mapped
+    def take(self, data):
+        """Set the ApiData that the next read compares with."""
+        self._last = data
 
 
-def _made(rows, known):
-    """Return id -> (row, Aggregate), with the old object of a row that is
-    equal.
-    """
-    made = {}
+def _aggregates_by_id(rows, last):
+    """Return id -> (row, Aggregate); equal rows keep their last object."""
+    by_id = {}
     for row in rows:
-        old = known.get(row['id'])
+        old = last.get(row['id'])
         if old is not None and old[0] == row:
-            made[row['id']] = old
+            by_id[row['id']] = old
             continue
         try:
-            made[row['id']] = row, objects.Aggregate(**{
+            by_id[row['id']] = row, objects.Aggregate(**{
                 name: value for name, value in row.items()
                 if value is not None})
         except ValueError as exc:
-            LOG.warning('Aggregate %(id)s is left out: %(error)s',
-                        {'id': row['id'], 'error': exc})
-    return made
+            LOG.warning('Aggregate %s is left out: %s', row['id'], exc)
+    return by_id
 
 
-def _by_host(known):
-    """Return host -> tuple of its aggregates; equal sets are the same tuple.
-    """
-    found = {}
-    for row, aggregate in known.values():
+def _by_host(by_id):
+    """Return host -> tuple of its aggregates; equal tuples are one object."""
+    lists = {}
+    for row, aggregate in by_id.values():
         for host in row['hosts']:
-            found.setdefault(host, []).append(aggregate)
+            lists.setdefault(host, []).append(aggregate)
     tuples = {}
     return {host: tuples.setdefault(tuple(aggregates), tuple(aggregates))
-            for host, aggregates in found.items()}
+            for host, aggregates in lists.items()}
 
 
-def _different(old, new):
+def _changed_hosts(old, new):
     return {host for host in old.keys() | new.keys()
             if old.get(host) != new.get(host)}

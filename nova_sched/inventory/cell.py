@@ -1,4 +1,4 @@
-"""What one cell's databases held when it was last read, and what differs."""
+"""The rows of one cell's databases and how they change between reads."""
 
 import dataclasses
 import functools
@@ -19,14 +19,15 @@ _SERVICE_HOST = columns.SERVICE_COLUMNS.index('host')
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """What a read of a cell found otherwise than the one before.
+    """The differences between two reads of a cell.
 
-    nodes, services: pairs of a row as it was and as it is; None in the place
-        of one that was not there, or is not there any more.
-    found: the db.changed_rows.Found of both tables; None if it was not read.
+    nodes, services: pairs (old row, new row); None for the old row of an
+        added one and for the new row of a removed one.
+    found: the db.changed_rows.Found of both tables; None if the cell was not
+        read.
     began: seconds since the epoch when the read began.
-    located: instance uuid -> host name or None, as of the same transaction, of
-        those that were asked for.
+    located: instance uuid -> host name or None, for the instances to locate,
+        read in the same transaction.
     """
 
     nodes: list
@@ -37,77 +38,75 @@ class Changes:
 
 
 class CellInventory:
-    """The rows of one cell as they were last taken.
+    """The rows of one cell as of the last read that was taken.
 
-    uuid: of the cell.  number: by which its rows are ordered among those of
-        other cells.
+    uuid: of the cell.  number: sort key of its rows among the rows of all
+        cells.
     """
 
     def __init__(self, uuid, number):
         self.uuid, self.number = uuid, number
         self._nodes, self._services = KnownRows(), KnownRows()
 
-    def read(self, reader, wanted):
-        """Read the cell: ``Changes``.
+    def read(self, reader, to_locate):
+        """Read the cell and return its ``Changes``.
 
         reader: db.cell_reader.CellReader.
-        wanted: function of the set of names of hosts whose compute nodes
-            changed; returns uuids of the instances to look for.
+        to_locate: function of the names of hosts with changed compute nodes,
+            a set; returns the uuids of the instances to locate.
 
-        The next read compares with the same rows until these are taken.
+        Further reads compare with the same rows until ``take`` is called.
         Raises DatabaseUnavailable.
         """
         began = time.time()
         with reader.transaction() as transaction:
             found = transaction.changes(self._nodes, self._services, began)
             nodes = self._nodes.pairs(found[0])
-            uuids = wanted({row[_NODE_HOST] for pair in nodes
-                            for row in pair if row is not None} - {None})
+            uuids = to_locate({row[_NODE_HOST] for pair in nodes
+                               for row in pair if row is not None} - {None})
             located = dict.fromkeys(uuids)
             if located:
-                located = _located(reader, transaction, located)
+                located = _located(transaction, located)
         services = self._services.pairs(found[1])
-        for table, each in zip(('compute_nodes', 'services'), found,
+        for table, rows in zip(('compute_nodes', 'services'), found,
                                strict=True):
-            if each.edited:
-                LOG.info('%(count)d row(s) of %(table)s had changed without a '
-                         'new time stamp or state; the first of them has the '
-                         'id %(first)s', {
-                             'count': len(each.edited), 'table': table,
-                             'first': min(each.edited)})
+            if rows.edited:
+                LOG.info('%d row(s) of %s had changed without a new time '
+                         'stamp or state; the first row has the id %s',
+                         len(rows.edited), table, min(rows.edited))
         _check_named('compute_nodes', nodes, _NODE_HOST)
         _check_named('services', services, _SERVICE_HOST)
         return Changes(nodes, services, found, began, located)
 
     def lost(self):
-        """Return the ``Changes`` of a cell that cannot be read: all its rows.
-        """
+        """Return ``Changes`` that remove all rows: the cell is unreadable."""
         return Changes(*([(row.values, None) for row in known.rows.values()]
                          for known in (self._nodes, self._services)))
 
     def take(self, changes):
-        """Have the next read compare with what these were found in."""
+        """Set the rows of these Changes as base of the next read."""
         if changes.found is None:
             self._nodes, self._services = KnownRows(), KnownRows()
             return
-        for known, found in zip((self._nodes, self._services), changes.found,
+        for known, rows in zip((self._nodes, self._services), changes.found,
                                 strict=True):
-            known.take(found)
+            known.take(rows)
 
 
-def _located(reader, transaction, uuids):
-    """Return dict uuid -> host or None; of a mapped cell empty if that alone
-    fails.
+def _located(transaction, uuids):
+    """Return uuid -> host or None.
+
+    Empty if only this query fails in a mapped cell.
     """
     try:
         return uuids | transaction.locate_instances(uuids)
     except exception.StatementFailed as error:
-        LOG.debug('Instances in flight are not looked for: %s', error)
+        LOG.debug('Assumed instances are not located: %s', error)
         return {}
 
 
 def _check_named(table, pairs, host):
-    """Warn, once, of rows that do not name their host."""
+    """Warn once about rows without a host name."""
     nameless = [row[_ID] for _, row in pairs
                 if row is not None and not isinstance(row[host], str)]
     if nameless:
@@ -116,6 +115,5 @@ def _check_named(table, pairs, host):
 
 @functools.lru_cache(maxsize=1024)
 def _warn_nameless(table, count, first):
-    LOG.warning('%(count)d row(s) of %(table)s are left out, as they have no '
-                'host; the first of them has the id %(first)s',
-                {'count': count, 'table': table, 'first': first})
+    LOG.warning('%d row(s) of %s are left out because they have no host; the '
+                'first row has the id %s', count, table, first)

@@ -1,4 +1,4 @@
-"""Decisions one after the other, none of which waits long for a slow one."""
+"""Serialized decisions; a slow decision delays the others only briefly."""
 
 import collections
 import contextlib
@@ -7,83 +7,83 @@ import time
 
 from nova_sched.concurrency import turns
 
-#: Seconds after which a decision of many instances ends its slice, and after
-#: which others go on beside a slow decision, or beside one that is repeated
-#: because others went on beside it.
+#: Seconds after which a decision of many instances ends its slice, and for
+#: which the next request waits for a decision: a normal one, and a repeated
+#: one, which was overtaken before and must stand.
 SLICE, PATIENCE, LAST_PATIENCE = 0.1, 0.2, 1.0
 
 
 class Turn:
     """The time in which one request is decided.
 
-    patience: seconds that others wait for it.
+    patience: seconds for which the next request waits for it.
     """
 
     def __init__(self, patience):
         self._patience, self._begun = patience, None
 
     def begin(self):
-        """Start its time."""
+        """Start the clock of the turn."""
         self._begun = time.monotonic()
 
     def left(self):
-        """Return the seconds that others still wait; 0 or less for none."""
+        """Return the seconds for which the next request still waits.
+
+        Zero or less if it no longer waits.
+        """
         if self._begun is None:
             return self._patience
         return self._begun + self._patience - time.monotonic()
 
     def is_over(self):
-        """Return whether the decision of many instances ends its slice."""
+        """Return whether a decision of many instances must end its slice."""
         return time.monotonic() - self._begun >= SLICE
 
 
 class DecisionLock:
-    """The queue of requests to be decided."""
+    """A queue of requests that are decided one after the other."""
 
     def __init__(self):
         self._lock = threading.Lock()
-        # Those that wait, in order: (Turn, Event); the one that decides.
+        # Waiting requests in order, (Turn, Event); the Turn that decides.
         self._queue, self._holder = collections.deque(), None
 
     @contextlib.contextmanager
     def shared(self, patience=None):
-        """Decide while nobody else does, except for slow ones: a Turn.
+        """Hold the lock for a block that decides a request; yield its Turn.
 
-        Its time starts when the block calls ``begin``.
-        patience: seconds that others wait for it; None for PATIENCE.
+        The next request waits for at most ``patience`` seconds (by default
+        PATIENCE) after the block calls ``begin``, then decides in parallel.
         """
-        me = Turn(PATIENCE if patience is None else patience)
-        mine = me, threading.Event()
+        turn = Turn(PATIENCE if patience is None else patience)
+        waiter = turn, threading.Event()
         with self._lock:
-            self._queue.append(mine)
-        while (left := self._left(mine)) > 0:
+            self._queue.append(waiter)
+        while (seconds := self._seconds_to_wait(waiter)) > 0:
             with turns.waiting():
-                mine[1].wait(left)
+                waiter[1].wait(seconds)
         try:
-            yield me
+            yield turn
         finally:
             with self._lock:
-                if self._holder is me:
+                if self._holder is turn:
                     self._holder = None
-                    self._wake_first()
+                    if self._queue:
+                        self._queue[0][1].set()
 
-    def _left(self, mine):
-        """Return the seconds to wait before the next look; 0 if it is my turn.
+    def _seconds_to_wait(self, waiter):
+        """Return the seconds to wait before the next check; 0 to decide.
 
-        Only the first in the queue looks: each thread that is woken costs the
+        Only the first in the queue is woken, as each woken thread costs the
         others time.
         """
-        me, event = mine
+        turn, event = waiter
         with self._lock:
             event.clear()
-            if self._queue[0] is not mine:
+            if self._queue[0] is not waiter:
                 return PATIENCE
             if self._holder is not None and (left := self._holder.left()) > 0:
                 return left
             self._queue.popleft()
-            self._holder = me
+            self._holder = turn
             return 0
-
-    def _wake_first(self):
-        if self._queue:
-            self._queue[0][1].set()

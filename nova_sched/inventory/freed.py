@@ -1,21 +1,21 @@
-"""Which compute nodes use less than before: instances have left them."""
+"""Find compute nodes with less usage because instances left."""
 
 import numpy as np
 
-#: What grows with each instance, and what shrinks.
+#: Columns that grow with each instance, and columns that shrink.
 _USED, _FREE = ('vcpus_used', 'disk_mb_used'), ('free_ram_mb',)
 
 
 class FreedNodes:
-    """Compares the hosts as read with those of the last look."""
+    """Compares the host table with that of the previous call."""
 
     def __init__(self):
         self._before = None
 
     def look(self, table):
-        """Return the uuids of compute nodes that use less now: list.
+        """Return the uuids of compute nodes with less usage: list.
 
-        table: HostTable as read, without what is in flight.
+        table: HostTable as read, without the ledger's entries.
         """
         columns, before = table.columns, self._before
         self._before = columns

@@ -1,4 +1,4 @@
-"""An instance in flight, and what reads of the hosts show of it."""
+"""Instances that were placed on a host which does not show them yet."""
 
 import dataclasses
 import typing
@@ -10,13 +10,13 @@ from nova_sched import objects
 class InFlight:
     """One instance that was placed on a host.
 
-    key: the instance's uuid; something else for an instance without one.
-    demand: RequestSpec that has what an instance takes of a host.
-    numa_limits: NUMATopologyLimits that the filters left, or None.
+    key: the instance's uuid, or a made-up key for an instance without one.
+    demand: RequestSpec with the amounts that the instance takes of a host.
+    numa_limits: NUMATopologyLimits set by the filters, or None.
     group: key of its server group, or None.
     at: when it was placed, seconds since the epoch.
-    allocations: what is claimed for it in Placement, which counts it then:
-        provider uuid -> resource class -> amount; None if nothing is.
+    allocations: its claim in Placement: provider uuid -> resource class ->
+        amount; None without a claim.
     """
 
     key: object
@@ -30,7 +30,7 @@ class InFlight:
 
     @property
     def claiming(self):
-        """Whether it is claimed in Placement."""
+        """Whether the instance has, or is to have, a claim in Placement."""
         return self.allocations is not None
 
     @property
@@ -39,7 +39,7 @@ class InFlight:
 
     @property
     def takes_hardware(self):
-        """Whether it takes NUMA cells, pages or PCI devices of its host.
+        """Whether the instance takes NUMA cells, pages or PCI devices.
 
         Placement does not count these.
         """
@@ -48,7 +48,7 @@ class InFlight:
                 or bool(requests and requests.requests))
 
     def instance(self):
-        """Return what is known of its instance: objects.Instance."""
+        """Return the attributes known of the instance: objects.Instance."""
         flavor = self.demand.flavor
         return objects.Instance.on_host({
             'uuid': self.key, 'host': self.host, 'node': self.nodename,
@@ -58,13 +58,13 @@ class InFlight:
 
 
 class News(typing.NamedTuple):
-    """What became of entries of the ledger.
+    """Changes of the ledger, shared with other workers and daemons.
 
     assumed: list of InFlight.
     claimed, forgotten: lists of (key, (host, node), when assumed).
-    writes: provider uuid -> how many requests have changed what is held of
-        it in Placement.
-    heard: whether another daemon tells it.
+    writes: provider uuid -> number of requests that have changed its
+        allocations in Placement.
+    heard: whether it comes from another daemon.
     """
 
     assumed: list = ()
@@ -75,36 +75,35 @@ class News(typing.NamedTuple):
 
 
 class UsageDelta:
-    """The memory that hosts' rows have newly taken between two reads.
+    """The memory that was newly used on hosts between two reads.
 
     before, now: the HostTable of both reads.
 
-    That a row has changed says nothing of a certain instance: a compute
-    service with two instances on the way writes the host of the second one
-    before the row that counts it, maybe just after the row that counts the
-    first.  So each placement has to find its own memory in the difference.
+    A changed row does not prove that it counts a certain instance.  A compute
+    service that builds two instances writes the host of the second instance
+    before the row that counts it, possibly right after the row that counts
+    the first.  So each instance must be matched by memory of its own.
     """
 
     def __init__(self, before, now):
         self._before, self._now = before, now
-        # (host, node) -> MB that no placement has found to be its own.
-        self._left = {}
+        # (host, node) -> MB that are not attributed to an instance yet.
+        self._unmatched = {}
 
     def accounts_for(self, placed):
-        """Return whether a host has newly taken the memory of an InFlight.
+        """Return whether the difference on a host covers an InFlight.
 
-        If so, that memory accounts for no other one.
-        False for a host that was not there before.
+        If so, that memory is attributed to it.  False for a new host.
         """
         place, memory_mb = placed.place, placed.demand.memory_mb
-        if place not in self._left:
-            self._left[place] = self._taken(*place)
-        if self._left[place] < max(1, memory_mb):
+        if place not in self._unmatched:
+            self._unmatched[place] = self._newly_used(*place)
+        if self._unmatched[place] < max(1, memory_mb):
             return False
-        self._left[place] -= memory_mb
+        self._unmatched[place] -= memory_mb
         return True
 
-    def _taken(self, *place):
+    def _newly_used(self, *place):
         free = []
         for table in (self._before, self._now):
             row = table.row(*place)
@@ -115,9 +114,9 @@ class UsageDelta:
 
 
 def is_uuid(key):
-    """Return whether a database can be asked for a key.
+    """Return whether a key can be a uuid in a database.
 
-    Not for what callers make up.
+    Callers may send keys of any kind.
     """
     return (isinstance(key, str) and len(key) <= 36 and key.isascii()
             and key.isprintable())

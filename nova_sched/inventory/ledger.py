@@ -1,21 +1,20 @@
-"""The ledger: instances that were given a host which does not show them yet.
+"""The ledger: instances placed on a host which does not show them yet.
 
-Without an entry here, the next request would be given the same room again
-until the compute service reports the instance, and would not know of a new
-member of its server group.  An entry is
+Without an entry here, the next request would get the same room again until
+the compute service reports the instance, and would not see a new member of
+its server group.  An entry is
 
 - *assumed* when a request picks a host, and counts on the host from then on;
-- *claimed* when Placement has granted the claim and counts it: the entry ends
-  then.  It stays for its server group, and for the NUMA cells and PCI devices
-  that it takes, which Placement does not count;
+- *claimed* when Placement has granted the claim and counts it: the entry then
+  ends, except for a member of a server group and for NUMA cells and PCI
+  devices, which Placement does not count;
 - *forgotten* when the claim is refused or the request fails;
 - *shown* when its instance is on the host in the database and the host's row
-  accounts for it (``UsageDelta``), or GRACE seconds later; an instance that
-  moves to another host than before ends its entry as well.
+  accounts for it (``UsageDelta``), or GRACE seconds later.  An instance that
+  shows on a new third host ends its entry as well.
 
-An entry ends at the latest after its lifetime.  Entries of server groups stay
-for their lifetime, counted or not: callers name the hosts of a group as of
-when they read it.
+Every entry ends after its lifetime.  An entry of a server group always stays
+that long, because callers send the group's hosts as of an earlier read.
 """
 
 import collections
@@ -26,32 +25,32 @@ import itertools
 from nova_sched.inventory.in_flight import InFlight
 
 #: Seconds after which an instance that shows on its host counts as part of
-#: the host's usage, whatever the host's row says.
+#: the host's usage, even if the host's row is unchanged.
 GRACE = 1.0
 
-#: In place of the host of an instance that was not looked up yet.
+#: Stands for the host of an instance that was not looked up yet.
 UNSEEN = object()
 
-#: Places, instances and groups whose last entry is known at most.
+#: Maximum number of places, instances and groups with a known last entry.
 MOST_NAMES = 20_000
 
-#: Entries at most; of more, the oldest are forgotten.
+#: Maximum number of entries; the oldest are forgotten.
 MOST_ENTRIES = 20_000
 
-#: Instances whose last entry that has ended is remembered, in case that the
-#: news of its being assumed, or of an earlier one, comes late or again.
+#: Maximum number of ended entries that are remembered, in case that news of
+#: them arrives late or twice.
 MOST_ENDED = 2000
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """An InFlight instance, and what is known of it since.
+    """An InFlight instance and its state.
 
-    counts: whether its host does not show it yet.
+    counts: whether it is subtracted from its host, which does not show it.
     claimed: whether Placement has granted its claim, and counts it.
     shown: when the instance was first seen on its host.
-    elsewhere: the other host that the instance was on when it was first
-        looked up; None for none, UNSEEN before that.
+    elsewhere: another host that the instance was on at the first look-up;
+        None for no host, UNSEEN before the first look-up.
     host: name of its host.
     """
 
@@ -66,52 +65,46 @@ class Entry:
         self.host = self.placed.host
 
     def instance(self):
-        """Return what is known of its instance: objects.Instance."""
+        """Return the attributes known of the instance: objects.Instance."""
         return self.placed.instance()
 
     @property
     def is_under_way(self):
-        """Whether it is being claimed in Placement."""
+        """Whether its claim was sent and Placement has not granted it yet."""
         return bool(self.placed.allocations) and not self.claimed
 
     def is_of(self, place, at):
-        """Return whether it was assumed at a (host, node) at a time."""
+        """Return whether it was assumed on a (host, node) at a moment."""
         return self.placed.place == place and self.placed.at == at
 
     def likely_order(self):
-        """Return a sort key: those first that hosts report first, likely."""
+        """Return a sort key: entries that hosts probably report first."""
         return self.shown is None, self.shown or 0.0, self.placed.at
 
 
 class Ledger:
     """The entries of one process; callers hold a lock.
 
-    providers: placement.mirror.providers.Providers, in which claims that are
-        under way count; None without a copy of Placement.
-    added: how many entries have been added.
+    providers: placement.mirror.providers.Providers, in which claims under way
+        are counted; None without a mirror of Placement.
+    added: number of entries ever added.
     """
 
     def __init__(self):
         self.added, self.providers = 0, None
-        # By key, those looked up longest ago first.
+        # By key, the least recently looked up first.
         self._entries = collections.OrderedDict()
-        # Those that count, by key and by host; all, by server group; how
-        # many count at each (host, node).
+        # Counting entries by key and by host; all entries by server group;
+        # number of counting entries at each (host, node).
         self._counting, self._by_host, self._by_group = {}, {}, {}
         self._places = collections.Counter()
-        # (when it ends, number, key, when assumed) of all that were: a heap.
+        # Heap of (end, number, key, when assumed), also of ended entries.
         self._ends_at, self._numbers = [], itertools.count()
         # Place, instance or group -> number of its last entry, in order; the
-        # number up to which they are not known any more.
+        # highest number that was dropped from it.
         self._last, self._oldest = collections.OrderedDict(), 0
-        # Key -> (when assumed, place) of the last that has ended, in order.
+        # Key -> (when assumed, place) of its last ended entry, in order.
         self._ended = collections.OrderedDict()
-
-    def __contains__(self, key):
-        return key in self._entries
-
-    def __len__(self):
-        return len(self._entries)
 
     def get(self, key):
         """Return the Entry of an instance, or None."""
@@ -124,23 +117,21 @@ class Ledger:
     def counting(self, without=()):
         """Return the entries that count on hosts: a new dict {key: Entry}.
 
-        without: keys that are left out.
+        without: keys to leave out.
         """
-        found = dict(self._counting)
-        for key in without:
-            found.pop(key, None)
-        return found
+        return {key: entry for key, entry in self._counting.items()
+                if key not in without}
 
     def count(self):
-        """Return how many entries count on hosts."""
+        """Return the number of entries that count on hosts."""
         return len(self._counting)
 
     def places(self):
-        """Return where entries count: set of (host, node)."""
+        """Return the (host, node) of all counting entries: set."""
         return set(self._places)
 
     def hosts(self):
-        """Return the names of the hosts where entries count: set-like."""
+        """Return the names of hosts with counting entries: set-like."""
         return self._by_host.keys()
 
     def on(self, host):
@@ -150,26 +141,27 @@ class Ledger:
     def of_group(self, group, members=()):
         """Return the entries of a server group: {key: Entry}.
 
-        group: its key, or None.  members: keys of more instances.
+        group: its key, or None.  members: keys of further instances.
         """
-        found = dict(self._by_group.get(group, {}))
+        entries = dict(self._by_group.get(group, {}))
         for key in members:
             if key in self._entries:
-                found[key] = self._entries[key]
-        return found
+                entries[key] = self._entries[key]
+        return entries
 
     def add(self, entry, until):
-        """Add an entry, in place of any other one of its instance.
+        """Add an entry; it replaces an entry of the same instance.
 
         until: when it ends at the latest, as ``now`` of ``expire``.
-        Returns the places where entries ended for it: set.
+        Returns the places of changed entries: set.
         """
         placed = entry.placed
-        ended = set()
+        places = {placed.place}
         if placed.key in self._entries:
+            places.add(self._entries[placed.key].placed.place)
             self.drop(self._entries[placed.key])
         while len(self._entries) >= MOST_ENTRIES:
-            ended |= self._end_oldest()
+            places |= self._end_oldest()
         self._entries[placed.key] = entry
         heapq.heappush(self._ends_at, (
             until, next(self._numbers), placed.key, placed.at))
@@ -181,8 +173,14 @@ class Ledger:
             self._by_group.setdefault(placed.group, {})[placed.key] = entry
         if entry.is_under_way and self.providers is not None:
             self.providers.assume(placed.allocations)
-        self._note(placed)
-        return ended
+        self.added += 1
+        for name in (placed.place, placed.key, placed.group):
+            if name is not None:
+                self._last[name] = self.added
+                self._last.move_to_end(name)
+        while len(self._last) > MOST_NAMES:
+            _, self._oldest = self._last.popitem(last=False)
+        return places
 
     def drop(self, entry):
         """Remove an entry."""
@@ -197,7 +195,7 @@ class Ledger:
                 del self._by_group[placed.group]
 
     def is_new(self, placed):
-        """Return whether an InFlight is neither known nor out of date."""
+        """Return whether an InFlight is neither known nor outdated."""
         entry = self._entries.get(placed.key)
         at, place = self._ended.get(placed.key, (placed.at, None))
         if placed.at < at or (placed.at, placed.place) == (at, place):
@@ -207,19 +205,21 @@ class Ledger:
             and not entry.is_of(placed.place, placed.at))
 
     def end(self, key, place, at, claimed):
-        """End what was assumed for an instance at a place and a time.
+        """End the entry of an instance that was assumed at a place and time.
 
         An earlier entry of the instance ends as well.
-        claimed: whether Placement has granted its claim: what that does not
-            count goes on.
-        Returns where an entry ended: (host, node), or None.
+        claimed: whether Placement has granted its claim; the entry then goes
+            on for its server group and hardware.
+        Returns the (host, node) of the ended entry, or None.
         """
         entry, ended = self._entries.get(key), None
         if entry is not None and (entry.is_of(place, at)
                                   or entry.placed.at < at):
             ended = entry.placed.place
             if claimed and entry.is_of(place, at):
-                self._claim(entry)
+                if entry.is_under_way and self.providers is not None:
+                    self.providers.claimed(entry.placed.allocations)
+                entry.claimed = True
                 if entry.placed.group or entry.placed.takes_hardware:
                     return ended
             self.drop(entry)
@@ -230,17 +230,13 @@ class Ledger:
         return ended
 
     def take_ends(self, other):
-        """End what has ended in another Ledger; return where: set."""
+        """End the entries that ended in another Ledger; return their places.
+        """
         return {self.end(key, place, at, claimed=False)
                 for key, (at, place) in other._ended.items()} - {None}
 
-    def _claim(self, entry):
-        if entry.is_under_way and self.providers is not None:
-            self.providers.claimed(entry.placed.allocations)
-        entry.claimed = True
-
     def uncount(self, entry):
-        """Have an entry stop counting on its host."""
+        """Stop counting an entry on its host."""
         if not entry.counts:
             return
         entry.counts = False
@@ -254,17 +250,16 @@ class Ledger:
             del self._places[placed.place]
 
     def expire(self, now):
-        """Remove the entries that have lasted too long; return their places.
-        """
+        """Remove expired entries; return their places."""
         places = set()
         while self._ends_at and now >= self._ends_at[0][0]:
             places |= self._end_oldest()
         return places
 
     def _end_oldest(self):
-        """Remove the entry that would end first; return its place: set.
+        """Remove the entry with the earliest end; return its place: set.
 
-        It is empty for one that has ended before.
+        The set is empty if the entry has ended already.
         """
         _, _, key, at = heapq.heappop(self._ends_at)
         entry = self._entries.get(key)
@@ -274,7 +269,7 @@ class Ledger:
         return {entry.placed.place}
 
     def see(self, entry, host, delta, now):
-        """Note where the database has the instance of an entry.
+        """Record on which host the database shows the instance of an entry.
 
         host: its name, or None.  delta: UsageDelta of the read.
         Returns whether the entry stops counting.
@@ -294,7 +289,7 @@ class Ledger:
         if entry.elsewhere is UNSEEN:
             entry.elsewhere = host
         if entry.shown is None and host in (None, entry.elsewhere):
-            # Not built yet, or on its way from where it was before.
+            # Not built yet, or still on the host that it leaves.
             return False
         self._end(placed)
         return True
@@ -303,9 +298,9 @@ class Ledger:
         self.end(placed.key, placed.place, placed.at, claimed=False)
 
     def due(self, count):
-        """Return the entries that were looked up longest ago: list of keys.
+        """Return the keys of the least recently looked up entries: list.
 
-        They count as looked up from now on.
+        They are marked as looked up.
         """
         keys = list(itertools.islice(self._entries, count))
         for key in keys:
@@ -313,20 +308,11 @@ class Ledger:
         return keys
 
     def has_more(self, names, number):
-        """Return whether entries were added since a number of them.
+        """Return whether any entry for some names was added since.
 
-        number: an earlier ``added``.
-        names: places, instances and groups that the entries would be of.
+        number: ``added`` at an earlier moment.
+        names: places, instance keys and groups.
         """
         if number < self._oldest:
             return True
         return any(self._last.get(name, 0) > number for name in names)
-
-    def _note(self, placed):
-        self.added += 1
-        for name in (placed.place, placed.key, placed.group):
-            if name is not None:
-                self._last[name] = self.added
-                self._last.move_to_end(name)
-        while len(self._last) > MOST_NAMES:
-            _, self._oldest = self._last.popitem(last=False)

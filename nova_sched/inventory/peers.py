@@ -1,13 +1,13 @@
-"""Publishing picks to the other daemons of a deployment, and taking in theirs.
+"""Publish picks to the other daemons of a deployment and receive theirs.
 
-A daemon publishes the picks of its workers, and those that are forgotten, on
-the message broker a few milliseconds after the decision.  Requests do not wait
+A daemon publishes picks and forgotten picks of its workers on the message
+broker, a few milliseconds after the decision.  Requests do not wait
 for it, so two daemons may still choose the same host at the same moment.
 Workers of one service share their picks in memory (``shared_picks.py``), and
-receive those of other daemons by the same way.
+receive picks of other daemons by the same way.
 
-- A daemon sends a message every HELLO seconds; silence for GONE seconds means
-  that it is gone.  A daemon without others sends nothing else.
+- A daemon sends a message every HELLO seconds; after GONE seconds of silence
+  it counts as gone.  A daemon without peers sends nothing else.
 - A new daemon receives the picks of the last OLD seconds.
 - A daemon acknowledges members of server groups, so that the next member is
   decided with them in view.
@@ -26,90 +26,89 @@ from nova_sched.inventory.signed_news import Rejected
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two signs of life, and seconds of silence after which a
-#: daemon counts as gone.
+#: Seconds between two heartbeat messages, and seconds of silence after which
+#: a daemon counts as gone.
 HELLO, GONE = 10, 30
 
-#: Seconds between two looks at what workers have placed: where somebody is to
-#: be told, and where nobody is.
+#: Seconds between two checks for new picks: with peers, and without.
 SOON, LATER = 0.002, 1
 
-#: Seconds that a message may be old, or its sender's clock off; one who is new
-#: is told the placements of that long.
+#: Maximum age of a message in seconds, which includes the difference of the
+#: clocks; also the age of picks that a new daemon receives.
 OLD = 60
 
-#: Placements of one message, apart from those of one request.
+#: Picks in one message, if they are of several requests.
 AT_ONCE = 100
 
-#: Seconds that a daemon is waited for to hear of members of server groups; one
-#: that has not heard by then is not waited for until it says something.
+#: Seconds to wait for acknowledgements of members of server groups.  A daemon
+#: that does not acknowledge in time is not waited for until its next message.
 HEARD = 1
 
-#: Seconds after which nothing more is to be told, once workers stop.
+#: Once workers stop: seconds without news after which publishing ends.
 QUIET = 1
 
-#: Seconds between two looks for another key, and between two lines about
-#: messages that are dropped.
+#: Seconds between two look-ups of the key, and between two log lines about
+#: dropped messages.
 KEY_INTERVAL, LINE_INTERVAL = 60, 60
 
 
 class Peers:
-    """The other daemons, as this one hears them.
+    """Publishes this daemon's picks and receives other daemons' picks.
 
-    host: name of this host, for lines of their logs.
-    author: text that no other daemon has.
-    workers: shared_picks.Exchange with those of this service.
+    host: name of this host, for the logs of other daemons.
+    author: unique text that identifies this daemon.
+    workers: shared_picks.Exchange with the workers of this service.
     signer: signed_news.Signer.
-    say: function that tells the others a dict of JSON, and raises what it
-        likes.
+    say: function that sends a JSON dict to all daemons; may raise anything.
     clock: function that returns seconds since the epoch.
     """
 
     def __init__(self, host, author, workers, signer, say, clock=time.time):
         self._host, self._author, self._workers = host, author, workers
         self._signer, self._say, self._clock = signer, say, clock
-        # How many messages were said; author -> number of the last one heard,
-        # and when that was, by time.monotonic().
-        self._said, self._heard = 0, {}
-        # What was placed of late, oldest first: key -> InFlight.
+        # Number of messages sent; author -> (number of the last message
+        # received, time.monotonic() of its arrival).
+        self._sent, self._received = 0, {}
+        # Recent picks, oldest first: key -> InFlight.
         self._recent = collections.OrderedDict()
-        # The authors that are to be told of it.
+        # New authors, which must receive the recent picks.
         self._new = []
-        # Author -> number of its last message that is to be answered, and of
-        # the last of ours that it has heard; those that are not waited for.
-        self._to_answer, self._heard_by, self._missing = {}, {}, set()
-        # What not all have heard: (where it ends on the ring, number of the
-        # message, until when to wait) in order; and where the last one ends
-        # that all have.
-        self._unheard, self._heard_end = collections.deque(), 0
-        # How many messages were dropped since the last line, and when the
-        # next one may come.
+        # Author -> number of its last message to acknowledge; author ->
+        # number of our last message that it has acknowledged; authors that
+        # have missed the time for an acknowledgement.
+        self._to_acknowledge, self._acknowledged = {}, {}
+        self._missing = set()
+        # (end on the ring, number of the message, deadline) of messages that
+        # some daemons have not acknowledged, in order; end on the ring of the
+        # last message that all have acknowledged.
+        self._pending, self._acknowledged_end = collections.deque(), 0
+        # Number of dropped messages since the last log line; time of the next.
         self._dropped, self._next_line = 0, 0.0
         self._failing, self._began = False, clock()
-        # Whether there was a key the last time, and why there is none.
+        # Whether the lack of a key is not logged yet, and its cause.
         self._has_key, self._why_no_key = True, None
-        # Those of before, where it takes the place of one that was killed.
+        # Earlier picks, if this process replaces a killed one.
         self._remember(map(_published, workers.news()))
 
     @property
     def some(self):
-        """Whether there are any."""
+        """Whether there are other daemons."""
         return bool(self._present())
 
     def run(self, stopping):
-        """Tell others, until a threading.Event is set and all is told."""
-        hello_at, key_at, told_at = 0, 0, time.monotonic()
+        """Publish until a threading.Event is set and no news follow."""
+        hello_at, key_at, news_at = 0, 0, time.monotonic()
         while not stopping.is_set() or (
-                self.some and time.monotonic() - told_at < QUIET):
+                self.some and time.monotonic() - news_at < QUIET):
             if self.tell_news() or not stopping.is_set():
-                told_at = time.monotonic()
+                news_at = time.monotonic()
             if time.monotonic() >= key_at:
                 key_at = time.monotonic() + KEY_INTERVAL
                 self._refresh_key()
             if time.monotonic() >= hello_at:
                 hello_at = time.monotonic() + HELLO
                 self._forget_gone()
-                self._tell([])
+                self._send([])
             pause = SOON if self.some else LATER
             if stopping.is_set():
                 time.sleep(SOON)
@@ -117,66 +116,66 @@ class Peers:
                 stopping.wait(pause)
 
     def tell_news(self):
-        """Tell what workers have placed since the last call.
+        """Publish the picks of workers since the last call.
 
-        Returns whether there was anything to be told.
+        Returns whether there were any.
         """
         new, self._new = self._new, []
         if new:
-            self._tell_recent(new)
-        answers, self._to_answer = self._to_answer, {}
-        for author, number in answers.items():
-            self._tell([], [author], heard=number)
+            self._send_recent(new)
+        pending, self._to_acknowledge = self._to_acknowledge, {}
+        for author, number in pending.items():
+            self._send([], [author], heard=number)
         news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
         if not (news and self.some):
-            self._note_heard()
+            self._update_acknowledged()
             return False
         batch, size = [], 0
-        for each in news:
-            batch.append(each)
-            size += len(each.assumed)
+        for item in news:
+            batch.append(item)
+            size += len(item.assumed)
             if size >= AT_ONCE:
-                self._tell(batch)
+                self._send(batch)
                 batch, size = [], 0
         if batch:
-            self._tell(batch)
+            self._send(batch)
         if any(map(_has_members, news)):
-            self._unheard.append((self._workers.end, self._said,
+            self._pending.append((self._workers.end, self._sent,
                                   time.monotonic() + HEARD))
-        self._note_heard()
+        self._update_acknowledged()
         return True
 
-    def _note_heard(self):
-        """Tell workers up to where all others have heard."""
+    def _update_acknowledged(self):
+        """Report to workers which picks all other daemons have received."""
         present = self._present() - self._missing
-        while self._unheard:
-            end, number, until = self._unheard[0]
+        while self._pending:
+            end, number, until = self._pending[0]
             late = {author for author in present
-                    if self._heard_by.get(author, 0) < number}
+                    if self._acknowledged.get(author, 0) < number}
             if late and time.monotonic() < until:
                 break
             self._missing |= late
             present -= late
-            self._heard_end = end
-            self._unheard.popleft()
-        if not self._unheard:
-            self._heard_end = self._workers.end
-        self._workers.note_heard(
-            self._heard_end, len(present) if self._signer.has_key else 0)
+            self._acknowledged_end = end
+            self._pending.popleft()
+        if not self._pending:
+            self._acknowledged_end = self._workers.end
+        self._workers.note_heard(self._acknowledged_end,
+                                 len(present) if self._signer.has_key else 0)
 
     def _present(self):
         now = time.monotonic()
-        return {author for author, (_, when) in list(self._heard.items())
-                if now - when <= GONE}
+        return {author for author, (_, at) in list(self._received.items())
+                if now - at <= GONE}
 
     def _remember(self, news):
-        """Remember what was placed of late, for those who are new."""
+        """Remember recent picks for new daemons."""
         recent = self._recent
-        for each in news:
-            for key, _, _ in each.forgotten:
+        for item in news:
+            for key, _, _ in item.forgotten:
                 recent.pop(key, None)
-            for placed in each.assumed:
+            for placed in item.assumed:
                 recent.pop(placed.key, None)
                 recent[placed.key] = placed
         self._forget_old()
@@ -186,21 +185,21 @@ class Peers:
         while recent and next(iter(recent.values())).at < old:
             recent.popitem(last=False)
 
-    def _tell_recent(self, authors):
-        """Tell those who are new what was placed of late, if anything."""
+    def _send_recent(self, authors):
+        """Send the recent picks to new daemons."""
         self._forget_old()
         recent = list(self._recent.values())
-        # One message at least: that it has somebody to tell.
+        # At least one message, so that the new daemon knows this one.
         for start in range(0, len(recent) or 1, AT_ONCE):
-            self._tell([News(recent[start:start + AT_ONCE])], authors)
+            self._send([News(recent[start:start + AT_ONCE])], authors)
 
     def _forget_gone(self):
-        """Forget those whose messages would be too old to be repeated."""
+        """Forget daemons with last messages too old to be replayed."""
         now = time.monotonic()
-        for author, (_, when) in list(self._heard.items()):
-            if now - when > max(GONE, 2 * OLD):
-                del self._heard[author]
-                self._heard_by.pop(author, None)
+        for author, (_, at) in list(self._received.items()):
+            if now - at > max(GONE, 2 * OLD):
+                del self._received[author]
+                self._acknowledged.pop(author, None)
                 self._missing.discard(author)
 
     def _refresh_key(self):
@@ -208,30 +207,30 @@ class Peers:
             self._signer.refresh()
             self._why_no_key = 'cell_mappings has no cell0 with a password'
         except Exception as error:
-            # The one before holds.
+            # The previous key stays valid.
             self._why_no_key = str(error)
 
-    def _tell(self, news, to=None, heard=None):
-        """Say news to everybody, or to a list of authors alone.
+    def _send(self, news, to=None, heard=None):
+        """Send news to all daemons, or to a list of authors.
 
-        heard: number of the last message of these that was heard.
+        heard: number of the last message received from them.
         """
         if not self._signer.has_key:
             if self._has_key:
                 LOG.warning(
-                    'Other daemons on this message broker are not told of '
-                    'picks, and may choose the same hosts: there is no key to '
-                    'sign messages with. Set [nova_sched] picks_key to the '
+                    'Picks are not published to other daemons on this message '
+                    'broker, which may choose the same hosts: there is no key '
+                    'to sign messages with. Set [nova_sched] picks_key to the '
                     'same secret text on all scheduler hosts (%s)',
                     self._why_no_key)
             self._has_key = False
             return
         self._has_key = True
-        self._said += 1
+        self._sent += 1
         try:
             self._say(self._signer.sign(self._host, {
                 'host': self._host, 'author': self._author,
-                'number': self._said, 'at': self._clock(), 'to': to,
+                'number': self._sent, 'at': self._clock(), 'to': to,
                 'heard': heard, 'asks': any(map(_has_members, news)),
                 **picks_on_wire.written(news)}))
         except Exception as error:
@@ -239,80 +238,74 @@ class Peers:
             return
         if self._failing:
             self._failing = False
-            LOG.info('Other daemons are told of picks again')
+            LOG.info('Picks are published to other daemons again')
 
     def trouble(self, error):
-        """Log, once until it ends, why others are not told or heard."""
+        """Log why sending or receiving fails; once until it works again."""
         if not self._failing:
             self._failing = True
-            LOG.warning('Other daemons on this message broker are not told '
-                        'of picks, and may choose the same hosts; the next '
-                        'line about it will be that they are: %r', error)
+            LOG.warning('Publishing picks to other daemons on this message '
+                        'broker fails, and they may choose the same hosts; '
+                        'the next line about it follows on recovery: %r',
+                        error)
 
-    # In the thread that hears.
+    # In the receiving thread.
 
     def hear(self, sent):
-        """Take in what a daemon has said: a dict of JSON, or anything."""
+        """Process a message of a daemon: a JSON dict, or anything else."""
         try:
-            said = self._signer.read(sent)
-            author, number = said['author'], said['number']
-            if author == self._author or self._is_of_before(said):
+            message = self._signer.read(sent)
+            author, number = message['author'], message['number']
+            # A queue that is a stream starts with messages of the past.
+            if author == self._author or (
+                    message['at'] < min(self._began, self._clock() - OLD)):
                 return
-            self._check(said)
-            news = picks_on_wire.read(said)
+            self._check(message)
+            news = picks_on_wire.read(message)
         except Rejected as reason:
             self._drop(sent, reason)
             return
         except Exception as error:
             self._drop(sent, f'it cannot be read: {error!r:.200}')
             return
-        if author not in self._heard:
-            LOG.info('The daemon on host %.255s tells of its picks',
-                     said['host'])
+        if author not in self._received:
+            LOG.info('The daemon on host %.255s publishes its picks',
+                     message['host'])
             self._new.append(author)
-        self._heard[author] = number, time.monotonic()
+        self._received[author] = number, time.monotonic()
         self._missing.discard(author)
-        if said['to'] is None or self._author in said['to']:
-            for each in news:
-                if each.assumed or each.forgotten:
-                    self._workers.tell(each)
-            if said['heard'] is not None:
-                self._heard_by[author] = max(
-                    said['heard'], self._heard_by.get(author, 0))
-            if said['asks']:
-                self._to_answer[author] = number
+        if message['to'] is None or self._author in message['to']:
+            for item in news:
+                if item.assumed or item.forgotten:
+                    self._workers.tell(item)
+            if message['heard'] is not None:
+                self._acknowledged[author] = max(
+                    message['heard'], self._acknowledged.get(author, 0))
+            if message['asks']:
+                self._to_acknowledge[author] = number
 
-    def _is_of_before(self, said):
-        """Return whether it is too late for it was said before this began.
-
-        A queue that is a stream begins with such messages.
-        """
-        return said['at'] < min(self._began, self._clock() - OLD)
-
-    def _check(self, said):
-        """Raise Rejected for a message that is late, or repeated."""
-        seconds = self._clock() - said['at']
+    def _check(self, message):
+        """Raise Rejected for a message that is late or repeated."""
+        seconds = self._clock() - message['at']
         if not abs(seconds) <= OLD:
             raise Rejected(
                 f'it is {seconds:.0f} seconds old by the clocks of both. Set '
-                'the clocks, or see why messages wait')
-        known, _ = self._heard.get(said['author'], (0, None))
-        if not said['number'] > known:
+                'the clocks, or find out why messages are delayed')
+        last, _ = self._received.get(message['author'], (0, None))
+        if not message['number'] > last:
             raise Rejected('it is repeated')
-        if not all(math.isfinite(at) and -2 * OLD <= at - said['at'] <= 1
-                   for at in picks_on_wire.moments(said)):
-            raise Rejected('it tells of picks of another time')
+        if not all(math.isfinite(at) and -2 * OLD <= at - message['at'] <= 1
+                   for at in picks_on_wire.moments(message)):
+            raise Rejected('its picks are of another time')
 
     def _drop(self, sent, reason):
-        """Count a message that does not count here; log one a minute."""
+        """Count a dropped message; log at most one line a minute."""
         self._dropped += 1
         if time.monotonic() < self._next_line:
             return
         host = sent.get('host') if isinstance(sent, dict) else None
-        LOG.warning('%(count)d message(s) about picks are dropped; the last '
-                    'one says that it is from host %(host).80r: %(reason)s', {
-                        'count': self._dropped, 'host': host,
-                        'reason': reason})
+        LOG.warning('%d message(s) about picks are dropped; the last message '
+                    'is from host %.80r: %s', self._dropped, host, reason)
         self._dropped = 0
         self._next_line = time.monotonic() + LINE_INTERVAL
 
@@ -320,7 +313,7 @@ class Peers:
 def _published(news):
     """Return the part of a worker's news that other daemons need.
 
-    Placement counts the others, and no daemon needs them.
+    Picks that Placement counts are left out.
     """
     return News([placed for placed in news.assumed
                  if not placed.claiming or placed.group is not None
@@ -329,5 +322,5 @@ def _published(news):
 
 
 def _has_members(news):
-    """Return whether News are of members of server groups."""
+    """Return whether News contain members of server groups."""
     return any(placed.group is not None for placed in news.assumed)

@@ -1,8 +1,8 @@
-"""What daemons tell each other of their picks, as JSON.
+"""The JSON form of picks in messages between daemons.
 
-A pick that Placement counts is published for its server group, its NUMA cells
-and its PCI devices, as claimed already.  What many instances of a request take
-of a host is written once.
+A pick that Placement counts is published as claimed, for its server group, its
+NUMA cells and its PCI devices.  Instances of one request share a demand, which
+is written once.
 """
 
 import functools
@@ -13,7 +13,7 @@ from nova_sched.inventory.in_flight import News
 from nova_sched.objects import arguments
 from nova_sched.objects import numa
 
-#: Characters of the name of a host, node or group, at most.
+#: Maximum number of characters of a host, node or group name.
 LONGEST = 255
 
 
@@ -22,51 +22,51 @@ def written(news):
     demands, numbers = [], {}
 
     def number(demand):
-        # Each instance has its own object, of values that they share.
-        taken = tuple((name, id(value)) for name, value
-                      in vars(demand).items() if name.startswith('_obj_'))
-        if taken not in numbers:
-            numbers[taken] = len(demands)
+        # The instances' objects differ, but share their values.
+        values = tuple((name, id(value)) for name, value
+                       in vars(demand).items() if name.startswith('_obj_'))
+        if values not in numbers:
+            numbers[values] = len(demands)
             demands.append(demand.obj_to_primitive())
-        return numbers[taken]
+        return numbers[values]
 
     written = [{
         'placed': [[
             placed.key, placed.host, placed.nodename, number(placed.demand),
             placed.numa_limits and placed.numa_limits.obj_to_primitive(),
             placed.group, placed.at, placed.claiming]
-            for placed in each.assumed],
-        'taken_back': [list(one) for one in each.forgotten],
-    } for each in news]
+            for placed in item.assumed],
+        'taken_back': [list(forgotten) for forgotten in item.forgotten],
+    } for item in news]
     return {'news': written, 'demands': demands}
 
 
-def moments(said):
-    """Yield when each pick in a dict of JSON was placed, in seconds."""
-    for each in said['news']:
-        for placed in each['placed']:
+def moments(message):
+    """Yield the time of each pick in a dict of JSON, in seconds."""
+    for item in message['news']:
+        for placed in item['placed']:
             yield placed[6]
 
 
-def read(said):
+def read(message):
     """Return the list of News in a dict of JSON.
 
-    Raises ValueError, TypeError, KeyError, IndexError, or what
-    ``objects.arguments.from_wire`` does for what ``written`` has not written.
+    Raises ValueError, TypeError, KeyError, IndexError, or an exception of
+    ``objects.arguments.from_wire`` for input that ``written`` does not make.
     """
-    demand = functools.cache(
-        lambda number: arguments.from_wire(said['demands'][number]).demand())
-    return [_news(demand, each) for each in said['news']]
+    demand = functools.cache(lambda number: arguments.from_wire(
+        message['demands'][number]).demand())
+    return [_news(demand, item) for item in message['news']]
 
 
-def _news(demand, said):
-    assumed = [_placed(demand, *placed) for placed in said['placed']]
+def _news(demand, item):
+    assumed = [_placed(demand, *placed) for placed in item['placed']]
     return News(
         assumed,
         [(placed.key, placed.place, placed.at) for placed in assumed
          if placed.claiming],
         [(_key(key), (_text(host), _text(nodename)), _moment(at))
-         for key, (host, nodename), at in said['taken_back']],
+         for key, (host, nodename), at in item['taken_back']],
         heard=True)
 
 
@@ -80,7 +80,7 @@ def _placed(demand, key, host, nodename, number, numa_limits, group, at,
 
 
 def _key(value):
-    """Return the key of a placement: a text, or that and a number."""
+    """Return the key of an instance: a text, or a text and a number."""
     if isinstance(value, str):
         return _text(value)
     text, number = value
@@ -89,13 +89,13 @@ def _key(value):
 
 def _moment(value):
     if not math.isfinite(value):
-        raise ValueError(f'{value!r} is no time')
+        raise ValueError(f'{value!r} is not a time')
     return float(value)
 
 
 def _text(value):
     if not isinstance(value, str):
-        raise TypeError(f'{value!r:.80} is no text')
+        raise TypeError(f'{value!r:.80} is not a text')
     if len(value) > LONGEST:
         raise ValueError(f'{value!r:.80} has more than {LONGEST} characters')
     return value

@@ -1,9 +1,9 @@
-"""Rings by which the workers of a service tell each other of their picks.
+"""Rings in shared memory by which the workers of a service share their picks.
 
-What a worker places is in flight in each of them, and so is what other
-daemons place (``peers.py``).  A ring is entries in memory that the processes
-share (``shared_region.py``).  Readers wait for nobody.  Workers write one
-after the other, and none waits long for one that is stopped.
+The ledger of each worker has the picks of all workers and of other daemons
+(``peers.py``).  A ring is a buffer of entries in shared memory
+(``shared_region.py``).  Readers never wait.  Writers take turns, and wait only
+briefly for a worker that is stopped.
 """
 
 import contextlib
@@ -21,61 +21,61 @@ from nova_sched.shared_region import SharedRegion
 
 LOG = logging.getLogger(__name__)
 
-#: Bytes of a ring, for some 10,000 picks.
+#: Size of a ring in bytes, enough for some 10,000 picks.
 SIZE = 16 << 20
 
-#: Seconds between two looks at whether other daemons have heard.
+#: Seconds between two checks whether other daemons have acknowledged picks.
 HEARD_PAUSE = 0.001
 
-#: The locks between workers: of who writes, and of who decides.
+#: Locks between workers: to write to the ring, and to decide.
 _RING, _TURN = range(2)
 
-#: Of an entry: the size of what follows, its checksum, and who has written it.
+#: Header of an entry: size of the data, CRC-32, author.
 _ENTRY = struct.Struct('=QI8s')
 
 
 class NotShared:
-    """In place of a ``Sharing``, where one worker alone decides."""
+    """Takes the place of a ``Sharing`` in a service with one worker."""
 
     def news(self):
-        """Return what others have told since the last call: list."""
+        """Return the news since the last call: list."""
         return []
 
     def tell(self, news):
-        """Tell others something that can be pickled."""
+        """Share news with other workers; news can be pickled."""
 
     def alone(self):
-        """Have nobody else read or tell for a block."""
+        """Return a context in which no other worker writes."""
         return contextlib.nullcontext()
 
     def turn(self, patience):
-        """Decide while no other worker does: a context, for a block.
+        """Return a context in which no other worker decides.
 
-        patience: seconds that others wait for it.
+        patience: seconds for which other workers wait for it.
         """
         return contextlib.nullcontext()
 
-    #: How many other daemons are known to hear what is told.
+    #: Number of other daemons that receive the news.
     daemons = 0
 
     def wait_until_heard(self, seconds):
-        """Wait until all other daemons have heard what was told so far.
+        """Wait until all other daemons have acknowledged the news so far.
 
-        seconds: to wait at most.
+        seconds: maximum wait.
         """
 
 
 class _Ring(SharedRegion):
-    """Entries, of which the oldest make room for new ones.
+    """A ring of entries, in which new entries replace the oldest.
 
-    One process at a time writes; any may read at any time.
+    One process at a time writes; any process may read at any time.  Positions
+    count all bytes ever written.
 
-    start, end: of all that was ever written, where the oldest entry begins
-        that is still there, and where the last one ends.
-    waited_for: until when others wait for the worker that decides, in
-        nanoseconds of the clock of ``time.monotonic``.
-    heard: where the last entry ends that all other daemons have heard of.
-    daemons: how many other daemons are known to hear.
+    start, end: position of the oldest entry, and behind the newest.
+    waited_for: when other workers stop waiting for the deciding worker, in
+        nanoseconds of ``time.monotonic``.
+    heard: position behind the last entry that all other daemons have received.
+    daemons: number of other daemons that receive entries.
     """
 
     WORDS = ('start', 'end', 'waited_for', 'heard', 'daemons')
@@ -85,30 +85,29 @@ class _Ring(SharedRegion):
         self._size = size
 
     def entries(self, after):
-        """Return the entries after a place in the ring: list of (author,
-        bytes), and where they end.
+        """Return the entries after a position, and the new position.
 
-        Those that had to make room are not among them.
+        The entries are a list of (author, bytes), without overwritten
+        entries.
         """
-        found, at, end = [], max(self.words.start, after), self.words.end
+        entries, at, end = [], max(self.words.start, after), self.words.end
         while at < end:
             size, checksum, author = _ENTRY.unpack(
                 self._read(at, _ENTRY.size))
             data = self._read(at + _ENTRY.size, min(size, self._size))
             if _checksum(at, author, data) != checksum:
-                # It has made room meanwhile, perhaps for a whole one; or it
-                # is not there yet, on a processor that writes in another
-                # order.
+                # Overwritten since, maybe by a larger entry; or not visible
+                # yet, on a processor that reorders writes.
                 if self.words.start <= at:
                     break
                 at = self.words.start
                 continue
-            found.append((author, data))
+            entries.append((author, data))
             at += _ENTRY.size + size
-        return found, at
+        return entries, at
 
     def add(self, author, data):
-        """Write an entry; return False for one that is too large."""
+        """Write an entry; return False if it is larger than the ring."""
         start, end = self.words.start, self.words.end
         entry = _ENTRY.pack(
             len(data), _checksum(end, author, data), author) + data
@@ -135,11 +134,12 @@ class _Ring(SharedRegion):
 
 
 class SharedPicks:
-    """The rings, made before the workers are forked.
+    """The rings, created before the workers are forked.
 
-    workers: how many there are; one has the rings, and all turns, to itself.
+    workers: their number; a single one needs no locks.
 
-    is_alone: whether this process, in ``alone``, may write; None outside.
+    is_alone: inside of ``alone``, whether this process may write; None
+        outside.
     """
 
     def __init__(self, workers, size=SIZE):
@@ -148,22 +148,21 @@ class SharedPicks:
         self.is_alone = True if self._one_worker else None
 
     def sharing(self, from_now=False):
-        """Return a new Sharing, in the worker that is to have it.
+        """Return a new Sharing for this worker.
 
-        from_now: whether it is told nothing of before, which somebody else
-            knows and hands on.
+        from_now: whether to skip earlier news, which a predecessor hands on.
         """
         return Sharing(self, from_now)
 
     def exchange(self):
-        """Return the Exchange, in the process that is to have it."""
+        """Return the Exchange for the messenger process."""
         return Exchange(self)
 
     def alone(self):
-        """Have no other worker write for a block.
+        """Return a context in which no other worker writes.
 
-        Where another worker keeps the ring for too long, go on beside it;
-        nothing is written then.
+        If another worker holds the lock too long, the block continues without
+        the lock and writes nothing.
         """
         return self.placed.threads if self._one_worker else self._alone()
 
@@ -175,8 +174,8 @@ class SharedPicks:
                 return
             with self.placed.locked(_RING) as self.is_alone:
                 if not self.is_alone:
-                    LOG.warning('A worker has had the picks in flight of all '
-                                'for %s seconds; going on beside it',
+                    LOG.warning('Another worker has held the pick lock for '
+                                '%s seconds; continuing without it',
                                 shared_region.PATIENCE)
                 try:
                     yield
@@ -184,7 +183,10 @@ class SharedPicks:
                     self.is_alone = None
 
     def turn(self, patience):
-        """Decide while no other worker does, see ``NotShared.turn``."""
+        """Return a context in which no other worker decides.
+
+        See ``NotShared.turn``.
+        """
         return (contextlib.nullcontext() if self._one_worker
                 else self._turn(patience))
 
@@ -196,29 +198,30 @@ class SharedPicks:
             yield is_alone
 
     def _patience(self):
-        """Return a function: whether to wait on for the worker that decides.
+        """Return a function: whether to wait on for the deciding worker.
 
-        Each next one is waited for anew.
+        The wait starts again with each worker that takes the lock.
         """
         seen, until = None, 0
 
         def is_waited_for():
             nonlocal seen, until
-            now, told = time.monotonic_ns(), self.placed.words.waited_for
-            if told != seen:
-                # The lock comes first: it may belong to a next one already.
-                seen, until = told, max(
-                    told, now + int(shared_region.PATIENCE * 1e9))
+            now, limit = time.monotonic_ns(), self.placed.words.waited_for
+            if limit != seen:
+                # Its holder may have changed already: a worker takes the
+                # lock before it writes the limit.
+                seen, until = limit, max(
+                    limit, now + int(shared_region.PATIENCE * 1e9))
             return now < until
         return is_waited_for
 
 
 class _Reader:
-    """One who is told what is written in a ring.
+    """Reads the new entries of a ring.
 
-    from_now: whether it is told nothing of before.
+    from_now: whether to skip earlier entries.
 
-    end: where the last entry ends that was read.
+    end: position behind the last entry that was read.
     """
 
     def __init__(self, ring, from_now=False):
@@ -226,16 +229,16 @@ class _Reader:
         self.end = ring.words.end if from_now else 0
 
     def news(self, author=None):
-        """Return what was written since the last call, not by one: list."""
+        """Return the news since the last call, except one author's: list."""
         if self.end == self._ring.words.end:
             return []
-        found, self.end = self._ring.entries(self.end)
-        return [news for by, data in found if by != author
+        entries, self.end = self._ring.entries(self.end)
+        return [news for by, data in entries if by != author
                 for news in _unpickled(data)]
 
 
 class Sharing(NotShared):
-    """One who tells other workers by SharedPicks, and is told by them."""
+    """A worker's access to SharedPicks."""
 
     def __init__(self, picks, from_now=False):
         self._picks, self._author = picks, os.urandom(8)
@@ -265,9 +268,9 @@ class Sharing(NotShared):
 
 
 class Exchange(_Reader):
-    """What stands between the workers and other daemons.
+    """The messenger's access to SharedPicks.
 
-    ``news`` is what any worker tells; ``tell`` tells all of them.
+    ``news`` returns the news of all workers; ``tell`` sends news to all.
     """
 
     def __init__(self, picks):
@@ -275,9 +278,9 @@ class Exchange(_Reader):
         self._heard = picks.heard
 
     def note_heard(self, end, daemons):
-        """Note where the last entry ends that other daemons have heard of.
+        """Set the position behind the last entry that other daemons received.
 
-        daemons: how many these are; 0 if nobody is to be waited for.
+        daemons: their number; 0 if no worker is to wait.
         """
         self._ring.words.heard, self._ring.words.daemons = end, daemons
 
@@ -291,18 +294,18 @@ def _tell(ring, author, news):
     try:
         data = pickle.dumps(news, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        # A plug-in's values may be of any kind.
-        LOG.warning('Other workers cannot be told of picks: %r', error)
+        # A plug-in may have set values of any type.
+        LOG.warning('Picks cannot be shared with other workers: %r', error)
         return
     if not ring.add(author, data):
-        LOG.warning('Picks of %d bytes are more than other workers can be '
-                    'told', len(data))
+        LOG.warning('Picks of %d bytes cannot be shared with other workers: '
+                    'they are larger than the shared memory', len(data))
 
 
 def _unpickled(data):
-    """Return the news that bytes are: list of one, or of none."""
+    """Return a list with the unpickled news, empty if that fails."""
     try:
-        # Only processes of this service can write there.
+        # Only processes of this service can write to the memory.
         return [pickle.loads(data)]  # noqa: S301
     except Exception as error:
         LOG.warning('Picks of another worker cannot be read: %r', error)

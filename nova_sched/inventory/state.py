@@ -1,14 +1,14 @@
-"""The state that requests are decided on: hosts as read, less the ledger.
+"""The state that decisions are based on: the hosts as read, less the ledger.
 
-1. A request takes a ``view`` in its turn (``deciding``): the hosts as last
-   read, less the entries that count on them, of all requests but its own.
-2. ``assume`` adds entries for its picks, which later views see: those of this
+1. A request takes a ``view`` in its turn (``deciding``): the hosts of the last
+   read, less the counting entries of all other requests.
+2. ``assume`` adds entries for its picks.  Later views see the entries of this
    worker, of the other workers of the service (``shared_picks.py``) and of
    other daemons (``peers.py``).
-3. ``claimed`` and ``forget`` say what became of them.
-4. Each read of the hosts says which of their rows changed
-   (``uuids_to_look_up``) and where the instances are that were given these
-   hosts, as of the same moment (``rebase``).
+3. ``claimed`` and ``forget`` end these entries.
+4. Each read of the hosts reports the hosts with changed rows
+   (``uuids_to_look_up``) and, as of the same moment, the hosts of the
+   instances in the ledger (``rebase``).
 """
 
 import contextlib
@@ -32,10 +32,10 @@ from nova_sched.inventory.shared_picks import NotShared
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two lines about picks of other daemons that are dropped.
+#: Seconds between two log lines about dropped picks of other daemons.
 LINE_INTERVAL = 60
 
-#: Entries that are looked up per second though their hosts report nothing new.
+#: Entries that are looked up per second although their hosts are unchanged.
 LOOKED_UP = 1000
 
 
@@ -43,11 +43,11 @@ LOOKED_UP = 1000
 class View:
     """The hosts as one decision sees them.
 
-    table: HostTable less the entries that count.
-    in_flight: how many these are.
-    added: how many entries the ledger had been given.
-    state: the SchedulingState that it is of.
-    room: placement.mirror.providers.Room; None without a copy of Placement.
+    table: HostTable less the counting entries.
+    in_flight: number of these entries.
+    added: ``Ledger.added`` at that moment.
+    state: the SchedulingState that made the view.
+    room: placement.mirror.providers.Room; None without a mirror of Placement.
     """
 
     table: HostTable
@@ -60,14 +60,14 @@ class View:
 class SchedulingState:
     """The hosts as read and the ledger of one process; safe for threads.
 
-    lifetime: seconds that an entry counts at most.
+    lifetime: maximum seconds for which an entry counts.
     clock: function that returns seconds since the epoch.
-    monotonic: as time.monotonic, by which entries end: whatever the clock of
-        another daemon says, and however the own one is set.
-    pack_numa_cells: as of HostSnapshot.
+    monotonic: as time.monotonic; entries end by it, independent of the clocks
+        of this and other hosts.
+    pack_numa_cells: see HostSnapshot.
 
-    in_use: list of the state that has taken over, or of this one; the same
-        list of all that a reload of the configuration has replaced.
+    in_use: list of the state in use: this one, or its successor after a
+        reload.  All replaced states share the same list.
     """
 
     def __init__(self, lifetime, clock, pack_numa_cells=False,
@@ -79,9 +79,8 @@ class SchedulingState:
         self._base = self._table = HostTable.from_records([])
         self._ledger, self._sharing = Ledger(), NotShared()
         self._changed, self._looked_up, self._swept = set(), None, 0.0
-        # How many picks were dropped since the last line, and when the next
-        # one may come.
-        self._odd, self._next_line = 0, 0.0
+        # Number of dropped picks since the last log line; time of the next.
+        self._invalid, self._next_line = 0, 0.0
         self.in_use = [self]
 
     def share(self, sharing):
@@ -89,22 +88,22 @@ class SchedulingState:
         self._sharing = sharing
 
     def count_claims(self, providers):
-        """Count claims that are under way in a copy of Placement.
+        """Count claims under way in a mirror of Placement.
 
         providers: placement.mirror.providers.Providers.
         """
         self._ledger.providers = providers
         providers.catch_up = self.catch_up
 
-    # Reading: what a watcher of the host cache does.
+    # Reading: called by the host cache as its watcher.
 
     def uuids_to_look_up(self, hosts):
-        """Return the instances to look up when rows of hosts changed: list.
+        """Return the uuids of the instances to look up: list.
 
-        hosts: names of these hosts, a set.
+        hosts: names of the hosts with changed rows: set.
         """
         with self._lock:
-            # First, so that news from before the read is looked up.
+            # Instances in news from before the read must be looked up, too.
             self._catch_up()
             self._changed |= hosts
             if self._looked_up is None:
@@ -114,7 +113,7 @@ class SchedulingState:
                 for key in self._ledger.on(host) if is_uuid(key))])]
 
     def _due(self):
-        """Return the next instances to be looked up regularly: list."""
+        """Return the uuids that are due for a regular look-up: list."""
         now = self._monotonic()
         count = int(min(now - self._swept, self._lifetime) * LOOKED_UP)
         if count < LOOKED_UP * GRACE:
@@ -125,15 +124,15 @@ class SchedulingState:
     def rebase(self, table, located):
         """Take the hosts as read; return the HostTable less the ledger.
 
-        located: uuid -> host or None, of all that ``uuids_to_look_up`` named.
+        located: uuid -> host or None, for all of ``uuids_to_look_up``.
         """
         with self._lock:
             changed, self._changed, self._looked_up = (
                 self._changed, set(), None)
             now, delta = self._monotonic(), UsageDelta(self._base, table)
             places = self._ledger.expire(now)
-            known = filter(None, map(self._ledger.get, located))
-            for entry in sorted(known, key=Entry.likely_order):
+            entries = filter(None, map(self._ledger.get, located))
+            for entry in sorted(entries, key=Entry.likely_order):
                 if self._ledger.see(entry, located[entry.placed.key], delta,
                                     now):
                     places.add(entry.placed.place)
@@ -145,43 +144,47 @@ class SchedulingState:
             return self._table
 
     def _take(self, table, changed, places):
-        """Subtract the entries from a table of other values."""
+        """Subtract the entries from a table with changed values.
+
+        Places without changes keep the values that were computed before.
+        """
         before, self._base = self._table, table
         counting = self._ledger.places()
-        kept = [(before.row(*place), table.row(*place), place)
+        same = [(before.row(*place), table.row(*place), place)
                 for place in counting
                 if place[0] not in changed and place not in places]
-        kept = [item for item in kept if None not in item]
-        self._table = table.with_usage(before, kept)
-        anew = counting - {place for _, _, place in kept}
-        if anew:
-            self._table = self._consumed(self._table, anew)
+        same = [item for item in same if None not in item]
+        self._table = table.with_usage(before, same)
+        rest = counting - {place for _, _, place in same}
+        if rest:
+            self._table = self._consumed(self._table, rest)
 
     # Deciding.
 
     @contextlib.contextmanager
     def deciding(self, is_last=False):
-        """Decide while no other request is: a context with a Turn.
+        """Hold the decision locks for a block; yield the Turn.
 
-        Others go on beside a decision that is slower than PATIENCE seconds.
-        is_last: whether the decision stands, and is given LAST_PATIENCE.
+        The next request decides in parallel to a decision that takes longer
+        than PATIENCE seconds, or LAST_PATIENCE if ``is_last``.
+        is_last: whether the decision stands even if it is overtaken.
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
         with (self._decision_lock.shared(patience) as turn,
               self._sharing.turn(patience)):
-            # Not before: a wait for other workers is no slow decision.
+            # The wait for other workers is no part of the decision.
             turn.begin()
             yield turn
 
     @property
     def daemons(self):
-        """How many other daemons hear what is assumed."""
+        """Number of other daemons that receive the entries."""
         return self._sharing.daemons
 
     def wait_until_heard(self, seconds):
-        """Wait until other daemons know what is assumed.
+        """Wait until other daemons have received all entries.
 
-        seconds: to wait at most.
+        seconds: maximum wait.
         """
         self._sharing.wait_until_heard(seconds)
 
@@ -196,9 +199,10 @@ class SchedulingState:
         return self._base
 
     def view(self, keys=()):
-        """Return the View for a request; entries of its keys do not count.
+        """Return the View for a request.
 
-        A call that is repeated must not count twice.
+        Entries of its own keys do not count: an instance of a repeated call
+        must not count twice.
         """
         with self._lock:
             self._catch_up()
@@ -216,15 +220,15 @@ class SchedulingState:
 
     def assume(self, view, placements, snapshot, related=frozenset(),
                anyway=False):
-        """Add entries for picks; return False to have them decided anew.
+        """Add entries for picks; return False if they must be decided again.
 
-        That is where entries were added since the view at their places, or of
-        what they depend on: by a request that went on beside a slow one, or
-        by another daemon; and where another state has taken over since.
-        view: the View that they were picked on.  placements: list of InFlight.
+        That is the case if an entry was added since the view at one of their
+        places or related keys, by an overtaking request or by another
+        daemon, and if another state has taken over since.
+        view: the View of the decision.  placements: list of InFlight.
         snapshot: HostSnapshot of the view with the placements consumed.
         related: keys of instances and groups that the picks depend on.
-        anyway: whether they are added all the same.
+        anyway: whether to add the entries in any case.
         """
         with self._lock:
             if self.in_use[0] is not self:
@@ -248,14 +252,15 @@ class SchedulingState:
             return True
 
     def claimed(self, placements, writes):
-        """Note that Placement counts these, a list of InFlight.
+        """End entries that Placement counts from now on.
 
-        writes: provider uuid -> how many requests these took.
+        placements: list of InFlight.
+        writes: provider uuid -> number of requests that claimed on it.
         """
         self._end(News(claimed=_ids(placements), writes=writes))
 
     def forget(self, placements):
-        """Take these, a list of InFlight, back."""
+        """Remove the entries of picks that do not hold: list of InFlight."""
         self._end(News(forgotten=_ids(placements)))
 
     def _end(self, news):
@@ -263,73 +268,62 @@ class SchedulingState:
             if self.in_use[0] is not self:
                 self.in_use[0]._end(news)
                 return
-            places = self._end_known(news)
-            # What has ended here may not have in a worker that begins.
+            places = self._end_entries(news)
+            # Even if unknown here: another worker may still count it.
             self._sharing.tell(news)
             if places:
                 self._table = self._redone(self._table, places)
 
-    def _end_known(self, news):
-        """End the entries that News are about; return their places: set."""
-        ended = {self._ledger.end(*each, True) for each in news.claimed}
-        ended |= {self._ledger.end(*each, False) for each in news.forgotten}
+    def _end_entries(self, news):
+        """End the entries that News end; return their places: set."""
+        ended = {self._ledger.end(*item, True) for item in news.claimed}
+        ended |= {self._ledger.end(*item, False) for item in news.forgotten}
         if news.writes and self._ledger.providers is not None:
             self._ledger.providers.written(news.writes)
         return ended - {None}
 
     def catch_up(self):
-        """Take in the news of other workers and daemons."""
+        """Apply the news of other workers and daemons."""
         with self._lock:
             self._catch_up()
 
     def _catch_up(self):
         places = set()
         for news in self._sharing.news():
-            # Other daemons may send it twice, and late.
+            # Other daemons may send news twice or late.
             places |= self._add(
                 Entry(placed) for placed in news.assumed
                 if self._ledger.is_new(placed)
-                and not (news.heard and self._is_odd(placed)))
-            places |= self._end_known(news)
+                and not (news.heard and self._is_invalid(placed)))
+            places |= self._end_entries(news)
         if places:
             self._table = self._redone(self._table, places)
 
     def _add(self, entries):
-        """Add entries; return where they count, and where others did."""
+        """Add entries; return the places of changed entries."""
         places = set()
         for entry in entries:
-            replaced = self._ledger.get(entry.placed.key)
-            if replaced is not None:
-                places.add(replaced.placed.place)
-            places |= self._ledger.add(entry, self._end_of(entry.placed))
-            places.add(entry.placed.place)
+            age = min(max(0.0, self._clock() - entry.placed.at),
+                      self._lifetime)
+            places |= self._ledger.add(
+                entry, self._monotonic() + self._lifetime - age)
         return places
 
-    def _end_of(self, placed):
-        """Return when the entry of an InFlight ends, by ``monotonic``."""
-        age = min(max(0.0, self._clock() - placed.at), self._lifetime)
-        return self._monotonic() + self._lifetime - age
-
-    def _is_odd(self, placed):
-        """Return whether no host could be given an instance as it is told.
-
-        Another daemon tells of it.
-        """
+    def _is_invalid(self, placed):
+        """Return whether an InFlight of another daemon fits no host here."""
         row = self._base.row(*placed.place)
         if not self._base.size:
             return False
         if row is not None and _may_hold(self._base, row, placed.demand):
             return False
-        self._odd += 1
+        self._invalid += 1
         if self._monotonic() >= self._next_line:
             self._next_line = self._monotonic() + LINE_INTERVAL
-            LOG.warning(
-                '%(count)d pick(s) of other daemons are dropped: the last one '
-                'is of host %(host)s, node %(node)s, which is not known here '
-                'or has less than the instance takes', {
-                    'count': self._odd, 'host': placed.host,
-                    'node': placed.nodename})
-            self._odd = 0
+            LOG.warning('%d pick(s) of other daemons are dropped: the last '
+                        'one is on host %s, node %s, which is unknown here or '
+                        'smaller than the instance', self._invalid,
+                        placed.host, placed.nodename)
+            self._invalid = 0
         return True
 
     def of_group(self, group, members):
@@ -345,18 +339,19 @@ class SchedulingState:
     def pending(self, without=()):
         """Return the entries that count on hosts: a new dict {key: Entry}.
 
-        without: keys that are left out.
+        without: keys to leave out.
         """
         with self._lock:
             self._catch_up()
             return self._ledger.counting(without)
 
-    # Handing on.
+    # Reload.
 
     def take_over(self, predecessor):
-        """Take the entries of another state, which hands on later ones."""
+        """Copy the entries of another state, which forwards later ones."""
         with predecessor._lock, self._lock:
-            # Before: what was shared is not to count once more.
+            # News must be in the predecessor's entries, or be applied here,
+            # but not both.
             self._catch_up()
             predecessor._catch_up()
             self._table = self._redone(self._table, self._ledger.take_ends(
@@ -366,18 +361,18 @@ class SchedulingState:
             self.in_use[0] = self
 
     def add(self, entries):
-        """Add entries: Entry or InFlight objects."""
+        """Add entries: iterable of Entry or InFlight."""
         with self._lock:
             self._table = self._redone(self._table, self._add(
                 entry if isinstance(entry, Entry) else Entry(entry)
                 for entry in entries))
 
-    # Consuming.
+    # Subtracting entries.
 
     def _redone(self, table, places, without=frozenset()):
-        """Return a table whose rows at these places are made anew.
+        """Return a table with rows recomputed at some places.
 
-        They have what was read, less the entries.
+        They have the values as read, less the counting entries.
         without: keys of entries that do not count.
         """
         rows = [(self._base.row(*place), table.row(*place), place)
@@ -387,7 +382,7 @@ class SchedulingState:
         return self._consumed(table, places, without)
 
     def _consumed(self, table, places, without=frozenset()):
-        """Return a table less the entries that count at these places."""
+        """Return a table less the counting entries at some places."""
         scratch = table.snapshot(None)
         scratch.pack_numa_cells = self._pack_numa_cells
         for host, nodename in places:
@@ -404,26 +399,25 @@ class SchedulingState:
                     consume(row, placed.demand.demand(), placed.at, None,
                             {'numa_topology': placed.numa_limits})
                 except Exception:
-                    # One entry must not keep all hosts from being read.
-                    LOG.exception('What instance %(key)s takes of host '
-                                  '%(host)s cannot be told', {
-                                      'key': key, 'host': host})
+                    # One bad entry must not make all requests fail.
+                    LOG.exception('Cannot subtract instance %(key)s from host '
+                                  '%(host)s', {'key': key, 'host': host})
         return scratch.as_table()
 
 
 def _ids(placements):
-    """Return what News name a list of InFlight by."""
+    """Return the identifiers that News use for a list of InFlight."""
     return [(placed.key, placed.place, placed.at) for placed in placements]
 
 
 def _may_hold(table, row, demand):
-    """Return whether an instance is no larger than a whole host.
+    """Return whether an instance is no larger than an empty host.
 
-    A host that reports no amount, as bare metal does, may hold any.
-    demand: RequestSpec that has what the instance takes.
+    A host that reports no amount, such as bare metal, may hold any instance.
+    demand: RequestSpec with the amounts of the instance.
     """
     return all(
-        not total or wanted <= total for total, wanted in (
+        not total or amount <= total for total, amount in (
             (table.columns['total_usable_ram_mb'].item(row),
              demand.memory_mb),
             (table.columns['vcpus_total'].item(row), demand.vcpus)))

@@ -1,4 +1,4 @@
-"""Requests to Placement: its answers, its failures, and when to give up."""
+"""Requests to Placement: responses, failures and retry limits."""
 
 import functools
 import itertools
@@ -17,25 +17,25 @@ from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that Placement has for an answer after a failure, and to take
-#: something back: both take it milliseconds.
+#: Seconds for a response after a failure, and for releasing claims.
+#: Placement normally needs milliseconds.
 SHORT_TIMEOUT = 10
-#: After so many failures in a row nothing more is asked.
+#: Number of consecutive failures after which no request is sent.
 MAX_FAILURES = 3
-#: Seconds up to which an answer does not count as waiting: many instances
-#: are many requests, and Placement may be well.
+#: Seconds up to which a request does not count as waiting: many instances
+#: need many requests, even of a healthy Placement.
 QUICK = 1
 #: Seconds after which an exhausted budget can be renewed.
 RENEWAL_PAUSE = 1
 
-#: The statuses of a service user without the role and of too many requests,
-#: which say nothing about what was asked.
+#: Statuses of a service user without the role and of too many requests.
+#: They do not depend on the request.
 REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 
-#: Of the warnings that repeat while nobody acts, one in so many is logged.
+#: One in so many repeated warnings about lasting failures is logged.
 REPEAT = 11
 
-#: By reason: what fails, and what the operator can do about it.
+#: By reason: the failure, and advice for the operator.
 _FAILURES = {
     FailureReason.NO_ENDPOINT: (
         'The placement API endpoint was not found.',
@@ -57,54 +57,54 @@ _FAILURES = {
         '[placement] endpoint_override'),
     FailureReason.TOO_LATE: (
         'Placement API service does not answer in time.',
-        'Look at what it is busy with, have it run in more processes, or '
-        'raise [placement] timeout'),
+        'Find the cause of its load, run it in more processes, or raise '
+        '[placement] timeout'),
     FailureReason.KEYSTONE: (
         'Keystone gives no token for placement API.',
         'Check that it runs, and [placement] auth_url'),
     FailureReason.KEYSTONE_TOO_LATE: (
         'Keystone gives no token for placement API in time.',
-        'Look at what it is busy with, or raise [placement] timeout'),
+        'Find the cause of its load, or raise [placement] timeout'),
     FailureReason.TLS: (
         'There is no TLS connection for placement API.',
-        'Where that is right, and it speaks https and not http, set '
+        'If the endpoint is right, and the server expects https, set '
         '[placement] cafile to the authority that signed its certificate; '
-        'insecure = true has it not checked'),
+        'insecure = true disables the verification'),
     FailureReason.OPTIONS: (
         'The options of [placement] cannot be used.',
         'Correct them and restart'),
 }
-#: Reasons that last until somebody acts.
+#: Reasons that last until an operator acts.
 _LASTING = set(FailureReason) - {
     FailureReason.NO_ANSWER, FailureReason.TOO_LATE, FailureReason.KEYSTONE,
     FailureReason.KEYSTONE_TOO_LATE}
 
-#: What the operator can do about an answer, by HTTP status.
+#: Advice for the operator by HTTP status.
 _ADVICE = {
-    400: 'Correct what it complains of in the flavor, image or request',
+    400: 'Correct the flavor, image or request accordingly',
     FORBIDDEN: 'Give the user of [placement] the role that the policy of '
                'Placement asks for, such as admin or service',
     404: "Check that the endpoint of Placement, in Keystone's catalog or "
          '[placement] endpoint_override, is right',
     406: 'It does not speak that microversion: upgrade Placement, or ask '
          'again if it has just been replaced',
-    409: 'Others have changed it meanwhile; what comes next may work',
-    TOO_MANY: 'Something in front of Placement limits how often it is asked',
+    409: 'Another client has changed it; the next request may work',
+    TOO_MANY: 'Something in front of Placement limits the rate of requests',
 }
 _ANY_ERROR = 'See the log of Placement at that time'
 _NOT_PLACEMENT = (
-    "What answers there is not Placement: check its endpoint in Keystone's "
+    "The server there is not Placement: check its endpoint in Keystone's "
     'catalog, or [placement] endpoint_override')
-_NOT_HTTP = ('It speaks https, and was asked by http: correct its endpoint in '
-             "Keystone's catalog, or [placement] endpoint_override")
+_NOT_HTTP = ('The server expects https instead of http: correct its endpoint '
+             "in Keystone's catalog, or [placement] endpoint_override")
 
 
 class Response(service_adapter.Response):
-    """An answer of Placement, or of whatever answers in its place."""
+    """A response of Placement, or of another service in its place."""
 
     @property
     def _error(self):
-        """The first of the errors in the body: dict."""
+        """The first error in the body: dict."""
         try:
             error, *_ = self.document()['errors']
             return dict(error)
@@ -118,7 +118,7 @@ class Response(service_adapter.Response):
 
     @property
     def error_code(self):
-        """Placement's code of the error (microversion 1.23): text or None."""
+        """Placement's error code (from microversion 1.23), text or None."""
         return self._error.get('code')
 
     @property
@@ -129,7 +129,7 @@ class Response(service_adapter.Response):
 
     @property
     def advice(self):
-        """What the operator can do about the answer, a sentence."""
+        """Advice for the operator, a sentence."""
         if self.status < 400:
             return _NOT_PLACEMENT
         if self.status == 400 and not self.is_own_error and (
@@ -138,12 +138,12 @@ class Response(service_adapter.Response):
         return _ADVICE.get(self.status, _ANY_ERROR)
 
     def read(self, understand, failure):
-        """Return what a function makes of the document, a dict.
+        """Return the result of a function of the document, a dict.
 
-        understand: the function; a ValueError says what the document is not.
-        failure: what fails without that, a sentence.
-        Raises RequestFailed for another status than 200, and for a document
-        that the function does not understand.
+        understand: the function; raises ValueError for an invalid document.
+        failure: description of the failure, a sentence.
+        Raises RequestFailed for another status than 200, and for an invalid
+        document.
         """
         problem = None
         if self.status == 200:
@@ -152,17 +152,17 @@ class Response(service_adapter.Response):
             except ValueError as exc:
                 problem = exc
             except (KeyError, TypeError, AttributeError):
-                problem = 'it tells something else'
+                problem = 'its content is not as expected'
         raise RequestFailed(failure, self, problem)
 
 
 class RequestFailed(exception.PlacementError):
-    """Placement does not do, or cannot do, what it was asked.
+    """Placement does not serve a request.
 
-    what: that failed, a sentence.  response: Response.
-    problem: with it, where it does not say so itself.
+    what: description of the failure, a sentence.  response: Response.
+    problem: with the response, if its text does not name it.
 
-    status: of HTTP.
+    status: HTTP status.
     """
 
     def __init__(self, what, response, problem=None):
@@ -174,7 +174,7 @@ class RequestFailed(exception.PlacementError):
 
 
 class PlacementUnreachable(exception.PlacementError):
-    """There was no answer; the text says why, and what to do.
+    """Placement has not responded; the text has the reason and advice.
 
     reason: service_adapter.FailureReason.
     """
@@ -189,34 +189,34 @@ class PlacementAdapter:
     """Requests to Placement, as the service user of [placement].
 
     Safe for threads and for processes: nothing is opened before the first
-    request, and each process that uses it opens its own.
+    request, and each process opens its own connections.
     """
 
     def __init__(self, conf):
         self._adapter = service_adapter.ServiceAdapter(
             conf, 'placement', Response)
         self._microversions = None
-        #: remote.Contact with it.
+        #: Contact with Placement.
         self.contact = remote.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
 
     @property
     def timeout(self):
-        """Seconds that an answer is waited for, unless others are named."""
+        """Default number of seconds to wait for a response."""
         return self._adapter.timeout
 
     @property
     def identity(self):
-        """As of ServiceAdapter."""
+        """See ServiceAdapter."""
         return self._adapter.identity
 
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):
-        """Send one request; return the Response, whatever status but 401.
+        """Send one request; return the Response with any status but 401.
 
-        microversion: without one, that of the oldest clients.
-        body: what is sent as JSON.
-        request_id, kwargs: as of ServiceAdapter.request.
+        microversion: None for the oldest one.
+        body: sent as JSON.
+        request_id, kwargs: see ServiceAdapter.request.
         Raises PlacementUnreachable, which is logged.
         """
         if microversion:
@@ -248,7 +248,7 @@ class PlacementAdapter:
                 self.contact.answered()
             return response
         self.contact.failed(unreachable)
-        # When it is back it may be an older or a newer one.
+        # Placement may be upgraded or downgraded in the meantime.
         self._microversions = None
         repeats = self._repeats.get(unreachable.reason)
         if repeats is None or next(repeats) % REPEAT == 0:
@@ -256,9 +256,9 @@ class PlacementAdapter:
         raise unreachable
 
     def _sent_again(self, response, send, end):
-        """Return the Response to a request that came too soon.
+        """Repeat a request that was sent too soon; return its Response.
 
-        It is sent again when the Response says, if that is before the end.
+        It is sent again when the Response allows, if that is before the end.
         """
         while response.status == TOO_MANY:
             try:
@@ -275,32 +275,31 @@ class PlacementAdapter:
     def microversions(self):
         """Return the MicroversionRange of the server.
 
-        Asked for once, and again after a lost connection or a 406.
-        Raises PlacementUnreachable, or RequestFailed for an answer that is
-        not Placement's.
+        Read once, and again after a lost connection or a 406.
+        Raises PlacementUnreachable, or RequestFailed if the response is not
+        Placement's.
         """
-        found = self._microversions
-        if found is None:
-            found = self._microversions = self.request('GET', '/').read(
+        versions = self._microversions
+        if versions is None:
+            versions = self._microversions = self.request('GET', '/').read(
                 MicroversionRange.of, _FAILURES[FailureReason.DISCOVERY][0])
-        return found
+        return versions
 
 
 class RetriesExhausted(exception.PlacementError):
-    """Placement is not asked any more for one request."""
+    """No more requests to Placement are sent for one request."""
 
 
 class RetryBudget:
-    """Requests to Placement on behalf of one request, within bounds.
+    """A limited number and time of requests to Placement for one request.
 
-    Nothing more is asked after MAX_FAILURES failures since the last write
-    that was answered: a server that hangs while reads work is in trouble.
-    Nor after 2 x [placement] timeout + 30 seconds in requests that were not
-    quick.
+    No request is sent after MAX_FAILURES failures since the last successful
+    write (reads may work while writes hang), nor after 2 x [placement]
+    timeout + 30 seconds in slow requests.
 
     adapter: PlacementAdapter.  request_id: text or None.
-    releasing: True for a budget for releasing claims: short time-outs, and
-        many tries, see ``renew``.
+    releasing: True for a budget to release claims, with short timeouts and
+        many attempts, see ``renew``.
     """
 
     def __init__(self, adapter, request_id, releasing=False,
@@ -311,12 +310,12 @@ class RetryBudget:
 
     @property
     def exhausted(self):
-        """Whether nothing more is asked."""
+        """Whether no more requests are sent."""
         return self._exhausted_at is not None
 
     @property
     def timeout(self):
-        """Seconds that the answer to the next request may take."""
+        """Seconds for the response to the next request."""
         usual = self._adapter.timeout
         return (min(SHORT_TIMEOUT, usual)
                 if self._releasing or self._failures else usual)
@@ -324,16 +323,16 @@ class RetryBudget:
     def renew(self):
         """Allow one more request, and others if it works.
 
-        Not before a RENEWAL_PAUSE after the budget was exhausted.
+        It takes effect RENEWAL_PAUSE seconds after exhaustion.
         """
         if self.exhausted and (
                 self._clock() >= self._exhausted_at + RENEWAL_PAUSE):
             self._exhausted_at, self._waited = None, 0
-            # Reads work again before writes do.
+            # Reads may work again before writes do.
             self._failures = min(self._failures, MAX_FAILURES - 1)
 
     def request(self, method, path, microversion=None, **kwargs):
-        """As PlacementAdapter.request; raises RetriesExhausted, too."""
+        """Call PlacementAdapter.request; may also raise RetriesExhausted."""
         if self.exhausted:
             raise RetriesExhausted(self._reason())
         begin, failed = self._clock(), True
@@ -345,30 +344,26 @@ class RetryBudget:
             failed = response.status >= 500
             return response
         finally:
-            self._count(method, failed, begin)
-
-    def _count(self, method, failed, begin):
-        """Count a request that was sent at a time."""
-        took = self._clock() - begin
-        if took > QUICK:
-            self._waited += took
-        if failed:
-            self._failures += 1
-        elif method != 'GET':
-            self._failures = 0
-        longest = (MAX_FAILURES * SHORT_TIMEOUT if self._releasing
-                   else 2 * self._adapter.timeout + 30)
-        if self._failures >= MAX_FAILURES or self._waited >= longest:
-            self._exhausted_at = self._clock()
-            # Of a release the caller logs which claims are left.
-            if not self._releasing:
-                LOG.error('%s', self._reason())
+            took = self._clock() - begin
+            if took > QUICK:
+                self._waited += took
+            if failed:
+                self._failures += 1
+            elif method != 'GET':
+                self._failures = 0
+            longest = (MAX_FAILURES * SHORT_TIMEOUT if self._releasing
+                       else 2 * self._adapter.timeout + 30)
+            if self._failures >= MAX_FAILURES or self._waited >= longest:
+                self._exhausted_at = self._clock()
+                # The caller of a release logs the remaining claims.
+                if not self._releasing:
+                    LOG.error('%s', self._reason())
 
     def _reason(self):
         if self._releasing:
-            return 'Placement fails and is left alone for a moment'
+            return 'Placement fails; the next attempt follows a pause'
         if self._failures >= MAX_FAILURES:
             return (f'Placement has failed {self._failures} times in a row '
-                    'and is not asked again for this request')
-        return (f'Placement has had this request wait for {self._waited:.0f} '
-                'seconds and is not asked again for it')
+                    'and is not queried again for this request')
+        return (f'This request has waited {self._waited:.0f} seconds for '
+                'Placement, which is not queried again for it')

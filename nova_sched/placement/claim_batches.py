@@ -1,12 +1,12 @@
-"""The claims of a worker that wait at the same time go in one request.
+"""Claims that wait at the same time are sent in one request.
 
 Placement takes some 13 ms for a request with one claim and little more for
-each further claim in it, and refuses one of two writes to a provider at the
-same time.  So at most MOST_UNDER_WAY requests are under way, no two of which
-name the same provider, and the claims that wait for them go in one request.
-Placement grants all claims of a request or none.  When it refuses a batch and
-names a provider, the claims on that provider are sent alone and the others
-together; when it names none, each half is sent.
+each further claim, and it refuses one of two concurrent writes to a provider.
+So at most MOST_UNDER_WAY requests are under way, no two of which name the same
+provider, and the claims that wait for them are sent in one request.  Placement
+grants all claims of a request or none.  If it refuses a batch and names a
+provider, the claims on that provider are sent alone and the others together;
+if it names none, each half is sent.
 """
 
 import threading
@@ -17,10 +17,10 @@ from nova_sched.placement.adapter import REFUSES_ALL
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.service_adapter import FailureReason
 
-#: Claims in one request, and requests under way, at most.
+#: Maximum number of claims in one request, and of requests under way.
 MOST, MOST_UNDER_WAY = 32, 4
 
-#: Seconds that a claim waits for others before it is sent by itself.
+#: Seconds for which a claim waits for others before it is sent alone.
 PATIENCE = 1.0
 
 _ACCEPTED = 204
@@ -32,12 +32,12 @@ class _Claim:
     uuid: of the instance.  body: of the claim.  put: function that sends it
         alone and returns a Response.
 
-    batch: list of _Claim that this one's thread is to send; None while it
+    batch: list of _Claim that this claim's thread must send; None while it
         waits, and if another thread sends it.
-    woken: set once there is a batch, or the answer.
-    is_given_up: whether nobody waits for the answer any more.
-    response, failure: Response, or the exception in its place.
-    writes: the providers whose generation it raises, uuids.
+    woken: set when there is a batch or a result.
+    is_given_up: whether its thread no longer waits for the result.
+    response, failure: Response, or an exception instead.
+    writes: uuids of the providers that get a new generation by it.
     """
 
     def __init__(self, uuid, body, put):
@@ -47,34 +47,28 @@ class _Claim:
         self.response, self.failure, self.is_given_up = None, None, False
         self.writes = frozenset()
 
-    def send_alone(self):
-        try:
-            self.response, self.writes = self.put(), self.providers
-        except Exception as error:
-            self.failure = error
-
 
 class ClaimBatches:
     """The claims of one worker; safe for threads."""
 
     def __init__(self):
         self._lock = threading.Lock()
-        # _Claim objects in order; lists of them.
+        # _Claim objects in order; lists of _Claim.
         self._waiting, self._under_way = [], []
 
     @turns.waiting()
     def send(self, instance_uuid, body, put, post, timeout):
         """Return the Response to a claim, and the providers that it writes.
 
-        The latter are uuids: each provider is written once by a request.
+        The latter are uuids: a request writes each provider once.
         body: of the claim.  put: function that sends it alone.
-        post: function of instance uuid -> body that sends several, of which
-            Placement grants all or none.
-        Both return a Response.  What they raise is raised here, also to the
-        others that were sent with it.
-        timeout: function that returns the seconds to wait for an answer to a
-            request that another thread sends.
-        Raises PlacementUnreachable after that: the claim may still be granted.
+        post: function of instance uuid -> body that sends several claims, of
+            which Placement grants all or none.
+        Both return a Response.  Their exceptions are raised for all claims of
+        the request.
+        timeout: function that returns the seconds to wait for a request of
+            another thread.
+        Raises PlacementUnreachable after that; the claim may still be granted.
         """
         claim = _Claim(instance_uuid, body, put)
         with self._lock:
@@ -84,7 +78,12 @@ class ClaimBatches:
             if not claim.woken.wait(PATIENCE):
                 self._wait_no_longer(claim, timeout())
         except BaseException:
-            self._abandon(claim)
+            # This thread ends: no other thread may depend on it.
+            with self._lock:
+                if claim in self._waiting:
+                    self._waiting.remove(claim)
+            if claim.batch is not None:
+                self._end(claim.batch)
             raise
         if claim.batch is not None:
             try:
@@ -92,12 +91,12 @@ class ClaimBatches:
             finally:
                 self._end(claim.batch)
         if claim.failure is not None:
-            # A copy: each that is raised is given a traceback.
+            # A copy, as raising an exception sets its traceback.
             raise exception.copied(claim.failure) from claim.failure
         return claim.response, claim.writes
 
     def _wait_no_longer(self, claim, seconds):
-        """Send a claim alone, or wait for the answer if it was sent."""
+        """Send a claim alone, or wait for the response if it was sent."""
         with self._lock:
             if claim in self._waiting:
                 self._waiting.remove(claim)
@@ -105,19 +104,11 @@ class ClaimBatches:
         if not claim.woken.wait(seconds):
             claim.is_given_up = True
             raise PlacementUnreachable(
-                FailureReason.TOO_LATE, 'The request that claims for this '
-                'instance and others is not answered')
-
-    def _abandon(self, claim):
-        """Have no other thread wait for one that ends while it waits."""
-        with self._lock:
-            if claim in self._waiting:
-                self._waiting.remove(claim)
-        if claim.batch is not None:
-            self._end(claim.batch)
+                FailureReason.TOO_LATE, 'The request with the claims of '
+                'this instance and others has no response')
 
     def _start_batches(self):
-        """Have waiting claims sent, as many as may be; lock held."""
+        """Start as many batches of waiting claims as possible; lock held."""
         while len(self._under_way) < MOST_UNDER_WAY:
             batch = self._next_batch()
             if not batch:
@@ -127,17 +118,17 @@ class ClaimBatches:
             self._begin(batch)
 
     def _next_batch(self):
-        """Return claims that may be sent together: list."""
+        """Return claims that can be sent together: list."""
         busy = frozenset().union(*(
             claim.providers for batch in self._under_way for claim in batch))
-        found = {}
+        batch = {}
         for claim in self._waiting:
-            # The second claim for an instance depends on the first.
-            if not claim.providers & busy and claim.uuid not in found:
-                found[claim.uuid] = claim
-            if len(found) == MOST:
+            # A second claim for an instance depends on the first.
+            if not claim.providers & busy and claim.uuid not in batch:
+                batch[claim.uuid] = claim
+            if len(batch) == MOST:
                 break
-        return list(found.values())
+        return list(batch.values())
 
     def _begin(self, batch):
         self._under_way.append(batch)
@@ -157,7 +148,7 @@ class ClaimBatches:
 
 
 def _send(claims, post):
-    """Send claims until each is answered, or a request is not."""
+    """Send claims until each has a result, or Placement does not respond."""
     parts = [claims]
     while parts:
         part = [claim for claim in parts.pop() if not claim.is_given_up]
@@ -165,16 +156,20 @@ def _send(claims, post):
         if refusal is not None:
             parts += reversed(_parts(part, refusal))
         elif part and isinstance(part[0].failure, PlacementUnreachable):
-            # The others would wait as long for an answer.
+            # The other claims would wait as long.
             for claim in (claim for rest in parts for claim in rest):
                 claim.failure = part[0].failure
             return
 
 
 def _send_part(claims, post):
-    """Send claims; return the text that refuses all of several, or None."""
+    """Send claims; return the error text if several are refused, or None."""
     if len(claims) == 1:
-        claims[0].send_alone()
+        try:
+            claims[0].response = claims[0].put()
+            claims[0].writes = claims[0].providers
+        except Exception as error:
+            claims[0].failure = error
         return None
     try:
         response = post({claim.uuid: claim.body for claim in claims})
@@ -194,14 +189,14 @@ def _send_part(claims, post):
 
 
 def _parts(claims, refusal):
-    """Return in which parts to send refused claims: lists.
+    """Return the parts in which refused claims are sent again: lists.
 
-    refusal: text of Placement, which may name a provider.
+    refusal: error text of Placement, which may name a provider.
     """
     named = [claim for claim in claims
              if any(provider in refusal for provider in claim.providers)]
-    others = [claim for claim in claims if claim not in named]
-    if named and others:
-        return [others, *([claim] for claim in named)]
+    rest = [claim for claim in claims if claim not in named]
+    if named and rest:
+        return [rest, *([claim] for claim in named)]
     half = len(claims) // 2
     return [claims[:half], claims[half:]]

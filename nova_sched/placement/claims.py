@@ -1,4 +1,5 @@
-"""Claiming what Placement offered one request, and releasing it."""
+"""Claim allocation candidates for the instances of a request; release them.
+"""
 
 import contextlib
 import dataclasses
@@ -20,34 +21,33 @@ from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
-#: How often a claim is tried while others change the same providers.
+#: Attempts at a claim while other writers change the same providers.
 ATTEMPTS = 4
 
-#: How often a claim that was not answered is looked for before it counts as
-#: lost.
+#: Number of look-ups of an unanswered claim before it counts as lost.
 LOOKS = 2
 
-#: In place of a user or project that nobody named: as Placement's own
-#: defaults for consumers that were made without.
+#: Stands for a missing user or project, like in Placement's own default for
+#: consumers without them.
 NOBODY = '00000000-0000-0000-0000-000000000000'
 
 NO_CONTENT, NOT_FOUND, CONFLICT = 204, 404, 409
 
-#: What a new instance is taken to hold, from microversion 1.28 on: Placement
-#: refuses the claim if it holds something.
+#: What a new instance is assumed to hold, from microversion 1.28 on.
+#: Placement refuses the claim if the instance exists.
 _NEW = ConsumerAllocations({})
-#: What comes of claims at once that are not answered.
+#: Result of ``_try_all`` if Placement has not responded.
 _UNANSWERED = object()
-#: Where Placement tells the generation of a consumer, which a read does not
-#: tell of one without allocations.
+#: The generation of a consumer in an error text.  A consumer without
+#: allocations has none in the response to a read.
 _EXPECTED = re.compile(r'expected (\d+)')
 
 
 @dataclasses.dataclass(frozen=True)
 class RequestIdentity:
-    """On whose behalf Placement is asked.
+    """The user and request for which Placement is called.
 
-    request_id: under which Placement logs it.  user_id: or None.
+    request_id: id for Placement's log.  user_id: or None.
     """
 
     request_id: str | None = None
@@ -55,7 +55,7 @@ class RequestIdentity:
 
     @classmethod
     def of(cls, context):
-        """Return that of a request's context, without its token."""
+        """Return the identity in a request's context, without its token."""
         return cls(getattr(context, 'global_request_id', None)
                    or getattr(context, 'global_id', None)
                    or getattr(context, 'request_id', None),
@@ -64,10 +64,10 @@ class RequestIdentity:
 
 @dataclasses.dataclass(frozen=True)
 class _SentClaim:
-    """A claim that was sent: what the consumer is once it is accepted.
+    """A claim that was sent.
 
-    allocations: as in ConsumerAllocations.  generation: of the consumer,
-    which each write raises by one; None below microversion 1.28.
+    allocations: as in ConsumerAllocations.  generation: of the consumer once
+    the claim is accepted; each write adds one.  None below microversion 1.28.
     """
 
     allocations: dict
@@ -84,14 +84,13 @@ class _SentClaim:
 
 @dataclasses.dataclass
 class _InstanceClaims:
-    """Claims for an instance that were, or may have been, accepted.
+    """Claims for one instance that are, or may be, accepted.
 
     before: ConsumerAllocations of the instance before the claims; _NEW if
         they were not read.
     sent: list of _SentClaim that the instance may hold.
-    accepted: whether Placement has accepted the last one.
-    looks: how often an unanswered claim was not found when it was to be
-        released.
+    accepted: whether Placement has accepted the last claim.
+    looks: number of look-ups that have not found an unanswered claim.
     owner: project_id and user_id of the last claim.
     """
 
@@ -101,13 +100,9 @@ class _InstanceClaims:
     looks: int = 0
     owner: dict = dataclasses.field(default_factory=dict)
 
-    @property
-    def owner_before(self):
-        """project_id and user_id to restore, a dict."""
-        if not self.before.allocations:
-            return self.owner
-        return {'project_id': self.before.project_id or NOBODY,
-                'user_id': self.before.user_id or NOBODY}
+
+#: For instances without claims.
+_NO_CLAIMS = _InstanceClaims(_NEW)
 
 
 class AllocationClaims:
@@ -117,13 +112,13 @@ class AllocationClaims:
     identity: RequestIdentity.  batches: ClaimBatches of the worker.
     sleep, uniform: as in time and random.
 
-    RetryBudget bounds the time for all of them.
+    RetryBudget limits the total time.
     """
 
     def __init__(self, adapter, microversion, identity, batches=None,
                  sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
-        #: Whether claims say that an instance is new, and need no reading.
+        #: Whether new instances can be claimed for without a read.
         self.knows_new = documents.at_least(microversion,
                                             documents.GENERATIONS)
         self._batches = batches or ClaimBatches()
@@ -131,26 +126,26 @@ class AllocationClaims:
         self._claim_budget = RetryBudget(adapter, identity.request_id)
         self._release_budget = RetryBudget(adapter, identity.request_id,
                                            releasing=True)
-        # By instance: _InstanceClaims; and ConsumerAllocations, where the
-        # generation will show whether they are current.
+        # By instance: _InstanceClaims; ConsumerAllocations for the next
+        # write; their generation shows if they are stale.
         self._claims, self._known = {}, {}
-        # Whether the last claim was not answered in time.
+        # Whether the last claim has timed out.
         self._too_late = False
-        #: Providers whose generation the last claim has raised: uuids.
+        #: Providers with a generation raised by the last claim: uuids.
         self.writes = frozenset()
 
     def claim(self, instance_uuid, request, spec_obj, adds=False):
-        """Claim an allocation request for an instance: whether it succeeds.
+        """Claim an allocation request for an instance; return success.
 
-        None if Placement did not answer in time.  The instance keeps what it
-        holds already. A refusal is logged.
-        adds: whether it also keeps an earlier claim of these.
-        Raises AllocationUpdateFailed when something else claims for it, and
-        PlacementUnavailable when Placement refuses all that is sent.
+        None if Placement did not respond in time.  The instance keeps the
+        allocations that it has.  A refusal is logged.
+        adds: whether it also keeps an earlier claim of this object.
+        Raises AllocationUpdateFailed if another service claims for the
+        instance, and PlacementUnavailable if Placement refuses all requests.
         """
         _log_attempt(instance_uuid)
         if self._claim_budget.exhausted or not (
-                (adds and self._is_accepted(instance_uuid))
+                (adds and self._claims.get(instance_uuid, _NO_CLAIMS).accepted)
                 or self._try_undo(instance_uuid)):
             return False
         self._too_late = False
@@ -160,13 +155,13 @@ class AllocationClaims:
         return None if self._too_late and not accepted else accepted
 
     def claim_all(self, requests, spec_obj):
-        """Claim for new instances, all or nothing: whether it succeeds.
+        """Claim for new instances, all or nothing; return success.
 
-        requests: instance uuid -> allocation request, of instances that
-            nothing was claimed for yet.
-        None where Placement did not answer: ``claim`` and ``release`` see to
-        what it may have taken.
-        Raises PlacementUnavailable as ``claim`` does.
+        requests: instance uuid -> allocation request, for instances without
+            earlier claims.
+        None if Placement did not respond: ``claim`` and ``release`` handle
+        claims that it may have accepted.
+        Raises PlacementUnavailable like ``claim``.
         """
         for instance_uuid in requests:
             _log_attempt(instance_uuid)
@@ -177,12 +172,12 @@ class AllocationClaims:
         return None if accepted is _UNANSWERED else accepted
 
     def _repeated(self, attempt, consumers):
-        """Return what an attempt comes to that is not None.
+        """Repeat an attempt until its result is not None.
 
-        It is None where another writer was quicker; consumers: text.
+        None means that another writer was faster.  consumers: for the log.
         """
         for number in range(ATTEMPTS):
-            # The first retry comes at once.
+            # The first retry is immediate.
             self._sleep(self._uniform(0, 2 * max(0, number - 1)))
             accepted = attempt()
             if accepted is not None:
@@ -200,59 +195,52 @@ class AllocationClaims:
         return list(self._claims)
 
     def forget(self, instance_uuid):
-        """Leave an instance alone, whose allocations somebody has deleted."""
+        """Forget an instance after its allocations were deleted elsewhere."""
         self._claims.pop(instance_uuid, None)
         self._known.pop(instance_uuid, None)
 
-    def _is_accepted(self, instance_uuid):
-        claims = self._claims.get(instance_uuid)
-        return claims is not None and claims.accepted
-
     def release(self, instance_uuid):
-        """Restore what an instance held before its claim.
+        """Restore the allocations of an instance from before its claim.
 
-        Returns whether the instance holds nothing of the claim; False if its
-        allocations have changed since the claim, and are left alone.
-        Raises PlacementError when it cannot be done, or has to be repeated:
-        a claim that was not answered may arrive after the look for it.
+        Returns whether it holds nothing of the claim; False if its
+        allocations have changed since the claim and are left alone.
+        Raises PlacementError if it fails, or must be repeated: an unanswered
+        claim may arrive after the look-up.
         """
         self._release_budget.renew()
         released = False
         with contextlib.suppress(exception.AllocationUpdateFailed):
             self._undo(instance_uuid)
-            self._check_not_late(instance_uuid)
+            claims = self._claims.get(instance_uuid)
+            if claims is not None and not claims.accepted:
+                # A server that hung processes the claim and the look-up at
+                # the same time.
+                claims.looks += 1
+                if claims.looks < LOOKS:
+                    raise exception.PlacementError(
+                        f'The unanswered claim for instance {instance_uuid} '
+                        'has not arrived yet')
             released = True
         self._claims.pop(instance_uuid, None)
         return released
 
-    def _check_not_late(self, instance_uuid):
-        """Raise PlacementError the first time that a claim has not arrived.
-
-        A server that hung works on it and on the question for it at a time.
-        """
-        claims = self._claims.get(instance_uuid)
-        if claims is not None and not claims.accepted:
-            claims.looks += 1
-            if claims.looks < LOOKS:
-                raise exception.PlacementError(
-                    f'The claim for instance {instance_uuid} that was not '
-                    'answered has not arrived yet')
-
     def release_all(self, instance_uuids):
-        """Release the claims of new instances in one request, if it can be.
+        """Release the claims of new instances in one request, if possible.
 
-        Returns the uuids of those that are released: list.
+        Returns the uuids of the released instances: list.
         """
-        uuids = [uuid for uuid in instance_uuids if self._is_plain(uuid)]
+        # Only of instances that hold nothing but their claim.
+        uuids = [uuid for uuid in instance_uuids
+                 if (claims := self._claims.get(uuid, _NO_CLAIMS)).accepted
+                 and claims.before is _NEW]
         if len(uuids) < 2:
             return []
         self._release_budget.renew()
         try:
-            response = self._release_budget.request(
-                'POST', '/allocations', self._microversion, retry=False,
-                body={uuid: self._body_before(
+            response = self._post(self._release_budget, {
+                uuid: self._body_before(
                     self._claims[uuid], self._claims[uuid].sent[-1].generation)
-                    for uuid in uuids})
+                for uuid in uuids})
         except exception.PlacementError:
             return []
         if response.status != NO_CONTENT:
@@ -262,38 +250,38 @@ class AllocationClaims:
             del self._claims[uuid]
         return uuids
 
-    def _is_plain(self, instance_uuid):
-        """Return whether a claim is all that an instance holds."""
-        claims = self._claims.get(instance_uuid)
-        return (claims is not None and claims.accepted
-                and claims.before is _NEW)
-
     def _body_before(self, claims, generation):
-        """Return the body that restores what an instance held before claims.
+        """Return the body that restores the allocations before claims.
 
-        claims: _InstanceClaims.  generation: of the consumer now.
+        claims: _InstanceClaims.  generation: current one of the consumer.
         """
-        return {'allocations': documents.body(claims.before.allocations),
-                **claims.owner_before, **self._generation(generation)}
+        before = claims.before
+        owner = claims.owner if not before.allocations else {
+            'project_id': before.project_id or NOBODY,
+            'user_id': before.user_id or NOBODY}
+        return {'allocations': documents.body(before.allocations),
+                **owner, **self._generation(generation)}
 
     def _try_all(self, requests, spec_obj):
-        """Return whether claims are accepted; None as of ``_try``."""
+        """Send claims together; return whether they are accepted.
+
+        None if another writer was faster; _UNANSWERED.
+        """
         bodies = {uuid: self._body(_NEW, request, spec_obj)
                   for uuid, request in requests.items()}
         for uuid, body in bodies.items():
             self._note_sent(uuid, _NEW, body)
         try:
-            response = self._post(bodies)
+            response = self._post(self._claim_budget, bodies)
         except exception.PlacementError:
             return _UNANSWERED
         if response.status == NO_CONTENT:
             for uuid in requests:
                 self._claims[uuid].accepted = True
             return True
-        LOG.debug('Failed to save allocations of %(count)d instances at once. '
-                  'Got HTTP %(status)d: %(text)s', {
-                      'count': len(bodies), 'status': response.status,
-                      'text': response.error_text})
+        LOG.debug('Failed to save allocations of %d instances at once. Got '
+                  'HTTP %d: %s', len(bodies), response.status,
+                  response.error_text)
         if 400 <= response.status < 500:
             for uuid in requests:
                 self._drop_last(uuid)
@@ -302,8 +290,9 @@ class AllocationClaims:
         return _UNANSWERED
 
     def _note_sent(self, instance_uuid, held, body):
-        """Record a claim before it is sent: Placement may accept it though
-        no answer comes.
+        """Record a claim before it is sent.
+
+        Placement may accept a claim although no response arrives.
         """
         claims = self._claims.setdefault(instance_uuid, _InstanceClaims(held))
         claims.sent.append(_SentClaim(
@@ -313,8 +302,9 @@ class AllocationClaims:
         return claims
 
     def _try(self, instance_uuid, request, spec_obj):
-        """Return whether a claim is accepted; None where another one was
-        quicker.
+        """Send a claim; return whether it is accepted.
+
+        None if another writer was faster.
         """
         known = self._known.pop(instance_uuid, None)
         try:
@@ -325,14 +315,14 @@ class AllocationClaims:
                                           spec_obj)
             if (held is _NEW and len(claims.sent) == 1
                     and _is_generation_conflict(response)):
-                # It is not new: it moves, or is asked for once more.
+                # Not new: the instance moves, or its call is repeated.
                 self._drop_last(instance_uuid)
-                held = self._expected(self._get(
+                held = _with_generation(self._get(
                     instance_uuid, self._claim_budget), response)
                 claims, response = self._send(instance_uuid, held, request,
                                               spec_obj)
         except exception.PlacementError as exc:
-            # Which is logged where it is raised.
+            # The error was logged where it was raised.
             self._too_late = (getattr(exc, 'reason', None)
                               is FailureReason.TOO_LATE)
             return self._in_doubt(instance_uuid)
@@ -341,36 +331,25 @@ class AllocationClaims:
             return True
         if _is_generation_conflict(response) and (
                 known or len(claims.sent) > 1):
-            # The consumer has changed, perhaps by a claim of ours that is
-            # late.
+            # The consumer has changed, perhaps by a late claim of this object.
             self._drop_last(instance_uuid)
             return None if self._try_undo(instance_uuid) else False
         LOG.warning('Failed to save allocation for %s. Got HTTP %s: %s. %s',
                     instance_uuid, response.status, response.error_text,
                     response.advice)
         if not 400 <= response.status < 500:
-            # Of a proxy, perhaps, which has passed the claim on.
+            # A proxy may have responded after forwarding the claim.
             return self._in_doubt(instance_uuid)
         self._drop_last(instance_uuid)
         _check_served(response)
         if self.knows_new:
             self._known[instance_uuid] = held
-        return _refusal(instance_uuid, response)
-
-    def _expected(self, held, refusal):
-        """Return what an instance holds, with the generation to claim with.
-
-        held: as read.  refusal: Response to a claim without a generation.
-        A claim on a provider that does not exist leaves a consumer behind
-        that holds nothing and has a generation all the same.
-        """
-        found = _EXPECTED.search(refusal.error_text)
-        if held.allocations or found is None:
-            return held
-        return dataclasses.replace(held, generation=int(found[1]))
-
+        if _is_generation_conflict(response):
+            raise exception.AllocationUpdateFailed(
+                consumer_uuid=instance_uuid, error=response.error_text)
+        return None if _is_race(response) else False
     def _send(self, instance_uuid, held, request, spec_obj):
-        """Claim beside what is held; return _InstanceClaims and Response."""
+        """Add a claim to ``held`` and send it: _InstanceClaims, Response."""
         body = self._body(held, request, spec_obj)
         claims = self._note_sent(instance_uuid, held, body)
         put = functools.partial(self._put, instance_uuid, self._claim_budget,
@@ -379,7 +358,8 @@ class AllocationClaims:
             self.writes = frozenset(body['allocations'])
             return claims, put()
         response, self.writes = self._batches.send(
-            instance_uuid, body, put, self._post,
+            instance_uuid, body, put,
+            functools.partial(self._post, self._claim_budget),
             lambda: self._claim_budget.timeout)
         return claims, response
 
@@ -391,7 +371,7 @@ class AllocationClaims:
             del self._claims[instance_uuid]
 
     def _in_doubt(self, instance_uuid):
-        """Undo, if possible, a claim that may be accepted; return False."""
+        """Undo a claim that may be accepted, if possible; return False."""
         if instance_uuid in self._claims:
             self._claims[instance_uuid].accepted = False
         with contextlib.suppress(exception.AllocationUpdateFailed):
@@ -414,7 +394,7 @@ class AllocationClaims:
                 documents.amounts(request['allocations']),
                 adding=not documents.at_least(self._microversion,
                                               documents.STEIN)))
-            # Of a mixture nobody can say what serves which group.
+            # The groups of the combined allocations are unknown.
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
                       'destination hosts in move operation: %s', body)
@@ -425,54 +405,53 @@ class AllocationClaims:
         return {'consumer_generation': generation} if self.knows_new else {}
 
     def _get(self, instance_uuid, budget):
-        """Read what an instance holds: ConsumerAllocations.
+        """Return the ConsumerAllocations of an instance.
 
-        Raises PlacementError where that stays unknown.
+        Raises PlacementError.
         """
         response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
             documents.GENERATIONS if self.knows_new else self._microversion)
         try:
             return response.read(
-                ConsumerAllocations.of, 'Placement does not tell the '
+                ConsumerAllocations.of, 'Placement does not return the '
                 f'allocations of instance {instance_uuid}.')
         except RequestFailed as failed:
             LOG.warning('%s', failed)
             raise
 
     def _put(self, instance_uuid, budget, body):
-        # A blind retry would conflict with what the first try has done.
+        # A blind retry would conflict with the first attempt's result.
         return budget.request('PUT', f'/allocations/{instance_uuid}',
                               self._microversion, body=body, retry=False)
 
-    def _post(self, bodies):
-        """Claim for several instances: uuid -> body."""
-        return self._claim_budget.request(
-            'POST', '/allocations', self._microversion, body=bodies,
-            retry=False)
+    def _post(self, budget, bodies):
+        """Write the allocations of several instances: uuid -> body."""
+        return budget.request('POST', '/allocations', self._microversion,
+                              body=bodies, retry=False)
 
     def _try_undo(self, instance_uuid):
-        """Undo claims of which nobody knows whether they were accepted.
+        """Undo claims that may be accepted; return whether that worked.
 
-        Whether that is done.  Raises AllocationUpdateFailed.
+        Raises AllocationUpdateFailed.
         """
         try:
             self._undo(instance_uuid)
             return True
         except exception.PlacementError as exc:
             error = exc
-        LOG.error('It is not known whether Placement has taken a claim for '
-                  'instance %(uuid)s, and taking it back failed: %(error)s. '
-                  'If the instance is not built, give back what it holds by '
+        LOG.error('It is unknown whether Placement has accepted a claim for '
+                  'instance %(uuid)s, and releasing it failed: %(error)s. '
+                  'If the instance is not built, release its allocations by '
                   '"openstack resource provider allocation delete %(uuid)s"',
                   {'uuid': instance_uuid, 'error': error})
         return False
 
     def _undo(self, instance_uuid):
-        """Restore what an instance held before its claims, if it has any.
+        """Restore the allocations of an instance from before its claims.
 
-        Raises PlacementError, and AllocationUpdateFailed when the consumer
-        has changed since the claim: then it is left alone.
+        Raises PlacementError, and AllocationUpdateFailed if the consumer has
+        changed since the claim: then it is left alone.
         """
         claims = self._claims.get(instance_uuid)
         if claims is None:
@@ -483,13 +462,13 @@ class AllocationClaims:
             self._undo_if_held(instance_uuid, claims)
 
     def _undo_accepted(self, instance_uuid, claims):
-        """Undo a claim by the generation that the consumer has had since."""
+        """Undo an accepted claim, by the generation that the consumer got."""
         response = self._put(
             instance_uuid, self._release_budget,
             self._body_before(claims, claims.sent[-1].generation))
         if _is_generation_conflict(response):
             held = self._get(instance_uuid, self._release_budget)
-            # An earlier try may have succeeded without an answer.
+            # An earlier attempt may have worked without a response.
             if held.allocations != claims.before.allocations:
                 raise _changed_since(instance_uuid)
         else:
@@ -497,11 +476,11 @@ class AllocationClaims:
         del self._claims[instance_uuid]
 
     def _undo_if_held(self, instance_uuid, claims):
-        """Undo claims if what the instance holds is one of them.
+        """Undo claims if the instance holds one of them.
 
-        A claim that was not answered is kept in mind: it may be late.  Below
-        microversion 1.28 an equal claim of another writer cannot be told from
-        one of these, nor a write between the look and the undo be noticed.
+        An unanswered claim is remembered, as it may arrive late.  Below
+        microversion 1.28 an equal claim of another writer cannot be
+        distinguished, nor a write between the read and the undo be noticed.
         """
         held = self._get(instance_uuid, self._release_budget)
         if any(sent.is_held(held) for sent in claims.sent):
@@ -512,18 +491,18 @@ class AllocationClaims:
             elif self.knows_new:
                 self._known[instance_uuid] = held
         elif claims.before is _NEW:
-            # It was there before: no claim as for a new one is accepted.
+            # The instance existed before; a claim as for a new one fails.
             claims.before = self._known[instance_uuid] = held
         else:
             raise _changed_since(instance_uuid)
 
     def _restore(self, instance_uuid, held, claims):
-        """Replace what is held by what the instance held before claims."""
+        """Replace ``held`` by the allocations from before the claims."""
         if claims.before.allocations or self.knows_new:
             response = self._put(instance_uuid, self._release_budget,
                                  self._body_before(claims, held.generation))
         else:
-            # No PUT empties a consumer below microversion 1.28.
+            # Below microversion 1.28 no PUT can empty a consumer.
             response = self._release_budget.request(
                 'DELETE', f'/allocations/{instance_uuid}')
         if response.status != NOT_FOUND or self.knows_new:
@@ -532,7 +511,7 @@ class AllocationClaims:
         if not claims.sent or not self.knows_new:
             del self._claims[instance_uuid]
         if not claims.before.allocations and self.knows_new:
-            # The consumer went with its allocations.
+            # The consumer is deleted together with its allocations.
             self._known[instance_uuid] = ConsumerAllocations({})
 
 
@@ -542,26 +521,26 @@ def _log_attempt(instance_uuid):
 
 
 def _is_generation_conflict(response):
-    """Return whether a claim was refused because its consumer has changed."""
+    """Return whether a claim is refused because its consumer has changed."""
     return response.status == CONFLICT and (
         'consumer generation conflict' in response.error_text)
 
 
-def _refusal(instance_uuid, response):
-    """Return False for a 4xx, or None where trying again may help.
+def _with_generation(held, refusal):
+    """Return ConsumerAllocations with the generation for the next claim.
 
-    Raises AllocationUpdateFailed.
+    held: as read.  refusal: Response to a claim without a generation.
+    A claim on a provider that does not exist leaves a consumer behind that
+    has a generation but no allocations.
     """
-    if response.status != CONFLICT:
-        return False
-    if _is_generation_conflict(response):
-        raise exception.AllocationUpdateFailed(
-            consumer_uuid=instance_uuid, error=response.error_text)
-    return None if _is_race(response) else False
+    expected = _EXPECTED.search(refusal.error_text)
+    if held.allocations or expected is None:
+        return held
+    return dataclasses.replace(held, generation=int(expected[1]))
 
 
 def _check_served(response):
-    """Raise PlacementUnavailable for a refusal of whatever is claimed."""
+    """Raise PlacementUnavailable if Placement refuses any claim."""
     if response.status in REFUSES_ALL:
         raise exception.PlacementUnavailable(
             str(RequestFailed('Placement refuses claims.', response)),
@@ -569,7 +548,7 @@ def _check_served(response):
 
 
 def _is_race(response):
-    """Return whether another writer was quicker at a provider."""
+    """Return whether another writer was faster at a provider."""
     if response.status != CONFLICT or _is_generation_conflict(response):
         return False
     # Errors have codes from microversion 1.23 on.
@@ -579,7 +558,7 @@ def _is_race(response):
 
 
 def _changed_since(instance_uuid):
-    """Log and return the AllocationUpdateFailed of an undo."""
+    """Log the failure of an undo; return its AllocationUpdateFailed."""
     LOG.warning('The allocations of instance %s have changed since this '
                 'request claimed them; they are left alone', instance_uuid)
     return exception.AllocationUpdateFailed(
@@ -588,7 +567,7 @@ def _changed_since(instance_uuid):
 
 
 def _check_released(instance_uuid, response, claims):
-    """Log what an undo has restored; log and raise RequestFailed if none.
+    """Log the result of an undo; raise RequestFailed if it failed.
 
     response: of Placement.  claims: _InstanceClaims.
     """
@@ -597,10 +576,8 @@ def _check_released(instance_uuid, response, claims):
                  if claims.before.allocations else
                  'Deleted allocations for instance %s', instance_uuid)
     else:
-        LOG.warning('Unable to delete allocation for instance %(uuid)s: '
-                    '(%(code)i %(text)s)', {
-                        'uuid': instance_uuid, 'code': response.status,
-                        'text': response.error_text})
+        LOG.warning('Unable to delete allocation for instance %s: (%i %s)',
+                    instance_uuid, response.status, response.error_text)
         raise RequestFailed(
-            f'The claim of instance {instance_uuid} is not given back.',
+            f'The claim of instance {instance_uuid} is not released.',
             response)

@@ -1,9 +1,9 @@
-"""What a query asks of resource providers, one thing at a time.
+"""The single conditions of a query for resource providers.
 
-Placement says which providers have candidates, not why the others have none.
-It is asked of each condition alone here; a host fails one if no provider of
-its tree meets it, or the root does not where the root must.  Parameters and
-microversions: Placement's API reference.
+Placement returns which providers are candidates, not why others are not.  Here
+it is queried for each condition alone.  A host fails a condition if no
+provider of its tree meets it, or its root does not where it must.  Parameters
+and microversions: see Placement's API reference.
 """
 
 import dataclasses
@@ -13,22 +13,21 @@ import os_traits
 
 from nova_sched.placement.mirror.reader import ProviderReader
 
-#: The microversion of which listings know all parameters but ``in:`` of
-#: traits, and the one that knows that.
+#: Microversion of the listings; microversion for ``in:`` of traits.
 _VERSION, _ANY_OF_TRAITS = '1.32', '1.39'
 
-#: Answers to a resource class, or a trait, that Placement does not know.
+#: Status if Placement does not know a resource class or trait.
 _UNKNOWN = 400
 
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """One thing that a query asks of the providers of a tree.
+    """One condition of a query on the providers of a tree.
 
-    code: of rules.codes.  name: of what is asked for, in words.
-    parameter, value: of a listing of the providers that have it.
-    is_of_root: whether the root alone must have it.
-    is_forbidden: whether it must not be there.
+    code: of rules.codes.  name: of the trait, aggregate or resource, in words.
+    parameter, value: of the listing of providers that meet it.
+    is_of_root: whether the root itself must meet it.
+    is_forbidden: whether providers must not meet it.
     resource, amount: of a condition on an amount.
     """
 
@@ -43,21 +42,21 @@ class Condition:
 
     @property
     def words(self):
-        """Why a host is out by it, in a few words."""
+        """Why a host fails the condition, in a few words."""
         if self.resource:
-            return f'{self.amount} {self.resource} cannot be had of it'
+            return f'it cannot provide {self.amount} {self.resource}'
         return f'it has {self.name}' if self.is_forbidden else (
             f'it lacks {self.name}')
 
 
 def conditions(queries):
-    """Return what all of some queries ask for: list of Condition.
+    """Return the conditions that all of some queries have: list of Condition.
 
-    queries: list of scheduler.utils.ResourceRequest, of which any may
-        be met.
+    queries: list of scheduler.utils.ResourceRequest; any may be met.
     """
     first, *others = [dict.fromkeys(_of(query)) for query in queries]
-    return [each for each in first if all(each in other for other in others)]
+    return [condition for condition in first
+            if all(condition in other for other in others)]
 
 
 def _of(query):
@@ -67,8 +66,8 @@ def _of(query):
             yield Condition(
                 'placement_resource', resource, 'resources',
                 f'{resource}:{amount}', resource=resource, amount=amount)
-        # What a numbered group excludes is of one provider, and which that
-        # would be is not known.
+        # A forbidden trait of a numbered group concerns one provider, which
+        # is not known here.
         yield from _traits(group.required, () if suffix else group.forbidden,
                            False)
         for aggregates in () if suffix else group.member_of:
@@ -95,9 +94,9 @@ def _aggregates(uuids, is_forbidden=False):
 
 
 class ConditionReader:
-    """Asks Placement who meets a condition; it is asked no more once it fails.
+    """Queries Placement for conditions; stops after the first failure.
 
-    adapter: PlacementAdapter, or what stands for it in a dry run.
+    adapter: PlacementAdapter, or its replacement in a dry run.
     """
 
     def __init__(self, adapter):
@@ -105,11 +104,11 @@ class ConditionReader:
         self._failure, self._sharing = None, None
 
     def failing(self, condition, uuids):
-        """Return which of some compute nodes fail a condition: list of bools.
+        """Return for each compute node whether it fails a condition: bools.
 
         uuids: of the nodes, which are roots of trees.
-        None fails where a provider that others share meets it: it cannot be
-        told whose it is.
+        No node fails a condition that a sharing provider meets: the nodes that
+        it serves are not known.
         Raises PlacementError.
         """
         if self._failure is not None:
@@ -121,27 +120,27 @@ class ConditionReader:
             raise
 
     def _failing(self, condition, uuids):
-        having, roots = set(), set()
+        providers, roots = set(), set()
         for provider in self._listed(condition.parameter, condition.value):
-            having.add(provider['uuid'])
+            providers.add(provider['uuid'])
             roots.add(provider['root_provider_uuid'])
-        if having and not condition.is_of_root and having & self._shared():
+        if providers and not condition.is_of_root and (
+                providers & self._sharing_providers()):
             return [False] * len(uuids)
-        met = having if condition.is_of_root else roots
-        return [(uuid in met) is condition.is_forbidden for uuid in uuids]
+        meeting = providers if condition.is_of_root else roots
+        return [(uuid in meeting) is condition.is_forbidden for uuid in uuids]
 
-    def _shared(self):
-        """Return the uuids of providers that others share: set."""
+    def _sharing_providers(self):
+        """Return the uuids of providers that are shared by hosts: set."""
         if self._sharing is None:
             self._sharing = {provider['uuid'] for provider in self._listed(
                 'required', os_traits.MISC_SHARES_VIA_AGGREGATE)}
         return self._sharing
 
     def amounts(self, condition, uuid):
-        """Return what a provider has of its resource, an Amounts of
-        mirror.providers, or None.
+        """Return the mirror.providers.Amounts of a provider, or None.
 
-        Raises PlacementError.
+        They are of the condition's resource.  Raises PlacementError.
         """
         provider = self._providers.provider(uuid, None)
         return provider and provider.amounts.get(condition.resource)
@@ -155,6 +154,6 @@ class ConditionReader:
         if response.status == _UNKNOWN:
             return []
         return response.read(lambda document: [
-            {name: found[name] for name in ('uuid', 'root_provider_uuid')}
-            for found in document['resource_providers']],
-            f'Placement does not tell who has {value}.')
+            {name: provider[name] for name in ('uuid', 'root_provider_uuid')}
+            for provider in document['resource_providers']],
+            f'Placement does not list the providers that have {value}.')

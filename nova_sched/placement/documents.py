@@ -1,7 +1,7 @@
-"""What Placement writes, as values: microversions, allocations, candidates.
+"""Placement's documents as values: microversions, allocations, candidates.
 
-Each class has a method ``of`` that reads a document of Placement's, and
-raises ValueError if it is something else.
+Each class has a method ``of`` that reads a document and raises ValueError if
+the document is invalid.
 """
 
 import dataclasses
@@ -15,49 +15,49 @@ from nova_sched.hosts.allocation_candidates import FORMS
 
 LOG = logging.getLogger(__name__)
 
-#: The newest microversion of a claim. Callers claim the alternates of an
-#: answer in that of the candidates, and from 1.38 on Placement wants a word
-#: from them that Nova does not say.
+#: The newest microversion of a claim.  Callers claim alternates in the
+#: microversion of the candidates, and from 1.38 on Placement requires a
+#: consumer type, which Nova does not send.
 CLAIMS = '1.36'
 
 AGGREGATES = '1.19'         # lists of a provider's aggregates
 GENERATIONS = '1.28'        # consumers have a generation
-STEIN = '1.29'              # what Nova asked when it stopped adding up
-MAPPINGS = '1.34'           # candidates say which group a provider serves
+STEIN = '1.29'              # Nova's at the release that stopped adding up
+MAPPINGS = '1.34'           # candidates map request groups to providers
 
-#: The largest amount that a consumer can hold of a class.
+#: The largest amount of a resource class that a consumer can hold.
 MOST_HELD = 2 ** 31 - 1
-#: What any larger amount of a provider counts as: more than all consumers can
-#: hold, in integers of 64 bits.
+#: Upper limit of a provider's amounts: more than all consumers can hold,
+#: and within 64 bits.
 MOST = 2 ** 62
-#: What is raised where a document is something else.
+#: Exceptions that an invalid document causes.
 ODD = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class PlacementTooOld(exception.PlacementError):
-    """A server has no microversion that can say what is asked."""
+    """The server has no microversion that supports the request."""
 
 
 def at_least(version, least):
-    """Return whether a microversion is another one or newer: both texts."""
+    """Return whether a microversion is at least another one: both texts."""
     return discover.version_between(least, None, version)
 
 
 @dataclasses.dataclass(frozen=True)
 class MicroversionRange:
-    """The microversions that a server supports: from least to most, texts."""
+    """The microversions that a server supports: least and most, texts."""
 
     least: str
     most: str
 
     @classmethod
     def of(cls, document):
-        """Read what ``GET /`` answers; ValueError if it is not that."""
+        """Read the response to ``GET /``; ValueError if it is invalid."""
         try:
-            (found, *_) = document['versions']
-            for text in (found['min_version'], found['max_version']):
+            (versions, *_) = document['versions']
+            for text in (versions['min_version'], versions['max_version']):
                 discover.normalize_version_number(text)
-            return cls(found['min_version'], found['max_version'])
+            return cls(versions['min_version'], versions['max_version'])
         except (KeyError, TypeError, ValueError) as exc:
             raise ValueError('it lists no microversions') from exc
 
@@ -71,7 +71,7 @@ class MicroversionRange:
     def for_query(self, least):
         """Return the microversion for a query that needs one at least.
 
-        Not newer than what claims are made in, unless that is too old.
+        Not newer than that of claims, unless that is too old.
         Raises PlacementTooOld.
         """
         most = least if at_least(least, CLAIMS) else CLAIMS
@@ -79,14 +79,14 @@ class MicroversionRange:
         if version is None:
             raise PlacementTooOld(
                 f'Placement speaks microversions {self.least} to {self.most}, '
-                f'but this request takes {least}: upgrade Placement, or ask '
-                f'without what needs it')
+                f'but this request takes {least}: upgrade Placement, or '
+                f'change the request')
         return version
 
 
 @dataclasses.dataclass(frozen=True)
 class ConsumerAllocations:
-    """What a consumer holds.
+    """The allocations of a consumer.
 
     allocations: provider uuid -> resource class -> amount.  generation: of
     the consumer, None for a new one and below microversion 1.28.  project_id,
@@ -100,7 +100,7 @@ class ConsumerAllocations:
 
     @classmethod
     def of(cls, document):
-        """Read Placement's answer; ValueError if it is something else."""
+        """Read Placement's response; ValueError if it is invalid."""
         try:
             return cls(amounts(document['allocations']),
                        *map(document.get, ('consumer_generation',
@@ -108,17 +108,17 @@ class ConsumerAllocations:
         except KeyError as exc:
             raise ValueError('it lists no allocations') from exc
 
-    def merged(self, wanted, adding):
-        """Return these allocations and wanted ones, in one dict of that form.
+    def merged(self, further, adding):
+        """Return these allocations and further ones as one dict.
 
-        An instance that moves holds its source and its destination. Where
-        only providers are wanted that it holds already, what is there stays;
-        adding: or both are added up, as releases up to Rocky do.
+        An instance that moves holds allocations of source and destination.
+        If it holds allocations of all further providers, these stay.
+        adding: whether they are added up instead, as up to Rocky.
         """
         both = {provider: dict(resources)
                 for provider, resources in self.allocations.items()}
-        adding = adding and wanted.keys() <= both.keys()
-        for provider, resources in wanted.items():
+        adding = adding and further.keys() <= both.keys()
+        for provider, resources in further.items():
             if provider not in both:
                 both[provider] = dict(resources)
             elif adding:
@@ -131,34 +131,34 @@ class ConsumerAllocations:
 def amounts(allocations):
     """Return the amounts in a body: provider -> resource class -> amount.
 
-    allocations: as Placement writes them.
-    Raises ValueError where they are something else; an amount is an integer
-    from 1 to MOST_HELD.
+    allocations: in Placement's format.
+    Raises ValueError if they are invalid; an amount is an integer from 1 to
+    MOST_HELD.
     """
     try:
-        found = {provider: dict(wanted['resources'].items())
-                 for provider, wanted in allocations.items()}
+        by_provider = {provider: dict(allocation['resources'].items())
+                       for provider, allocation in allocations.items()}
     except (KeyError, TypeError, AttributeError) as exc:
         raise ValueError('it lists no allocations') from exc
-    for resources in found.values():
+    for resources in by_provider.values():
         for name, amount in resources.items():
             if type(amount) is not int or not 0 < amount <= MOST_HELD:
                 raise ValueError(f'{amount!r} is no amount of {name}')
-    return found
+    return by_provider
 
 
 def number(value):
     """Return a value that is a number; ValueError for any other."""
-    # No comparison with NaN is true.
+    # Comparisons with NaN are never true.
     if type(value) not in (int, float) or not value <= value:
         raise ValueError(f'{value!r:.80} is no number')
     return value
 
 
 def whole(value, least=-MOST):
-    """Return a number cut to a whole one; what is beyond MOST counts as that.
+    """Return a number as an integer, limited to MOST.
 
-    Raises ValueError for what is no number, or less than ``least``.
+    Raises ValueError for a value that is no number, or less than ``least``.
     """
     if number(value) < least > -MOST:
         raise ValueError(f'{value!r:.80} is less than {least}')
@@ -166,55 +166,54 @@ def whole(value, least=-MOST):
 
 
 def usable(parts, understand, name, needs_one=True):
-    """Return what a function makes of each part of a document: list.
+    """Return the results of a function for the valid parts of a document.
 
-    A part that is something else is left out, with one line in the log: what
-    Placement tells of one provider costs no other one.
-    parts: iterable.  understand: raises one of ODD for something else.
-    name: function of a part that returns which one it is, as text.
-    needs_one: whether the last of these errors is raised where no part can be
-        used.
+    Invalid parts are left out and logged once, so that one invalid provider
+    does not affect the others.
+    parts: iterable.  understand: raises one of ODD for an invalid part.
+    name: function of a part that returns its name for the log.
+    needs_one: whether to raise the last error if no part is valid.
     """
-    found, errors = [], []
+    results, errors = [], []
     for part in parts:
         try:
-            found.append(understand(part))
+            results.append(understand(part))
         except ODD as exc:
             errors.append((part, exc))
-    if errors and needs_one and not found:
+    if errors and needs_one and not results:
         raise errors[-1][1]
     for part, error in errors:
         _warn_left_out(f'{name(part):.200}', problem(error))
-    return found
+    return results
 
 
 def problem(error):
-    """Return what is wrong with a document: one of ODD as text."""
+    """Return the problem of an invalid document: one of ODD as text."""
     return (str(error) if isinstance(error, ValueError)
-            else 'it tells something else')
+            else 'its content is not as expected')
 
 
 @functools.lru_cache(maxsize=4096)
 def _warn_left_out(name, problem):
-    LOG.warning('%(name)s is left out, as Placement tells of it what cannot '
-                'be: %(problem)s', {'name': name, 'problem': problem})
+    LOG.warning("%(name)s is left out because Placement's data about it is "
+                'invalid: %(problem)s', {'name': name, 'problem': problem})
 
 
 def body(amounts):
-    """Return amounts as Placement wants them in a body."""
+    """Return amounts in the format of a request body."""
     return {provider: {'resources': resources}
             for provider, resources in amounts.items()}
 
 
 @dataclasses.dataclass
 class Candidates:
-    """The allocation candidates of one request, whose queries may be several.
+    """The allocation candidates of one request, maybe of several queries.
 
-    by_provider: provider uuid -> list of the allocation requests that mention
-        it, in order.  providers: uuids of all providers that were named.
-    requests, summaries: all that Placement wrote: a list of the allocation
+    by_provider: provider uuid -> list of the allocation requests that name
+        it, in order.  providers: uuids of all named providers.
+    requests, summaries: Placement's complete response: list of allocation
         requests, and provider uuid -> dict.
-    longest: how many requests the longest answer to a query has.
+    longest: number of allocation requests in the longest response.
     """
 
     by_provider: dict = dataclasses.field(default_factory=dict)
@@ -225,27 +224,27 @@ class Candidates:
 
     @classmethod
     def of(cls, document):
-        """Read the answer to one query, a dict; ValueError if it is none."""
+        """Read the response to one query; ValueError if it is invalid."""
         try:
             named = usable(
                 document['allocation_requests'],
                 lambda request: (request, _providers(request)),
                 lambda request: f'The candidate {request!r}')
             summaries = document['provider_summaries']
-            found = cls(providers=set(summaries.keys()),
-                        requests=[request for request, _ in named],
-                        summaries=dict(summaries),
-                        longest=len(document['allocation_requests']))
+            candidates = cls(
+                providers=set(summaries.keys()),
+                requests=[request for request, _ in named],
+                summaries=dict(summaries),
+                longest=len(document['allocation_requests']))
         except ODD as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:
-                found.by_provider.setdefault(uuid, []).append(request)
-        return found
+                candidates.by_provider.setdefault(uuid, []).append(request)
+        return candidates
 
     def before(self, other):
-        """Return these candidates with those of another query behind them.
-        """
+        """Return these candidates followed by those of another query."""
         by_provider = {uuid: list(requests) for uuid, requests
                        in self.by_provider.items()}
         for uuid, requests in other.by_provider.items():
@@ -257,13 +256,13 @@ class Candidates:
 
 
 def _providers(request):
-    """Return the uuids that an allocation request mentions: list.
+    """Return the uuids that an allocation request names: list.
 
-    ValueError for what no claim can be made of.
+    ValueError for an invalid allocation request.
     """
-    found = list(amounts(request['allocations']))
-    for group, uuids in request.get('mappings', {}).items():
-        if not isinstance(uuids, list) or not all(
-                isinstance(uuid, str) for uuid in uuids):
+    uuids = list(amounts(request['allocations']))
+    for group, members in request.get('mappings', {}).items():
+        if not isinstance(members, list) or not all(
+                isinstance(uuid, str) for uuid in members):
             raise ValueError(f'group {group} is not mapped to providers')
-    return found
+    return uuids

@@ -1,4 +1,4 @@
-"""The claims that a driver of somebody else's makes by Nova's methods."""
+"""The claims that a third-party driver makes by Nova's methods."""
 
 import contextlib
 import contextvars
@@ -11,8 +11,7 @@ class DriverClaims:
         self._claims = {}
 
     def of(self, key, make):
-        """Return the AllocationClaims of a key, which ``make()`` returns the
-        first time.
+        """Return the AllocationClaims of a key, made by ``make()`` if missing.
         """
         return self._claims.get(key) or self._claims.setdefault(key, make())
 
@@ -23,17 +22,17 @@ class DriverClaims:
             for uuid in claims.held()))
 
     def release(self, instance_uuid):
-        """As of AllocationClaims."""
+        """Release as AllocationClaims does."""
         for claims in self._claims.values():
             claims.release(instance_uuid)
 
     def release_all(self, instance_uuids):
-        """As of AllocationClaims."""
+        """Release as AllocationClaims does."""
         return [uuid for claims in self._claims.values()
                 for uuid in claims.release_all(instance_uuids)]
 
     def forget(self, instance_uuid):
-        """Leave an instance alone, whose allocations somebody has deleted."""
+        """Forget an instance after its allocations were deleted elsewhere."""
         for claims in self._claims.values():
             claims.forget(instance_uuid)
 
@@ -42,15 +41,13 @@ _current = contextvars.ContextVar('claims of a driver', default=None)
 
 
 def current():
-    """Return the DriverClaims of the call that this thread answers; of nothing
-    in a thread that answers none.
-    """
+    """Return the DriverClaims of this thread's call, or empty ones."""
     return _current.get() or DriverClaims()
 
 
 @contextlib.contextmanager
 def noted():
-    """Note the claims that this thread makes: a context of DriverClaims."""
+    """Record the claims of this thread in a block; yield DriverClaims."""
     claims = DriverClaims()
     token = _current.set(claims)
     try:

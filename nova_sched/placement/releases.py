@@ -1,4 +1,4 @@
-"""Releasing the claims of a request that fails, however long it takes."""
+"""Release the claims of a failed request, with retries."""
 
 import threading
 import time
@@ -11,25 +11,28 @@ from nova_sched.placement.adapter import RetriesExhausted
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds for which a request that fails waits for its claims to be given
-#: back, and how long between two tries.
+#: Seconds for which a failed request waits for the release of its claims, and
+#: pause between two attempts.
 AT_ONCE, AT_ONCE_PAUSE = 5, 1
-#: The same for what is left then, which nobody waits for.
+#: The same for the remaining claims, which a background thread releases.
 LATER, LATER_PAUSE = 600, 5
 
 
 def give_back(claims, instance_uuids):
     """Release the claims of instances, for at most AT_ONCE seconds.
 
-    All in one request, if that can be.  A thread goes on to release what is
-    left then.  Nothing is raised: the caller is to learn why its request
-    failed.
+    They are released in one request if possible; a thread releases the
+    remaining claims.  Nothing is raised, so that the caller gets the error of
+    its own request.
     claims: placement.claims.AllocationClaims of the request, or None.
     """
     releases = _Releases(claims, instance_uuids if claims else ())
     _under_way.append(releases)
     try:
-        if releases.finish_at_once():
+        if len(releases.left) > 1:
+            for instance_uuid in claims.release_all(list(releases.left)):
+                del releases.left[instance_uuid]
+        if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
             _under_way.remove(releases)
             return
     except BaseException:
@@ -37,21 +40,21 @@ def give_back(claims, instance_uuids):
         raise
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
-                    'are not given back yet: %s', instance_uuid, error)
-    LOG.warning('Claims of %d instance(s) are still to be given back, which '
-                'is tried every %d seconds for %d seconds: %s',
+                    'are not released yet: %s', instance_uuid, error)
+    LOG.warning('The claims of %d instance(s) are not released yet, which is '
+                'tried every %d seconds for %d seconds: %s',
                 len(releases.left), LATER_PAUSE, LATER,
                 ', '.join(releases.left))
     try:
-        threading.Thread(target=_give_back_later, args=(releases,),
-                         name='claims to give back', daemon=True).start()
+        threading.Thread(target=_release_later, args=(releases,),
+                         name='release claims', daemon=True).start()
     except RuntimeError as error:
-        LOG.warning('The service cannot go on to give them back: %s', error)
+        LOG.warning('The service cannot continue to release them: %s', error)
         _under_way.remove(releases)
-        _tell_kept(releases)
+        _log_failure(releases)
 
 
-def _give_back_later(releases):
+def _release_later(releases):
     uuids = ', '.join(releases.left)
     time.sleep(LATER_PAUSE)
     try:
@@ -59,16 +62,16 @@ def _give_back_later(releases):
     finally:
         _under_way.remove(releases)
     if is_done:
-        LOG.info('The claims that were still to be given back are: %s', uuids)
+        LOG.info('The remaining claims are released: %s', uuids)
     else:
-        _tell_kept(releases)
+        _log_failure(releases)
 
 
-def _tell_kept(releases):
-    LOG.error('Claims of instances that were not placed are not given back: '
-              '%s. Unless they are built since, give back what they hold by '
-              '"openstack resource provider allocation delete UUID"',
-              ', '.join(releases.left))
+def _log_failure(releases):
+    LOG.error('Claims of instances that were not placed are not released: '
+              '%s. Unless the instances were built since, release their '
+              'allocations by "openstack resource provider allocation delete '
+              'UUID"', ', '.join(releases.left))
 
 
 class _Releases:
@@ -77,17 +80,9 @@ class _Releases:
     def __init__(self, claims, instance_uuids):
         self._claims, self.left = claims, dict.fromkeys(instance_uuids)
 
-    def finish_at_once(self):
-        """Try all in one request, if that can be, and for AT_ONCE seconds
-        what that leaves: whether none is left.
-        """
-        released = (set(self._claims.release_all(list(self.left)))
-                    if len(self.left) > 1 else ())
-        self.left = {uuid: None for uuid in self.left if uuid not in released}
-        return self.finish_within(AT_ONCE, AT_ONCE_PAUSE)
-
     def finish_within(self, seconds, pause):
-        """Try all that are left, with pauses: whether none is left."""
+        """Try each remaining claim, with pauses; return whether none remains.
+        """
         end = time.monotonic() + seconds
         self._try_each()
         while self.left and time.monotonic() + pause < end:
@@ -97,7 +92,7 @@ class _Releases:
         return not self.left
 
     def _try_each(self):
-        """Try each claim that is left once; failed ones come last."""
+        """Try each remaining claim once; put failed ones last."""
         untried, failed = {}, {}
         for instance_uuid, error in self.left.items():
             try:
@@ -107,11 +102,11 @@ class _Releases:
             except exception.PlacementError as exc:
                 failed[instance_uuid] = exc
             except Exception:
-                # A fault in this service, which no retry mends.
+                # An internal fault, which no retry can fix.
                 LOG.exception('The allocations of instance %s, which was not '
-                              'placed, could not be given back; remove them '
+                              'placed, could not be released; remove them '
                               'from Placement', instance_uuid)
-        # One that cannot be released is not to keep the others waiting.
+        # One failing claim must not delay the others.
         self.left = untried | failed
 
 
@@ -122,7 +117,7 @@ _under_way = []
 def is_under_way(instance_uuid):
     """Return whether a claim of an instance is still to be released.
 
-    A release may take a claim that is made now for its own, and end it.
+    A release might take a newer claim for its own, and end it.
     """
     return any(instance_uuid in releases.left
                for releases in tuple(_under_way))

@@ -218,7 +218,7 @@ def test_placement_hangs(scene):
 
     scene.placement.resume()
 
-    scene.daemon.wait_until_said('given back are:')
+    scene.daemon.wait_until_said('remaining claims are released:')
     assert scene.fill() == VCPUS * len(HOSTS) - 1
     scene.check()
 

@@ -87,7 +87,7 @@ class TestCandidates:
             'filters: resources=VCPU:1&required=NO_SUCH&limit=1000. Got 400: '
             'The server could not comply with the request since it is either '
             'malformed or otherwise incorrect. No such trait(s): NO_SUCH. '
-            'Correct what it complains of in the flavor, image or request')
+            'Correct the flavor, image or request accordingly')
 
     def test_of_two_queries_are_merged(self, placement, client):
         a = placement.provider('a', a_consumer(), {'VCPU': 4, 'PCPU': 4})

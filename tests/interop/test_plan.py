@@ -138,7 +138,7 @@ def test_explains_what_placement_does_not_offer(stage, placement, plan):
     assert told['rejected_by'] == [{
         'rule': 'Placement: MEMORY_MB',
         'code': 'placement_resource',
-        'reason': '9000 MEMORY_MB cannot be had of it',
+        'reason': 'it cannot provide 9000 MEMORY_MB',
         'figures': [{'what': 'MEMORY_MB', 'kind': 'left',
                      'need_memory_mb': 9000, 'have_memory_mb': 8000,
                      'lacking_memory_mb': 1000}]}]

@@ -1,4 +1,4 @@
-"""Services whose endpoint changes in the catalog of Keystone."""
+"""Services that move to another endpoint in Keystone's catalog."""
 
 import concurrent.futures
 import contextlib
@@ -23,12 +23,12 @@ from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
-#: Where every connection is refused.
+#: An address that refuses connections.
 NOWHERE = 'http://127.0.0.1:9'
-#: Seconds that events of other threads are waited for.
+#: Seconds to wait for events of other threads.
 PATIENCE = 30
 HTML = '<html>Something else</html>'
-#: What may answer at an address that a service has left.
+#: Possible responses at the old address.
 LEFTOVERS = (
     DROP, Answer(404, HTML), Answer(404, {'message': 'no Route matched'}),
     Answer(405, HTML), Answer(502, HTML), Answer(503, HTML), Answer(503),
@@ -59,7 +59,7 @@ def new(servers):
 
 @pytest.fixture
 def keystone(old):
-    """A Keystone whose catalog has the old address."""
+    """A Keystone with the old address in its catalog."""
     with http_keystone.keystone(an_endpoint(old.url)) as server:
         yield server
 
@@ -70,8 +70,6 @@ def adapter(keystone, tmp_path):
     made = adapter_of(keystone, tmp_path)
     assert where(made) == 'old'
     return made
-
-
 def adapter_of(keystone, directory, **options):
     return ServiceAdapter(http_placement.a_conf(directory, **{
         'auth_type': 'password', 'auth_url': f'{keystone.url}/v3',
@@ -79,12 +77,12 @@ def adapter_of(keystone, directory, **options):
 
 
 def where(adapter, method='GET'):
-    """The address that answers a request: 'old' or 'new'."""
+    """Return the responding address: 'old' or 'new'."""
     return adapter.request(method, '/thing').document()['at']
 
 
 def failure(adapter, method='GET', **kwargs):
-    """The ServiceUnreachable that a request raises."""
+    """Return the ServiceUnreachable that a request raises."""
     with pytest.raises(ServiceUnreachable) as caught:
         adapter.request(method, '/thing', **kwargs)
     return caught.value
@@ -125,8 +123,8 @@ class TestMoved:
         assert where(adapter) == 'new'
 
     @pytest.mark.parametrize('method', ['PUT', 'POST', 'DELETE'])
-    def test_service_is_not_sent_the_same_write_again(
-            self, adapter, keystone, old, new, method):
+    def test_service_is_not_sent_the_same_write_again(self, adapter, keystone,
+                                                      old, new, method):
         set_catalog(keystone, an_endpoint(new.url))
         old.on(method, '/', DROP)
 
@@ -136,9 +134,9 @@ class TestMoved:
         assert not new.asked
         assert where(adapter, method) == 'new'
 
-    def test_service_is_found_in_another_version_document(
-            self, keystone, old, new, tmp_path):
-        """keystoneauth1 keeps the document for each address."""
+    def test_service_is_found_in_another_version_document(self, keystone, old,
+                                                          new, tmp_path):
+        """keystoneauth1 caches the version document by address."""
         for server, answer in ((old, HERE), (new, THERE)):
             server.on('GET', '/', http_placement.versions('1.39'))
             server.on('GET', '/thing', answer)
@@ -171,8 +169,8 @@ class TestMoved:
             f'{new_url.replace("me:sesame", "***")}, where requests go from '
             'now on')
 
-    def test_service_is_found_once_for_all_threads(
-            self, adapter, keystone, old, new, monkeypatch):
+    def test_service_is_found_once_for_all_threads(self, adapter, keystone,
+                                                   old, new, monkeypatch):
         monkeypatch.setattr(service_adapter, 'CATALOG_WAIT', PATIENCE)
         set_catalog(keystone, an_endpoint(new.url))
         together = threading.Barrier(8)
@@ -188,22 +186,22 @@ class TestMoved:
         assert found == ['new'] * 8
         assert logins(keystone) == 2
 
-    def test_service_is_found_by_a_process_that_is_forked_meanwhile(
+    def test_service_is_found_by_process_forked_during_read(
             self, adapter, keystone, old, new):
-        """While another thread reads the catalog for the parent."""
+        """While another thread of the parent reads the catalog."""
         keystone.on('POST', TOKENS, *(
             http_keystone.a_token(an_endpoint(server.url))
             for server in (old, new)))
         old.on('GET', '/', HERE, DROP)
-        assert adapter._session().begin_reading()
-        child = os.fork()
-        if not child:
-            found = 1
-            try:
-                found = [where(adapter) for _ in 'ab'] != ['old', 'new']
-            finally:
-                os._exit(found)
-        _, status = os.waitpid(child, 0)
+        with adapter._session().reading():
+            child = os.fork()
+            if not child:
+                found = 1
+                try:
+                    found = [where(adapter) for _ in 'ab'] != ['old', 'new']
+                finally:
+                    os._exit(found)
+            _, status = os.waitpid(child, 0)
 
         assert status == 0
 
@@ -239,13 +237,6 @@ class TestNotMoved:
         # The first request of a session relies on the catalog of its log-in.
         assert logins(keystone) == 4
 
-    def test_service_that_is_down_is_asked_again_when_it_is_back(
-            self, adapter, old):
-        old.on('GET', '/', DROP, HERE)
-        failure(adapter)
-
-        assert where(adapter) == 'old'
-
     def test_service_that_fails_right_after_a_log_in_causes_no_other(
             self, keystone, tmp_path):
         set_catalog(keystone, an_endpoint(NOWHERE))
@@ -266,15 +257,15 @@ class TestNotMoved:
         assert adapter.request('GET', '/thing').status == status
         assert logins(keystone) == 1
 
-    def test_service_that_refuses_the_token_causes_one_log_in(
-            self, adapter, keystone, old):
+    def test_service_that_refuses_the_token_causes_one_log_in(self, adapter,
+                                                              keystone, old):
         old.on('GET', '/', Answer(401, HTML))
 
         assert adapter.request('GET', '/thing').status == 401
         assert logins(keystone) == 2
 
-    def test_service_of_an_endpoint_override_causes_no_log_in(
-            self, keystone, old, tmp_path):
+    def test_service_of_an_endpoint_override_causes_no_log_in(self, keystone,
+                                                              old, tmp_path):
         adapter = adapter_of(keystone, tmp_path, endpoint_override=old.url)
         assert where(adapter) == 'old'
         old.on('GET', '/', DROP)
@@ -295,7 +286,7 @@ class TestNotMoved:
 
     def test_service_asked_with_the_token_of_a_caller_causes_no_log_in(
             self, adapter, keystone, old):
-        """The request of the caller has the catalog of that token."""
+        """The caller's token has its own catalog."""
         old.on('GET', '/', DROP)
         failure(adapter, auth=adapter.auth)
 
@@ -307,13 +298,13 @@ class TestKeystoneFails:
         HANG, DROP, http_keystone.REFUSED, Answer(503), Answer(201, '[]'),
         http_keystone.a_token()])
     def failing(self, request, adapter, keystone, monkeypatch):
-        """The adapter, with a Keystone that answers no more."""
+        """The adapter with a failing Keystone."""
         monkeypatch.setattr(service_adapter, 'CATALOG_TIMEOUT', 0.5)
         keystone.on('POST', TOKENS, request.param)
         return adapter
 
-    def test_failure_of_the_service_is_reported(
-            self, failing, keystone, old, caplog):
+    def test_failure_of_the_service_is_reported(self, failing, keystone, old,
+                                                caplog):
         old.on('GET', '/', DROP)
         for _ in range(3):
             assert failure(failing).reason is FailureReason.NO_ANSWER
@@ -328,16 +319,16 @@ class TestKeystoneFails:
 
         assert failing.request('GET', '/thing').text == HTML
 
-    def test_service_that_is_back_is_asked_with_the_old_token(
-            self, failing, keystone, old):
+    def test_service_that_is_back_is_asked_with_the_old_token(self, failing,
+                                                              keystone, old):
         old.on('GET', '/', DROP, HERE)
         failure(failing)
 
         assert where(failing) == 'old'
         assert logins(keystone) == 2
 
-    def test_hung_keystone_delays_one_request(
-            self, adapter, keystone, old, monkeypatch):
+    def test_hung_keystone_delays_one_request(self, adapter, keystone, old,
+                                              monkeypatch):
         monkeypatch.setattr(service_adapter, 'CATALOG_WAIT', 0.01)
         monkeypatch.setattr(service_adapter, 'CATALOG_TIMEOUT', PATIENCE)
         reached, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Deadlines, and functions that are given up when theirs is over."""
+"""Deadlines, and calls that are given up at their deadline."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ from tests.builders.services import no_thread
 from tests.builders.services import wait_for
 
 
-def test_a_deadline_tells_the_seconds_that_are_left():
+def test_deadline_returns_remaining_seconds():
     now = [100]
     made = remote.Deadline(5, clock=lambda: now[0])
     assert made.left() == 5
@@ -20,27 +20,20 @@ def test_a_deadline_tells_the_seconds_that_are_left():
     assert made.left() == -2
 
 
-def test_a_function_that_ends_in_time_has_its_result():
-    assert remote.Call(10, lambda number: number + 1, 1).result() == 2
-
-
 @pytest.mark.parametrize('error', [ZeroDivisionError, TimeoutError,
                                    SystemExit])
-def test_what_a_function_raises_is_raised_to_who_waits(error):
+def test_exception_of_function_is_raised(error):
     def fail():
         raise error
     with pytest.raises(error):
         remote.Call(10, fail).result()
-
-
-def test_a_function_that_hangs_is_given_up():
+def test_hanging_function_is_given_up():
     with pytest.raises(remote.DeadlineExceeded,
                        match=r'^no answer within 0\.1 seconds$'):
         remote.Call(0.1, threading.Event().wait).result()
 
 
-def test_the_time_of_a_call_runs_from_when_it_is_made():
-    """Of several, each has its seconds beside the others."""
+def test_time_of_call_starts_at_creation():
     go_on = threading.Event()
     calls = [remote.Call(0.1, go_on.wait) for _ in range(5)]
     for call in calls:
@@ -50,15 +43,15 @@ def test_the_time_of_a_call_runs_from_when_it_is_made():
     go_on.set()
 
 
-def test_a_call_that_has_ended_has_its_result_even_late():
+def test_finished_call_has_result_after_deadline():
     call = remote.Call(10, lambda: 'result')
     assert call.result() == 'result'
     call._end = 0
     assert call.result() == 'result'
 
 
-def test_a_call_runs_in_a_daemon_thread_of_its_name():
-    """Nobody waits for it, not even the end of the process."""
+def test_call_runs_in_named_daemon_thread():
+    """The end of the process does not wait for it."""
     def seen():
         thread = threading.current_thread()
         return thread.name, thread.daemon
@@ -66,8 +59,8 @@ def test_a_call_runs_in_a_daemon_thread_of_its_name():
     assert remote.Call(10, seen, name='apart').result() == ('apart', True)
 
 
-def test_a_thread_runs_one_call_after_another():
-    """A question is asked sooner where no thread is started for it."""
+def test_thread_is_reused():
+    """A reused thread starts faster."""
     threads, seen = remote._Threads(2), []
     for number in range(3):
         threads.run(lambda: seen.append(threading.get_ident()), 'call')
@@ -75,7 +68,7 @@ def test_a_thread_runs_one_call_after_another():
         assert seen == [seen[0]] * (number + 1)
 
 
-def test_a_thread_that_waits_holds_nothing_of_its_calls():
+def test_idle_thread_holds_no_objects():
     class Result:
         pass
 
@@ -97,7 +90,7 @@ def test_calls_do_not_wait_for_each_other():
         together.wait()
 
 
-def test_so_many_threads_wait_at_most():
+def test_idle_threads_are_limited():
     threads, go_on = remote._Threads(2), threading.Event()
     began = [threading.Event() for _ in range(5)]
 
@@ -115,8 +108,8 @@ def test_so_many_threads_wait_at_most():
         if thread.name == 'one of five'])
 
 
-def test_a_call_without_a_thread_keeps_none_from_later_ones():
-    """Neither is it worked on later, when nobody waits for it any more."""
+def test_missing_thread_does_not_affect_later_calls():
+    """A call without a thread is not run later either."""
     threads, seen = remote._Threads(2), []
     for _ in range(3):
         with no_thread(), pytest.raises(RuntimeError, match='new thread'):
@@ -130,8 +123,8 @@ def test_a_call_without_a_thread_keeps_none_from_later_ones():
     assert sorted(seen) == [0, 1, 2]
 
 
-def test_a_child_of_the_process_has_threads_of_its_own():
-    """Those that wait here are not there."""
+def test_forked_child_has_own_threads():
+    """Threads of the parent do not exist in the child."""
     remote.Call(10, bool).result()
     wait_for(lambda: remote._threads._waiting)
     child = os.fork()
@@ -144,18 +137,18 @@ def test_a_child_of_the_process_has_threads_of_its_own():
     assert os.waitpid(child, 0)[1] == 0
 
 
-class TestWhatIsGivenUp:
-    """A thread that waits has what it waits for ended from outside."""
+class TestEndedBy:
+    """Waits of a call can be ended from outside."""
 
     @staticmethod
     def wait(seconds=None, ended=None):
-        """Wait, in a block that is ended; returns the Event that ends it."""
+        """Wait in a block that can be ended; return its Event."""
         ended = ended or threading.Event()
         with remote.ended_by(ended.set, seconds):
             ended.wait(20)
         return ended
 
-    def test_ends_with_its_call(self):
+    def test_wait_ends_with_call(self):
         ended = threading.Event()
         call = remote.Call(0.1, self.wait, None, ended)
 
@@ -165,8 +158,8 @@ class TestWhatIsGivenUp:
         assert call._future.result(20) is ended
         assert ended.is_set()
 
-    def test_ends_at_once_where_it_begins_later(self):
-        """As a statement on a connection that was slow to come."""
+    def test_late_wait_ends_at_once(self):
+        """Like a statement on a connection that came late."""
         go_on, ended = threading.Event(), threading.Event()
 
         def late():
@@ -180,12 +173,12 @@ class TestWhatIsGivenUp:
 
         assert call._future.result(20).is_set()
 
-    def test_has_a_time_of_its_own_outside_of_a_call(self):
+    def test_wait_outside_of_call_has_timeout(self):
         assert self.wait(0.1).is_set()
 
     @pytest.mark.parametrize('seconds', [None, 1])
-    def test_is_left_alone_once_it_is_over(self, seconds):
-        """What it used may be another's by then."""
+    def test_finished_block_is_left_alone(self, seconds):
+        """Its connection may belong to another query by now."""
         ended, over = threading.Event(), threading.Event()
 
         def within():
@@ -202,7 +195,7 @@ class TestWhatIsGivenUp:
 
         assert not ended.is_set()
 
-    def test_are_all_blocks_within_each_other(self):
+    def test_nested_waits_all_end(self):
         ended = [threading.Event(), threading.Event()]
 
         def within():
@@ -216,9 +209,9 @@ class TestWhatIsGivenUp:
 
 
 class TestAside:
-    """A question beside another one, which is not done without it."""
+    """Functions that run parallel to a block."""
 
-    def test_runs_in_another_thread_while_the_block_does(self):
+    def test_function_runs_parallel_to_block(self):
         both = threading.Barrier(2, timeout=10)
 
         def ask():
@@ -228,18 +221,18 @@ class TestAside:
         assert ask() == {0, 1}
         assert remote.Call(10, ask).result() == {0, 1}
 
-    def test_raises_where_it_is_asked_for(self):
+    def test_exception_is_raised_by_result(self):
         def fail():
             raise KeyError('x')
 
         with remote.aside(fail) as beside, pytest.raises(KeyError):
             beside.result()
 
-    def test_has_no_more_time_than_the_call_that_it_is_in(self):
+    def test_function_ends_with_outer_call(self):
         ended = threading.Event()
 
         def ask():
-            with remote.aside(TestWhatIsGivenUp.wait, None, ended) as beside:
+            with remote.aside(TestEndedBy.wait, None, ended) as beside:
                 beside.result()
 
         with pytest.raises(remote.DeadlineExceeded):
@@ -247,10 +240,10 @@ class TestAside:
 
         assert ended.wait(20)
 
-    def test_is_given_up_where_the_block_fails(self):
+    def test_failing_block_gives_function_up(self):
         ended = threading.Event()
         with pytest.raises(KeyError), remote.aside(
-                TestWhatIsGivenUp.wait, None, ended):
+                TestEndedBy.wait, None, ended):
             raise KeyError('x')
 
         assert ended.wait(20)

@@ -1,4 +1,4 @@
-"""A database that does not answer is waited for once, then probed."""
+"""A hung database is waited for once and then probed."""
 
 import functools
 import logging
@@ -18,7 +18,7 @@ LONG = 20
 
 
 class Server:
-    """A database that answers, refuses or hangs; counts what it is asked."""
+    """A database that responds, refuses or hangs; counts its queries."""
 
     def __init__(self):
         self.asked, self.probed = 0, 0
@@ -49,7 +49,7 @@ def server():
 
 @pytest.fixture
 def guarded(server, monkeypatch):
-    """Function: a Guard of the server that waits for so many seconds."""
+    """Function that makes a Guard of the server with a timeout."""
     made = []
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 0.02)
 
@@ -66,25 +66,19 @@ def guarded(server, monkeypatch):
 
 
 def asking(guard, function):
-    """Function that queries a database and waits for the result."""
+    """Return a function that sends a query and waits for the result."""
     return lambda *args: guard.ask(functools.partial(function, *args))()
 
 
 def ask_all(*queries):
-    """Query cells, each a (key, Guard, function): dict of results."""
+    """Query cells, each a (key, Guard, function); return results by key."""
     return reader._ask_all(
         [types.SimpleNamespace(cell=cell, guard=guard, read=read)
          for cell, guard, read in queries], lambda each: each.read())
 
 
-def test_passes_queries_and_answers_on(server, guarded):
-    ask = asking(guarded(), server.ask)
-
-    assert [ask('one'), ask('two')] == ['one', 'two']
-
-
-def test_passes_other_errors_on_and_asks_again(server, guarded):
-    """They say nothing of whether the database answers."""
+def test_other_errors_do_not_count_as_failure(server, guarded):
+    """They do not show whether the database responds."""
     def ask():
         raise ZeroDivisionError
 
@@ -95,13 +89,13 @@ def test_passes_other_errors_on_and_asks_again(server, guarded):
     assert asking(found, server.ask)() == 'rows'
 
 
-def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
+def test_hung_database_is_waited_for_once(server, guarded, caplog):
     caplog.set_level(logging.WARNING)
     server.answers.clear()
     found = guarded(timeout=0.2)
     ask, begin = asking(found, server.ask), time.monotonic()
 
-    # One after the other would take far longer than LONG.
+    # Separate waits would take far longer than LONG.
     for _ in range(200):
         with pytest.raises(exception.DatabaseUnavailable,
                            match=r'no answer within 0\.2 seconds'):
@@ -111,32 +105,11 @@ def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
     assert server.asked == 1
     [record] = caplog.records
     assert record.getMessage() == (
-        'Timeout getting rows for cell x, whose database is not asked again '
+        'Timeout getting rows for cell x, whose database is not queried again '
         'until it answers: no answer within 0.2 seconds')
 
 
-def test_those_who_ask_together_wait_together(server, guarded):
-    server.answers.clear()
-    ask = asking(guarded(timeout=0.3), server.ask)
-    begin, failed = time.monotonic(), []
-
-    def wait():
-        with pytest.raises(exception.DatabaseUnavailable):
-            ask()
-        failed.append(True)
-
-    threads = [threading.Thread(target=wait) for _ in range(80)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
-
-    assert len(failed) == 80
-    assert time.monotonic() - begin < LONG
-
-
-def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
-                                                        caplog):
+def test_dead_connection_is_replaced_at_once(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     found, tries = guarded(), []
 
@@ -152,8 +125,7 @@ def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
     assert caplog.messages == []
 
 
-def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
-                                                       caplog):
+def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.refuses = True
     ask = asking(found := guarded(), server.ask)
@@ -169,15 +141,15 @@ def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
     assert ask() == 'rows'
     assert found.down is None
     assert caplog.messages == [
-        'Failed to get rows for cell x; each request asks again, and the '
-        'next line will be when it is answered: Access denied',
+        'Failed to get rows for cell x; each request queries it again, and '
+        'the next line follows on recovery: Access denied',
         'The database for cell x answers again']
     assert server.probed == 0
 
 
-def test_one_that_refuses_slowly_is_waited_for_once(
-        server, guarded, monkeypatch, caplog):
-    """As a host that is switched off does, which answers no packet."""
+def test_slowly_refusing_database_is_waited_for_once(server, guarded,
+                                                     monkeypatch, caplog):
+    """Like a host that is switched off and sends no packets."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(remote, 'SLOW_REFUSAL', 0.1)
     server.refuses = True
@@ -194,15 +166,14 @@ def test_one_that_refuses_slowly_is_waited_for_once(
 
     assert server.asked == 2
     assert caplog.messages == [
-        'Timeout getting rows for cell x, whose database is not asked again '
+        'Timeout getting rows for cell x, whose database is not queried again '
         'until it answers: Access denied']
     server.refuses = False
     until(lambda: not found.hangs)
     assert asking(found, ask)() == 'rows'
 
 
-def test_a_probe_that_hangs_is_given_up_too(server, guarded):
-    """The next one finds that the database is back."""
+def test_hanging_probe_is_repeated(server, guarded):
     found, probes = guarded(timeout=0.1), []
 
     def probe():
@@ -219,7 +190,7 @@ def test_a_probe_that_hangs_is_given_up_too(server, guarded):
     assert len(probes) >= 2
 
 
-def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
+def test_second_attempt_has_remaining_time(server, guarded):
     found, tries = guarded(timeout=0.3), []
 
     def ask():
@@ -238,8 +209,7 @@ def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
     assert found.hangs
 
 
-def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
-        server, guarded, caplog):
+def test_successful_probe_ends_outage(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.answers.clear()
     ask = asking(found := guarded(timeout=0.1), server.ask)
@@ -247,10 +217,14 @@ def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
         ask()
     until(lambda: server.probed)
     assert found.hangs
+    assert found.contact.error == 'no answer within 0.1 seconds'
 
     server.answers.set()
     until(lambda: not found.hangs)
+    assert (found.contact.failures, found.contact.error) == (0, None)
     found._timeout = LONG
+    # A failure soon after it doubles the interval between probes.
+    assert found._next_interval() == 2 * remote.PROBE_INTERVAL
 
     assert ask() == 'rows'
     assert found.down is None
@@ -260,8 +234,7 @@ def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
     assert server.probed == probed
 
 
-def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
-        server, guarded, caplog):
+def test_missing_probe_thread_leaves_queries_on(server, guarded, caplog):
     caplog.set_level(logging.INFO)
     server.answers.clear()
     found = guarded(timeout=0.1)
@@ -272,8 +245,8 @@ def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
             result()
     assert (found.hangs, found.contact.failures) == (False, 2)
     assert [line for line in caplog.messages if 'cell x' in line] == [
-        'Failed to get rows for cell x; each request asks again, and the next '
-        'line will be when it is answered: no answer within 0.1 seconds, and '
+        'Failed to get rows for cell x; each request queries it again, and '
+        'the next line follows on recovery: no answer within 0.1 seconds, and '
         "no probe: can't start new thread"]
     server.answers.set()
     found._timeout = LONG
@@ -283,7 +256,7 @@ def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
 
 
 def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
-    """It is told once, and once more if it comes again later."""
+    """Logged once, and again after a recovery."""
     found = guarded(timeout=0.1)
     for _ in range(2):
         errors = [ValueError('not mine'), ValueError('not mine'), None]
@@ -303,7 +276,7 @@ def fail(errors):
         raise error
 
 
-def test_no_thread_is_left_when_it_is_closed(server, guarded):
+def test_closing_ends_probe_thread(server, guarded):
     server.answers.clear()
     found = guarded(timeout=0.1)
     with pytest.raises(exception.DatabaseUnavailable):
@@ -316,8 +289,23 @@ def test_no_thread_is_left_when_it_is_closed(server, guarded):
                        if thread.name.endswith('cell x')])
 
 
-def test_several_databases_are_asked_at_the_same_time(guarded):
-    """The slow ones are left out, and cost their time only once."""
+@pytest.mark.parametrize('hangs', [False, True])
+def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
+    found = guarded(timeout=0.1)
+    found.close()
+    server.refuses = True
+    if hangs:
+        server.answers.clear()
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        asking(found, server.ask)()
+
+    assert caplog.messages == []
+    assert server.probed == 0
+
+
+def test_databases_are_queried_in_parallel(guarded):
+    """Slow databases are left out and cost their timeout once."""
     servers = [Server() for _ in range(4)]
     for hung in servers[:2]:
         hung.answers.clear()
@@ -333,14 +321,15 @@ def test_several_databases_are_asked_at_the_same_time(guarded):
         hung.answers.set()
 
 
-class TestAStatementThatFails:
+class TestFailedStatement:
     @pytest.fixture
     def refused(self):
         def refused():
             raise exception.StatementFailed('no such table')
         return refused
 
-    def test_takes_nothing_else_along(self, server, guarded, refused):
+    def test_failed_statement_affects_no_other_query(self, server, guarded,
+                                                     refused):
         found = guarded()
         with pytest.raises(exception.DatabaseUnavailable, match='no such'):
             asking(found, refused)()
@@ -348,8 +337,8 @@ class TestAStatementThatFails:
         assert found.down is None
         assert asking(found, server.ask)() == 'rows'
 
-    def test_is_told_once_until_it_works(
-            self, server, guarded, refused, caplog):
+    def test_failed_statement_is_logged_once(self, server, guarded, refused,
+                                             caplog):
         found = guarded()
         for _ in range(3):
             assert ask_all(('x', found, refused)) == {}
@@ -361,8 +350,8 @@ class TestAStatementThatFails:
         assert caplog.text.count('Failed to get rows for cell x') == 2
 
 
-def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
-    """Told once, with its traceback."""
+def test_fault_affects_one_database_and_is_logged_once(server, guarded,
+                                                       caplog):
     faulty, well = guarded(), guarded()
     for _ in range(3):
         assert ask_all(('x', faulty, lambda: 1 / 0),
@@ -371,8 +360,8 @@ def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
     assert caplog.text.count('ZeroDivisionError: ') == 1
 
 
-def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
-    """Up to a minute, and as often as ever after a good time."""
+def test_probe_interval_doubles_up_to_a_minute(server, guarded):
+    """A long time without failure resets it."""
     found = guarded()
     intervals = []
     for _ in range(15):
@@ -386,43 +375,10 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
     assert found._next_interval() == remote.PROBE_INTERVAL
 
 
-class TestGivingUp:
-    def test_is_told_once_by_whoever_comes_first(
-            self, server, guarded, caplog):
-        """And not at all after the end."""
-        found = guarded()
-        threads = threading.active_count()
-        found.hangs = True
-        found._give_up('no answer')
-        found.hangs = False
-        found.close()
-        found._give_up('no answer')
-        found._leave_out('it is away')
-        assert caplog.messages == []
-        assert found.down is None
-        assert threading.active_count() == threads
+class TestLog:
 
-    def test_makes_the_next_probe_come_after_a_second(self, server):
-        found = remote.Guard('x', 'rows', server.probe, LONG)
-        assert found._next_interval() == 1
-        found._up_since, found._interval = time.monotonic(), 5
-        assert found._next_interval() == 10
-        found._interval = 50
-        assert found._next_interval() == 60
-        found._up_since -= found._timeout + 51
-        assert found._next_interval() == 1
-
-    def test_a_probe_that_succeeds_is_remembered(self, server, guarded):
-        found, before = guarded(), time.monotonic()
-        found.down, found.hangs, found._interval = 'it is away', True, 0
-        found._probe_until_up()
-        assert found.down is None
-        assert not found.hangs
-        assert before <= found._up_since <= time.monotonic()
-        assert server.probed == 1
-
-    def test_each_line_names_the_query(self, guarded, caplog):
-        """However it is wrapped; what has no name is shown."""
+    def test_log_line_names_query(self, guarded, caplog):
+        """Wrapped functions have the inner name, other objects their repr."""
         class Query:
             def __repr__(self):
                 return 'a query'
@@ -438,14 +394,14 @@ class TestGivingUp:
         fault, expected = caplog.records
         assert fault.levelname == 'ERROR'
         assert fault.exc_info[0] is ZeroDivisionError
-        assert 'the next line about Server.ask will be' in fault.getMessage()
+        assert 'the next line about Server.ask follows' in fault.getMessage()
         assert fault.getMessage().endswith("ZeroDivisionError('x')")
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info
         assert expected.getMessage().endswith(': it is away')
 
 
-def test_the_outcome_of_each_query_is_noted(server, guarded):
+def test_outcome_of_query_is_recorded(server, guarded):
     found = guarded()
     ask = asking(found, server.ask)
     assert (found.contact.heard, found.contact.failures) == (None, 0)
@@ -460,16 +416,4 @@ def test_the_outcome_of_each_query_is_noted(server, guarded):
         2, 'Access denied')
     server.refuses = False
     ask()
-    assert found.contact.failures == 0
-
-
-def test_a_probe_that_is_answered_is_noted(server, guarded):
-    server.answers.clear()
-    found = guarded(timeout=0.2)
-    with pytest.raises(exception.DatabaseUnavailable):
-        asking(found, server.ask)()
-    assert found.contact.error == 'no answer within 0.2 seconds'
-
-    server.answers.set()
-    until(lambda: found.contact.heard, 'it has answered a probe')
     assert found.contact.failures == 0

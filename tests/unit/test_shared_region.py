@@ -1,4 +1,4 @@
-"""SharedRegion, and what is built on it, whatever becomes of a process."""
+"""SharedRegion and its users while processes are killed."""
 
 import contextlib
 import itertools
@@ -23,27 +23,27 @@ def region():
 
 class TestLocks:
     @pytest.mark.parametrize('other', [0, 1])
-    def test_exclude_other_processes_each_by_itself(self, region, other):
+    def test_locks_exclude_other_processes(self, region, other):
         with in_worker(region.locked), region.locked(other) as is_held:
             assert is_held is (other == 1)
 
-    def test_of_a_stopped_process_are_not_waited_for(self, region):
+    def test_stopped_lock_holder_is_not_waited_for(self, region):
         with stopped_in(region.locked), region.locked() as is_held:
             assert not is_held
 
-    def test_of_a_killed_process_are_released(self, region):
+    def test_killed_process_releases_lock(self, region):
         with in_worker(region.locked):
             pass
         assert region.try_lock()
 
 
 class TestNumbers:
-    def test_are_the_lowest_that_no_process_has(self, region):
+    def test_lowest_free_number_is_taken(self, region):
         assert [region.own(), region.own()] == [0, 0]
         assert in_child(region.own) == 1
         assert in_child(region.own) == 1
 
-    def test_tell_which_process_lives(self, region):
+    def test_number_shows_live_process(self, region):
         @contextlib.contextmanager
         def owning():
             yield region.own()
@@ -56,16 +56,16 @@ class TestNumbers:
 
 
 def killed(work):
-    """Kill one process after another at the next line of its work: iterator.
+    """Kill one process after another at the next line: iterator.
 
-    It ends with the one that has done its work.
+    It ends when a process completes its work.
     """
     yield from itertools.takewhile(
         lambda line: is_killed_at(line, work), itertools.count())
 
 
-class TestAProcessThatIsKilledAtAnyLine:
-    def test_leaves_the_ring_to_others(self):
+class TestKilledAtAnyLine:
+    def test_ring_stays_usable(self):
         picks = SharedPicks(2, size=200)
         one, other = picks.sharing(), picks.sharing()
         for line in killed(lambda: picks.sharing().tell('killed' * 5)):
@@ -73,7 +73,7 @@ class TestAProcessThatIsKilledAtAnyLine:
             assert [news for news in other.news()
                     if news != 'killed' * 5] == [line]
 
-    def test_leaves_the_calls_of_others(self, monkeypatch):
+    def test_taken_calls_stay_usable(self, monkeypatch):
         monkeypatch.setattr(taken_calls, '_BUCKETS', 1)
         calls = taken_calls.TakenCalls()
         for number in range(16):
@@ -83,7 +83,7 @@ class TestAProcessThatIsKilledAtAnyLine:
             assert calls.take(f'new {line}') is not None
         assert calls.take('call') is None
 
-    def test_leaves_the_sums_of_others(self):
+    def test_sums_stay_usable(self):
         sums = SharedSums(2)
         sums.begin(0)
         for line in killed(lambda: sums.place(('killed', 'x'), 2)):
@@ -91,7 +91,7 @@ class TestAProcessThatIsKilledAtAnyLine:
         assert {tuple(each) for key, each in sums.all().items()
                 if key != ('killed', 'x')} == {(1,)}
 
-    def test_leaves_a_whole_answer(self):
+    def test_answer_stays_whole(self):
         answers = SharedAnswers(['which'], workers=2)
         old = answers.get('which', 'it', lambda: 'old', -1)
         for _ in killed(lambda: answers.get('which', 'it', lambda: 'new',

@@ -1,4 +1,4 @@
-"""Threads that wait with the same query share one flight of it."""
+"""Waiting threads share a query."""
 
 from concurrent import futures
 import threading
@@ -16,9 +16,9 @@ LATE = PlacementUnreachable(FailureReason.TOO_LATE, 'after 30 seconds')
 
 
 class Placement:
-    """Answers a question when it is told to, with how many came before it.
+    """Responds on request with the number of earlier queries.
 
-    begun: the questions under way and those that were answered, in order.
+    begun: started queries in order.
     """
 
     def __init__(self):
@@ -44,8 +44,6 @@ class Placement:
 def scene():
     with futures.ThreadPoolExecutor(64) as pool:
         yield Scene(pool)
-
-
 class Scene:
     def __init__(self, pool):
         self._pool = pool
@@ -53,7 +51,7 @@ class Scene:
         self._asked = 0
 
     def ask(self, question, **kwargs):
-        """Ask in a thread; a Future, once it waits or is under way."""
+        """Send a query in a thread; return a Future when it waits or runs."""
         self._asked += 1
         future = self._pool.submit(
             self.flights.get, question,
@@ -67,11 +65,7 @@ class Scene:
             self.flights._waiting.values()))
 
 
-def test_a_request_that_is_alone_asks_for_itself():
-    assert SingleFlight().get('q', lambda: 7) == 7
-
-
-def test_those_that_wait_with_the_same_query_share_an_answer(scene):
+def test_waiting_calls_share_answer(scene):
     for number in range(single_flight.MOST):
         scene.ask(f'other {number}')
     crowd = [scene.ask('q') for _ in range(30)]
@@ -84,8 +78,8 @@ def test_those_that_wait_with_the_same_query_share_an_answer(scene):
     assert scene.placement.begun.count('q') == 1
 
 
-def test_one_that_comes_while_it_is_asked_has_an_answer_of_its_own(scene):
-    """The answer to the first may be older than the second."""
+def test_call_during_flight_gets_next_answer(scene):
+    """The first answer may be older than the second call."""
     first, second = scene.ask('q'), scene.ask('q')
     scene.placement.answer(0)
     scene.placement.answer(1)
@@ -94,7 +88,7 @@ def test_one_that_comes_while_it_is_asked_has_an_answer_of_its_own(scene):
     assert second.result() == ('q', 1)
 
 
-def test_few_are_under_way_and_the_others_wait_in_order(scene):
+def test_flights_are_limited_and_start_in_order(scene):
     asked = [scene.ask(question) for question in 'abcdc']
 
     assert scene.placement.begun == ['a', 'b']
@@ -107,8 +101,8 @@ def test_few_are_under_way_and_the_others_wait_in_order(scene):
     assert scene.placement.begun == ['a', 'b', 'c', 'd']
 
 
-def test_of_one_query_a_single_one_is_under_way(scene):
-    """Two at a time take as long as both; others go first."""
+def test_one_flight_per_key(scene):
+    """Other keys go first."""
     asked = [scene.ask(question) for question in 'aab']
 
     assert scene.placement.begun == ['a', 'b']
@@ -117,7 +111,7 @@ def test_of_one_query_a_single_one_is_under_way(scene):
     assert [future.result()[0] for future in asked] == list('aab')
 
 
-def test_a_failure_is_shared(scene):
+def test_failure_is_shared(scene):
     scene.ask('a')
     scene.ask('b')
     crowd = [scene.ask('q', failure=exception.PlacementError('no'))
@@ -127,13 +121,13 @@ def test_a_failure_is_shared(scene):
 
     errors = [future.exception() for future in crowd]
     assert [str(error) for error in errors] == ['no'] * 3
-    # Each has a traceback of its own.
+    # Each exception has its own traceback.
     assert len({id(error) for error in errors}) == 3
     assert SingleFlight().get('q', lambda: 7) == 7
 
 
-def test_nobody_waits_again_for_a_placement_that_hangs(scene):
-    """Each would wait as long as the first."""
+def test_timeout_fails_all_waiting_calls(scene):
+    """Each would wait as long."""
     first = scene.ask('a', failure=LATE)
     second = scene.ask('b')
     others = [scene.ask(question) for question in 'cdec']
@@ -149,7 +143,7 @@ def test_nobody_waits_again_for_a_placement_that_hangs(scene):
     assert scene.flights.get('f', lambda: 7) == 7
 
 
-def test_after_an_exit_of_the_one_that_asks_another_one_asks(scene):
+def test_next_call_leads_after_exit(scene):
     scene.ask('a')
     scene.ask('b')
     leader = scene.ask('q', failure=SystemExit())
@@ -162,8 +156,7 @@ def test_after_an_exit_of_the_one_that_asks_another_one_asks(scene):
     assert other.result() == ('q', 3)
 
 
-def test_no_answer_is_older_than_its_question():
-    """Whatever many threads do."""
+def test_answer_is_newer_than_call():
     flights, lock, count = SingleFlight(), threading.Lock(), [0]
 
     def ask():

@@ -1,4 +1,4 @@
-"""The time of an HTTP answer as a whole."""
+"""The total time of an HTTP response."""
 
 import contextlib
 import socket
@@ -24,7 +24,7 @@ def an_adapter(directory, url, **options):
 
 @contextlib.contextmanager
 def slow_handshakes():
-    """A port where a byte of a TLS record comes ten times a second."""
+    """A port that sends a TLS record byte by byte."""
     ended, links = threading.Event(), []
 
     def serve(listening):
@@ -54,7 +54,7 @@ def slow_handshakes():
 
 @pytest.mark.parametrize('tls', [False, True], ids=['http', 'https'])
 @pytest.mark.parametrize('part', ['head', 'body'])
-def test_an_answer_that_trickles_is_given_up(part, tls, tmp_path):
+def test_trickling_response_is_given_up(part, tls, tmp_path):
     with http_server.Server(tls=tls).running() as server:
         server.on('GET', '/slow', http_server.Answer(
             body=LONG, trickles=part))
@@ -69,11 +69,11 @@ def test_an_answer_that_trickles_is_given_up(part, tls, tmp_path):
         assert raised.value.transient
         assert raised.value.detail == (
             f'Request to {server.url}/slow timed out after 1 seconds')
-        # Others use connections of their own.
+        # Other requests use other connections.
         assert adapter.request('GET', '/good').status == 200
 
 
-def test_a_handshake_that_trickles_is_given_up(tmp_path):
+def test_trickling_handshake_is_given_up(tmp_path):
     with slow_handshakes() as url:
         adapter = an_adapter(tmp_path, url)
 
@@ -83,7 +83,7 @@ def test_a_handshake_that_trickles_is_given_up(tmp_path):
         assert raised.value.reason is FailureReason.TOO_LATE
 
 
-def test_a_log_in_that_trickles_is_given_up(tmp_path):
+def test_trickling_log_in_is_given_up(tmp_path):
     with http_keystone.keystone() as keystone:
         keystone.on('POST', '/v3/auth/tokens', http_server.Answer(
             201, LONG, trickles='body'))
@@ -98,8 +98,8 @@ def test_a_log_in_that_trickles_is_given_up(tmp_path):
         assert raised.value.reason is FailureReason.KEYSTONE_TOO_LATE
 
 
-def test_a_connection_that_is_not_in_use_is_left_alone(tmp_path):
-    """The time of one answer does not end the next one on the connection."""
+def test_idle_connection_is_left_alone(tmp_path):
+    """The time limit ends with its response."""
     with http_server.Server().running() as server:
         server.on('GET', '/', http_server.Answer(body='{}'))
         adapter = an_adapter(tmp_path, server.url)

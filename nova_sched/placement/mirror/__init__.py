@@ -1,13 +1,13 @@
-"""A copy of what Placement knows of its resource providers.
+"""A mirror of Placement's resource providers in memory.
 
-Listing the allocation candidates of a request is nearly all that the request
-takes; with a copy it costs the claim alone.
+Listing the allocation candidates takes most of the time of a request; with the
+mirror only the claim remains.
 
-``providers``: the copy, in columns, and which of them fit a query.
-``reader``: the questions to Placement that it is made from.
-``upkeep``: how it is filled and kept up, in the background.
-``mirror``: what requests ask of it.
+``providers``: the data in columns, and which providers fit a query.
+``reader``: the queries to Placement.
+``upkeep``: fills the mirror and keeps it up to date, in the background.
+``mirror``: the interface for requests.
 
-Placement decides all the same: it may refuse any claim, and it is asked
-itself before a request is refused.
+Placement still decides: it may refuse any claim, and it is queried itself
+before a request is refused.
 """

@@ -1,4 +1,4 @@
-"""What requests ask of the copy."""
+"""The mirror's interface for requests."""
 
 import threading
 import time
@@ -17,12 +17,12 @@ from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
 
-#: Aggregates whose members one request reads, at most: a listing takes as long
-#: as some of them.
+#: Maximum number of aggregates with members read by one request.  A listing of
+#: candidates takes as long as a few of them.
 MOST_LEARNED = 4
-#: Providers of new compute nodes that one request reads, at most, and the
-#: seconds after which it begins with no other one, or waits for no other
-#: request that reads some.
+#: Maximum number of providers of new compute nodes that one request reads.
+#: Seconds after which it starts no further read, and for which it waits while
+#: another request reads providers.
 MOST_NODES, NODES_PATIENCE = 4, 1
 
 
@@ -32,11 +32,11 @@ def shared_answers(workers):
 
 
 class PlacementMirror:
-    """A copy of what Placement knows of its providers, kept up.
+    """A mirror of Placement's resource providers.
 
-    adapter: PlacementAdapter.  freed, answers: as of Upkeep.
+    adapter: PlacementAdapter.  freed, answers: see Upkeep.
 
-    providers: the Providers of the copy.
+    providers: the Providers of the mirror.
     """
 
     def __init__(self, adapter, freed=tuple, answers=None):
@@ -44,65 +44,61 @@ class PlacementMirror:
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
                               answers)
         self._learning = threading.Lock()
-        # Compute nodes as of the last look, and those of them without an
-        # inventory that were read.
+        # Compute nodes at the last look-up; nodes without an inventory that
+        # were read already.
         self._seen, self._tried = frozenset(), set()
 
     def start(self):
-        """Begin to fill it, in the background."""
+        """Start to fill the mirror, in the background."""
         self._upkeep.start()
 
     def stop(self):
-        """Keep it up no longer."""
+        """Stop updating the mirror."""
         self._upkeep.stop()
 
     @property
     def age(self):
-        """As of Upkeep."""
+        """See Upkeep."""
         return self._upkeep.age
 
     def forget_aggregates(self):
-        """Have the members of aggregates read again when they are asked for.
-        """
+        """Forget the members of aggregates; requests read them again."""
         self.providers.forget_members()
 
     def candidates(self, queries):
-        """Return who fits: SingleProviders.
+        """Return the candidates for queries: SingleProviders.
 
         queries: list of scheduler.utils.ResourceRequest.
-        None if Placement is to be asked: only it can tell, or nobody fits, or
-        the copy is not complete or too old.
+        None if Placement must be queried: the mirror does not support the
+            query,
+        has no candidates, is incomplete or is too old.
         """
         if self.age is None:
             return None
         missing = sorted(set().union(*map(
             self.providers.without_members, queries)))
         try:
-            for aggregate in missing[:MOST_LEARNED]:
-                self._learn(aggregate)
+            for aggregate in filter(uuidutils.is_uuid_like,
+                                    missing[:MOST_LEARNED]):
+                self._upkeep.learn(aggregate)
         except exception.PlacementError as error:
-            LOG.debug('Asking Placement for candidates: %s', error)
+            LOG.debug('Querying Placement for candidates: %s', error)
             return None
-        found = [self.providers.matching(query) for query in queries]
-        rows = found[0][0]
-        if any(fits is None or others is not rows for others, fits in found):
+        matches = [self.providers.matching(query) for query in queries]
+        rows = matches[0][0]
+        if any(fits is None or other is not rows for other, fits in matches):
             return None
         offered = SingleProviders(rows, [
             (query.groups[''].resources, fits)
-            for query, (_, fits) in zip(queries, found, strict=True)])
+            for query, (_, fits) in zip(queries, matches, strict=True)])
         return offered or None
 
-    def _learn(self, aggregate):
-        if uuidutils.is_uuid_like(aggregate):
-            self._upkeep.learn(aggregate)
-
     def learn_nodes(self, uuids):
-        """Read the providers of some compute nodes that the copy lacks.
-
-        Each is read once, whether or not Placement has it: a node comes
-        before its provider.  Afterwards it is up to Upkeep.
+        """Read the providers of compute nodes that the mirror lacks.
+         Each is read once here, even if Placement does not have it yet (a
+        compute service creates its node first); then Upkeep takes over.
         uuids: of all compute nodes: list.
-        Returns whether none is left to be read.
+        Returns whether all of them have been read.
         """
         with turns.waiting():
             is_alone = self._learning.acquire(timeout=NODES_PATIENCE)
@@ -117,7 +113,7 @@ class PlacementMirror:
         lacking = list(filter(uuidutils.is_uuid_like,
                               self.providers.lacking(uuids)))
         self._tried.intersection_update(lacking)
-        # Those that came last are hosts that have just started.
+        # The newest nodes are probably hosts that have just started.
         untried = sorted((uuid for uuid in lacking
                           if uuid not in self._tried),
                          key=self._seen.__contains__)
@@ -127,23 +123,20 @@ class PlacementMirror:
             if time.monotonic() > end:
                 break
             self._tried.add(uuid)
-            if not self._learn_node(uuid):
-                missing.append(uuid)
+            try:
+                if self._upkeep.learn_node(uuid):
+                    continue
+            except exception.PlacementError as error:
+                LOG.debug('The provider of compute node %s is not known: %s',
+                          uuid, error)
+            missing.append(uuid)
         self._upkeep.expect(missing)
         return self._tried.issuperset(lacking)
 
-    def _learn_node(self, uuid):
-        try:
-            return self._upkeep.learn_node(uuid)
-        except exception.PlacementError as error:
-            LOG.debug('The provider of compute node %(uuid)s is not known: '
-                      '%(error)s', {'uuid': uuid, 'error': error})
-            return False
-
     def doubt(self, uuids):
-        """Offer providers no more until they are read anew.
+        """Offer providers no more until they are read again.
 
-        Placement has contradicted what is known of them.
+        Called if Placement contradicts the mirror's data.
         """
         self.providers.doubt(uuids)
         self._upkeep.doubt(uuids)

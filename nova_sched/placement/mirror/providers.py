@@ -15,22 +15,22 @@ from nova_sched.concurrency import turns
 from nova_sched.hosts.labels import Labels
 from nova_sched.placement.documents import MOST_HELD
 
-#: What a trait begins with that stands for any of several.
+#: Prefix of a required trait that stands for any of several traits.
 _ANY_OF = 'in:'
-#: No capacity, which no amount fits in.
+#: Capacity without room for any amount.
 _NONE = -1
-#: Aggregates whose members are known, at most.
+#: Maximum number of aggregates with known members.
 MOST_AGGREGATES = 1000
-#: Seconds for which claims under way are waited for, and between two looks.
+#: Seconds to wait for claims under way, and between two checks.
 PATIENCE, LOOK = 2, 0.02
 
 
 class Amounts(typing.NamedTuple):
-    """What a provider has of one resource class: integers of 64 bits.
+    """A provider's amounts of one resource class, as 64-bit integers.
 
-    capacity: (total - reserved) * allocation_ratio, cut to a whole number.
+    capacity: (total - reserved) * allocation_ratio, without fraction.
     used: by all consumers.
-    min_unit, max_unit, step_size: what one consumer may take of it.
+    min_unit, max_unit, step_size: limits of one consumer.
     """
 
     capacity: int
@@ -42,9 +42,9 @@ class Amounts(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Provider:
-    """A resource provider, as Placement tells it.
+    """A resource provider of Placement.
 
-    parent: uuid, or None of the root of a tree.
+    parent: uuid, or None for the root of a tree.
     amounts: resource class -> Amounts.  traits: frozenset.
     aggregates: frozenset of uuids; None if they were not read.
     limited: whether min_unit, max_unit and step_size were read.
@@ -59,11 +59,10 @@ class Provider:
     limited: bool = True
 
 
-#: What a provider has of a class that it does not have.
+#: Amounts of a resource class without inventory.
 _MISSING = Amounts(_NONE, 0)
-#: How many of Amounts there are, and how many of them change with claims and
-#: are told of all providers at once.
-_WIDTH, _TOLD = len(_MISSING), 2
+#: Number of Amounts; number of leading Amounts in listings.
+_WIDTH, _LISTED = len(_MISSING), 2
 
 
 class _Column:
@@ -76,41 +75,41 @@ class _Column:
          self._step_size) = self.table
 
     def resized(self, rows, added):
-        """Return one of these rows and so many more."""
+        """Return a column of these rows and a number of new rows."""
         return _Column(0, np.append(
             self.table[:, rows], _Column(added).table, axis=1))
 
     def put(self, rows, amounts, limited):
         """Write rows; amounts: int64 (n, _WIDTH).
 
-        limited: which of them have their units told: bool (n,).
+        limited: rows with unit sizes as read: bool (n,).
         """
-        self.table[:_TOLD, rows] = amounts[:, :_TOLD].T
-        self.table[_TOLD:, rows[limited]] = amounts[limited, _TOLD:].T
+        self.table[:_LISTED, rows] = amounts[:, :_LISTED].T
+        self.table[_LISTED:, rows[limited]] = amounts[limited, _LISTED:].T
 
     def fits(self, amount):
         """Return where an amount fits: bool (n,)."""
-        # Callers may ask for more than a column can hold.
+        # Callers may request more than a column can hold.
         amount = min(amount, MOST_HELD + 1)
         return ((self.used <= self.capacity - amount)
                 & (self._min_unit <= amount) & (amount <= self._max_unit)
                 & (amount % self._step_size == 0))
 
     def has_room(self, row, amount):
-        """Return whether an amount more is free in a row."""
+        """Return whether a row has room for an amount."""
         return self.used[row] + amount <= self.capacity[row]
 
 
 class Providers:
     """All providers of a Placement; safe for threads.
 
-    clock: function that returns seconds, as of SharedAnswers.
+    clock: function that returns seconds, see SharedAnswers.
 
     uuids: of the rows, a tuple.
-    catch_up: function that takes in what other workers have claimed.
+    catch_up: function that applies the news of other workers.
 
-    A provider that is in doubt, because Placement has contradicted what is
-    known of it, is not offered until it is put anew.
+    A doubted provider is not offered until it is read again: Placement has
+    contradicted its data.
     """
 
     def __init__(self, clock=time.monotonic):
@@ -123,53 +122,54 @@ class Providers:
         self._limited = np.zeros(0, np.bool_)
         self._traits = Labels.of(())
         self._columns, self._members = {}, {}
-        # When a claim of ours on a provider began or ended last, and how many
-        # are under way.
+        # When a claim of this service on a provider last began or ended, and
+        # the number of claims under way.
         self._touched = np.zeros(0, np.float64)
         self._under_way = np.zeros(0, np.int64)
-        # When it was added.
+        # When the provider was added.
         self._added = np.zeros(0, np.float64)
 
     def __len__(self):
         return len(self.uuids)
 
-    # What Placement tells.
+    # Data of Placement.
 
     def now(self):
-        """Return the moment that a reading begins at, for ``put``."""
+        """Return the moment at which a read begins, for ``put``."""
         return self._clock()
 
-    def put(self, found, since):
-        """Take providers as read; return the uuids of those left as they were.
+    def put(self, providers, since):
+        """Take providers as read; return the skipped uuids.
 
-        found: iterable of Provider.  since: ``now()`` of before the reading.
-        A provider is left if a claim of ours was under way meanwhile: nobody
-        can tell whether the reading has it.
+        providers: iterable of Provider.  since: ``now()`` before the read.
+        A provider is skipped if a claim of this service was under way during
+        the read: it is unknown whether the read includes it.
         """
-        found = list(found)
-        # Claims of other workers that this reading may have.
+        providers = list(providers)
+        # The read may include claims of other workers.
         self.catch_up()
         amounts = {name: np.array([
-            each.amounts.get(name, _MISSING) for each in found])
-            for name in {name for each in found for name in each.amounts}}
-        limited = np.array([each.limited for each in found], np.bool_)
+            each.amounts.get(name, _MISSING) for each in providers])
+            for name in {name for each in providers for name in each.amounts}}
+        limited = np.array([each.limited for each in providers], np.bool_)
         with self._lock:
-            self._add([each for each in found if each.uuid not in self._rows])
-            rows = np.array([self._rows[each.uuid] for each in found],
+            self._add([each for each in providers
+                       if each.uuid not in self._rows])
+            rows = np.array([self._rows[each.uuid] for each in providers],
                             np.int64)
-            left = self._are_touched(rows, since)
-            taken = np.flatnonzero(~left)
+            skipped = self._are_touched(rows, since)
+            taken = np.flatnonzero(~skipped)
             self._put_amounts(rows, amounts, limited, taken)
-            self._put_rest([(int(rows[number]), found[number])
+            self._put_rest([(int(rows[number]), providers[number])
                             for number in taken.tolist()])
-            return [found[number].uuid
-                    for number in np.flatnonzero(left).tolist()]
+            return [providers[number].uuid
+                    for number in np.flatnonzero(skipped).tolist()]
 
     def _are_touched(self, rows, since):
         return (self._under_way[rows] > 0) | (self._touched[rows] > since)
 
     def _put_amounts(self, rows, amounts, limited, taken):
-        """Write those of the providers read that are taken, positions."""
+        """Write the amounts of providers; taken: positions to write."""
         rows, limited = rows[taken], limited[taken]
         for name in amounts.keys() - self._columns.keys():
             self._columns[name] = _Column(len(self.uuids))
@@ -181,7 +181,7 @@ class Providers:
         self._doubted[rows] = False
 
     def _put_rest(self, taken):
-        """Write what else is read; taken: list of (row, Provider)."""
+        """Write other data; taken: list of (row, Provider)."""
         values, codes = self._traits.values, self._traits.codes
         changed = {row: provider.traits for row, provider in taken
                    if values[codes[row]] != provider.traits}
@@ -195,7 +195,7 @@ class Providers:
                     members[row] = aggregate in provider.aggregates
 
     def _add(self, providers):
-        """Add rows for providers, which have nothing yet."""
+        """Add empty rows for providers."""
         if not providers:
             return
         size, added = len(self.uuids), len(providers)
@@ -207,24 +207,24 @@ class Providers:
         self._added[size:] = self._clock()
 
     def keep(self, uuids, since=math.inf):
-        """Forget all providers but these, a set, and those that are newer.
+        """Remove providers, except a set of uuids and newer providers.
 
-        since: as of ``put``.
+        since: as for ``put``.
         """
         with self._lock:
             newer = (self._added > since).tolist()
-            kept = [row for row, uuid in enumerate(self.uuids)
+            remaining = [row for row, uuid in enumerate(self.uuids)
                     if uuid in uuids or newer[row]]
-            if len(kept) == len(self.uuids):
+            if len(remaining) == len(self.uuids):
                 return
-            gone = sorted(set(range(len(self.uuids))).difference(kept))
-            self._resize(np.array(kept, np.int64), 0)
-            self.uuids = tuple(self.uuids[row] for row in kept)
+            removed = sorted(set(range(len(self.uuids))).difference(remaining))
+            self._resize(np.array(remaining, np.int64), 0)
+            self.uuids = tuple(self.uuids[row] for row in remaining)
             self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
-            self._traits = self._traits.without(gone)
+            self._traits = self._traits.without(removed)
 
     def _resize(self, rows, added):
-        """Keep these rows, and add empty ones."""
+        """Keep these rows, and add empty rows."""
         for name in ('_generations', '_is_root', '_doubted', '_limited',
                      '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
@@ -237,9 +237,9 @@ class Providers:
             for aggregate, members in self._members.items()}
 
     def put_used(self, uuid, used, since):
-        """Take what is used of a provider: whether that was possible.
+        """Set the usage of a provider; return whether that was possible.
 
-        used: resource class -> amount.  since: as of ``put``.
+        used: resource class -> amount.  since: as for ``put``.
         """
         self.catch_up()
         with self._lock:
@@ -251,7 +251,7 @@ class Providers:
             return True
 
     def put_members(self, aggregate, uuids):
-        """Take the providers of an aggregate, uuids, as read."""
+        """Set the members of an aggregate, uuids."""
         with self._lock:
             members = np.zeros(len(self.uuids), np.bool_)
             members[[self._rows[uuid] for uuid in uuids
@@ -262,15 +262,14 @@ class Providers:
                 del self._members[next(iter(self._members))]
 
     def forget_members(self, aggregate=None):
-        """Forget who is in an aggregate, by default in any: others change it.
-        """
+        """Forget the members of one aggregate, by default of all."""
         with self._lock:
             if aggregate is None:
                 self._members = {}
             self._members.pop(aggregate, None)
 
     def differing(self, generations):
-        """Return uuids of providers that are unknown or have changed: list.
+        """Return the uuids of new and changed providers: list.
 
         generations: uuid -> generation, of all providers.
         """
@@ -281,13 +280,12 @@ class Providers:
                     if known.get(uuid) != generation]
 
     def unknown(self, uuids):
-        """Return those of uuids that no provider has: set."""
+        """Return the uuids that no provider has: set."""
         with self._lock:
             return set(uuids) - self._rows.keys()
 
     def lacking(self, uuids):
-        """Return those of uuids that no provider with an inventory has: list.
-        """
+        """Return the uuids that no provider with inventory has: list."""
         with self._lock:
             has_any = np.zeros(len(self.uuids), np.bool_)
             for column in self._columns.values():
@@ -296,117 +294,114 @@ class Providers:
         return [uuid for uuid in uuids if uuid not in having]
 
     def without_limits(self):
-        """Return the uuids of which only amounts were read: list."""
+        """Return the uuids of providers without unit sizes: list."""
         with self._lock:
             return [self.uuids[row]
                     for row in np.flatnonzero(~self._limited).tolist()]
 
     @property
     def oldest_aggregate(self):
-        """The aggregate whose members were read first; None if none were."""
+        """The aggregate with the oldest list of members, or None."""
         with self._lock:
             return next(iter(self._members), None)
 
     def without_members(self, query):
-        """Return the aggregates of a query whose members are not known: set.
-        """
+        """Return the aggregates of a query with unknown members: set."""
         with self._lock:
             return _aggregates(query) - self._members.keys()
 
-    # What claims of this service do, by the entries of its ledger.
+    # Claims of this service, as entries of its ledger.
 
     def assume(self, amounts):
-        """Take amounts that are about to be claimed.
+        """Count amounts that will be claimed.
 
         amounts: provider uuid -> resource class -> amount.  Followed by
-        ``claimed`` or ``forget``.
+            ``claimed`` or ``forget``.
         """
         with self._lock:
-            for row, wanted in self._known(amounts):
-                self._use(row, wanted)
+            for row, resources in self._known(amounts):
+                self._use(row, resources)
                 self._under_way[row] += 1
 
     def claimed(self, amounts):
-        """Note that Placement has granted what was assumed."""
+        """Record that Placement has granted an assumed claim."""
         with self._lock:
             for row, _ in self._known(amounts):
                 self._finish(row)
 
     def written(self, writes):
-        """Note that requests have changed what is held of providers.
+        """Count requests that have changed the allocations of providers.
 
-        writes: provider uuid -> how many.  Each raises the generation by one,
-            of however many consumers it is; a DELETE does not.
+        writes: provider uuid -> number of requests.  Each request raises the
+            generation by one, with any number of consumers, except a DELETE.
         """
         with self._lock:
             for row, count in self._known(writes):
                 self._generations[row] += count
 
     def forget(self, amounts):
-        """Free what was assumed: it is not claimed."""
+        """Release the amounts of an assumed claim."""
         with self._lock:
-            for row, wanted in self._known(amounts):
+            for row, resources in self._known(amounts):
                 self._finish(row)
-                self._use(row, wanted, -1)
+                self._use(row, resources, -1)
 
     def doubt(self, uuids):
-        """Offer providers no more until they are put anew."""
+        """Offer providers no more until they are read again."""
         with self._lock:
             for row, _ in self._known(dict.fromkeys(uuids)):
                 self._doubted[row] = True
 
     def room(self):
-        """Return the Room of one view."""
+        """Return the Room for one view."""
         return Room(self)
 
     def has_room(self, amounts, listed_at=None):
-        """Return whether amounts are free, as of ``assume``.
+        """Return whether amounts are free; amounts as for ``assume``.
 
-        listed_at: ``now`` before Placement listed them as free: they are,
-            where no claim of ours was under way then or since.
+        listed_at: ``now`` before Placement listed them as free.  They are free
+            if no claim of this service was under way then or since.
         """
         with self._lock:
             return all((listed_at is not None
                         and not self._are_touched(row, listed_at))
-                       or self._is_free(row, wanted)
-                       for row, wanted in self._known(amounts))
+                       or (not self._doubted[row] and all(
+                           name in self._columns
+                           and self._columns[name].has_room(row, amount)
+                           for name, amount in resources.items()))
+                       for row, resources in self._known(amounts))
 
     def are_under_way(self, uuids):
-        """Return whether claims of ours on some of the providers are."""
+        """Return whether claims of this service on any provider are."""
         self.catch_up()
         with self._lock:
             return any(self._under_way[row]
                        for row, _ in self._known(dict.fromkeys(uuids)))
 
-    def _is_free(self, row, wanted):
-        return not self._doubted[row] and all(
-            name in self._columns
-            and self._columns[name].has_room(row, amount)
-            for name, amount in wanted.items())
-
     def _known(self, amounts):
-        return [(self._rows[uuid], wanted) for uuid, wanted
+        return [(self._rows[uuid], resources) for uuid, resources
                 in amounts.items() if uuid in self._rows]
 
-    def _use(self, row, wanted, sign=1):
-        for name, amount in wanted.items():
+    def _use(self, row, resources, sign=1):
+        for name, amount in resources.items():
             if name in self._columns:
                 self._columns[name].used[row] += sign * amount
         self._touched[row] = self._clock()
 
     def _finish(self, row):
-        # A row that was put anew under the same uuid has nothing under way.
+        # A provider that was removed and added again has no claims.
         self._under_way[row] = max(0, self._under_way[row] - 1)
         self._touched[row] = self._clock()
 
-    # What requests ask.
+    # Queries of requests.
 
     def matching(self, query):
         """Return uuid -> row, and which rows fit a query: bool (n,).
 
         query: scheduler.utils.ResourceRequest.
-        None in place of the latter if only Placement can tell.  Nobody
-        changes the former; it is another one after providers came or went.
+        The second is None if the mirror does not support the query.  The first
+        is never modified; it is another dict if providers were added or
+        removed.
         """
         with self._lock:
             return self._rows, self._matching(query)
@@ -431,36 +426,31 @@ class Providers:
             fits &= self._in_any(aggregates)
         fits &= ~self._in_any(group.forbidden_aggregates)
         if group.in_tree is not None:
-            return self._in_tree(fits, group.in_tree)
+            row = self._rows.get(group.in_tree)
+            if row is None or not self._is_root[row]:
+                return None
+            fits &= np.arange(len(fits)) == row
         return fits
-
-    def _in_tree(self, fits, uuid):
-        row = self._rows.get(uuid)
-        if row is None or not self._is_root[row]:
-            return None
-        alone = np.zeros(len(fits), np.bool_)
-        alone[row] = fits[row]
-        return alone
 
     def _unknown(self, traits):
         """Return whether Placement may not know some of the traits.
 
-        It refuses a query that names one.
+        It refuses a query with an unknown trait.
         """
         missing = traits - _STANDARD_TRAITS
         return bool(missing) and not missing <= frozenset().union(
             *self._traits.values)
 
     def _elsewhere(self, resources):
-        """Return whether a candidate may be made of several providers."""
-        others = ~self._is_root | self._by_traits(
+        """Return whether a candidate may consist of several providers."""
+        parts = ~self._is_root | self._by_traits(
             lambda traits: os_traits.MISC_SHARES_VIA_AGGREGATE in traits)
-        return bool(others.any()) and any(
-            (self._columns[name].capacity[others] != _NONE).any()
+        return bool(parts.any()) and any(
+            (self._columns[name].capacity[parts] != _NONE).any()
             for name in resources)
 
     def _by_traits(self, judge):
-        """Return ``judge`` of the traits of each row: bool (n,)."""
+        """Return the result of a function of the traits of each row."""
         codes = self._traits.codes
         verdicts = np.zeros(len(self._traits.values), np.bool_)
         for code in np.unique(codes).tolist():
@@ -468,16 +458,16 @@ class Providers:
         return verdicts[codes]
 
     def _in_any(self, aggregates):
-        found = np.zeros(len(self.uuids), np.bool_)
+        in_any = np.zeros(len(self.uuids), np.bool_)
         for aggregate in aggregates:
-            found |= self._members[aggregate]
-        return found
+            in_any |= self._members[aggregate]
+        return in_any
 
 
 class Room:
-    """What Providers have free, less what one request takes on a view.
+    """The room of Providers, less the amounts taken on one view.
 
-    outdated: the providers that were listed as free and are taken since.
+    outdated: providers that were listed as free and are taken since.
     """
 
     def __init__(self, providers):
@@ -488,22 +478,22 @@ class Room:
         """Take amounts; return whether they are free.
 
         amounts: provider uuid -> resource class -> amount.
-        listed_at: as of ``Providers.has_room``.
+        listed_at: as for ``Providers.has_room``.
         """
         if not self._providers.has_room({
                 uuid: {name: amount + self._taken[uuid, name]
-                       for name, amount in wanted.items()}
-                for uuid, wanted in amounts.items()}, listed_at):
+                       for name, amount in resources.items()}
+                for uuid, resources in amounts.items()}, listed_at):
             if listed_at is not None:
                 self.outdated |= amounts.keys()
             return False
-        for uuid, wanted in amounts.items():
-            for name, amount in wanted.items():
+        for uuid, resources in amounts.items():
+            for name, amount in resources.items():
                 self._taken[uuid, name] += amount
         return True
 
     def wait(self):
-        """Wait a moment for the claims that what is outdated is taken by."""
+        """Wait briefly for claims under way on outdated providers."""
         end = time.monotonic() + PATIENCE
         while (self._providers.are_under_way(self.outdated)
                and time.monotonic() < end):
@@ -522,7 +512,7 @@ def _aggregates(query):
 
 
 def _has(traits, required):
-    """Return whether required traits are there, ``in:`` being any of some."""
+    """Return whether traits meet the required ones; ``in:`` means any."""
     return all(
         trait in traits if not trait.startswith(_ANY_OF)
         else traits.intersection(trait.removeprefix(_ANY_OF).split(','))

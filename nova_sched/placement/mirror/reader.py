@@ -1,6 +1,6 @@
-"""The questions to Placement that a mirror is made from.
+"""The queries to Placement that fill a mirror.
 
-Which microversion tells what: the specification of Placement's API.
+Microversions: see the reference of Placement's API.
 """
 
 import contextlib
@@ -18,15 +18,15 @@ from nova_sched.placement.documents import whole
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 
-#: The least microversion of which summaries tell trees, and all classes.
+#: Lowest microversion with whole trees in the summaries.
 VERSION = '1.29'
 
-#: A candidate that every host with any room has.
+#: A query for which any host with room is a candidate.
 _SMALLEST = '/allocation_candidates?resources=VCPU:1'
 
 
 class UnusableProvider(exception.PlacementError):
-    """Placement tells of one provider what none can have."""
+    """Placement's data about one provider is invalid."""
 
 
 class ProviderReader:
@@ -34,8 +34,8 @@ class ProviderReader:
 
     adapter: PlacementAdapter.
 
-    All methods raise PlacementError, of what cannot be read.  Of a list, what
-    cannot be used is left out.
+    All methods raise PlacementError if the query fails.  Invalid items of a
+    list are left out.
     """
 
     def __init__(self, adapter):
@@ -43,7 +43,7 @@ class ProviderReader:
 
     @property
     def identity(self):
-        """As of PlacementAdapter."""
+        """See PlacementAdapter."""
         return self._adapter.identity
 
     def generations(self):
@@ -56,11 +56,11 @@ class ProviderReader:
                 document['resource_providers'], _listed, _named)})
 
     def summaries(self, generations):
-        """Return providers that have room, and those of their trees: list.
+        """Return the providers with room, and all of their trees: list.
 
-        generations: as returned by ``generations``, of before: what changes
-            meanwhile has another one by the next time.
-        Their aggregates and units are not read.
+        generations: result of an earlier call of ``generations``.  A provider
+            that changes in between differs at the next comparison.
+        Aggregates and unit sizes are not read.
         """
         def read(document):
             return usable(
@@ -69,19 +69,18 @@ class ProviderReader:
                  if uuid in generations),
                 lambda part: _summarized(*part, *generations[part[0]]),
                 lambda part: f'Resource provider {part[0]}',
-                # Others may have no room.
+                # The providers that are not listed may have no room.
                 needs_one=False)
         return self._read(_SMALLEST, read)
 
     def provider(self, uuid, parent, timeout=None):
-        """Return all of one Provider, or None if it is gone.
+        """Return a complete Provider, or None if it was deleted.
 
-        timeout: seconds that each of its parts is waited for, by default as
-            long as anything.
+        timeout: seconds for each of its parts, by default the usual timeout.
 
-        It may change while it is read: its generation is the oldest that was
-        told.
-        Raises UnusableProvider, too.
+        The provider may change between the requests, so it gets the oldest
+        generation returned.
+        May also raise UnusableProvider.
         """
         documents = {}
         for name in _PARTS:
@@ -100,9 +99,9 @@ class ProviderReader:
                 traits, aggregates)
 
     def used(self, uuid):
-        """Return what is used of a provider: class -> amount; None if gone.
+        """Return the usage of a provider: class -> amount; None if deleted.
 
-        Raises UnusableProvider, too.
+        May also raise UnusableProvider.
         """
         document = self._of(uuid, 'usages')
         with _usable(uuid):
@@ -116,12 +115,12 @@ class ProviderReader:
                 document['resource_providers'], _uuid, _named))
 
     def _of(self, uuid, name, timeout=None):
-        """Return the document of a part of a provider; None if it is gone."""
+        """Return a part of a provider as document; None if it was deleted."""
         return self._read(f'/resource_providers/{uuid}/{name}', dict,
                           missing=404, timeout=timeout)
 
     def _read(self, path, understand, missing=None, timeout=None):
-        """Return what ``understand`` makes of the document at a path.
+        """Return the result of a function of the document at a path.
 
         missing: status for which None is returned.
         """
@@ -129,40 +128,40 @@ class ProviderReader:
                                          timeout=timeout)
         if response.status == missing:
             return None
-        return response.read(understand, f'Placement does not tell {path}.')
+        return response.read(understand, f'Placement does not return {path}.')
 
 
 @contextlib.contextmanager
 def _usable(uuid):
-    """Raise UnusableProvider where the documents of one are something else."""
+    """Convert ODD to UnusableProvider."""
     try:
         yield
     except ODD as exc:
         raise UnusableProvider(
-            f'Placement tells of resource provider {uuid} what cannot be: '
+            f'The data about resource provider {uuid} is invalid: '
             f'{problem(exc)}') from exc
 
 
-def _named(found):
-    """Return which part of a list of providers it is."""
-    uuid = found.get('uuid') if isinstance(found, dict) else found
+def _named(provider):
+    """Return the name of an item of a list of providers for the log."""
+    uuid = provider.get('uuid') if isinstance(provider, dict) else provider
     return f'Resource provider {uuid!r}'
 
 
-def _listed(found):
-    """Return uuid, generation and parent of a provider in a list."""
-    return (_uuid(found), _generation(found['generation']),
-            found['parent_provider_uuid'])
+def _listed(provider):
+    """Return uuid, generation and parent of an item of a list."""
+    return (_uuid(provider), _generation(provider['generation']),
+            provider['parent_provider_uuid'])
 
 
-def _uuid(found):
-    if not uuidutils.is_uuid_like(found['uuid']):
-        raise ValueError(f'{found["uuid"]!r:.80} is no uuid')
-    return found['uuid']
+def _uuid(provider):
+    if not uuidutils.is_uuid_like(provider['uuid']):
+        raise ValueError(f'{provider["uuid"]!r:.80} is no uuid')
+    return provider['uuid']
 
 
 def _generation(value):
-    """Return a generation that a column can hold, and count on."""
+    """Return a generation that fits a column with room to count."""
     if type(value) is not int or abs(value) > MOST:
         raise ValueError(f'{value!r:.80} is no generation')
     return value
@@ -171,18 +170,19 @@ def _generation(value):
 def _summarized(uuid, summary, generation, parent):
     return Provider(
         uuid, generation, parent,
-        {name: Amounts(whole(found['capacity']), whole(found['used'], 0))
-         for name, found in summary['resources'].items()},
+        {name: Amounts(whole(resource['capacity']), whole(resource['used'], 0))
+         for name, resource in summary['resources'].items()},
         _texts(summary['traits']), limited=False)
 
 
 def _inventories(inventories):
-    """Return resource class -> Amounts of which nothing is used."""
+    """Return resource class -> Amounts, without usage."""
     return {name: Amounts(
-        whole((whole(found['total']) - whole(found['reserved']))
-              * number(found['allocation_ratio'])), 0,
-        whole(found['min_unit']), whole(found['max_unit']),
-        whole(found['step_size'], 1)) for name, found in inventories.items()}
+        whole((whole(resource['total']) - whole(resource['reserved']))
+              * number(resource['allocation_ratio'])), 0,
+        whole(resource['min_unit']), whole(resource['max_unit']),
+        whole(resource['step_size'], 1))
+        for name, resource in inventories.items()}
 
 
 def _used(usages):
@@ -190,10 +190,10 @@ def _used(usages):
 
 
 def _texts(items):
-    # Thousands of providers have the same.
+    # Interned, as thousands of providers have the same texts.
     return frozenset(map(sys.intern, items))
 
 
-#: What is told of one provider -> how it is understood.
+#: Part of a provider -> function that reads it.
 _PARTS = {'inventories': _inventories, 'usages': _used,
           'traits': _texts, 'aggregates': _texts}

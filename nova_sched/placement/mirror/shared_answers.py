@@ -1,9 +1,9 @@
-"""Answers of Placement that the workers of a service share.
+"""Responses of Placement that the workers of a service share.
 
-Each worker keeps a copy of its own.  All would send the same query at the same
-time, so the first one sends it, and the others wait and take its answer.  They
-also take one that came before they asked, if it is new enough: so this is a
-cache with a lock, and no ``single_flight``.
+Each worker has a mirror, and all would send the same query at the same time.
+Instead the first worker sends it, and the others wait and use its response.
+They also use an earlier response that is recent enough: this is a cache with a
+lock, unlike ``single_flight``.
 """
 
 import os
@@ -14,19 +14,19 @@ import typing
 
 from nova_sched.shared_region import SharedRegion
 
-#: Seconds that a worker waits for the answer to another one, at most: what a
-#: query of its own may take, of thousands of providers one by one.
+#: Maximum seconds to wait for another worker's response: the duration of a
+#: query for thousands of providers one by one.
 PATIENCE = 300
-#: Seconds that it waits for one that holds the lock and has not begun to ask.
+#: Seconds to wait for a worker that holds the lock and has not sent the query.
 SILENT = 1
-#: Seconds between two looks whether it is there.
+#: Seconds between two attempts to take the lock.
 PAUSE = 0.01
 
 
 class Answer(typing.NamedTuple):
-    """What Placement has answered.
+    """A response of Placement.
 
-    began: when it was asked, as of time.monotonic().  took: seconds.
+    began: when the query was sent, by time.monotonic().  took: seconds.
     """
 
     began: float
@@ -35,65 +35,64 @@ class Answer(typing.NamedTuple):
 
 
 class SharedAnswers:
-    """The newest answer to each of some questions.
+    """The newest response to each of some queries.
 
-    Made before the workers are forked, for all of them.  Safe for threads.
+    Created before the workers are forked.  Safe for threads.
 
-    questions: names.  workers: their number; answers to a single one are not
-        kept.
+    questions: names of the queries.  workers: their number; nothing is kept
+        for a single worker.
     """
 
     def __init__(self, questions=(), workers=1, clock=time.monotonic):
         self.workers, self._clock = workers, clock
-        self._kept = {question: _KeptAnswer('answer of placement')
+        self._kept = {question: _KeptAnswer('response of placement')
                       for question in questions if workers > 1}
 
     def get(self, question, source, ask, after):
-        """Return an Answer that was asked for after a moment.
+        """Return an Answer to a query that was sent after a moment.
 
-        source: text that says whose answer it is; those of others are not
-            taken.
-        ask: function without arguments that asks.  What it raises is raised
-            here, and not kept.
-        A worker that is stopped while it asks, or asks for more than PATIENCE
-        seconds, is not waited for: this one asks for itself, and keeps
-        nothing for others.
+        source: text that identifies the Placement; answers of others are not
+            used.
+        ask: function without arguments that sends the query.  Its exception is
+            raised here, and not kept.
+        A worker that is stopped while it queries, or takes longer than
+        PATIENCE, is not waited for.  This worker then queries without keeping
+        the answer.
         """
-        kept = self._kept.get(question)
-        if kept is None:
-            return self.asked(ask)
-        with kept.threads, kept.locked(
-                patience=kept.patience, pause=PAUSE) as is_locked:
+        shared = self._kept.get(question)
+        if shared is None:
+            return self.query(ask)
+        with shared.threads, shared.locked(
+                patience=shared.patience, pause=PAUSE) as is_locked:
             if not is_locked:
-                return self.asked(ask)
-            kept.words.asker = os.getpid()
+                return self.query(ask)
+            shared.words.asker = os.getpid()
             try:
-                found = kept.read(source)
-                if found is None or found.began <= after:
-                    found = self.asked(ask)
-                    kept.write(source, found)
-                return found
+                answer = shared.read(source)
+                if answer is None or answer.began <= after:
+                    answer = self.query(ask)
+                    shared.write(source, answer)
+                return answer
             finally:
-                kept.words.asker = 0
+                shared.words.asker = 0
 
-    def asked(self, ask):
-        """Return an Answer to this worker alone."""
+    def query(self, ask):
+        """Return an Answer for this worker only."""
         began = self._clock()
         value = ask()
         return Answer(began, self._clock() - began, value)
 
 
 class _KeptAnswer(SharedRegion):
-    """An Answer, of any size.
+    """An Answer of any size in shared memory.
 
-    size: of what is kept, bytes; 0 for none.  asker: the process that asks; 0
-    for none.
+    size: in bytes; 0 for none.  asker: id of the querying process, or 0.
     """
 
     WORDS = ('size', 'asker')
 
     def patience(self):
-        """Return a function: whether to go on waiting for the lock."""
+        """Return a function: whether to wait on for the lock."""
         began = time.monotonic()
 
         def is_waited_for():
@@ -106,13 +105,13 @@ class _KeptAnswer(SharedRegion):
         """Return the Answer, or None."""
         if not self.words.size:
             return None
-        # Only this service's own workers can write there.
+        # Only this service's workers can write to the memory.
         of, answer = pickle.loads(  # noqa: S301
             os.pread(self.file, self.words.size, self.BEGIN))
         return answer if of == source else None
 
     def write(self, source, answer):
-        """Keep an Answer in place of the last one."""
+        """Replace the Answer."""
         data = pickle.dumps((source, answer), pickle.HIGHEST_PROTOCOL)
         self.words.size = 0
         os.ftruncate(self.file, self.BEGIN)
@@ -125,5 +124,5 @@ def _is_stopped(process):
         status = pathlib.Path(f'/proc/{process}/stat').read_text()
     except OSError:
         return False
-    # After the name of its program, which may hold anything.
+    # The state follows the program's name, which may contain anything.
     return status.rpartition(')')[2].split()[0] in 'Tt'

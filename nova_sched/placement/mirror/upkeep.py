@@ -1,20 +1,21 @@
-"""Keeps a copy of Placement's providers up, in the background.
+"""Fill the mirror of Placement's providers and keep it up to date.
 
-``Upkeep`` fills it first: one listing of candidates tells nearly all of those
-that have room, the others are read one by one.  Afterwards a listing of the
-providers alone tells, now and then, whose generation differs; these are read
-anew, one by one or, if they are many, by a listing of candidates.
+``Upkeep`` works in the background.  It fills the mirror from one listing of
+candidates, which contains nearly all providers with room; the others are read
+one by one.  Afterwards it lists all providers periodically and compares their
+generations.  Changed providers are read again, one by one or, if there are
+many, by a listing of candidates.
 
-Placement does not raise a generation for ``DELETE /allocations/{consumer}``.
-What a deleted instance frees shows in the row of its compute node, whereupon
-the provider's usages are read; and by a listing of candidates now and then.
+``DELETE /allocations/{consumer}`` does not raise a generation.  The resources
+that a deleted instance frees show in the row of its compute node; then the
+provider's usages are read.  A periodic listing of candidates covers the rest.
 
-Each kind of question takes a small share of the time, so that a large or slow
-Placement is asked less often.  The workers of a service share the answers
-about all providers, and the pace of the other questions.
+Each type of query uses a small share of the time, so that a large or slow
+Placement is queried less often.  The workers of a service share the responses
+about all providers, and the rate of the other queries.
 
-A provider that cannot be read, or of which Placement tells what cannot be,
-costs no other one: it is set aside for a while.
+An unreadable or invalid provider does not affect the others; it is set aside
+for a while.
 """
 
 import collections
@@ -32,51 +33,51 @@ from nova_sched.placement.mirror.shared_answers import SharedAnswers
 
 LOG = logging.getLogger(__name__)
 
-#: What is asked about all providers: which there are, what those with room
-#: have, and the same with all others, to begin with.
+#: Queries for all providers: their generations; all with room; all, to
+#: fill the mirror.
 QUESTIONS = GENERATIONS, ALL_PROVIDERS, WHOLE = (
     'generations', 'all providers', 'whole')
-#: The shares of the time that Placement may be busy with: which providers
-#: have changed; who is in the aggregates that requests name; and what all
-#: providers have.
+#: Fractions of the time for which Placement may be busy: with the generations
+#: of providers, the members of aggregates, and listings of all providers.
 CHANGES, MEMBERS, ALL = 0.01, 0.004, 0.006
-#: The same for all when more have changed than can be read one by one.
+#: Fraction for listings if more providers have changed than can be read one
+#: by one.
 ALL_SOON = 0.03
-#: Requests a second that read single providers; and of those that Placement
-#: has contradicted a claim on, which others wait for.
+#: Requests per second that read single providers, and that read providers on
+#: which Placement has refused a claim, as other requests wait for them.
 SINGLE, DOUBTED = 5, 20
-#: Requests that reading all of one provider takes.
+#: Requests needed to read one provider.
 PARTS = 4
-#: Seconds between two looks at whether the usage of hosts has fallen.
+#: Seconds between two checks whether the usage of hosts has fallen.
 LOOK = 1
-#: Seconds from one question of a kind to the next, at least.
+#: Minimum seconds between two queries of a type.
 LEAST = 1
-#: Seconds that nothing is asked for after a failure.
+#: Seconds without queries after a failure.
 PAUSE = 5
-#: Seconds until a provider that could not be read is read again.
+#: Seconds until an unreadable provider is read again.
 AGAIN = 60
-#: How many such providers have a warning of their own, at most.
-MOST_TOLD = 20
+#: Maximum number of unreadable providers that are logged as warnings.
+MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
-#: Seconds from then on after which it is read again if Placement had none, as
-#: a compute service makes it after its node; how many are at a time, at most.
+#: If Placement does not have it yet: seconds after which it is read again, as
+#: a compute service creates the provider after the node; maximum number of
+#: such providers.
 EXPECTED, MOST_EXPECTED = (1, 2, 4, 8, 16), 20
-#: Seconds between two lines about how far it has come.
+#: Seconds between two log lines about progress.
 PROGRESS = 10
-#: A copy that was not compared with Placement for so many seconds, or so many
-#: times longer than usual, is not used.
+#: Seconds without a comparison of generations, and multiple of the usual
+#: interval, after which the mirror is not used.
 TOO_OLD, TOO_OFTEN = 60, 5
 
-
 class _Stopped(Exception):
-    """The thread is to end."""
+    """The thread must end."""
 
 
 class Pace:
-    """When the next question of a kind is due.
+    """The schedule of one type of query.
 
-    share: of the time that answers may take.
+    share: fraction of the time that responses may take.
     """
 
     def __init__(self, share, clock):
@@ -90,29 +91,26 @@ class Pace:
 
     @property
     def interval(self):
-        """Seconds from one to the next."""
-        return self._with(self._share)
-
-    def _with(self, share):
-        return max(LEAST, self.took / share)
+        """Seconds between two queries."""
+        return max(LEAST, self.took / self._share)
 
     def soonest(self, share):
-        """Return when it would be due with another share."""
-        return self.at - self.interval + self._with(share)
+        """Return when the next query would be due with another share."""
+        return self.at - self.interval + max(LEAST, self.took / share)
 
     def note(self, answer):
-        """Note an Answer, from whose beginning the interval counts."""
+        """Record an Answer; the interval starts at its beginning."""
         self.began, self.took = answer.began, answer.took
         self.at = self.began + self.interval
 
 
 class Upkeep:
-    """The thread that keeps a copy up.
+    """The thread that fills and updates a mirror.
 
     reader: ProviderReader.  providers: Providers.
-    freed: function that returns the uuids of compute nodes on which less is
-        used than when it was called before: iterable.
-    answers: SharedAnswers to QUESTIONS; by default to this one alone.
+    freed: function that returns the uuids of compute nodes with less usage
+        than at its last call: iterable.
+    answers: SharedAnswers to QUESTIONS; by default not shared.
     """
 
     def __init__(self, reader, providers, freed=tuple, answers=None,
@@ -123,38 +121,39 @@ class Upkeep:
         self._stopped, self._woken = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._parents = {}
-        # uuids by why they are to be read, oldest first: dicts without
-        # values, but of those that have changed when they may be read.
+        # Providers to read, by cause, oldest first: uuid -> None, or for
+        # changed providers uuid -> when they may be read.
         self._doubted, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
-        # uuid -> when it is read, ascending, of those that Placement may
-        # have by then.
+        # uuid -> ascending times of reads, for providers that Placement does
+        # not have yet.
         self._expected = {}
-        # Those that could not be read the last time.
+        # Providers that could not be read at the last attempt.
         self._set_aside = set()
         self._changes, self._members, self._all = (
             Pace(share, clock) for share in (
                 CHANGES, MEMBERS / self._answers.workers, ALL))
-        # How many have changed since all were read.
+        # Number of changed providers since the last listing.
         self._news = 0
         self._next_single = self._next_look = 0
         self._compared_at, self._failed = None, False
 
     def start(self):
-        """Begin to fill it, and to keep it up."""
+        """Start the thread."""
         self.thread = threading.Thread(
             target=self._run, name='placement mirror', daemon=True)
         self.thread.start()
 
     def stop(self):
-        """End, without waiting for what is being asked."""
+        """Stop the thread, without waiting for its query."""
         self._stopped.set()
         self._woken.set()
 
     @property
     def age(self):
-        """Seconds since it was compared with Placement; None while it is not
-        complete, or too old to be used.
+        """Seconds since the last comparison with Placement.
+
+        None while the mirror is incomplete or too old for use.
         """
         if self._compared_at is None:
             return None
@@ -163,27 +162,26 @@ class Upkeep:
             TOO_OLD, TOO_OFTEN * self._changes.interval) else None
 
     def doubt(self, uuids):
-        """Have providers read soon: Placement has refused what seemed free."""
+        """Read providers soon: Placement has refused a claim on them."""
         with self._lock:
             self._doubted.update(dict.fromkeys(uuids))
         self._woken.set()
 
     def learn_node(self, uuid):
-        """Read the provider of a compute node that the copy does not have.
+        """Read the provider of a compute node that the mirror lacks.
 
         Returns whether Placement has one with an inventory.
         Raises PlacementError.
         """
         since = self._providers.now()
-        # That of a compute node is the root of its tree.
-        found = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
-        if found is not None:
-            self._providers.put([found], since)
-        return bool(found and found.amounts)
+        # The provider of a compute node is the root of its tree.
+        provider = self._reader.provider(uuid, None, timeout=NODE_TIMEOUT)
+        if provider is not None:
+            self._providers.put([provider], since)
+        return bool(provider and provider.amounts)
 
     def expect(self, uuids):
-        """Have providers read soon that Placement does not have yet: a list.
-        """
+        """Read providers soon that Placement does not have yet: a list."""
         now = self._clock()
         with self._lock:
             for uuid in uuids[:MOST_EXPECTED - len(self._expected)]:
@@ -196,29 +194,28 @@ class Upkeep:
             self._woken.wait(self.step())
 
     def step(self):
-        """Ask what is due; return the seconds until something else is."""
+        """Send the queries that are due; return seconds until the next."""
         try:
             if self._compared_at is None:
                 self._fill()
             else:
-                self._keep_up()
+                self._update()
         except exception.PlacementError as exc:
             return self._fail(exc)
         except Exception:
-            LOG.exception('Keeping a copy of what Placement knows failed')
+            LOG.exception('Updating the mirror of Placement failed')
             return self._fail(None)
         if self._failed:
             self._failed = False
-            LOG.info('The copy of what Placement knows is kept up again')
+            LOG.info('The mirror of Placement is up to date again')
         return max(0, self._next() - self._clock())
 
     def _fail(self, error):
         if error is not None and not self._failed:
-            LOG.warning('The copy of what Placement knows is not kept up, '
-                        'which is tried again every %(pause)d seconds; when '
-                        'it is older than %(old)d seconds, requests ask '
-                        'Placement for candidates: %(error)s', {
-                            'pause': PAUSE, 'old': TOO_OLD, 'error': error})
+            LOG.warning('The mirror of Placement is not updated, which is '
+                        'tried again every %d seconds; when it is older than '
+                        '%d seconds, requests query Placement for candidates: '
+                        '%s', PAUSE, TOO_OLD, error)
         self._failed = True
         return PAUSE
 
@@ -226,66 +223,66 @@ class Upkeep:
         begin = self._clock()
         generations = self._look_for_changes()
         try:
-            found = self._ask(WHOLE, lambda: self._read_whole(
+            answer = self._ask(WHOLE, lambda: self._read_whole(
                 generations.value), begin - TOO_OLD).value
         except _Stopped:
             return
-        self._all.note(found)
-        self._take_all(found, generations)
+        self._all.note(answer)
+        self._take_all(answer, generations)
         self._compared_at = generations.began
-        LOG.info('%(count)d resource providers were copied from Placement in '
-                 '%(seconds).1f seconds; requests are given candidates from '
-                 'the copy', {'count': len(generations.value),
-                              'seconds': self._clock() - begin})
+        LOG.info('%d resource providers were copied from Placement in %.1f '
+                 'seconds; requests get their candidates from this mirror',
+                 len(generations.value), self._clock() - begin)
 
     def _ask(self, question, ask, after):
-        """Return an Answer, to this worker or another, from after a moment."""
+        """Return an Answer of this or another worker, from after a moment."""
         return self._answers.get(question, self._reader.identity, ask, after)
 
     def _read_whole(self, generations):
-        """Return all providers that can be read, as an Answer of a listing.
+        """Return all readable providers, as an Answer.
 
-        The listing of candidates tells most; the rest is read one by one.
+        Most are in a listing of candidates; the rest is read one by one.
         Raises _Stopped.
         """
-        listing = self._answers.asked(
+        listing = self._answers.query(
             lambda: self._reader.summaries(generations))
-        found = listing.value
-        told, names = self._clock(), {each.uuid for each in found}
+        listed = listing.value
+        logged, names = self._clock(), {each.uuid for each in listed}
         rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
                 raise _Stopped
-            with self._alone(uuid):
-                each = self._reader.provider(uuid, generations[uuid][1])
-                found += [each] if each is not None else []
-            if self._clock() - told >= PROGRESS:
-                told = self._clock()
-                LOG.info('%(left)d of %(all)d resource providers of Placement '
-                         'are still to be read, requests ask it for '
-                         'candidates until then', {
-                             'left': len(rest) - number - 1,
-                             'all': len(generations)})
+            with self._setting_aside(uuid):
+                provider = self._reader.provider(uuid, generations[uuid][1])
+                listed += [provider] if provider is not None else []
+            if self._clock() - logged >= PROGRESS:
+                logged = self._clock()
+                LOG.info('%d of %d resource providers of Placement are still '
+                         'to be read; requests query Placement for candidates '
+                         'until then', len(rest) - number - 1,
+                         len(generations))
         return listing
 
-    def _keep_up(self):
+    def _update(self):
         self._look_for_freed()
         self._look_for_expected()
-        # First: without it the copy is too old soon, whatever is in doubt.
+        # First: without the comparison the mirror soon is too old.
         if self._changes.is_due:
             generations = self._look_for_changes()
             self._compared_at = generations.began
             if self._all.is_due or self._are_many():
                 self._read_all(generations)
         elif self._doubted:
-            self._read_doubted()
+            with self._lock:
+                uuid, _ = self._doubted.popitem(last=False)
+            self._read_provider(uuid)
         elif self._members.is_due and self._providers.oldest_aggregate:
             self._read_members(self._providers.oldest_aggregate)
         elif self._clock() >= self._next_single:
             self._read_single()
 
     def _next(self):
-        """Return when the next question is due."""
+        """Return when the next query is due."""
         if self._doubted:
             return self._clock() + PARTS / DOUBTED
         with self._lock:
@@ -293,26 +290,27 @@ class Upkeep:
                 moments[0] for moments in self._expected.values())]
         if self._providers.oldest_aggregate:
             due.append(self._members.at)
-        if self._singles():
+        if (self._changed or self._freed
+                or self._providers.without_limits()):
             due.append(self._next_single)
         return min(due)
 
     def _look_for_changes(self):
-        """Ask which providers there are.
+        """Query the generations of all providers.
 
         Returns an Answer as of ``ProviderReader.generations``.
         """
-        found = self._ask(GENERATIONS, self._reader.generations,
+        answer = self._ask(GENERATIONS, self._reader.generations,
                           self._changes.began)
-        self._changes.note(found)
+        self._changes.note(answer)
         self._parents = {uuid: parent
-                         for uuid, (_, parent) in found.value.items()}
-        self._providers.keep(self._parents.keys(), found.began)
-        for uuid in self._differing(found.value):
+                         for uuid, (_, parent) in answer.value.items()}
+        self._providers.keep(self._parents.keys(), answer.began)
+        for uuid in self._differing(answer.value):
             self._news += uuid not in self._changed
             self._changed.setdefault(uuid, 0)
         self._set_aside &= self._parents.keys()
-        return found
+        return answer
 
     def _differing(self, generations):
         return self._providers.differing({
@@ -320,54 +318,54 @@ class Upkeep:
             in generations.items()})
 
     def _are_many(self):
-        """Return whether so many have changed that all are read sooner."""
+        """Return whether so many have changed that a listing is due sooner."""
         return (self._news * PARTS / self._single
                 > self._all.took / ALL_SOON
                 and self._clock() >= self._all.soonest(ALL_SOON))
 
     def _read_all(self, generations):
-        """Read what a listing of candidates tells.
+        """Read a listing of candidates.
 
-        generations: Answer, which the listing comes after.
+        generations: Answer from before the listing.
         """
-        found = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
+        answer = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
             generations.value), generations.began)
-        self._all.note(found)
-        self._take_all(found, generations)
+        self._all.note(answer)
+        self._take_all(answer, generations)
 
-    def _take_all(self, found, generations):
-        """Take an Answer about all providers, as of ``put``."""
-        # Of a new one a listing does not tell which aggregates it is in.
+    def _take_all(self, answer, generations):
+        """Take an Answer about all providers, see ``Providers.put``."""
+        # A listing does not contain the aggregates of a new provider.
         new = (set() if self._compared_at is None
                else self._providers.unknown(generations.value))
-        left = self._providers.put(
-            found.value, min(found.began, generations.began))
+        skipped = self._providers.put(
+            answer.value, min(answer.began, generations.began))
         self._news = 0
         differing = set(self._differing(generations.value))
-        for each in found.value:
+        for each in answer.value:
             if each.uuid not in new and each.uuid not in differing:
                 self._changed.pop(each.uuid, None)
-        self._changed.update(dict.fromkeys(left, 0))
+        self._changed.update(dict.fromkeys(skipped, 0))
 
     def learn(self, aggregate):
-        """Read who is in an aggregate: Answer.  Raises PlacementError."""
-        found = self._answers.asked(
+        """Read the members of an aggregate: Answer.  Raises PlacementError."""
+        answer = self._answers.query(
             lambda: self._reader.members(aggregate))
-        self._providers.put_members(aggregate, found.value)
-        return found
+        self._providers.put_members(aggregate, answer.value)
+        return answer
 
     def _read_members(self, aggregate):
         try:
             self._members.note(self.learn(aggregate))
         except RequestFailed as exc:
-            # Requests that name it read it, or ask Placement.
-            LOG.debug('Who is in aggregate %(uuid)s is not known: %(error)s',
-                      {'uuid': aggregate, 'error': exc})
+            # Requests that name it read the members, or query Placement.
+            LOG.debug('The members of aggregate %s are unknown: %s', aggregate,
+                      exc)
             self._providers.forget_members(aggregate)
 
     @property
     def _single(self):
-        """Requests a second that read single providers, of this worker."""
+        """This worker's requests per second for single providers."""
         return SINGLE / self._answers.workers
 
     def _look_for_freed(self):
@@ -378,7 +376,7 @@ class Upkeep:
                     self._freed.setdefault(uuid)
 
     def _look_for_expected(self):
-        """Have those read at once whose moment has come."""
+        """Read expected providers that are due."""
         if not self._expected:
             return
         now = self._clock()
@@ -392,49 +390,40 @@ class Upkeep:
                 uuid: later for uuid, moments in lacking.items()
                 if (later := [moment for moment in moments if moment > now])}
 
-    def _read_doubted(self):
-        with self._lock:
-            uuid, _ = self._doubted.popitem(last=False)
-        self._read_provider(uuid)
-
-    def _singles(self):
-        return (self._changed or self._freed
-                or self._providers.without_limits())
-
     def _read_single(self):
-        asked = PARTS
+        requests = PARTS
         if changed := self._first_due(self._changed):
             self._read_provider(changed)
         elif self._freed:
-            uuid, asked = self._freed.popitem(last=False)[0], 1
+            uuid, requests = self._freed.popitem(last=False)[0], 1
             since = self._providers.now()
-            with self._alone(uuid):
+            with self._setting_aside(uuid):
                 used = self._reader.used(uuid)
                 if used is not None and not self._providers.put_used(
                         uuid, used, since):
                     self._freed[uuid] = None
         elif limitless := self._first_due(self._providers.without_limits()):
             self._read_provider(limitless)
-        self._next_single = self._clock() + asked / self._single
+        self._next_single = self._clock() + requests / self._single
 
     def _first_due(self, uuids):
-        """Return the first of uuids that was not set aside; None for none."""
+        """Return the first uuid that is not set aside, or None."""
         return next((uuid for uuid in uuids if self._changed.get(uuid, 0)
                      <= self._clock()), None)
 
     def _read_provider(self, uuid):
-        """Read all of a provider; later, if a claim comes in between."""
+        """Read a whole provider, or later if a claim interferes."""
         since = self._providers.now()
-        # Last in the order, so that others are read.
+        # Moved to the end, so that others are read.
         self._changed.pop(uuid, None)
         self._changed[uuid] = 0
-        with self._alone(uuid):
-            found = self._reader.provider(uuid, self._parents.get(uuid))
-            if found is None or not self._providers.put([found], since):
+        with self._setting_aside(uuid):
+            provider = self._reader.provider(uuid, self._parents.get(uuid))
+            if provider is None or not self._providers.put([provider], since):
                 del self._changed[uuid]
 
     @contextlib.contextmanager
-    def _alone(self, uuid):
+    def _setting_aside(self, uuid):
         """Set a provider aside if the block cannot read it."""
         try:
             yield
@@ -442,13 +431,12 @@ class Upkeep:
             if isinstance(exc, UnusableProvider):
                 self._providers.doubt([uuid])
             self._changed[uuid] = self._clock() + AGAIN
-            is_told = (uuid in self._set_aside
-                       or len(self._set_aside) >= MOST_TOLD)
+            is_logged = (uuid in self._set_aside
+                       or len(self._set_aside) >= MOST_LOGGED)
             self._set_aside.add(uuid)
-            LOG.log(logging.DEBUG if is_told else logging.WARNING,
-                    'The copy of what Placement knows has not all of resource '
-                    'provider %(uuid)s, which is read again every %(pause)d '
-                    'seconds: %(error)s', {
-                        'uuid': uuid, 'pause': AGAIN, 'error': exc})
+            LOG.log(logging.DEBUG if is_logged else logging.WARNING,
+                    'The mirror of Placement lacks data of resource provider '
+                    '%s, which is read again every %d seconds: %s', uuid,
+                    AGAIN, exc)
         else:
             self._set_aside.discard(uuid)

@@ -337,7 +337,7 @@ def test_text_edited_by_hand_is_found_within_a_minute(
     assert before[HOST] == after[HOST] == 'host3'
     assert caplog.messages == [
         '1 row(s) of compute_nodes had changed without a new time stamp or '
-        'state; the first of them has the id 3']
+        'state; the first row has the id 3']
 
 
 def test_heartbeats_are_no_edits(scene, execute):

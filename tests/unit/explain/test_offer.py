@@ -129,4 +129,4 @@ def test_hosts_beyond_the_limit_have_words_only():
     rule._amounts = dict.fromkeys(map(str, range(100)), Amounts(1, 0))
 
     assert rule.figures(block(np.array([0])), None) == []
-    assert rule.why_not(None, None) == '4 VCPU cannot be had of it'
+    assert rule.why_not(None, None) == 'it cannot provide 4 VCPU'

@@ -1,4 +1,4 @@
-"""What tests of this folder have in common."""
+"""Shared fixtures of this folder."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from nova_sched.db import changed_rows
 
 @pytest.fixture(autouse=True)
 def whole_reads(monkeypatch):
-    """Each read compares all rows: here they are edited by hand.
+    """Make each read compare all rows, because tests edit rows by hand.
 
-    Which rows a read would otherwise look at: tests/unit/db.
+    tests/unit/db covers the selection of rows.
     """
     monkeypatch.setattr(changed_rows, 'SPAN', -1)

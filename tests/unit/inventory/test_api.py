@@ -1,4 +1,4 @@
-"""Aggregates and cell mappings of an API database that comes and goes."""
+"""Aggregates and cell mappings while the API database is lost."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from nova_sched.inventory import api
 
 
 class Reader:
-    """An API database of no cells that can be read no more."""
+    """An API database without cells that can become unreadable."""
 
     def __init__(self, has_api_database):
         self.has_api_database, self.is_there = has_api_database, True
@@ -29,9 +29,8 @@ class Reader:
 
 @pytest.mark.parametrize('apart', [True, False])
 @pytest.mark.parametrize('was_read', [True, False])
-def test_an_api_database_that_is_gone_is_done_without_if_it_was_read(
-        apart, was_read):
-    """And if it is not the database of the hosts, too."""
+def test_lost_api_database_keeps_last_data(apart, was_read):
+    """Unless it is the database of the hosts as well."""
     reader = Reader(apart)
     found = api.ApiInventory(reader)
     if was_read:

@@ -1,4 +1,4 @@
-"""What one bad row, or a database in trouble, does to the host table."""
+"""Bad rows and database failures in the host table."""
 
 import threading
 import time
@@ -19,17 +19,15 @@ def cache(cloud):
     """A HostCache of the hosts a, b and c."""
     cloud.load_nodes(*(clouds.a_compute_node(host) for host in 'abc'))
     return cache_of(cloud)
-
-
 class TestRow:
     @pytest.mark.parametrize('change', [
         'host = NULL', 'memory_mb = 99999999999999999999',
         'free_disk_gb = 9223372036854775807, disk_available_least = NULL',
     ])
     @pytest.mark.parametrize('late', [False, True])
-    def test_that_cannot_be_read_hides_no_other_host(self, cloud, cache,
-                                                     change, late):
-        """Whether it is so from the start or becomes so."""
+    def test_unreadable_row_hides_no_other_host(self, cloud, cache, change,
+                                                late):
+        """From the start, or after a change."""
         if late:
             refreshed(cache)
         cloud.execute(f'UPDATE compute_nodes SET {change} '
@@ -37,9 +35,9 @@ class TestRow:
 
         assert [host for host, _ in names(refreshed(cache))] == ['b', 'c']
 
-    def test_without_a_host_in_either_table_is_left_out_with_a_warning(
-            self, cloud, cache, caplog):
-        """One for each table, however often they are read."""
+    def test_row_without_host_is_left_out_with_warning(self, cloud, cache,
+                                                       caplog):
+        """One warning for each table, however often it is read."""
         cell._warn_nameless.cache_clear()
         for table in ('compute_nodes', 'services'):
             cloud.execute(f"UPDATE {table} SET host = NULL WHERE host = 'b'")
@@ -50,14 +48,12 @@ class TestRow:
             assert names(refreshed(cache)) == [('a', 'a'), ('c', 'c')]
 
         assert [text for text in caplog.messages if 'no host' in text] == [
-            f'1 row(s) of {table} are left out, as they have no host; the '
-            'first of them has the id 2'
+            f'1 row(s) of {table} are left out because they have no host; '
+            'the first row has the id 2'
             for table in ('compute_nodes', 'services')]
 
     @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])
-    def test_without_a_readable_time_was_never_heard_from(self, cloud, cache,
-                                                          text):
-        """And no other host suffers from it."""
+    def test_unreadable_time_counts_as_never(self, cloud, cache, text):
         for change in ('services SET created_at', 'services SET last_seen_up',
                        'compute_nodes SET updated_at'):
             cloud.execute(f"UPDATE {change} = ? WHERE host = 'b'", text)
@@ -68,22 +64,13 @@ class TestRow:
             assert [time > 0 for time in column(table, name)] == [
                 True, False, True]
 
-    def test_that_is_mended_is_a_host_again(self, cloud, cache):
-        cloud.execute('UPDATE compute_nodes SET memory_mb = '
-                      "99999999999999999999 WHERE host = 'b'")
-        refreshed(cache)
-        cloud.execute('UPDATE compute_nodes SET memory_mb = 1024')
-
-        assert [host for host, _ in names(refreshed(cache))] == [*'abc']
-
-    def test_without_a_node_name_is_a_host_all_the_same(self, cloud, cache):
+    def test_missing_node_name_is_empty(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET hypervisor_hostname = NULL '
                       "WHERE host = 'a'")
 
         assert names(refreshed(cache))[0] == ('a', '')
 
-    def test_of_an_aggregate_without_a_host_is_passed_over(self, cloud,
-                                                           cache):
+    def test_aggregate_row_without_host_is_skipped(self, cloud, cache):
         cloud.execute("INSERT INTO aggregates (id, name) VALUES (9, 'x')")
         cloud.execute('INSERT INTO aggregate_hosts (host, aggregate_id) '
                       "VALUES (NULL, 9), ('b', 9)")
@@ -94,8 +81,8 @@ class TestRow:
 
 
 class TestCells:
-    def test_of_a_host_are_seen_when_they_are_mapped(self, cloud, cache):
-        """A host is known before a discovery maps it to its cell."""
+    def test_new_mapping_sets_cell(self, cloud, cache):
+        """A host exists before a discovery maps it."""
         cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
         refreshed(cache)
         cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
@@ -107,7 +94,7 @@ class TestCells:
 
 
 class SlowFailure:
-    """A reader whose reads fail after a while, from the second one on."""
+    """A reader that fails after a pause, from the second read on."""
 
     def __init__(self, cache, error):
         self._reader, self._error, self.reads = cache._reader, error, 0
@@ -125,8 +112,8 @@ class SlowFailure:
 
 @pytest.mark.parametrize('error', [
     exception.DatabaseUnavailable('gone'), ZeroDivisionError('unforeseen')])
-def test_waiting_requests_share_a_failure(cache, error):
-    """None waits for the others' time-outs, or decides on what is old."""
+def test_concurrent_refreshes_share_failure(cache, error):
+    """No thread waits for another timeout or uses outdated hosts."""
     reader = cache._reader = SlowFailure(cache, error)
     cache.refresh()
     raised = []

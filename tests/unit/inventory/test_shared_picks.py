@@ -1,4 +1,4 @@
-"""What the workers of a service tell each other, whatever becomes of one."""
+"""Picks shared by the workers of a service, also of killed workers."""
 
 import contextlib
 import threading
@@ -26,10 +26,8 @@ def one(picks):
 @pytest.fixture
 def other(picks):
     return picks.sharing()
-
-
 class TestNews:
-    def test_are_told_to_others_once_and_in_order(self, one, other):
+    def test_news_reach_others_once_and_in_order(self, one, other):
         one.tell('a')
         other.tell('b')
         one.tell('c')
@@ -37,12 +35,12 @@ class TestNews:
         assert (one.news(), other.news()) == (['b'], ['a', 'c'])
         assert (one.news(), other.news()) == ([], [])
 
-    def test_of_before_are_told_to_who_comes_later(self, picks, one):
+    def test_later_reader_gets_earlier_news(self, picks, one):
         one.tell('a')
 
         assert picks.sharing().news() == ['a']
 
-    def test_are_told_from_process_to_process(self, picks, one):
+    def test_news_cross_processes(self, picks, one):
         @contextlib.contextmanager
         def telling():
             picks.sharing().tell('from the worker')
@@ -51,7 +49,7 @@ class TestNews:
         with in_worker(telling):
             assert one.news() == ['from the worker']
 
-    def test_the_oldest_of_which_had_no_room_are_not_told(self, one, other):
+    def test_oldest_news_are_overwritten(self, one, other):
         for number in range(100):
             one.tell(str(number).zfill(100))
 
@@ -60,29 +58,28 @@ class TestNews:
                          in range(100 - len(found), 100)]
         assert 5 <= len(found) < 10
 
-    def test_are_whole_wherever_they_stand_in_the_ring(self, one, other):
+    def test_news_may_wrap_around_in_ring(self, one, other):
         for size in range(1, 300, 7):
             one.tell('x' * size)
 
             assert other.news() == ['x' * size]
 
-    def test_that_are_larger_than_the_ring_are_left_out(self, one, other,
-                                                        caplog):
+    def test_oversized_news_are_left_out(self, one, other, caplog):
         one.tell('a')
         one.tell('x' * 2000)
         one.tell('b')
 
         assert other.news() == ['a', 'b']
-        assert 'more than other workers can be told' in caplog.text
+        assert 'cannot be shared with other workers' in caplog.text
 
-    def test_that_cannot_be_pickled_are_left_out(self, one, other, caplog):
+    def test_unpicklable_news_are_left_out(self, one, other, caplog):
         one.tell(threading.Lock())
         one.tell('b')
 
         assert other.news() == ['b']
-        assert 'cannot be told of picks' in caplog.text
+        assert 'cannot be shared with other workers' in caplog.text
 
-    def test_between_threads_are_all_told(self, picks, other):
+    def test_news_of_all_threads_arrive(self, picks, other):
         def tell(number):
             mine = picks.sharing()
             for index in range(5):
@@ -99,23 +96,22 @@ class TestNews:
             (number, index) for number in range(4) for index in range(5)]
 
 
-class TestAWorkerThatHasTheRing:
-    def test_and_is_stopped_is_not_waited_for(self, picks, one, other,
-                                              monkeypatch, caplog):
+class TestRingLock:
+    def test_stopped_lock_holder_is_not_waited_for(self, picks, one, other,
+                                                   monkeypatch, caplog):
         monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
         one.tell('before')
         with stopped_in(picks.alone):
             one.tell('what nobody hears')
 
             assert other.news() == ['before']
-        assert 'going on beside it' in caplog.text
+        assert 'continuing without it' in caplog.text
         one.tell('after')
         assert other.news() == ['after']
 
 
-class TestTheExchange:
-    def test_is_told_what_workers_tell_and_tells_all_of_them(self, picks, one,
-                                                             other):
+class TestExchange:
+    def test_exchange_connects_all_workers(self, picks, one, other):
         exchange = picks.exchange()
         one.tell('a')
         exchange.tell('b')
@@ -123,7 +119,7 @@ class TestTheExchange:
         assert exchange.news() == ['a']
         assert (one.news(), other.news()) == (['b'], ['a', 'b'])
 
-    def test_waits_for_no_worker(self, picks, one, other):
+    def test_exchange_waits_for_no_worker(self, picks, one, other):
         exchange = picks.exchange()
         one.tell('before')
         with stopped_in(picks.alone):
@@ -132,15 +128,14 @@ class TestTheExchange:
             assert exchange.news() == ['before']
             assert other.news() == ['before', 'meanwhile']
 
-    def test_that_takes_the_place_of_another_is_told_of_before(self, picks,
-                                                               one):
+    def test_new_exchange_gets_earlier_news(self, picks, one):
         one.tell('a')
 
         assert picks.exchange().news() == ['a']
 
 
 class TestOneWorker:
-    def test_tells_and_waits_for_nobody(self):
+    def test_single_worker_does_not_wait(self):
         picks = SharedPicks(1, size=1000)
         exchange, worker = picks.exchange(), picks.sharing()
         with picks.turn(0), picks.alone():
@@ -150,8 +145,8 @@ class TestOneWorker:
         assert worker.news() == []
 
 
-def test_what_takes_the_place_of_an_entry_is_told_once(monkeypatch):
-    """Though all of it lies where what is being read has lain."""
+def test_overwriting_entry_is_read_once(monkeypatch):
+    """The new entry is where the reader is reading."""
     one = 24 + shared_picks._ENTRY.size
     ring = shared_picks._Ring(4 * one)
     for number in range(4):
@@ -170,8 +165,8 @@ def test_what_takes_the_place_of_an_entry_is_told_once(monkeypatch):
     assert [int(data) for _author, data in found] == [4, 5, 6, 7]
 
 
-def test_who_reads_while_others_write_is_told_all_or_the_latest(picks):
-    """Though the oldest entries make room while they are read."""
+def test_concurrent_reader_gets_whole_latest_entries(picks):
+    """Old entries are overwritten during the read."""
     reader, told = picks.exchange(), []
 
     @contextlib.contextmanager
@@ -191,30 +186,26 @@ def test_who_reads_while_others_write_is_told_all_or_the_latest(picks):
 
 
 def is_given(picks):
-    """Whether other workers let this one decide by itself."""
+    """Return whether this worker may decide alone."""
     with picks.turn(0) as given:
         return given
 
 
 class TestTurns:
-    def test_are_given_one_worker_at_a_time(self, picks):
+    def test_one_worker_decides_at_a_time(self, picks):
         with in_worker(lambda: picks.turn(0)):
             assert not is_given(picks)
 
-    def test_are_given_as_soon_as_the_other_one_has_decided(self, picks):
-        assert is_given(picks)
-        assert is_given(picks)
-
-    def test_are_as_long_as_the_worker_asks_for(self, picks):
-        """Its own threads and other workers wait for the same time."""
+    def test_turn_lasts_as_long_as_requested(self, picks):
+        """Threads and other workers have the same wait."""
         with in_worker(lambda: picks.turn(0.5)):
             begin = time.monotonic()
             assert not is_given(picks)
 
         assert time.monotonic() - begin > 0.3
 
-    def test_of_several_workers_are_each_waited_for(self, picks, monkeypatch):
-        """Though all of them together take longer than one may."""
+    def test_each_turn_has_its_own_wait(self, picks, monkeypatch):
+        """Although the sum of the turns exceeds the wait for one."""
         monkeypatch.setattr(shared_region, 'PATIENCE', 0.05)
 
         @contextlib.contextmanager
@@ -228,9 +219,3 @@ class TestTurns:
         with in_worker(deciding, lambda: given.append(is_given(picks))):
             assert given
             assert all(given)
-
-    def test_of_a_killed_worker_are_over(self, picks):
-        with in_worker(lambda: picks.turn(60)):
-            pass
-
-        assert is_given(picks)

@@ -1,4 +1,4 @@
-"""The ledger of several workers: each sees what the others assume."""
+"""Workers share the entries of their ledgers."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ def shared():
 
 @pytest.fixture
 def worker(shared):
-    """Function that makes the Cloud of one more worker, or driver."""
+    """Function that makes the Cloud of a further worker or driver."""
     def make(**kwargs):
         cloud = Cloud()
         cloud.state.share(shared.sharing(**kwargs))
@@ -39,17 +39,17 @@ def other(worker):
 
 
 def seen(cloud):
-    """[free MB of a, and of b] as the next request of a worker sees it."""
+    """Return the free MB of a and b in a new view: list."""
     return cloud.free(cloud.state.view(()).table)
 
 
-class TestAPick:
-    def test_is_looked_for_by_the_read_that_follows(self, one, other):
+class TestPick:
+    def test_pick_of_other_worker_is_looked_up(self, one, other):
         one.assume(UUID.format(1))
 
         assert other.state.uuids_to_look_up({'a'}) == [UUID.format(1)]
 
-    def test_is_a_conflict_for_who_had_not_seen_it(self, one, other):
+    def test_unseen_pick_is_a_conflict(self, one, other):
         view = one.state.view(['k'])
         other.assume('l')
 
@@ -57,14 +57,14 @@ class TestAPick:
         assert one.assume('k')
         assert seen(other) == [2000, 4000]
 
-    def test_on_another_host_is_none(self, one, other):
+    def test_pick_on_other_host_is_no_conflict(self, one, other):
         view = one.state.view(['k'])
         other.assume('l', host='b')
 
         assert one.assume('k', view=view)
         assert seen(other) == [3000, 3000]
 
-    def test_of_a_server_group_is_told_with_it(self, one, other):
+    def test_group_pick_is_a_conflict_for_group(self, one, other):
         view = one.state.view(['k'])
         other.assume('l', host='b', group='g')
 
@@ -72,23 +72,23 @@ class TestAPick:
         assert not one.assume('k', view=view, group='g',
                               related=frozenset('g'))
 
-    def test_that_is_claimed_is_a_conflict_in_its_group(self, one, other):
+    def test_claimed_group_pick_is_a_conflict(self, one, other):
         view = one.state.view(['k'])
         other.assume('l', host='b', group='g', claiming=True)
 
         assert not one.assume('m', view=view, related=frozenset('g'))
 
 
-class TestWhatOtherDaemonsTell:
+class TestNewsOfOtherDaemons:
     @pytest.fixture
     def elsewhere(self, shared):
-        """The daemons on other machines, as the workers hear them."""
+        """The exchange with other daemons."""
         return shared.exchange()
 
     @pytest.mark.parametrize('reloads', ['never', 'then', 'meanwhile'])
-    def test_again_of_an_instance_that_is_built_and_deleted_does_not_count(
-            self, one, worker, elsewhere, reloads):
-        """Its end is known to a driver that takes over."""
+    def test_late_news_of_deleted_instance_does_not_count(self, one, worker,
+                                                          elsewhere, reloads):
+        """A driver that takes over knows of the end, too."""
         fresh = worker(from_now=True) if reloads == 'meanwhile' else None
         news = News([one.pick(UUID.format(1))])
         elsewhere.tell(news)
@@ -103,8 +103,8 @@ class TestWhatOtherDaemonsTell:
         assert seen(fresh or one) == [4000, 4000]
 
     @pytest.mark.parametrize('host, memory_mb', [('c', 1000), ('a', 10 ** 9)])
-    def test_of_an_unknown_host_or_more_than_it_has_does_not_count(
-            self, one, elsewhere, host, memory_mb, caplog):
+    def test_impossible_pick_is_dropped(self, one, elsewhere, host, memory_mb,
+                                        caplog):
         odd = dataclasses.replace(
             one.pick('k', host=host),
             demand=a_request(memory_mb=memory_mb).demand())
@@ -115,8 +115,7 @@ class TestWhatOtherDaemonsTell:
         assert seen(one) == [4000, 4000]
         assert caplog.text.count('of other daemons are dropped') == 1
 
-    def test_by_a_clock_that_is_ahead_counts_for_its_lifetime(self, one,
-                                                              elsewhere):
+    def test_entry_of_fast_clock_expires(self, one, elsewhere):
         elsewhere.tell(News([dataclasses.replace(one.pick('k'), at=1e11)],
                             heard=True))
         assert seen(one) == [3000, 4000]
@@ -126,8 +125,7 @@ class TestWhatOtherDaemonsTell:
 
         assert seen(one) == [4000, 4000]
 
-    def test_of_very_many_forgets_the_oldest(self, one, elsewhere,
-                                             monkeypatch):
+    def test_oldest_entries_make_room(self, one, elsewhere, monkeypatch):
         monkeypatch.setattr(ledger, 'MOST_ENTRIES', 3)
         for number in range(5):
             one.now += 1

@@ -1,4 +1,4 @@
-"""An instance that its host reports is in flight no longer, and no other."""
+"""An entry ends when its host reports the instance."""
 
 import pytest
 
@@ -14,8 +14,8 @@ def cloud():
 
 @pytest.mark.parametrize(('keys', 'taken'), [
     ('k', 1000), ('k', 1100), ('klm', 3000)])
-def test_that_shows_with_what_it_takes_counts_no_more(cloud, keys, taken):
-    """Hypervisors may take some memory of their own for each."""
+def test_reported_instance_counts_no_more(cloud, keys, taken):
+    """A hypervisor may use additional memory for each instance."""
     cloud.assume(*keys)
 
     cloud.rebase(dict.fromkeys(keys, 'a'), a=taken)
@@ -24,7 +24,7 @@ def test_that_shows_with_what_it_takes_counts_no_more(cloud, keys, taken):
     assert cloud.state.pending() == {}
 
 
-def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
+def test_shown_instance_counts_until_host_reports_it(cloud):
     cloud.assume('k')
     cloud.rebase({'k': 'a'})
     assert cloud.free() == [3000, 4000]
@@ -38,9 +38,8 @@ def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
 @pytest.mark.parametrize(('seconds', 'free'), [
     (ledger.GRACE / 2, 3000), (ledger.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
-def test_that_shows_is_reported_a_moment_later_at_the_latest(
-        cloud, seconds, free, changed):
-    """It may be in what the host reported before, or in place of another."""
+def test_grace_period_ends_entry(cloud, seconds, free, changed):
+    """The earlier report may include it, or another instance has left."""
     cloud.assume('k')
     cloud.rebase({'k': 'a'}, changed=changed)
     cloud.now += seconds
@@ -51,9 +50,8 @@ def test_that_shows_is_reported_a_moment_later_at_the_latest(
 
 
 @pytest.mark.parametrize(('first', 'second'), ['kl', 'lk'])
-def test_is_not_another_one_on_its_way_to_the_same_host(
-        cloud, first, second):
-    """The host of the second one is written before it is reported."""
+def test_report_is_matched_to_shown_instance(cloud, first, second):
+    """The compute writes an instance's host before its usage."""
     cloud.assume('k')
     cloud.assume('l')
     cloud.rebase({first: 'a'})
@@ -67,7 +65,7 @@ def test_is_not_another_one_on_its_way_to_the_same_host(
     assert cloud.state.pending() == {}
 
 
-def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
+def test_report_is_matched_to_oldest_pick(cloud):
     cloud.assume('k')
     cloud.now += 1
     cloud.assume('l')
@@ -77,8 +75,8 @@ def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
     assert list(cloud.state.pending()) == ['l']
 
 
-def test_on_a_host_that_is_back_is_told_a_moment_later(cloud):
-    """What of it was there before is not known."""
+def test_returning_host_needs_grace_period(cloud):
+    """Its usage from before is unknown."""
     cloud.assume('k')
     cloud.rebase(names='b')
 

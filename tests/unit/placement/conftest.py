@@ -1,4 +1,4 @@
-"""A Placement over HTTP, and clients of it."""
+"""Placement over HTTP and its clients."""
 
 import functools
 
@@ -10,14 +10,14 @@ from tests.builders import http_placement
 
 @pytest.fixture
 def placement():
-    """A Server that plays Placement."""
+    """A Placement over HTTP."""
     with http_placement.placement() as server:
         yield server
 
 
 @pytest.fixture
 def client(placement, tmp_path):
-    """A client of it that logs in with a token of its own."""
+    """A client with a static token."""
     return http_placement.client(
         tmp_path, auth_type='admin_token', token='token-of-the-service',
         endpoint=placement.url)
@@ -25,11 +25,11 @@ def client(placement, tmp_path):
 
 @pytest.fixture
 def client_of(tmp_path):
-    """Function of options of [placement] that makes a client."""
+    """Function that makes a client with options of [placement]."""
     return functools.partial(http_placement.client, tmp_path)
 
 
 @pytest.fixture
 def scene(placement, tmp_path):
-    """A Scene before it."""
+    """A Scene with this Placement."""
     return http_claims.Scene(tmp_path, placement)

@@ -1,4 +1,4 @@
-"""What Placement is asked for a request, and what is made of its answer."""
+"""Queries for candidates and the results made of the responses."""
 
 import pytest
 
@@ -16,8 +16,7 @@ def ask(client, *queries):
 
 
 class TestOffer:
-    def test_has_the_requests_of_each_provider_in_their_order(
-            self, client, placement):
+    def test_requests_are_grouped_by_provider(self, client, placement):
         first, second = a_candidate('a', VCPU=1), a_candidate('b')
         both = {'allocations': first['allocations'] | second['allocations']}
         placement.on('GET', '/allocation_candidates',
@@ -28,13 +27,13 @@ class TestOffer:
         assert found.of('a') == [both, first]
         assert found.of('b') == [both, second]
 
-    def test_names_all_providers_that_were_told_of(self, client, placement):
+    def test_all_named_providers_are_listed(self, client, placement):
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a'), others=['parent']))
 
         assert ask(client).providers == {'a', 'parent'}
 
-    def test_of_two_queries_has_the_first_in_front(self, client, placement):
+    def test_first_query_comes_first(self, client, placement):
         pinned, shared = a_candidate('a', PCPU=1), a_candidate('a', VCPU=1)
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      candidates(pinned))
@@ -49,8 +48,8 @@ class TestOffer:
 
     @pytest.mark.parametrize(('limit', 'cut_at'), [
         (1, 1), (2, 2), (3, None), (None, None)])
-    def test_may_lack_others_where_a_query_is_answered_with_its_limit(
-            self, client, placement, limit, cut_at):
+    def test_response_at_limit_is_marked_as_cut(self, client, placement, limit,
+                                                cut_at):
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      candidates(a_candidate('a', PCPU=1)))
         placement.on('GET', '/allocation_candidates?resources=VCPU',
@@ -61,8 +60,7 @@ class TestOffer:
 
         assert found.cut_at == cut_at
 
-    def test_has_the_summaries_of_all_queries_where_they_are_kept(
-            self, client, placement):
+    def test_summaries_of_all_queries_are_merged(self, client, placement):
         for name, provider in (('PCPU', 'a'), ('VCPU', 'b')):
             placement.on(
                 'GET', f'/allocation_candidates?resources={name}',
@@ -73,9 +71,8 @@ class TestOffer:
         client.keeps_summaries = True
         assert ask(client, *queries).summaries.keys() == {'a', 'b', 'parent'}
 
-    def test_is_of_the_second_query_alone_if_the_first_is_refused(
-            self, client, placement):
-        """A Placement of before Train knows no dedicated CPUs."""
+    def test_refused_query_is_skipped(self, client, placement):
+        """Placement has no dedicated CPUs before Train."""
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      error(400, 'Invalid resource class in resources: PCPU'))
         placement.on('GET', '/allocation_candidates?resources=VCPU',
@@ -86,8 +83,7 @@ class TestOffer:
 
         assert found.providers == {'b'}
 
-    def test_is_nothing_for_the_reason_of_the_query_that_was_refused(
-            self, client, placement):
+    def test_reason_is_that_of_refused_query(self, client, placement):
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      error(400, 'Invalid resource class in resources: PCPU'))
         placement.on('GET', '/allocation_candidates?resources=VCPU',
@@ -98,20 +94,19 @@ class TestOffer:
 
         assert 'Invalid resource class' in found.reason
 
-    def test_is_nothing_where_nothing_is_found(self, client):
+    def test_empty_response_is_no_candidates(self, client):
         assert ask(client) is NO_CANDIDATES
 
 
 class TestRequest:
-    def test_is_the_query_as_it_is(self, client, placement):
+    def test_query_is_sent_unchanged(self, client, placement):
         ask(client, Query('resources=VCPU%3A2&root_required=A%2C%21B'))
 
         [asked] = placement.to('GET', '/allocation_candidates')
         assert asked.path == ('/allocation_candidates?resources=VCPU%3A2'
                               '&root_required=A%2C%21B&limit=1000')
 
-    def test_bears_the_request_id_of_the_whole_operation(self, client,
-                                                         placement):
+    def test_global_request_id_is_sent(self, client, placement):
         ask(client)
 
         [asked] = placement.to('GET', '/allocation_candidates')
@@ -119,9 +114,8 @@ class TestRequest:
             CONTEXT.global_request_id)
 
     @pytest.mark.parametrize('own', ['req-1', 'r\xfc'])
-    def test_bears_its_own_id_where_there_is_no_other(self, client, placement,
-                                                      own):
-        """Of any letters that a header can have."""
+    def test_local_request_id_is_sent_otherwise(self, client, placement, own):
+        """Non-ASCII letters are valid in a header."""
         client.candidates([Query()], type(CONTEXT)(request_id=own))
 
         [asked] = placement.to('GET', '/allocation_candidates')
@@ -129,9 +123,8 @@ class TestRequest:
 
     @pytest.mark.parametrize('odd', [
         7, b'x', 'a\nb', 'a\r\nX-Other: b', ' a', '\u2603'])
-    def test_bears_no_id_that_no_header_can_have(self, client, placement,
-                                                 odd):
-        """Callers may send any; the request is more than its id."""
+    def test_invalid_request_id_is_not_sent(self, client, placement, odd):
+        """Callers may send any id; the request must not fail."""
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
 
@@ -145,8 +138,8 @@ class TestRequest:
     @pytest.mark.parametrize('header, value', [
         ('Accept', 'application/json'),
         ('X-Auth-Token', 'token-of-the-service')])
-    def test_asks_for_json_with_the_token_of_the_service(
-            self, client, placement, header, value):
+    def test_json_is_requested_with_service_token(self, client, placement,
+                                                  header, value):
         ask(client)
 
         assert {asked.headers[header] for asked in placement.asked} == {value}
@@ -157,8 +150,8 @@ class TestMicroversion:
         ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
         ('1.30', '1.29'), ('1.36', '1.36'), ('1.39', '1.36'),
         ('1.100', '1.36')])
-    def test_is_the_newest_that_both_know(self, client, placement, most,
-                                          used):
+    def test_newest_common_version_is_used(self, client, placement, most,
+                                           used):
         placement.on('GET', '/', http_placement.versions(most))
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
@@ -169,8 +162,7 @@ class TestMicroversion:
         assert asked.version == f'placement {used}'
         assert found.version == used
 
-    def test_is_newer_than_what_claims_know_if_a_query_takes_it(
-            self, client, placement):
+    def test_query_may_need_newer_version_than_claims(self, client, placement):
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
 
@@ -180,26 +172,25 @@ class TestMicroversion:
             'GET', '/allocation_candidates')} == {'placement 1.39'}
         assert found.version == '1.36'
 
-    def test_too_new_for_the_server_is_refused_clearly(self, client,
-                                                       placement, caplog):
+    def test_too_old_server_is_named(self, client, placement, caplog):
         placement.on('GET', '/', http_placement.versions('1.30'))
 
         found = ask(client, Query(), Query(least='1.36'))
 
         assert found.reason == (
             'Placement speaks microversions 1.0 to 1.30, but this request '
-            'takes 1.36: upgrade Placement, or ask without what needs it')
+            'takes 1.36: upgrade Placement, or change the request')
         assert found.reason in caplog.text
         assert not placement.to('GET', '/allocation_candidates')
 
-    def test_is_asked_for_once(self, client, placement):
+    def test_versions_are_read_once(self, client, placement):
         for _ in range(3):
             ask(client)
 
         assert [asked.path for asked in placement.asked].count('/') == 1
 
-    def test_is_asked_for_again_when_it_does_not_fit(self, client, placement):
-        """Placement was replaced by an older one, say."""
+    def test_versions_are_reread_after_406(self, client, placement):
+        """An older Placement may have replaced it."""
         ask(client)
         placement.on('GET', '/', http_placement.versions('1.25'))
         placement.on('GET', '/allocation_candidates', http_placement.error(
@@ -207,8 +198,8 @@ class TestMicroversion:
 
         assert ask(client).version == '1.25'
 
-    def test_is_asked_for_again_after_a_lost_connection(self, client,
-                                                        placement):
+    def test_versions_are_reread_after_lost_connection(self, client,
+                                                       placement):
         placement.on('GET', '/allocation_candidates',
                      http_placement.http_server.DROP,
                      candidates(a_candidate('a')))

@@ -1,4 +1,4 @@
-"""Claims that wait at the same time go in one request."""
+"""Waiting claims are sent in one request."""
 
 from concurrent import futures
 import itertools
@@ -26,14 +26,14 @@ TAKEN, REFUSED = Response(204, ''), Response(409, 'no')
 
 
 class Scene:
-    """Claims, and a Placement that answers when its gate is open.
+    """Claims, and a Placement that responds when its gate is open.
 
-    sent: a list of uuids for each request, in order.
-    full: providers that have no room, and are named.
-    odd: instances whose claims are refused without a name.
-    refusal: the answer then.
-    trouble: instances of a request, text -> what is raised for it.
-    hanging: instances of a request that is answered once ``late`` is set.
+    sent: the uuids of each request, in order.
+    full: providers without room, named in the refusal.
+    odd: instances with a refusal that names no provider.
+    refusal: the Response then.
+    trouble: names of a request's instances -> exception.
+    hanging: names of the request that waits for ``late``.
     """
 
     def __init__(self, pool):
@@ -44,7 +44,7 @@ class Scene:
         self.most, self._busy, self._lock = 0, [], threading.Lock()
 
     def claim(self, uuid, provider='p', seconds=60):
-        """Claim in a thread: a Future."""
+        """Claim in a thread; return a Future."""
         body = {'allocations': {provider: {}}}
         return self._pool.submit(
             self.batches.send, uuid, body,
@@ -71,7 +71,7 @@ class Scene:
         return self.refusal if bodies.keys() & self.odd else TAKEN
 
     def crowd(self, uuids, provider='p'):
-        """Claim while others are under way: list of Future."""
+        """Claim while other requests are under way: list of Future."""
         for number in range(claim_batches.MOST_UNDER_WAY):
             self.claim(f'first-{number}', f'first-{number}')
             self.wait_until_sent(number + 1)
@@ -89,7 +89,7 @@ class Scene:
 
     @property
     def of_crowd(self):
-        """The requests that came after the first ones."""
+        """The requests after those under way at first."""
         return self.sent[claim_batches.MOST_UNDER_WAY:]
 
 
@@ -107,15 +107,15 @@ def statuses(found):
     return [future.result()[0].status for future in found]
 
 
-def test_one_alone_is_sent_alone(scene):
+def test_single_claim_is_sent_alone(scene):
     scene.gate.set()
 
     assert scene.claim('a').result() == (TAKEN, {'p'})
     assert scene.sent == [['a']]
 
 
-def test_those_that_wait_are_sent_together(scene):
-    """Their provider is written once."""
+def test_waiting_claims_are_sent_together(scene):
+    """The provider is written once."""
     found = scene.crowd('abc')
 
     assert statuses(found) == [204] * 3
@@ -124,7 +124,7 @@ def test_those_that_wait_are_sent_together(scene):
     assert scene.most == claim_batches.MOST_UNDER_WAY
 
 
-def test_those_on_a_provider_of_one_under_way_wait_for_it(scene):
+def test_claims_on_busy_provider_wait(scene):
     scene.claim('first', 'p')
     until(lambda: scene.sent, 'the first claim')
     scene.claim('a', 'p')
@@ -135,8 +135,7 @@ def test_those_on_a_provider_of_one_under_way_wait_for_it(scene):
     assert scene.sent == [['first'], ['b']]
 
 
-def test_one_that_has_waited_long_enough_is_sent_by_itself(scene,
-                                                           monkeypatch):
+def test_long_waiting_claim_is_sent_alone(scene, monkeypatch):
     scene.claim('first', 'p')
     until(lambda: scene.sent, 'the first claim')
     scene._busy.clear()
@@ -147,8 +146,8 @@ def test_one_that_has_waited_long_enough_is_sent_by_itself(scene,
     scene._busy.append({'p'})
 
 
-def test_two_for_the_same_instance_are_not_sent_together(scene):
-    """Each would take the one claim for its own, and release it."""
+def test_claims_for_one_instance_are_sent_separately(scene):
+    """Otherwise each would release the other's claim."""
     scene.claim('first', 'p')
     until(lambda: scene.sent, 'the first claim')
     found = [scene.claim('a', 'p')]
@@ -161,7 +160,7 @@ def test_two_for_the_same_instance_are_not_sent_together(scene):
     assert scene.sent == [['first'], ['a'], ['a']]
 
 
-def test_those_on_a_provider_that_is_named_are_sent_by_themselves(scene):
+def test_claims_on_named_provider_are_sent_alone(scene):
     scene.full.add('full')
     scene.crowd('')
     found = [scene.claim(uuid, provider) for uuid, provider in (
@@ -173,7 +172,7 @@ def test_those_on_a_provider_that_is_named_are_sent_by_themselves(scene):
     assert scene.of_crowd == [['a', 'b', 'c'], ['a', 'c'], ['b']]
 
 
-def test_of_a_refusal_without_a_name_each_half_is_sent_again(scene):
+def test_unnamed_refusal_halves_batch(scene):
     scene.odd.add('b')
     found = scene.crowd('abcd')
 
@@ -182,7 +181,7 @@ def test_of_a_refusal_without_a_name_each_half_is_sent_again(scene):
                               ['c', 'd']]
 
 
-def test_a_failure_is_that_of_all_that_were_sent(scene):
+def test_failure_is_shared_by_batch(scene):
     scene.trouble = {'ab': exception.PlacementError('gone')}
     found = scene.crowd('ab')
 
@@ -192,7 +191,7 @@ def test_a_failure_is_that_of_all_that_were_sent(scene):
     assert scene.claim('c').result() == (TAKEN, {'p'})
 
 
-def test_a_refusal_of_whatever_is_sent_is_that_of_each(scene):
+def test_general_refusal_is_shared_by_batch(scene):
     scene.odd.add('b')
     scene.refusal = Response(403, 'no role')
     found = scene.crowd('abc')
@@ -201,7 +200,7 @@ def test_a_refusal_of_whatever_is_sent_is_that_of_each(scene):
     assert scene.of_crowd == [['a', 'b', 'c']]
 
 
-def test_a_part_that_is_not_answered_ends_the_others(scene):
+def test_timeout_of_part_ends_batch(scene):
     """Each would wait as long."""
     scene.odd.add('b')
     scene.trouble = {'ab': PlacementUnreachable(
@@ -213,9 +212,8 @@ def test_a_part_that_is_not_answered_ends_the_others(scene):
     assert scene.of_crowd == [['a', 'b', 'c', 'd'], ['a', 'b']]
 
 
-def test_a_claim_waits_no_longer_for_a_batch_than_for_its_own_answer(
-        scene, monkeypatch):
-    """What is given up is not sent any more."""
+def test_claim_gives_up_on_slow_batch(scene, monkeypatch):
+    """An abandoned claim is not sent."""
     monkeypatch.setattr(claim_batches, 'PATIENCE', 2)
     scene.odd.add('c')
     scene.hanging = 'abc'
@@ -235,7 +233,7 @@ def test_a_claim_waits_no_longer_for_a_batch_than_for_its_own_answer(
     assert scene.of_crowd == [['a', 'b', 'c'], ['a'], ['c']]
 
 
-def test_an_exit_fails_the_others_with_an_error(scene):
+def test_exit_of_sender_fails_batch(scene):
     scene.trouble = {'ab': SystemExit()}
     found = scene.crowd('ab')
 
@@ -244,7 +242,7 @@ def test_an_exit_fails_the_others_with_an_error(scene):
     assert scene.claim('c').result() == (TAKEN, {'p'})
 
 
-def test_no_more_than_so_many_are_sent_together(scene):
+def test_batch_size_is_limited(scene):
     names = [f'{number:02}' for number in range(35)]
     found = scene.crowd(names)
 
@@ -256,8 +254,7 @@ def test_no_more_than_so_many_are_sent_together(scene):
 @hypothesis.given(st.lists(st.tuples(
     st.sampled_from('pqr'), st.booleans()), min_size=1, max_size=12),
     st.sets(st.sampled_from('pqr')))
-def test_each_is_granted_or_refused_as_if_it_were_alone(wanted, full):
-    """And each provider is written as often as requests are granted on it."""
+def test_batched_result_equals_single_result(wanted, full):
     with futures.ThreadPoolExecutor(20) as pool:
         scene = Scene(pool)
         scene.full = full
@@ -274,14 +271,14 @@ def test_each_is_granted_or_refused_as_if_it_were_alone(wanted, full):
 class TestClaims:
     @pytest.fixture
     def offers(self, client, placement):
-        """What each request of a crowd is offered: one host."""
+        """The candidates of five requests, all on one host."""
         http_placement.remembering(placement)
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
         return [http_placement.ask(client) for _ in range(5)]
 
     def crowd(self, placement, offers, answer=None):
-        """Whether each is taken; answer: to the claims together."""
+        """Return the results of all claims; answer: to joint claims."""
         [put] = placement.routes('PUT', '/allocations/')
         gate = threading.Event()
 
@@ -305,17 +302,16 @@ class TestClaims:
     def claim(offer, number):
         return offer.claim(a_uuid(number), offer.of('a')[0], SPEC)
 
-    def test_of_many_requests_are_sent_together(self, placement, offers):
+    def test_claims_of_several_requests_are_batched(self, placement, offers):
         assert self.crowd(placement, offers) == [True] * 5
         assert [len(asked.body) for asked in placement.to('POST')] == [4]
         assert len(placement.to('PUT')) == 1
 
-    def test_that_are_refused_together_are_sent_alone(self, placement,
-                                                      offers):
+    def test_refused_batch_is_split(self, placement, offers):
         assert self.crowd(placement, offers, FULL) == [True] * 5
         assert len(placement.to('PUT')) == 5
 
-    def test_are_released_each_by_its_request(self, placement, offers):
+    def test_batched_claims_are_released_separately(self, placement, offers):
         self.crowd(placement, offers)
 
         offers[2].release(a_uuid(2))

@@ -1,4 +1,4 @@
-"""Claims: what is put where, and what is made of the answer."""
+"""The content of claims and the handling of responses."""
 
 import gc
 import types
@@ -32,43 +32,43 @@ from tests.builders.http_server import Answer
 
 
 class TestClaim:
-    def test_of_a_new_instance_is_the_candidate_with_its_owner(self, scene):
+    def test_body_is_candidate_with_owner(self, scene):
         assert scene.claim().body == {
             **WANTED, 'project_id': 'p', 'user_id': 'u',
             'consumer_generation': None}
 
-    def test_has_a_generation_from_microversion_128_on(self, scene):
+    def test_generation_is_sent_since_1_28(self, scene):
         assert 'consumer_generation' in scene.claim(STEIN).body
         assert 'consumer_generation' not in scene.claim(ROCKY).body
 
-    def test_has_mappings_from_microversion_134_on(self, scene):
+    def test_mappings_are_sent_since_1_34(self, scene):
         assert 'mappings' not in scene.claim('1.32').body
         assert 'mappings' in scene.claim('1.35').body
 
     @pytest.mark.parametrize(('version', 'read'), [
         (QUEENS, '1.17'), (ROCKY, '1.25'), (STEIN, '1.28'),
         (CURRENT, '1.28')])
-    def test_is_put_in_the_microversion_of_the_candidates(
-            self, scene, placement, version, read):
+    def test_claim_uses_version_of_candidates(self, scene, placement, version,
+                                              read):
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
 
         assert scene.claim(version).version == f'placement {version}'
         assert placement.to('GET', PATH)[0].version == f'placement {read}'
 
-    def test_is_for_the_user_of_the_request(self, scene):
+    def test_missing_user_is_that_of_context(self, scene):
         spec = requests.a_request(project_id='p', user_id=None)
 
         assert scene.claim(spec=spec).body['user_id'] == 'u-caller'
 
-    def test_is_for_nobody_where_nobody_is_named(self, scene):
-        """Placement wants a name, and has one for this case."""
+    def test_missing_owner_is_placeholder(self, scene):
+        """Placement requires a name."""
         body = scene.claim(
             spec=requests.a_request(project_id=None, user_id=None),
             identity=claims.RequestIdentity()).body
 
         assert body['user_id'] == body['project_id'] == claims.NOBODY
 
-    def test_bears_the_request_id(self, scene, placement):
+    def test_request_id_is_sent(self, scene, placement):
         scene.claim()
 
         assert {asked.headers['X-Openstack-Request-Id']
@@ -76,17 +76,14 @@ class TestClaim:
                 + placement.to('PUT', PATH)} == {
                     CONTEXT.global_request_id}
 
-    def test_is_taken_when_placement_says_so(self, scene):
-        assert scene.claims().claim(UUID, WANTED, SPEC)
-
-    def test_is_told_of(self, scene, caplog):
+    def test_attempt_is_logged(self, scene, caplog):
         caplog.set_level('DEBUG')
         scene.claim()
 
         assert ('Attempting to claim resources in the placement API for '
                 f'instance {UUID}') in caplog.text
 
-    def test_leaves_the_candidate_as_it_is(self, scene, placement):
+    def test_candidate_is_not_modified(self, scene, placement):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
         wanted = a_candidate('a')
 
@@ -95,10 +92,9 @@ class TestClaim:
         assert wanted == a_candidate('a')
 
 
-class TestClaimOfAnInstanceThatHoldsSomething:
+class TestMove:
     @pytest.mark.parametrize('version', ERAS)
-    def test_adds_the_new_host_to_the_old_one(self, scene, placement,
-                                              version):
+    def test_move_holds_both_hosts(self, scene, placement, version):
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}, generation=4))
 
         body = scene.claim(version).body
@@ -110,15 +106,15 @@ class TestClaimOfAnInstanceThatHoldsSomething:
         assert body.get('consumer_generation', 4) == 4
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_adds_up_on_the_same_host_until_rocky(self, scene, placement,
-                                                  version):
+    def test_resize_to_same_host_adds_up_until_rocky(self, scene, placement,
+                                                     version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1, 'DISK_GB': 5}}))
 
         assert scene.claim(version).body['allocations'] == {
             'a': {'resources': {'VCPU': 3, 'DISK_GB': 5, 'MEMORY_MB': 512}}}
 
     @pytest.mark.parametrize('version', [STEIN, CURRENT])
-    def test_changes_nothing_on_the_same_host_since_stein(
+    def test_resize_to_same_host_changes_nothing_since_stein(
             self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}, 'z': {'VCPU': 4}}))
 
@@ -126,8 +122,8 @@ class TestClaimOfAnInstanceThatHoldsSomething:
             'a': {'resources': {'VCPU': 1}}, 'z': {'resources': {'VCPU': 4}}}
 
     @pytest.mark.parametrize('version', [QUEENS, CURRENT])
-    def test_leaves_a_host_that_both_are_on_if_there_is_a_new_one(
-            self, scene, placement, version):
+    def test_common_host_keeps_its_allocations(self, scene, placement,
+                                               version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
         both = {'allocations': {
             uuid: {'resources': {'VCPU': 2}} for uuid in 'ab'}}
@@ -135,7 +131,7 @@ class TestClaimOfAnInstanceThatHoldsSomething:
         assert scene.claim(version, request=both).body['allocations'] == {
             'a': {'resources': {'VCPU': 1}}, 'b': {'resources': {'VCPU': 2}}}
 
-    def test_is_told_of(self, scene, placement, caplog):
+    def test_double_allocation_is_logged(self, scene, placement, caplog):
         caplog.set_level('DEBUG')
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
         scene.claim()
@@ -153,8 +149,7 @@ class TestRefusal:
         http_placement.error(406), Answer(409, 'Conflict'),
         Answer(409, '<html/>'), Answer(409, '[]'), Answer(409, '{"errors":1}'),
         Answer(409, {'errors': []})])
-    def test_is_no_claim_and_changes_nothing(self, scene, placement, caplog,
-                                             answer):
+    def test_refused_claim_is_logged(self, scene, placement, caplog, answer):
         placement.on('PUT', PATH, answer)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
@@ -168,9 +163,9 @@ class TestRefusal:
     @pytest.mark.parametrize('answer', [
         Answer(500, 'Oops'), Answer(502, '<html/>'), Answer(504),
         Answer(200, '<html>It works!</html>')])
-    def test_by_somebody_in_between_is_taken_back(self, scene, placement,
-                                                  answer):
-        """Placement may have taken the claim nevertheless."""
+    def test_claim_behind_failing_proxy_is_released(self, scene, placement,
+                                                    answer):
+        """Placement may have accepted the claim."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(answer), kept.put)
 
@@ -185,26 +180,26 @@ class TestRefusal:
             for resources in ([['VCPU', 1]], 'ab', {'VCPU': None},
                               {'VCPU': '1'}, {'VCPU': True}, {'VCPU': 0},
                               {'VCPU': -1}, {'VCPU': 1.5}))])
-    def test_to_tell_what_is_held_is_no_claim(self, scene, placement, caplog,
-                                              answer):
+    def test_unreadable_allocations_fail_claim(self, scene, placement, caplog,
+                                               answer):
         placement.on('GET', PATH, answer)
         placement.on('PUT', PATH, CONSUMER, TAKEN)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
-        assert ('Placement does not tell the allocations of instance '
+        assert ('Placement does not return the allocations of instance '
                 f'{UUID}. Got {answer.status}: ') in caplog.text
         assert len(placement.to('PUT')) == 1
 
 
-class TestRefusalOfWhateverIsSent:
-    """It says nothing about the host, so no other host is tried."""
+class TestGeneralRefusal:
+    """Other hosts are not tried, as the refusal concerns all claims."""
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(403, 'No role'), http_placement.error(429),
         Answer(429, headers={'Retry-After': '3600'}),
         Answer(429, headers={'Retry-After': 'soon'}),
         Answer(429, headers={'Retry-After': '1'})])
-    def test_is_no_answer(self, scene, placement, answer):
+    def test_general_refusal_raises(self, scene, placement, answer):
         placement.on('PUT', PATH, answer)
         claims = scene.claims(timeout=1)
 
@@ -219,8 +214,7 @@ class TestRefusalOfWhateverIsSent:
 
     @pytest.mark.parametrize('after', [
         '0', '1', 'Wed, 21 Oct 2015 07:28:00 GMT'])
-    def test_is_no_refusal_if_it_names_a_time_to_retry(
-            self, scene, placement, after):
+    def test_retry_after_is_obeyed(self, scene, placement, after):
         placement.on('PUT', PATH, Answer(
             429, headers={'Retry-After': after}), TAKEN)
 
@@ -229,22 +223,22 @@ class TestRefusalOfWhateverIsSent:
 
 
 class TestNewInstance:
-    """Of which Placement is not asked what it holds."""
+    """Its allocations are not read."""
 
-    def test_costs_one_request(self, scene, placement):
+    def test_new_instance_needs_one_request(self, scene, placement):
         body = scene.claim().body
 
         assert [asked.method for asked in placement.asked] == ['PUT']
         assert body['consumer_generation'] is None
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_is_asked_for_where_claims_do_not_say_so(self, scene, placement,
-                                                     version):
+    def test_old_version_reads_allocations_first(self, scene, placement,
+                                                 version):
         scene.claim(version)
 
         assert [asked.method for asked in placement.asked] == ['GET', 'PUT']
 
-    def test_is_still_one_at_the_next_host(self, scene, placement):
+    def test_next_host_needs_one_request(self, scene, placement):
         placement.on('PUT', PATH, FULL, TAKEN)
         made = scene.claims()
 
@@ -253,8 +247,7 @@ class TestNewInstance:
         assert [asked.body['consumer_generation']
                 for asked in placement.asked] == [None, None]
 
-    def test_that_is_none_is_read_and_keeps_what_it_holds(self, scene,
-                                                          placement):
+    def test_existing_instance_keeps_its_allocations(self, scene, placement):
         kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
 
         assert scene.claims().claim(UUID, a_candidate('a'), SPEC)
@@ -262,9 +255,8 @@ class TestNewInstance:
             'PUT', 'GET', 'PUT']
         assert kept.allocations == {'z': {'VCPU': 1}, 'a': {'VCPU': 1}}
 
-    def test_may_have_a_generation_that_only_a_refusal_tells(self, scene,
-                                                             placement):
-        """Left by a claim on a provider that does not exist."""
+    def test_generation_is_taken_from_refusal(self, scene, placement):
+        """A claim on an unknown provider leaves such a consumer."""
         placement.on('PUT', PATH, http_placement.error(
             409, 'consumer generation conflict - expected 0 but got None',
             'placement.concurrent_update'), TAKEN)
@@ -273,8 +265,8 @@ class TestNewInstance:
         assert [asked.body['consumer_generation'] for asked
                 in placement.to('PUT')] == [None, 0]
 
-    def test_that_holds_something_keeps_it_though_no_answer_came(
-            self, scene, placement):
+    def test_existing_allocations_survive_unanswered_claim(self, scene,
+                                                           placement):
         kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
         placement.on('PUT', PATH, DROP, kept.put)
         made = scene.claims()
@@ -289,7 +281,7 @@ class TestNewInstance:
 
 
 class TestRace:
-    """Somebody else has changed the same provider meanwhile."""
+    """Another client has changed the same provider."""
 
     OLD = http_placement.error(
         409, 'Another thread concurrently updated the data. Please retry '
@@ -298,9 +290,9 @@ class TestRace:
     @pytest.mark.parametrize(('version', 'answer', 'gets'), [
         (CURRENT, RACE, 0), (STEIN, RACE, 0), (ROCKY, RACE, 3),
         (QUEENS, OLD, 3)])
-    def test_is_run_again(self, scene, placement, caplog, version, answer,
-                          gets):
-        """Where no generation protects it, what is held is asked anew."""
+    def test_race_is_retried(self, scene, placement, caplog, version, answer,
+                             gets):
+        """Without generations, allocations are read again."""
         caplog.set_level('DEBUG')
         placement.on('PUT', PATH, answer, answer, TAKEN)
 
@@ -312,16 +304,16 @@ class TestRace:
             'resource providers involved in our attempt to put allocations '
             f'for consumer {UUID}; retrying...') in caplog.text
 
-    def test_that_ends_with_another_claim_is_looked_at_again(
-            self, scene, placement):
-        """What the instance held before the first try has changed."""
+    def test_changed_consumer_is_read_again(self, scene, placement):
+        """The consumer has changed since the first attempt."""
         placement.on('PUT', PATH, CONSUMER, RACE, CONSUMER, CONSUMER, TAKEN)
         placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
 
         assert scene.claims(CURRENT).claim(UUID, WANTED, SPEC)
         assert len(placement.to('GET', PATH)) == 2
 
-    def test_is_given_up_after_four_times(self, scene, placement, caplog):
+    def test_race_is_given_up_after_four_attempts(self, scene, placement,
+                                                  caplog):
         placement.on('PUT', PATH, RACE)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
@@ -330,7 +322,7 @@ class TestRace:
         assert ('Failed scheduler client operation claim_resources: out of '
                 'retries') in caplog.text
 
-    def test_for_the_same_instance_fails_the_request(self, scene, placement):
+    def test_race_for_instance_fails_request(self, scene, placement):
         placement.on('PUT', PATH, CONSUMER)
         made = scene.claims()
 
@@ -339,8 +331,7 @@ class TestRace:
         assert failed.value.kwargs['consumer_uuid'] == UUID
         assert 'expected 1 but got None' in failed.value.kwargs['error']
 
-    def test_for_the_same_instance_leaves_it_to_the_winner(self, scene,
-                                                           placement):
+    def test_race_for_instance_is_left_to_winner(self, scene, placement):
         placement.on('PUT', PATH, CONSUMER)
         made = scene.claims()
         with pytest.raises(exception.AllocationUpdateFailed):
@@ -352,7 +343,7 @@ class TestRace:
 
 
 def texts_in(found):
-    """All texts that can be reached from something, but by its code: set."""
+    """Return all texts reachable from an object, except code: set."""
     texts, seen, left = set(), set(), [found]
     while left:
         one = left.pop()
@@ -366,8 +357,8 @@ def texts_in(found):
     return texts
 
 
-def test_a_record_keeps_no_token(client, placement):
-    """Neither the caller's nor the service's, wherever one looks in it."""
+def test_record_contains_no_token(client, placement):
+    """Neither the caller's nor the service's token."""
     placement.on('GET', '/allocation_candidates',
                  http_placement.candidates(WANTED))
     offered = client.candidates([http_placement.Query()], CONTEXT)

@@ -1,4 +1,4 @@
-"""What a query asks of providers, one thing at a time."""
+"""The single conditions of queries for providers."""
 
 import pytest
 
@@ -14,7 +14,7 @@ AGGREGATE = 'a0000000-0000-4000-8000-000000000000'
 
 
 def a_query(**wanted):
-    """A ResourceRequest; root_required and the like are its own."""
+    """Return a ResourceRequest; root_* arguments are its own fields."""
     own = {name: wanted.pop(name) for name in list(wanted)
            if name.startswith('root_')}
     return ResourceRequest({'': Group(**wanted)}, **own)
@@ -25,7 +25,7 @@ def names(*queries):
 
 
 class TestConditions:
-    def test_are_amounts_traits_and_aggregates(self):
+    def test_query_is_split_into_conditions(self):
         assert names(a_query(
             resources={'VCPU': 2, 'MEMORY_MB': 512}, required={'A', 'B'},
             forbidden={'C'}, member_of=[[AGGREGATE]],
@@ -37,15 +37,15 @@ class TestConditions:
             ('placement_trait', 'trait C'),
             ('placement_aggregate', f'aggregate {AGGREGATE}')]
 
-    def test_of_numbered_groups_count(self):
+    def test_numbered_groups_count(self):
         query = a_query(resources={'VCPU': 1})
         query.groups['1'] = Group(resources={'VGPU': 1}, required={'GPU'})
 
         assert [name for _, name in names(query)] == [
             'VCPU', 'VGPU', 'trait GPU']
 
-    def test_of_numbered_groups_leave_out_what_they_exclude(self):
-        """Which provider that would be is not known."""
+    def test_exclusions_of_numbered_groups_are_left_out(self):
+        """The provider that they concern is unknown."""
         query = a_query(resources={'VCPU': 1})
         query.groups['1'] = Group(
             resources={'VGPU': 1}, forbidden={'GPU'},
@@ -53,17 +53,17 @@ class TestConditions:
 
         assert [name for _, name in names(query)] == ['VCPU', 'VGPU']
 
-    def test_that_one_of_two_queries_lacks_need_not_be_met(self):
+    def test_only_common_conditions_count(self):
         assert names(a_query(resources={'PCPU': 2, 'MEMORY_MB': 512}),
                      a_query(resources={'VCPU': 2, 'MEMORY_MB': 512})) == [
             ('placement_resource', 'MEMORY_MB')]
 
-    def test_say_in_words_what_is_lacking(self):
+    def test_conditions_have_words(self):
         found = conditions.conditions([a_query(
             resources={'VCPU': 2}, required={'A'}, forbidden={'B'})])
 
         assert [each.words for each in found] == [
-            '2 VCPU cannot be had of it', 'it lacks trait A',
+            'it cannot provide 2 VCPU', 'it lacks trait A',
             'it has trait B']
 
 
@@ -84,8 +84,7 @@ class TestFailing:
         [condition] = conditions.conditions([a_query(**wanted)])
         return reader.failing(condition, ['a', 'b', 'c'])
 
-    def test_are_those_without_a_provider_that_meets_it(
-            self, placement, reader):
+    def test_nodes_without_fitting_provider_fail(self, placement, reader):
         placement.on('GET', '/resource_providers?resources=VCPU%3A2',
                      listed(('a', 'a'), ('child', 'b')))
         placement.on('GET', '/resource_providers?required=MISC', listed())
@@ -93,24 +92,21 @@ class TestFailing:
         assert self.failing(reader, resources={'VCPU': 2}) == [
             False, False, True]
 
-    def test_of_the_root_are_those_whose_child_alone_meets_it(
-            self, placement, reader):
+    def test_child_does_not_meet_root_condition(self, placement, reader):
         placement.on('GET', '/resource_providers?required=R',
                      listed(('a', 'a'), ('child', 'b')))
 
         assert self.failing(reader, root_required={'R'}) == [
             False, True, True]
 
-    def test_of_what_is_forbidden_are_those_that_have_it(
-            self, placement, reader):
+    def test_forbidden_trait_fails_its_nodes(self, placement, reader):
         placement.on('GET', '/resource_providers?required=R',
                      listed(('a', 'a')))
 
         assert self.failing(reader, root_forbidden={'R'}) == [
             True, False, False]
 
-    def test_are_all_of_a_trait_that_placement_does_not_know(
-            self, placement, reader):
+    def test_unknown_trait_fails_all_nodes(self, placement, reader):
         placement.on('GET', '/resource_providers', http_placement.error(
             400, 'No such trait(s): CUSTOM_X.'))
 
@@ -120,8 +116,8 @@ class TestFailing:
     @pytest.mark.parametrize('query, wanted', [
         ('resources=DISK_GB', {'resources': {'DISK_GB': 5}}),
         ('required=SSD', {'required': {'SSD'}})])
-    def test_are_none_of_what_a_shared_provider_may_give(
-            self, placement, reader, query, wanted):
+    def test_sharing_provider_fails_no_node(self, placement, reader, query,
+                                            wanted):
         placement.on('GET', f'/resource_providers?{query}',
                      listed(('shared', 'shared')))
         placement.on('GET', '/resource_providers?required=MISC',
@@ -133,9 +129,9 @@ class TestFailing:
         ({'forbidden': {'GPU'}}, [True, False, False]),
         ({'member_of': [[AGGREGATE]]}, [False, True, True]),
         ({'forbidden_aggregates': {AGGREGATE}}, [True, False, False])])
-    def test_of_what_the_root_must_be_are_not_by_a_child(
-            self, placement, reader, wanted, failing):
-        """As Placement has it of a group without a number."""
+    def test_root_conditions_ignore_children(self, placement, reader, wanted,
+                                             failing):
+        """As in Placement, for groups without a number."""
         placement.on('GET', '/resource_providers',
                      listed(('a', 'a'), ('child', 'b')))
 
@@ -143,16 +139,15 @@ class TestFailing:
 
     @pytest.mark.parametrize('value, version', [
         ('A', '1.32'), ('in:A,B', '1.39')])
-    def test_are_asked_for_in_the_version_that_knows_the_words(
-            self, placement, reader, value, version):
+    def test_query_uses_needed_version(self, placement, reader, value,
+                                       version):
         placement.on('GET', '/resource_providers', listed())
 
         self.failing(reader, required={value})
 
         assert placement.asked[-1].version == f'placement {version}'
 
-    def test_are_not_asked_for_once_placement_has_failed(
-            self, placement, reader):
+    def test_failed_reader_sends_no_more_queries(self, placement, reader):
         placement.on('GET', '/resource_providers', http_placement.error(500))
 
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The connections to Placement, of threads and of processes."""
+"""Connections to Placement of threads and processes."""
 
 import concurrent.futures
 import os
@@ -17,19 +17,12 @@ def ask(client):
     return http_placement.ask(client)
 
 
-def test_nothing_is_opened_before_the_first_request(client, placement):
+def test_first_request_opens_connection(client, placement):
     assert not placement.connections
 
 
-def test_a_connection_is_used_again(client, placement):
-    for _ in range(5):
-        ask(client)
-
-    assert placement.connections == 1
-
-
 def test_each_thread_keeps_a_connection(client, placement, caplog):
-    """As many as may be deciding at a time, all of them kept."""
+    """As many connections as deciding threads, all reused."""
     together = threading.Barrier(THREADS)
 
     def met(asked):
@@ -50,8 +43,8 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
     assert 'pool is full' not in caplog.text
 
 
-def test_a_forked_process_opens_its_own_connection(client, placement):
-    """Else answers would reach whichever process reads first."""
+def test_forked_process_opens_own_connection(client, placement):
+    """Otherwise processes would read each other's responses."""
     placement.on('GET', '/allocation_candidates',
                  candidates(a_candidate('a')))
     ask(client)
@@ -69,9 +62,8 @@ def test_a_forked_process_opens_its_own_connection(client, placement):
     assert placement.connections == 2
 
 
-def test_clients_of_one_configuration_do_not_disturb_each_other(
-        placement, tmp_path):
-    """A reload makes another one of the same options."""
+def test_clients_may_share_configuration(placement, tmp_path):
+    """A reload makes a second client with the same options."""
     conf = http_placement.a_conf(tmp_path, auth_type='admin_token',
                                  token='t', endpoint=placement.url)
     for _ in range(2):
@@ -80,8 +72,8 @@ def test_clients_of_one_configuration_do_not_disturb_each_other(
     assert len(placement.to('GET', '/allocation_candidates')) == 2
 
 
-def test_another_log_in_method_takes_a_restart(placement, tmp_path):
-    """Its options differ from those of the same names that are there."""
+def test_changed_auth_type_needs_restart(placement, tmp_path):
+    """The new options conflict with registered ones."""
     conf = http_placement.a_conf(
         tmp_path, auth_type='v3token', auth_url='http://127.0.0.1:9/v3',
         token='t')

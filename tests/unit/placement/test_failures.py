@@ -1,4 +1,4 @@
-"""A Placement that does not do what it should."""
+"""Failures of Placement."""
 
 import time
 
@@ -21,17 +21,17 @@ SILENT = 'Placement API service is not responding. '
 WHERE = (". Check that it runs, and its endpoint in Keystone's catalog or "
          '[placement] endpoint_override')
 NOT_PLACEMENT = (
-    ". What answers there is not Placement: check its endpoint in Keystone's "
+    ". The server there is not Placement: check its endpoint in Keystone's "
     'catalog, or [placement] endpoint_override')
 HTML = '<html>\n <body>It works!</body>\n</html>'
 
-#: What it answers to the query for candidates, and what the log says of it.
+#: Response to the query for candidates, and the text in the log.
 ANSWERS = [
     (http_placement.error(400, 'No such trait(s): CUSTOM_X.'),
      'Got 400: The request did not work. No such trait(s): CUSTOM_X. '
-     'Correct what it complains of in the flavor, image or request'),
+     'Correct the flavor, image or request accordingly'),
     (Answer(400, 'The plain HTTP request was sent to HTTPS port'),
-     'It speaks https, and was asked by http: correct its endpoint'),
+     'The server expects https instead of http: correct its endpoint'),
     (http_placement.error(403, 'Not allowed.'),
      'Got 403: The request did not work. Not allowed. Give the user of '
      '[placement] the role that the policy of Placement asks for'),
@@ -41,8 +41,8 @@ ANSWERS = [
     (http_placement.error(409), 'Got 409: '),
     (Answer(500, 'Oops'), 'Got 500: Oops. See the log of Placement'),
     (Answer(503, ''), 'Got 503: nothing. See the log of Placement'),
-    (Answer(204), 'What answers there is not Placement'),
-    (Answer(200, HTML), 'What answers there is not Placement'),
+    (Answer(204), 'The server there is not Placement'),
+    (Answer(200, HTML), 'The server there is not Placement'),
     (Answer(200, '{"allocation_requests": ['), NOT_PLACEMENT),
     (Answer(200, '[' * 100000), 'it is nested too deeply' + NOT_PLACEMENT),
     (Answer(200, '[]'), 'it is a list, not an object' + NOT_PLACEMENT),
@@ -73,8 +73,8 @@ def ask(client, **query):
 
 
 @pytest.mark.parametrize(('answer', 'said'), ANSWERS)
-def test_an_answer_without_candidates_is_an_error_that_says_what_to_do(
-        client, placement, caplog, answer, said):
+def test_useless_response_is_logged_with_advice(client, placement, caplog,
+                                                answer, said):
     placement.on('GET', CANDIDATES, answer)
 
     found = ask(client)
@@ -90,7 +90,7 @@ def test_an_answer_without_candidates_is_an_error_that_says_what_to_do(
         ('ERROR', found.reason)]
 
 
-def test_a_long_answer_is_cut(client, placement):
+def test_long_response_is_cut(client, placement):
     placement.on('GET', CANDIDATES, Answer(500, 'words ' * 10000))
 
     assert len(ask(client).reason) < 1000
@@ -102,8 +102,8 @@ def test_a_long_answer_is_cut(client, placement):
     {'versions': [{'min_version': '1.0', 'max_version': 'v'}]},
     {'versions': [{'id': 'v3', 'status': 'stable'}]}])
 @pytest.mark.parametrize('status', [200, 300, 404, 500])
-def test_an_address_without_microversions_is_not_placements(
-        client, placement, caplog, status, body):
+def test_address_without_microversions_is_refused(client, placement, caplog,
+                                                  status, body):
     placement.on('GET', '/', Answer(status, body))
 
     found = ask(client)
@@ -115,8 +115,8 @@ def test_an_address_without_microversions_is_not_placements(
         client._adapter.microversions()
 
 
-class TestNoAnswer:
-    def test_of_a_server_that_is_not_there(self, client_of, caplog):
+class TestUnreachable:
+    def test_refused_connection(self, client_of, caplog):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
 
         found = ask(client)
@@ -128,14 +128,7 @@ class TestNoAnswer:
         with pytest.raises(adapter.PlacementUnreachable):
             client._adapter.microversions()
 
-    def test_of_a_server_that_nobody_knows(self, client_of):
-        reason = ask(client_of(auth_type='none',
-                               endpoint='http://nowhere.invalid')).reason
-
-        assert reason.startswith(f'{SILENT}Unable to establish connection to '
-                                 f'http://nowhere.invalid/: [Errno -')
-
-    def test_of_one_that_hangs_up(self, client, placement):
+    def test_dropped_connection(self, client, placement):
         placement.on('GET', CANDIDATES, DROP)
 
         assert ask(client).reason == (
@@ -143,8 +136,7 @@ class TestNoAnswer:
             f'{CANDIDATES}: Remote end closed connection without response'
             f'{WHERE}')
 
-    def test_of_one_that_hangs_is_no_refusal(
-            self, client_of, placement, caplog):
+    def test_timeout_raises(self, client_of, placement, caplog):
         placement.on('GET', CANDIDATES, HANG)
         client = client_of(auth_type='none', endpoint=placement.url, timeout=1)
         begin = time.monotonic()
@@ -155,33 +147,30 @@ class TestNoAnswer:
         assert time.monotonic() - begin < 10
         assert str(late.value) == (
             'Placement API service does not answer in time. Request to '
-            f'{placement.url}{CANDIDATES} timed out after 1 seconds. Look at '
-            'what it is busy with, have it run in more processes, or raise '
+            f'{placement.url}{CANDIDATES} timed out after 1 seconds. Find the '
+            'cause of its load, run it in more processes, or raise '
             '[placement] timeout')
         assert str(late.value) in caplog.text
 
-    def test_is_waited_for_for_half_a_minute_by_default(self, client_of,
-                                                        placement):
+    def test_default_timeout_is_half_a_minute(self, client_of, placement):
         client = client_of(auth_type='none', endpoint=placement.url)
 
         assert client._adapter.timeout == 30
 
-    def test_is_told_of_each_time(self, client_of, caplog):
+    def test_each_failure_is_logged(self, client_of, caplog):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
         for _ in range(3):
             ask(client)
 
         assert caplog.text.count(SILENT) == 3
 
-    def test_is_followed_by_one_as_soon_as_it_is_back(self, client,
-                                                      placement):
+    def test_recovered_server_is_used_at_once(self, client, placement):
         placement.on('GET', CANDIDATES, DROP, candidates(a_candidate('a')))
         ask(client)
 
         assert ask(client).providers == {'a'}
 
-    def test_is_asked_for_again_as_often_as_configured(self, client_of,
-                                                       placement):
+    def test_connect_retries_apply(self, client_of, placement):
         placement.on('GET', CANDIDATES, DROP, DROP,
                      candidates(a_candidate('a')))
 
@@ -193,16 +182,12 @@ class TestNoAnswer:
 @pytest.mark.parametrize('answer, error', [
     (candidates(a_candidate('a')), None), (Answer(400), None),
     (Answer(503), 'It answers 503'), (DROP, 'is not responding')])
-def test_whether_it_answers_is_noted(client, placement, answer, error):
-    """For whoever asks how the service is."""
+def test_contact_is_recorded(client, placement, answer, error):
     placement.on('GET', CANDIDATES, answer)
     ask(client)
     assert (client.contact.failures > 0) == (error is not None)
     assert error is None or error in client.contact.error
-
-
-def test_a_status_is_asked_for_again_as_often_as_configured(client_of,
-                                                            placement):
+def test_status_code_retries_apply(client_of, placement):
     placement.on('GET', CANDIDATES, Answer(503), candidates(a_candidate('a')))
 
     assert ask(client_of(
@@ -213,7 +198,7 @@ def test_a_status_is_asked_for_again_as_often_as_configured(client_of,
 class TestAggregates:
     SEGMENT = '/resource_providers/s/aggregates'
 
-    def test_of_a_provider(self, client, placement):
+    def test_aggregates_of_provider_are_returned(self, client, placement):
         placement.on('GET', self.SEGMENT, Answer(body={
             'aggregates': ['a', 'b'], 'resource_provider_generation': 3}))
 
@@ -223,7 +208,7 @@ class TestAggregates:
         assert asked.headers['X-Openstack-Request-Id'] == (
             CONTEXT.global_request_id)
 
-    def test_are_none_where_placement_is_not_there(self, client_of):
+    def test_unreachable_placement_gives_none(self, client_of):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
 
         assert client.aggregates_of('s', CONTEXT) is None
@@ -231,8 +216,7 @@ class TestAggregates:
     @pytest.mark.parametrize('answer', [
         http_placement.error(404, 'No resource provider with uuid s found'),
         http_placement.error(406), Answer(body={}), Answer(body=HTML)])
-    def test_that_are_refused_are_an_error(self, client, placement, caplog,
-                                           answer):
+    def test_refused_aggregates_raise(self, client, placement, caplog, answer):
         placement.on('GET', self.SEGMENT, answer)
 
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""A crowd lists the candidates of Placement once."""
+"""Concurrent requests share listings of candidates."""
 
 from concurrent import futures
 import threading
@@ -10,8 +10,8 @@ from tests.builders.http_placement import a_candidate
 from tests.builders.waiting import until
 
 
-def test_a_crowd_lists_a_few_times(client, placement):
-    """Not once each; and what one is given another one does not change."""
+def test_concurrent_requests_share_listings(client, placement):
+    """Each request may modify its candidates."""
     gate = threading.Event()
 
     def list_slowly(asked):
@@ -32,8 +32,7 @@ def test_a_crowd_lists_a_few_times(client, placement):
     assert all(offer.of('a') == [a_candidate('a')] for offer in offers)
 
 
-def test_drivers_that_may_change_their_listing_do_not_share_it(
-        client, placement):
+def test_kept_summaries_are_not_shared(client, placement):
     client.keeps_summaries = True
     placement.on('GET', '/allocation_candidates',
                  http_placement.candidates(a_candidate('a')))

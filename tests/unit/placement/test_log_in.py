@@ -1,4 +1,4 @@
-"""Logging in to Keystone and finding Placement, as [placement] says."""
+"""Log-in to Keystone and endpoint look-up by [placement] options."""
 
 import concurrent.futures
 import contextlib
@@ -15,7 +15,6 @@ from tests.builders.http_keystone import USER
 from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
-from tests.builders.http_server import CERTIFICATE
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
@@ -24,7 +23,7 @@ TOKENS = '/v3/auth/tokens'
 
 @pytest.fixture
 def keystone():
-    """Function of endpoints that starts a Keystone with this catalog."""
+    """Function that starts a Keystone with endpoints in its catalog."""
     with contextlib.ExitStack() as stack:
         yield lambda *endpoints, **kwargs: stack.enter_context(
             http_keystone.keystone(*endpoints, **kwargs))
@@ -32,28 +31,24 @@ def keystone():
 
 @pytest.fixture
 def by_password(client_of):
-    """Function of a Keystone's server and options that makes a client."""
+    """Function that makes a client with a password for a Keystone."""
     return lambda server, **options: client_of(
         auth_type='password', auth_url=server.url, **USER | options)
-
-
 def ask(client):
     return client.candidates([Query()], CONTEXT)
-
-
 def reason(client):
     return ask(client).reason
 
 
 def late(client):
-    """What is said of a silence, which is no refusal."""
+    """Return the text of a timeout."""
     with pytest.raises(exception.PlacementUnavailable) as raised:
         ask(client)
     return str(raised.value)
 
 
 class TestLogIn:
-    def test_by_password(self, keystone, by_password, placement):
+    def test_log_in_by_password(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url))
 
         ask(by_password(server))
@@ -67,15 +62,6 @@ class TestLogIn:
         assert {asked.headers['X-Auth-Token'] for asked in placement.asked
                 } == {http_keystone.TOKEN}
 
-    def test_by_password_at_a_versioned_address(self, keystone, client_of,
-                                                placement):
-        server = keystone(an_endpoint(placement.url))
-
-        ask(client_of(auth_type='password', auth_url=f'{server.url}/v3',
-                      **USER))
-
-        assert placement.to('GET', '/allocation_candidates')
-
     @pytest.mark.parametrize('options, method, identity', [
         ({'auth_type': 'v3applicationcredential',
           'application_credential_id': 'c-1',
@@ -83,7 +69,7 @@ class TestLogIn:
          'application_credential', {'id': 'c-1', 'secret': PASSWORD}),
         ({'auth_type': 'v3token', 'token': 'first', 'project_name': 'service',
           'project_domain_name': 'Default'}, 'token', {'id': 'first'})])
-    def test_by_application_credential_or_token(
+    def test_log_in_by_application_credential_or_token(
             self, keystone, client_of, placement, options, method, identity):
         server = keystone(an_endpoint(placement.url))
 
@@ -93,8 +79,8 @@ class TestLogIn:
         assert asked.body['auth']['identity'][method] == identity
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_by_options_of_another_section(self, keystone, tmp_path,
-                                           placement):
+    def test_log_in_by_options_of_other_section(self, keystone, tmp_path,
+                                                placement):
         server = keystone(an_endpoint(placement.url))
         conf = http_placement.a_conf(tmp_path, auth_section='service_login')
         path = tmp_path / 'placement-client.conf'
@@ -112,23 +98,15 @@ class TestLogIn:
         {'auth_type': 'none', 'endpoint': '{url}'},
         {'auth_type': 'none', 'endpoint_override': '{url}'},
         {'endpoint_override': '{url}'}])
-    def test_is_left_out_in_a_cloud_without_keystone(self, client_of,
-                                                     placement, options):
+    def test_cloud_without_keystone_needs_no_log_in(self, client_of, placement,
+                                                    options):
         ask(client_of(**{name: value.format(url=placement.url)
                          for name, value in options.items()}))
 
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_happens_once(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
-        client = by_password(server)
-        for _ in range(3):
-            ask(client)
-
-        assert len(server.to('POST', TOKENS)) == 1
-
-    def test_happens_again_when_the_token_is_refused(
-            self, keystone, by_password, placement):
+    def test_refused_token_causes_new_log_in(self, keystone, by_password,
+                                             placement):
         server = keystone(an_endpoint(placement.url))
         placement.on('GET', '/allocation_candidates', Answer(401),
                      http_placement.candidates(
@@ -139,30 +117,21 @@ class TestLogIn:
 
 
 class TestEndpoint:
-    def test_is_preferably_the_internal_one(self, keystone, by_password,
-                                            placement):
-        server = keystone(an_endpoint('http://127.0.0.1:9', 'public'),
-                          an_endpoint(placement.url, 'internal'))
-        ask(by_password(server))
+    @pytest.mark.parametrize(('other', 'endpoint', 'options'), [
+        ({'interface': 'public'}, {'interface': 'internal'}, {}),
+        ({'interface': 'internal'}, {'interface': 'admin'},
+         {'valid_interfaces': 'admin'}),
+        ({'region': 'One'}, {'region': 'Two'}, {'region_name': 'Two'})])
+    def test_matches_interface_and_region(self, keystone, by_password,
+                                          placement, other, endpoint, options):
+        server = keystone(an_endpoint('http://127.0.0.1:9', **other),
+                          an_endpoint(placement.url, **endpoint))
+        ask(by_password(server, **options))
 
         assert placement.asked
 
-    def test_is_of_an_interface_that_is_valid(self, keystone, by_password,
-                                              placement):
-        server = keystone(an_endpoint(placement.url, 'admin'),
-                          an_endpoint('http://127.0.0.1:9', 'internal'))
-        ask(by_password(server, valid_interfaces='admin'))
-
-        assert placement.asked
-
-    def test_is_of_the_region(self, keystone, by_password, placement):
-        server = keystone(an_endpoint('http://127.0.0.1:9', region='One'),
-                          an_endpoint(placement.url, region='Two'))
-        ask(by_password(server, region_name='Two'))
-
-        assert placement.asked
-
-    def test_is_of_the_service_type(self, keystone, by_password, placement):
+    def test_service_type_selects_endpoint(self, keystone, by_password,
+                                           placement):
         server = keystone(
             an_endpoint('http://127.0.0.1:9'),
             an_endpoint(placement.url, service_type='placement-next'))
@@ -171,7 +140,8 @@ class TestEndpoint:
         assert placement.asked[0].version is None
         assert placement.asked[1].version == 'placement 1.36'
 
-    def test_may_be_given_instead(self, keystone, by_password, placement):
+    def test_endpoint_override_replaces_catalog(self, keystone, by_password,
+                                                placement):
         server = keystone(an_endpoint('http://127.0.0.1:9'))
         ask(by_password(server, endpoint_override=placement.url))
 
@@ -180,7 +150,8 @@ class TestEndpoint:
 
     @pytest.mark.parametrize('path', ['/placement', '/placement/',
                                       '/placement/v1.0'])
-    def test_may_have_a_path(self, keystone, by_password, placement, path):
+    def test_endpoint_may_have_path(self, keystone, by_password, placement,
+                                    path):
         placement.on('GET', '/placement', http_placement.versions('1.36'))
         ask(by_password(keystone(an_endpoint(placement.url + path))))
 
@@ -189,8 +160,8 @@ class TestEndpoint:
         assert asked.path.startswith(
             path.rstrip('/') + '/allocation_candidates?')
 
-    def test_that_is_not_in_the_catalog_is_missing(self, keystone,
-                                                   by_password, placement):
+    def test_missing_endpoint_is_reported(self, keystone, by_password,
+                                          placement):
         server = keystone(an_endpoint(placement.url, region='One'))
 
         assert reason(by_password(server, region_name='Two')) == (
@@ -200,8 +171,7 @@ class TestEndpoint:
             'the region and interfaces of [placement], or set its '
             'endpoint_override')
 
-    def test_is_found_as_soon_as_it_is_in_the_catalog(
-            self, keystone, by_password, placement):
+    def test_new_endpoint_is_found(self, keystone, by_password, placement):
         server = keystone()
         client = by_password(server)
         ask(client)
@@ -219,49 +189,30 @@ class TestTLS:
         with http_placement.placement(tls=True) as server:
             yield server
 
-    def test_trusts_the_authority_of_cafile(self, secure, client_of):
-        ask(client_of(auth_type='none', endpoint=secure.url,
-                      cafile=CERTIFICATE))
-
-        assert secure.to('GET', '/allocation_candidates')
-
-    def test_trusts_nobody_else(self, secure, client_of):
+    def test_unknown_authority_is_reported(self, secure, client_of):
         said = reason(client_of(auth_type='none', endpoint=secure.url))
 
         assert said.startswith(
             'There is no TLS connection for placement API. SSL exception '
             f'connecting to {secure.url}/: [SSL: CERTIFICATE_VERIFY_FAILED]')
         assert said.endswith(
-            'Where that is right, and it speaks https and not http, set '
+            'If the endpoint is right, and the server expects https, set '
             '[placement] cafile to the authority that signed its '
-            'certificate; insecure = true has it not checked')
+            'certificate; insecure = true disables the verification')
 
-    def test_is_not_there_where_http_is_spoken(self, client_of):
+    def test_http_server_at_https_address_is_reported(self, client_of):
         with http_placement.placement() as server:
             said = reason(client_of(
                 auth_type='none',
                 endpoint=server.url.replace('http:', 'https:')))
 
         assert said.startswith('There is no TLS connection for placement API')
-        assert 'speaks https and not http' in said
+        assert 'the server expects https' in said
 
-    def test_may_be_missing_for_keystone(self, by_password, secure):
-        """Which is tried first."""
+    def test_tls_failure_of_keystone_is_reported(self, by_password, secure):
+        """Keystone is contacted first."""
         assert reason(by_password(secure)).startswith(
             'There is no TLS connection for placement API. ')
-
-    def test_trusts_everybody_if_insecure(self, secure, client_of):
-        ask(client_of(auth_type='none', endpoint=secure.url, insecure=True))
-
-        assert secure.to('GET', '/allocation_candidates')
-
-    def test_names_a_file_that_is_not_there(self, secure, client_of):
-        assert '/no/such.pem' in reason(client_of(
-            auth_type='none', endpoint=secure.url, cafile='/no/such.pem'))
-
-    def test_names_a_certificate_that_is_not_there(self, secure, client_of):
-        assert '/no/such.pem' in reason(client_of(
-            auth_type='none', endpoint=secure.url, certfile='/no/such.pem'))
 
 
 class TestFailure:
@@ -284,23 +235,27 @@ class TestFailure:
          'Placement API service is not responding. '),
         ({'auth_type': 'none', 'endpoint_override': 'http://a:b@:8778'},
          'Placement API service is not responding. ')])
-    def test_of_options_says_which(self, client_of, caplog, options, said):
+    def test_wrong_option_is_named(self, client_of, caplog, options, said):
         found = reason(client_of(**options))
 
         assert said in found
         assert found in caplog.text
 
-    def test_of_a_wrong_password(self, keystone, by_password, placement):
+    def test_wrong_password_is_reported(self, keystone, by_password,
+                                        placement):
         server = keystone(an_endpoint(placement.url))
-        server.on('POST', TOKENS, http_keystone.REFUSED)
+        server.on('POST', TOKENS, http_keystone.REFUSED,
+                  http_keystone.a_token(an_endpoint(placement.url)))
+        client = by_password(server)
 
-        assert reason(by_password(server)) == (
+        assert reason(client) == (
             'Placement service credentials do not work. The request you have '
             'made requires authentication. (HTTP 401). Check user, password '
             'and project in [placement]')
+        ask(client)
+        assert placement.to('GET', '/allocation_candidates')
 
-    def test_of_a_token_that_placement_refuses(self, keystone, by_password,
-                                               placement):
+    def test_refused_token_is_reported(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url))
         placement.on('GET', '/', Answer(401, 'Authentication required'))
 
@@ -309,7 +264,7 @@ class TestFailure:
             'Authentication required. Check user, password and project in '
             '[placement]')
 
-    def test_of_a_keystone_that_is_not_there(self, client_of):
+    def test_unreachable_keystone_is_reported(self, client_of):
         found = reason(client_of(
             auth_type='password', auth_url='http://127.0.0.1:9', **USER))
 
@@ -321,15 +276,15 @@ class TestFailure:
         Answer(500, 'Oops'), Answer(404), Answer(200, '<html>'),
         Answer(201, '[]'), Answer(201, {}), Answer(201, {'token': 1}),
         Answer(503)])
-    def test_of_a_keystone_that_makes_no_sense(self, keystone, by_password,
-                                               placement, answer):
+    def test_malformed_keystone_response_is_reported(
+            self, keystone, by_password, placement, answer):
         server = keystone(an_endpoint(placement.url))
         server.on('POST', TOKENS, answer)
 
         assert reason(by_password(server))
         assert not placement.asked
 
-    def test_of_a_keystone_that_hangs_is_shared_by_all_who_wait(
+    def test_timeout_of_keystone_is_shared_by_waiting_threads(
             self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url))
         server.on('POST', TOKENS, HANG)
@@ -344,8 +299,8 @@ class TestFailure:
             'Keystone gives no token for placement API in time.'}
         assert all('timed out after 1 seconds' in text for text in found)
 
-    def test_that_lasts_is_logged_one_time_in_eleven(self, keystone,
-                                                     by_password, caplog):
+    def test_lasting_failure_is_logged_every_eleventh_time(
+            self, keystone, by_password, caplog):
         client = by_password(keystone())
         for _ in range(23):
             ask(client)
@@ -367,7 +322,7 @@ def test_no_secret_is_logged(keystone, by_password, placement, caplog,
         assert secret not in caplog.text
 
 
-def test_a_password_in_an_address_is_hidden(client_of):
+def test_password_in_url_is_masked(client_of):
     found = reason(client_of(auth_type='none',
                              endpoint='http://me:sesame@127.0.0.1:9'))
 

@@ -1,4 +1,4 @@
-"""How long it is tried to give back the claims of a request that failed."""
+"""Retries of releases after a failed request."""
 
 import threading
 import types
@@ -12,7 +12,7 @@ from tests.builders.services import no_thread
 
 
 class Clock:
-    """Goes on by sleeping."""
+    """A clock that advances by sleeping."""
 
     now = 0.0
 
@@ -29,12 +29,10 @@ def clock(monkeypatch):
     monkeypatch.setattr(releases, 'time', types.SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep))
     return made
-
-
 class Placement:
-    """Takes claims back, or not.
+    """AllocationClaims that may refuse releases.
 
-    tries: (seconds, instance, thread) each.
+    tries: (seconds, instance, thread) of each release.
     """
 
     def __init__(self, clock, trouble):
@@ -50,24 +48,16 @@ class Placement:
             raise error
 
     def give_back(self, *uuids):
-        """The moments at which it was tried, in seconds."""
+        """Release claims; return the seconds at which it was tried."""
         releases.give_back(self, uuids)
         for thread in threading.enumerate():
-            if thread.name == 'claims to give back':
+            if thread.name == 'release claims':
                 thread.join(60)
         return [when for when, _, _ in self.tries]
 
 
-def test_of_what_is_taken_back_at_once_nothing_is_said(clock, caplog):
-    caplog.set_level('INFO')
-    placement = Placement(clock, lambda now, uuid: None)
-
-    assert placement.give_back('a', 'b') == [0, 0]
-    assert caplog.messages == []
-
-
-def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
-    """Once a second at first, then every five seconds for ten minutes."""
+def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
+    """First every second, then every five seconds for ten minutes."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 
@@ -78,20 +68,20 @@ def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
     mine = threading.current_thread()
     assert [thread is mine for _, _, thread in placement.tries] == [
         *[True] * 5, *[False] * 120]
-    # It does not keep a service from ending.
+    # A daemon thread does not delay the end of the service.
     assert placement.tries[-1][-1].daemon
     warned, counted, lost = caplog.messages
     assert warned == ('The allocations of instance a, which was not placed, '
-                      'are not given back yet: it is away')
+                      'are not released yet: it is away')
     assert counted == (
-        'Claims of 1 instance(s) are still to be given back, which is tried '
+        'The claims of 1 instance(s) are not released yet, which is tried '
         'every 5 seconds for 600 seconds: a')
     assert lost.startswith('Claims of instances that were not placed are not '
-                           'given back: a. ')
+                           'released: a. ')
     assert caplog.records[-1].levelname == 'ERROR'
 
 
-def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
+def test_late_release_is_logged(clock, caplog):
     caplog.set_level('INFO')
     placement = Placement(clock, lambda now, uuid: (
         exception.PlacementError('it is away')
@@ -99,11 +89,10 @@ def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
 
     assert placement.give_back('a', 'b') == [0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
     assert caplog.messages[-1] == (
-        'The claims that were still to be given back are: b')
+        'The remaining claims are released: b')
 
 
-def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
-    """And is told of with why the others were not given back."""
+def test_untried_claims_come_first(clock, caplog):
     errors = {'a': exception.PlacementError('refused'),
               'b': RetriesExhausted('late')}
     placement = Placement(
@@ -115,23 +104,22 @@ def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
     assert caplog.messages == []
 
 
-def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
-    """And is claimed again by whoever wants to."""
+def test_missing_thread_is_logged(clock, caplog):
+    """The instance may be claimed for again."""
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 
     with no_thread():
         assert placement.give_back('a') == [0, 1, 2, 3, 4]
 
-    assert caplog.messages[-2] == ('The service cannot go on to give them '
-                                   "back: can't start new thread")
+    assert caplog.messages[-2] == ('The service cannot continue to release '
+                                   "them: can't start new thread")
     assert caplog.messages[-1].startswith(
-        'Claims of instances that were not placed are not given back: a. ')
+        'Claims of instances that were not placed are not released: a. ')
     assert not releases.is_under_way('a')
 
 
-def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
-        clock, caplog):
+def test_last_error_of_untried_claim_is_logged(clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         exception.PlacementError('refused') if uuid == 'a' and now < 1
         else RetriesExhausted('late') if now < 20 else None))
@@ -142,7 +130,7 @@ def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
         'late', 'refused']
 
 
-def test_a_fault_is_logged_and_not_tried_again(clock, caplog):
+def test_fault_is_logged_and_not_retried(clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         ZeroDivisionError('a fault') if uuid == 'a' else None))
 

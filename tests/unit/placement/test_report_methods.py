@@ -1,4 +1,4 @@
-"""Placement as plug-ins ask it that know Nova's client of it."""
+"""Methods of Nova's Placement client for plug-ins."""
 
 from keystoneauth1 import exceptions as ks_exceptions
 import pytest
@@ -24,8 +24,8 @@ def client(client):
 
 
 class TestCandidates:
-    def test_are_the_requests_in_order_the_summaries_and_the_version(
-            self, client, placement):
+    def test_candidates_are_requests_summaries_and_version(self, client,
+                                                           placement):
         wanted = [a_candidate('b'), a_candidate('a'), a_candidate('b', X=1)]
         placement.on('GET', '/allocation_candidates',
                      http_placement.candidates(*wanted))
@@ -37,14 +37,14 @@ class TestCandidates:
         assert summaries['a']['resources'] == {
             'VCPU': {'capacity': 16, 'used': 0}}
 
-    def test_may_be_none(self, client):
+    def test_candidates_may_be_empty(self, client):
         assert client.get_allocation_candidates(CONTEXT, Query()) == (
             [], {}, '1.36')
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(500), Answer(body={}), DROP])
-    def test_are_three_times_none_where_placement_does_not_tell(
-            self, client, placement, answer):
+    def test_failed_query_gives_three_times_none(self, client, placement,
+                                                 answer):
         placement.on('GET', '/allocation_candidates', answer)
 
         assert client.get_allocation_candidates(CONTEXT, Query()) == (
@@ -56,7 +56,7 @@ class TestClaim:
         return client.claim_resources(CONTEXT, 'uuid', a_candidate('a'),
                                       'the-project', 'the-user', **more)
 
-    def test_is_put_in_the_words_of_its_candidate(self, client, placement):
+    def test_claim_uses_given_version(self, client, placement):
         assert self.claim(client, allocation_request_version='1.17') is True
 
         [put] = placement.to('PUT', '/allocations/uuid')
@@ -65,22 +65,20 @@ class TestClaim:
             'allocations': a_candidate('a')['allocations'],
             'project_id': 'the-project', 'user_id': 'the-user'}
 
-    def test_without_a_version_is_of_the_newest(self, client, placement):
+    def test_claim_uses_newest_version_by_default(self, client, placement):
         assert self.claim(client)
 
         assert placement.to('PUT')[0].version == 'placement 1.36'
 
-    def test_that_is_refused_is_false(self, client, placement):
-        placement.on('PUT', '/allocations/', http_placement.FULL)
+    @pytest.mark.parametrize(('method', 'path', 'answer'), [
+        ('PUT', '/allocations/', http_placement.FULL), ('GET', '/', DROP)])
+    def test_failed_claim_is_false(self, client, placement, method, path,
+                                   answer):
+        placement.on(method, path, answer)
 
         assert self.claim(client) is False
 
-    def test_without_an_answer_is_false(self, client, placement):
-        placement.on('GET', '/', DROP)
-
-        assert self.claim(client) is False
-
-    def test_against_another_one_raises(self, client, placement):
+    def test_conflicting_claim_raises(self, client, placement):
         placement.on('PUT', '/allocations/', http_placement.CONSUMER)
 
         with pytest.raises(exception.AllocationUpdateFailed):
@@ -90,8 +88,8 @@ class TestClaim:
 @pytest.mark.parametrize('answer, deleted', [
     (http_placement.TAKEN, True), (http_placement.error(404), False),
     (http_placement.error(409), False), (DROP, False)])
-def test_deleting_tells_whether_there_was_something(
-        client, placement, answer, deleted):
+def test_delete_returns_whether_allocations_existed(client, placement, answer,
+                                                    deleted):
     placement.on('DELETE', '/allocations/uuid', answer)
 
     assert client.delete_allocation_for_instance(
@@ -115,8 +113,8 @@ READS = [
 
 
 @pytest.mark.parametrize('method, args, path, answer, found, _nothing', READS)
-def test_what_is_read_has_nova_s_shape(
-        client, placement, method, args, path, answer, found, _nothing):
+def test_reads_have_shape_of_nova(client, placement, method, args, path,
+                                  answer, found, _nothing):
     placement.on('GET', path, answer)
 
     assert getattr(client, method)(CONTEXT, *args) == found
@@ -126,18 +124,15 @@ def test_what_is_read_has_nova_s_shape(
     http_placement.error(500), Answer(body=[]), Answer(body={}), DROP])
 @pytest.mark.parametrize('method, args, path, _answer, _found, nothing',
                          READS)
-def test_what_cannot_be_read_is_nothing(
-        client, placement, method, args, path, _answer, _found, nothing,
-        answer):
+def test_failed_reads_are_empty(client, placement, method, args, path, _answer,
+                                _found, nothing, answer):
     placement.on('GET', path, answer)
 
     assert getattr(client, method)(CONTEXT, *args) == nothing
 
 
 class TestTraits:
-    """Of one provider, or the reason why they are not told."""
-
-    def test_come_with_the_generation(self, client, placement):
+    def test_traits_come_with_generation(self, client, placement):
         placement.on('GET', '/resource_providers/rp/traits', Answer(
             body=TRAITS.body | {'resource_provider_generation': 3}))
 
@@ -151,7 +146,7 @@ class TestTraits:
     @pytest.mark.parametrize('answer', [
         http_placement.error(404), http_placement.error(500),
         Answer(body=[]), Answer(body={}), Answer(body={'traits': 1})])
-    def test_that_are_not_told_raise(self, client, placement, answer, caplog):
+    def test_unreadable_traits_raise(self, client, placement, answer, caplog):
         placement.on('GET', '/resource_providers/rp/traits', answer)
 
         with pytest.raises(
@@ -160,8 +155,8 @@ class TestTraits:
             client.get_provider_traits(CONTEXT, 'rp')
         assert [record.levelname for record in caplog.records] == ['ERROR']
 
-    def test_without_an_answer_raise_as_keystoneauth_does(
-            self, client, placement, tmp_path):
+    def test_unanswered_traits_raise_as_keystoneauth(self, client, placement,
+                                                     tmp_path):
         placement.on('GET', '/resource_providers/', DROP)
 
         with pytest.raises(ks_exceptions.ConnectFailure):
@@ -181,25 +176,24 @@ class TestProvider:
         placement.on('GET', '/resource_providers/rp', answer)
         return client._get_resource_provider(CONTEXT, 'rp')
 
-    def test_is_placement_s_whole_answer(self, client, placement):
+    def test_provider_is_whole_response(self, client, placement):
         assert self.get(client, placement, Answer(
             body=self.BODY)) == self.BODY
         assert placement.asked[-1].version == 'placement 1.14'
 
     @pytest.mark.parametrize('answer', [http_placement.error(404), DROP])
-    def test_that_is_not_there_or_not_to_be_asked_for_is_none(
-            self, client, placement, answer):
+    def test_missing_provider_is_none(self, client, placement, answer):
         assert self.get(client, placement, answer) is None
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(500), Answer(body=[])])
-    def test_that_is_not_told_raises(self, client, placement, answer):
+    def test_unreadable_provider_raises(self, client, placement, answer):
         with pytest.raises(nova_exception.ResourceProviderRetrievalFailed,
                            match='resource provider with UUID rp'):
             self.get(client, placement, answer)
 
 
-def test_an_inventory_is_placement_s_whole_answer(client, placement):
+def test_inventory_is_whole_response(client, placement):
     body = {'inventories': {'VCPU': {'total': 8}},
             'resource_provider_generation': 3}
     placement.on('GET', '/resource_providers/rp/inventories',
@@ -209,8 +203,6 @@ def test_an_inventory_is_placement_s_whole_answer(client, placement):
 
 
 class TestTree:
-    """The providers of a host and what they have."""
-
     @pytest.fixture
     def tree(self, client, placement):
         placement.on('GET', '/resource_providers?in_tree=numa0', Answer(
@@ -231,13 +223,13 @@ class TestTree:
                          Answer(body={'aggregates': ['u1']}))
         return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
 
-    def test_has_the_providers_from_its_root_on(self, tree):
+    def test_tree_starts_at_root(self, tree):
         assert tree.get_provider_uuids() == ['root', 'numa0']
         assert tree.get_provider_uuids('cn1_NUMA0') == ['numa0']
         assert tree.exists('cn1')
         assert not tree.exists('cn2')
 
-    def test_knows_what_each_has(self, tree):
+    def test_tree_has_data_of_each_provider(self, tree):
         assert tree.has_traits('cn1', ['CUSTOM_A'])
         assert not tree.has_traits('numa0', ['CUSTOM_A'])
         assert tree.has_inventory('numa0')
@@ -246,14 +238,13 @@ class TestTree:
         assert tree.data('numa0')[:5] == (
             'numa0', 'cn1_NUMA0', 4, 'root', {'PCPU': {'total': 8}})
 
-    def test_refuses_one_that_is_not_there(self, tree):
+    def test_unknown_provider_is_refused(self, tree):
         with pytest.raises(ValueError, match='No such provider cn2'):
             tree.data('cn2')
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(500), Answer(body={}), DROP])
-    def test_is_empty_where_placement_does_not_tell(
-            self, client, placement, answer):
+    def test_failed_read_gives_empty_tree(self, client, placement, answer):
         placement.on('GET', '/resource_providers?in_tree=x', answer)
 
         assert client.get_provider_tree_and_ensure_root(
@@ -261,9 +252,9 @@ class TestTree:
 
 
 class TestRequest:
-    """One that a plug-in makes up itself."""
+    """Requests of a plug-in's own."""
 
-    def test_is_answered_as_by_requests(self, client, placement):
+    def test_response_is_like_requests(self, client, placement):
         placement.on('GET', '/traits', TRAITS)
 
         answer = client.get('/traits', version='1.6',
@@ -276,13 +267,13 @@ class TestRequest:
         assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
 
     @pytest.mark.parametrize('method', ['put', 'post'])
-    def test_may_have_a_body(self, client, placement, method):
+    def test_request_may_have_body(self, client, placement, method):
         placement.on(method.upper(), '/traits', Answer(204))
 
         assert getattr(client, method)('/traits', {'a': 1}).ok
         assert placement.asked[-1].body == {'a': 1}
 
-    def test_that_is_refused_is_false(self, client, placement):
+    def test_refusal_is_false(self, client, placement):
         placement.on('DELETE', '/traits/x', http_placement.error(404))
 
         answer = client.delete('/traits/x')
@@ -290,7 +281,7 @@ class TestRequest:
         assert not answer
         assert b'did not work' in answer.content
 
-    def test_without_an_answer_raises(self, client, placement):
+    def test_unanswered_request_raises(self, client, placement):
         placement.on('GET', '/traits', DROP)
 
         with pytest.raises(exception.PlacementError):

@@ -1,6 +1,6 @@
 """TLS to Placement, by [placement] cafile, certfile, keyfile and insecure.
 
-It wants a certificate of its clients, and has one for ``localhost`` alone.
+It requires client certificates and has a certificate for ``localhost``.
 """
 
 import pytest
@@ -14,19 +14,19 @@ from tests.builders.http_placement import Query
 
 @pytest.fixture(scope='module')
 def ours(tmp_path_factory):
-    """The Authority that issues all that is right."""
+    """The trusted Authority."""
     return authority.Authority(tmp_path_factory.mktemp('tls') / 'ours')
 
 
 @pytest.fixture(scope='module')
 def theirs(tmp_path_factory):
-    """One that nobody asked."""
+    """An untrusted Authority."""
     return authority.Authority(tmp_path_factory.mktemp('tls') / 'theirs')
 
 
 @pytest.fixture
 def serve(ours):
-    """Function of issue's arguments that makes a Placement: its context."""
+    """Function that runs a Placement with a certificate."""
     def serve(*names, **kwargs):
         return http_placement.placement(server=https.Server(
             ours.issue(*names, **kwargs), clients_of=ours))
@@ -35,7 +35,7 @@ def serve(ours):
 
 @pytest.fixture
 def ask(ours, tmp_path):
-    """Function of a Placement and options: what its client is offered."""
+    """Function that queries a Placement with options."""
     client = ours.issue('scheduler')
 
     def ask(placement, **options):
@@ -47,14 +47,14 @@ def ask(ours, tmp_path):
     return ask
 
 
-def test_its_certificate_and_that_of_the_service_are_looked_at(serve, ask):
+def test_both_certificates_are_verified(serve, ask):
     with serve('localhost') as placement:
         ask(placement)
 
         assert placement.to('GET', '/allocation_candidates')
 
 
-def test_any_certificate_will_do_where_it_is_insecure(serve, ask, theirs):
+def test_insecure_accepts_any_certificate(serve, ask, theirs):
     with serve('elsewhere', expired=True) as placement:
         ask(placement, insecure='true', cafile=theirs.file)
 
@@ -71,7 +71,7 @@ def test_any_certificate_will_do_where_it_is_insecure(serve, ask, theirs):
     ({}, {'certfile': '/no/such.pem'}, '/no/such.pem'),
 ], ids=['authority', 'expired', 'name', 'no certificate', 'no file',
         'no file of its own'])
-def test_what_is_wrong_is_said(serve, ask, theirs, issued, options, words):
+def test_tls_failure_is_explained(serve, ask, theirs, issued, options, words):
     if options.get('cafile') == 'theirs':
         options = {'cafile': theirs.file}
     names = issued.get('names', ['localhost'])

@@ -198,7 +198,7 @@ class TestRequests:
         assert listings(server) == 0
         server.on('GET', '/allocations/', http_placement.held())
         for thread in set(threading.enumerate()) - others:
-            if thread.name == 'claims to give back':
+            if thread.name == 'release claims':
                 thread.join(60)
 
     def test_of_many_instances_leave_hosts_that_are_full_by_then(

@@ -1,11 +1,9 @@
-"""Candidates from the copy over HTTP, and what claims do to it."""
+"""Candidates from a mirror over HTTP, and the effect of claims."""
 
 import math
 
-import numpy as np
 import pytest
 
-from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror import upkeep
 from nova_sched.placement.mirror.reader import ProviderReader
@@ -37,18 +35,14 @@ def providers(placement):
 
 @pytest.fixture
 def copied(client, providers):
-    """A client whose copy of them is complete."""
+    """A client with a complete mirror."""
     mirror = client.mirrored(tuple)
     mirror.start()
     until(lambda: mirror.age is not None, 'a complete copy')
     yield client
     mirror.stop()
-
-
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
-
-
 def ask(client, *queries):
     return client.copied_candidates(list(queries) or [a_query()])
 
@@ -58,7 +52,8 @@ def listings(placement):
 
 
 class TestCandidates:
-    def test_are_as_placement_lists_them(self, copied, placement):
+    def test_mirror_candidates_equal_listed_candidates(self, copied,
+                                                       placement):
         asked = listings(placement)
 
         found, listed = ask(copied), copied.candidates([a_query()], CONTEXT)
@@ -70,28 +65,27 @@ class TestCandidates:
         assert found.version == listed.version == '1.36'
         assert found.age >= 0 and listed.age is None
 
-    def test_of_two_queries_are_in_their_order(self, copied):
+    def test_candidates_follow_order_of_queries(self, copied):
         found = ask(copied, a_query(2), a_query(1))
 
         assert found.of(A) == [a_candidate(A, VCPU=2), a_candidate(A, VCPU=1)]
 
-    def test_are_private(self, copied):
+    def test_candidates_may_be_changed(self, copied):
         found = ask(copied)
         found.of(A)[0]['allocations'].clear()
 
         assert found.of(A) == [a_candidate(A)]
         assert found.of(C) == []
 
-    def test_of_an_aggregate_take_one_question_the_first_time(
-            self, copied, placement):
+    def test_members_of_aggregate_are_read_once(self, copied, placement):
         for _ in range(2):
             assert ask(copied, a_query(member_of=[[GROUP]])).providers == {B}
 
         assert len(placement.to(
             'GET', f'/resource_providers?member_of={GROUP}')) == 1
 
-    def test_of_an_aggregate_are_asked_for_anew_when_aggregates_changed(
-            self, copied, placement, providers):
+    def test_forget_aggregates_rereads_members(self, copied, placement,
+                                               providers):
         query = a_query(member_of=[[GROUP]])
         ask(copied, query)
         providers.there[A]['aggregates'] = [GROUP]
@@ -100,9 +94,7 @@ class TestCandidates:
 
         assert ask(copied, query).providers == {A, B}
 
-    def test_of_many_aggregates_are_listed_until_all_are_read(
-            self, copied, placement):
-        """A few at each request."""
+    def test_few_aggregates_are_read_per_request(self, copied, placement):
         groups = [GROUP, *(a_uuid(40 + number) for number in range(5))]
         query = a_query(member_of=[groups])
 
@@ -118,17 +110,17 @@ class TestCandidates:
     @pytest.mark.parametrize('query', [
         a_query(5), a_query(member_of=[['no uuid']]),
         ResourceRequest({'': Group(resources={'VGPU': 1})})])
-    def test_are_left_to_placement_where_none_is_known(self, copied, query):
+    def test_unsupported_query_is_left_to_placement(self, copied, query):
         assert ask(copied, query) is None
 
-    def test_are_left_to_placement_until_the_copy_is_complete(
-            self, client, providers):
+    def test_incomplete_mirror_leaves_query_to_placement(self, client,
+                                                         providers):
         assert ask(client) is None
         client.mirrored(tuple)
         assert ask(client) is None
 
-    def test_are_left_to_an_old_placement(self, client, placement,
-                                          providers):
+    def test_old_placement_is_queried_itself(self, client, placement,
+                                             providers):
         placement.on('GET', '/', http_placement.versions('1.35'))
         mirror = client.mirrored(tuple)
         mirror.start()
@@ -137,20 +129,20 @@ class TestCandidates:
         assert ask(client) is None
         mirror.stop()
 
-    def test_are_left_to_placement_if_an_aggregate_cannot_be_read(
-            self, copied, placement):
+    def test_unreadable_aggregate_leaves_query_to_placement(self, copied,
+                                                            placement):
         placement.on('GET', '/resource_providers?member_of',
                      error(400, 'Invalid aggregate'))
 
         assert ask(copied, a_query(member_of=[[GROUP]])) is None
 
 
-class TestOddProviders:
-    """A has an inventory, or what else Placement tells, that none can have."""
+class TestInvalidProviders:
+    """Provider A has invalid data."""
 
     @pytest.fixture
     def fill(self, client, providers, monkeypatch, caplog):
-        """Function that fills a copy; returns it with the client."""
+        """Function that fills a mirror and returns the client."""
         for name, value in (
                 ('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
@@ -165,7 +157,7 @@ class TestOddProviders:
         mirrors[0].stop()
 
     def check(self, client, providers, others=frozenset()):
-        """The copy has all other providers, and is kept up."""
+        """Check that the mirror has all other providers and is updated."""
         until(lambda: ask(client).providers == {B, *others},
               'the right providers')
         providers.add(B, vcpus=9, generation=2)
@@ -176,8 +168,8 @@ class TestOddProviders:
         {'total': 10 ** 400}, {'total': math.inf},
         {'allocation_ratio': 1e38}, {'allocation_ratio': 10 ** 400},
         {'allocation_ratio': math.inf}, {'max_unit': 10 ** 400}])
-    def test_without_a_bound_are_offered(self, fill, providers, caplog,
-                                         field):
+    def test_unbounded_inventory_is_offered(self, fill, providers, caplog,
+                                            field):
         providers.add(A, **field)
 
         self.check(fill(), providers, {A})
@@ -191,42 +183,37 @@ class TestOddProviders:
         {'allocation_ratio': '1'}, {'allocation_ratio': None},
         {'min_unit': None}, {'min_unit': 10 ** 400}, {'max_unit': math.nan},
         {'step_size': 0}, {'step_size': -1}, {'step_size': 10 ** 400}])
-    def test_with_an_odd_inventory_cost_no_other(self, fill, providers,
-                                                 field):
+    def test_invalid_inventory_hides_no_other_provider(self, fill, providers,
+                                                       field):
         providers.add(A, **field)
 
         self.check(fill(), providers)
 
-    @pytest.mark.parametrize('used', [
-        10 ** 400, math.inf, math.nan, -1, -math.inf, '0', None, True])
-    def test_with_odd_usages_cost_no_other(self, fill, providers, used):
-        providers.there[A]['used'] = {'VCPU': used}
-
-        self.check(fill(), providers)
-
-    @pytest.mark.parametrize('told', [
-        {'generation': 10 ** 400}, {'generation': -2 ** 63},
-        {'generation': 1.5}, {'generation': math.nan}, {'generation': None},
-        {'generation': '1'}, {'traits': None}, {'traits': [7]},
-        {'traits': [['CUSTOM_GOLD']]}, {'aggregates': 7},
-        {'aggregates': [None]}])
-    def test_with_other_odd_parts_cost_no_other(self, fill, providers, told):
-        providers.there[A] |= told
+    @pytest.mark.parametrize('part', [
+        *({'used': {'VCPU': used}} for used in (
+            10 ** 400, math.inf, math.nan, -1, -math.inf, '0', None, True)),
+        *({'generation': generation} for generation in (
+            10 ** 400, -2 ** 63, 1.5, math.nan, None, '1')),
+        {'traits': None}, {'traits': [7]}, {'traits': [['CUSTOM_GOLD']]},
+        {'aggregates': 7}, {'aggregates': [None]}])
+    def test_other_invalid_part_hides_no_other_provider(self, fill, providers,
+                                                        part):
+        providers.there[A] |= part
 
         self.check(fill(), providers)
 
     @pytest.mark.parametrize('uuid', [
         '', 'a name', '../a', 'a?b#c', '\u2603', '\ud800', 'a\r\nb: c',
         '0' * 4000])
-    def test_with_an_odd_uuid_cost_no_other(self, fill, providers, uuid):
+    def test_invalid_uuid_hides_no_other_provider(self, fill, providers, uuid):
         providers.there = {uuid: providers.there[A], B: providers.there[B]}
 
         self.check(fill(), providers)
 
     @pytest.mark.parametrize('part', [
         {'uuid': None}, {'uuid': 7}, {'uuid': []}, {}, None, [], 'a'])
-    def test_of_another_form_cost_no_other(self, fill, placement, providers,
-                                           part):
+    def test_malformed_item_hides_no_other_provider(self, fill, placement,
+                                                    providers, part):
         [read] = placement.routes('GET', '/resource_providers')
 
         def with_odd(asked):
@@ -244,14 +231,14 @@ class TestOddProviders:
             ('inventories', 'usages'), told)})
             for told in (None, [], 7, {'VCPU': None}, {'VCPU': []}))])
     @pytest.mark.parametrize('part', ['inventories', 'usages'])
-    def test_that_placement_cannot_tell_cost_no_other(
-            self, fill, placement, providers, part, answer):
+    def test_unreadable_part_hides_no_other_provider(self, fill, placement,
+                                                     providers, part, answer):
         providers.add(A, used=4)
         placement.on('GET', f'/resource_providers/{A}/{part}', answer)
 
         self.check(fill(), providers)
 
-    def test_are_named_once(self, fill, providers, caplog):
+    def test_invalid_provider_is_logged_once(self, fill, providers, caplog):
         providers.add(A, allocation_ratio=math.nan)
 
         self.check(fill(), providers)
@@ -260,7 +247,7 @@ class TestOddProviders:
         assert A in line
         assert 'nan is no number' in line
 
-    def test_are_offered_again_once_they_can_be(self, fill, providers,
+    def test_repaired_provider_is_offered_again(self, fill, providers,
                                                 monkeypatch):
         monkeypatch.setattr(upkeep, 'AGAIN', 0.1)
         providers.add(A, step_size=0)
@@ -273,19 +260,16 @@ class TestOddProviders:
 
 
 @pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
-def test_what_nobody_can_hold_fits_nowhere(copied, amount):
+def test_huge_amount_fits_nowhere(copied, amount):
     assert ask(copied, a_query(amount)) is None
-
-
 class TestClaims:
-    """Claims that Placement grants, or not, beside what the copy counts."""
+    """The mirror's generations after claims."""
 
     @pytest.fixture
     def known(self, copied):
         return copied._mirror.providers
 
-    def test_that_are_refused_have_the_provider_read(self, copied, known,
-                                                     providers):
+    def test_refused_claim_rereads_provider(self, copied, known, providers):
         providers.add(A, used=2)
         found = ask(copied, a_query(3))
         claims = copied.claims(found, CONTEXT)
@@ -299,7 +283,8 @@ class TestClaims:
               'the provider to be read')
         assert ask(copied, a_query(3)).providers == {B}
 
-    def test_of_many_instances_are_one_change(self, copied, known, providers):
+    def test_joint_claim_raises_generation_once(self, copied, known,
+                                                providers):
         found = ask(copied)
         wanted = {a_uuid(30 + number): found.of(uuid)[0]
                   for number, uuid in enumerate([A, A, B])}
@@ -309,7 +294,7 @@ class TestClaims:
 
         self.check(known, providers, [A, B])
 
-    def test_are_one_change_each(self, copied, known, providers):
+    def test_claim_raises_generation_once(self, copied, known, providers):
         found = ask(copied)
         claims = copied.claims(found, CONTEXT)
         assert claims.claim(ONE, found.of(A)[0], SPEC)
@@ -319,34 +304,22 @@ class TestClaims:
 
     @staticmethod
     def check(known, providers, uuids):
-        """What the copy knows is no other generation than what there is."""
+        """Check that the mirror has the current generations."""
         assert known.differing({
             uuid: providers.there[uuid]['generation'] for uuid in uuids}) == []
-
-
-def test_candidates_are_of_the_providers_that_fit():
-    offered = SingleProviders({A: 0, B: 1, C: 2}, [
-        ({'VCPU': 1}, _bits(1, 0, 1)), ({'PCPU': 1}, _bits(0, 0, 1))])
-
-    assert set(offered) == {A, C}
-    assert offered[C] == [a_candidate(C, VCPU=1), a_candidate(C, PCPU=1)]
-
-
-def _bits(*numbers):
-    return np.array(numbers, np.bool_)
 
 
 class TestReader:
     @pytest.mark.parametrize('body', [
         {}, {'resource_providers': [{}]}, {'resource_providers': 7},
         {'resource_providers': [{'uuid': A, 'generation': 1}]}])
-    def test_refuses_what_is_no_answer(self, placement, client, body):
+    def test_malformed_list_is_refused(self, placement, client, body):
         placement.on('GET', '/resource_providers', Answer(body=body))
 
-        with pytest.raises(RequestFailed, match='tells something else'):
+        with pytest.raises(RequestFailed, match='not as expected'):
             ProviderReader(client._adapter).generations()
 
-    def test_reads_all_of_a_provider(self, client, providers):
+    def test_whole_provider_is_read(self, client, providers):
         providers.add(A, vcpus=8, used=3, traits=['CUSTOM_GOLD'],
                       aggregates=[GROUP], generation=5, reserved=2,
                       allocation_ratio=1.5, min_unit=2, max_unit=6,
@@ -361,8 +334,8 @@ class TestReader:
             2, 6, 2)
         assert (found.traits, found.aggregates) == ({'CUSTOM_GOLD'}, {GROUP})
 
-    def test_takes_the_oldest_generation_of_what_changes_meanwhile(
-            self, placement, client, providers):
+    def test_changing_provider_gets_oldest_generation(self, placement, client,
+                                                      providers):
         placement.on('GET', f'/resource_providers/{A}/usages', Answer(body={
             'usages': {}, 'resource_provider_generation': 7}))
         placement.on('GET', f'/resource_providers/{A}/traits', Answer(body={
@@ -372,7 +345,7 @@ class TestReader:
         assert ProviderReader(client._adapter).provider(
             A, None).generation == 3
 
-    def test_tells_one_that_is_gone(self, client, providers):
+    def test_deleted_provider_is_none(self, client, providers):
         reader = ProviderReader(client._adapter)
 
         assert reader.provider(C, None) is None

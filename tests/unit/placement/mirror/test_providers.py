@@ -1,4 +1,4 @@
-"""The copy of Placement's providers: who fits, and what claims do to it."""
+"""Which providers of the mirror fit, and the effect of claims."""
 
 import dataclasses
 import threading
@@ -34,7 +34,7 @@ def a_copy(*found):
 
 
 def put(providers, *found):
-    """Put them as read at this moment; the uuids that were left."""
+    """Put providers as read now; return the skipped uuids."""
     return providers.put(found, providers.now())
 
 
@@ -48,23 +48,23 @@ def a_query(vcpus=1, suffixed=None, same_subtree=(), root=(), not_root=(),
 
 
 def fitting(providers, query=None):
-    """The uuids that fit: text; None if only Placement can tell."""
+    """Return the uuids that fit: text; None for an unsupported query."""
     rows, fits = providers.matching(query or a_query())
     if fits is None:
         return None
     return ''.join(uuid for uuid, row in rows.items() if fits[row])
 
 
-class TestWhoFits:
+class TestFitting:
     @pytest.mark.parametrize('amount, uuids', [
         (1, 'abc'), (2, 'ab'), (3, 'a'), (4, 'a'), (5, '')])
-    def test_those_with_room(self, amount, uuids):
+    def test_providers_with_room_fit(self, amount, uuids):
         providers = a_copy(a_provider(A), a_provider(B, used=2),
                            a_provider(C, used=3))
 
         assert fitting(providers, a_query(amount)) == uuids
 
-    def test_those_with_all_classes(self):
+    def test_providers_with_all_classes_fit(self):
         both = dataclasses.replace(a_provider(A), amounts={
             'VCPU': Amounts(4, 0), 'DISK_GB': Amounts(10, 0)})
         query = a_query()
@@ -76,7 +76,7 @@ class TestWhoFits:
         ({'min_unit': 2}, (2, 3, 4)), ({'max_unit': 2}, (1, 2)),
         ({'step_size': 2}, (2, 4)),
         ({'min_unit': 2, 'max_unit': 3, 'step_size': 3}, (3,))])
-    def test_those_whose_units_allow_it(self, units, amounts):
+    def test_unit_sizes_limit_amounts(self, units, amounts):
         providers = a_copy(a_provider(A, **units))
 
         assert tuple(amount for amount in range(1, 6) if fitting(
@@ -89,7 +89,7 @@ class TestWhoFits:
         ({'required': {f'in:{GOLD},{SILVER}'}}, 'abc'),
         ({'required': {'HW_CPU_X86_AVX2'}}, ''),
         ({'forbidden': {'HW_CPU_X86_AVX2'}}, 'abc')])
-    def test_those_with_the_traits(self, fields, uuids):
+    def test_providers_with_traits_fit(self, fields, uuids):
         providers = a_copy(
             a_provider(A, traits=[GOLD]), a_provider(B, traits=[SILVER]),
             a_provider(C, traits=[GOLD, SILVER]))
@@ -103,7 +103,7 @@ class TestWhoFits:
         ({'member_of': [['none']]}, ''),
         ({'forbidden_aggregates': {'one'}}, 'b'),
         ({'forbidden_aggregates': {'one', 'two'}}, '')])
-    def test_those_in_the_aggregates(self, fields, uuids):
+    def test_providers_in_aggregates_fit(self, fields, uuids):
         providers = a_copy(*map(a_provider, 'abc'))
         for aggregate, members in (('one', 'ac'), ('two', 'bc'),
                                    ('none', '')):
@@ -111,12 +111,12 @@ class TestWhoFits:
 
         assert fitting(providers, a_query(**fields)) == uuids
 
-    def test_the_one_that_a_request_is_bound_to(self):
+    def test_in_tree_limits_to_one_provider(self):
         providers = a_copy(a_provider(A), a_provider(B))
 
         assert fitting(providers, a_query(in_tree=B)) == B
 
-    def test_none_in_doubt_until_it_is_read_anew(self):
+    def test_doubted_provider_fits_after_next_read(self):
         providers = a_copy(a_provider(A), a_provider(B))
         assert providers.room().take({A: ONE})
 
@@ -128,7 +128,7 @@ class TestWhoFits:
         assert fitting(providers) == 'ab'
 
 
-class TestOnlyPlacementCanTell:
+class TestUnsupported:
     @pytest.mark.parametrize('query', [
         a_query(suffixed={'1': Group(resources={'VGPU': 1})}),
         a_query(same_subtree=[['1', '2']]),
@@ -140,23 +140,23 @@ class TestOnlyPlacementCanTell:
         ResourceRequest({'': Group(resources={'CUSTOM_UNKNOWN': 1})})],
         ids=['groups', 'subtree', 'aggregate', 'forbidden aggregate',
              'trait', 'stranger', 'child', 'nothing', 'class'])
-    def test_what_is_not_known_here(self, query):
+    def test_unsupported_query(self, query):
         child = dataclasses.replace(a_provider('child', parent=A), amounts={
             'VGPU': Amounts(1, 0)})
 
         assert fitting(a_copy(a_provider(A), child), query) is None
 
-    def test_where_a_part_may_come_from_a_child(self):
+    def test_child_with_requested_class(self):
         providers = a_copy(a_provider(A), a_provider(B, parent=A))
 
         assert fitting(providers) is None
 
-    def test_where_a_part_may_be_shared(self):
+    def test_sharing_provider_with_requested_class(self):
         shared = a_provider(B, traits=['MISC_SHARES_VIA_AGGREGATE'])
 
         assert fitting(a_copy(a_provider(A), shared)) is None
 
-    def test_not_where_children_have_other_things(self):
+    def test_child_with_other_class_is_supported(self):
         child = dataclasses.replace(a_provider(B, parent=A), amounts={
             'VGPU': Amounts(1, 0)})
 
@@ -164,7 +164,7 @@ class TestOnlyPlacementCanTell:
 
 
 class TestClaims:
-    def test_take_room_once_they_are_assumed(self):
+    def test_assumed_claim_takes_room(self):
         providers = a_copy(a_provider(A, vcpus=2))
         providers.assume({A: ONE})
         room = providers.room()
@@ -175,22 +175,22 @@ class TestClaims:
         providers.assume({A: ONE})
         assert fitting(providers) == ''
 
-    def test_take_nothing_of_any_if_one_is_full(self):
+    def test_room_is_taken_of_all_or_none(self):
         providers = a_copy(a_provider(A, vcpus=1), a_provider(B, vcpus=0))
         room = providers.room()
 
         assert not room.take({A: ONE, B: ONE})
         assert room.take({A: ONE})
 
-    def test_take_what_placement_has_offered_in_any_case(self):
+    def test_assumed_claim_may_exceed_room(self):
         providers = a_copy(a_provider(A, vcpus=0), a_provider(B))
 
         providers.assume({A: ONE})
 
         assert fitting(providers) == B
 
-    def test_take_what_placement_has_listed_as_free_before_them(self):
-        """The copy has not heard that it is free again."""
+    def test_listed_room_is_free_until_next_claim(self):
+        """The mirror does not know yet that the room is free."""
         providers = a_copy(a_provider(A, vcpus=0))
         room, listed_at = providers.room(), providers.now()
         assert room.take({A: ONE}, listed_at)
@@ -205,7 +205,7 @@ class TestClaims:
         assert not room.take({A: ONE}, listed_at)
         assert room.take({A: ONE}, providers.now())
 
-    def test_are_waited_for_a_moment(self):
+    def test_room_waits_for_claims_under_way(self):
         providers = a_copy(a_provider(A, vcpus=0))
         providers.assume({A: ONE})
         room = providers.room()
@@ -219,7 +219,7 @@ class TestClaims:
         assert not providers.are_under_way([A])
         end.join()
 
-    def test_are_freed_when_they_are_forgotten(self):
+    def test_forgotten_claim_frees_room(self):
         providers = a_copy(a_provider(A, vcpus=1))
         providers.assume({A: ONE})
         assert fitting(providers) == ''
@@ -228,7 +228,7 @@ class TestClaims:
 
         assert fitting(providers) == A
 
-    def test_raise_the_generation_so_that_ours_are_no_news(self):
+    def test_own_writes_are_no_difference(self):
         providers = a_copy(a_provider(A, generation=7), a_provider(B))
         providers.assume({A: ONE})
         providers.written({A: 1, C: 1})
@@ -238,8 +238,8 @@ class TestClaims:
         assert providers.differing({A: 9, B: 0, C: 1}) == [A, B, C]
 
     @pytest.mark.parametrize('what', ['begins', 'ends'])
-    def test_make_a_reading_void_that_they_come_in_between(self, what):
-        """Nobody can tell whether it has them."""
+    def test_read_during_claim_is_skipped(self, what):
+        """It is unknown whether the read includes the claim."""
         providers = a_copy(a_provider(A))
         if what == 'ends':
             providers.assume({A: ONE})
@@ -253,7 +253,7 @@ class TestClaims:
         assert not providers.put_used(A, {'VCPU': 0}, since)
         assert fitting(providers, a_query(4)) == ''
 
-    def test_on_providers_that_are_gone_do_nothing(self):
+    def test_claim_on_removed_provider_does_nothing(self):
         providers = a_copy(a_provider(A), a_provider(B))
         providers.assume({A: ONE})
         providers.keep({B})
@@ -264,8 +264,8 @@ class TestClaims:
         assert fitting(providers, a_query(4)) == 'ba'
 
 
-class TestReadings:
-    def test_add_replace_and_forget(self):
+class TestReads:
+    def test_reads_add_replace_and_remove_providers(self):
         providers = a_copy(a_provider(A), a_provider(B, traits=[GOLD]))
         providers.put_members('one', [B])
         put(providers, a_provider(C, traits=[SILVER], aggregates=['one']),
@@ -279,7 +279,7 @@ class TestReadings:
         assert fitting(providers, a_query(member_of=[['one']])) == C
         assert fitting(providers, a_query(forbidden={GOLD})) == 'ac'
 
-    def test_forget_none_that_came_after_they_began(self):
+    def test_keep_does_not_remove_newer_providers(self):
         providers = a_copy(a_provider(A))
         since = providers.now()
         put(providers, a_provider(B))
@@ -290,13 +290,13 @@ class TestReadings:
         providers.keep(set(), providers.now())
         assert len(providers) == 0
 
-    def test_tell_who_has_no_inventory(self):
+    def test_lacking_lists_providers_without_inventory(self):
         providers = a_copy(a_provider(A, vcpus=0), dataclasses.replace(
             a_provider(B), amounts={}))
 
         assert providers.lacking([C, A, B]) == [C, B]
 
-    def test_of_summaries_leave_units_and_aggregates(self):
+    def test_summary_keeps_units_and_aggregates(self):
         providers = a_copy(a_provider(A, max_unit=2, aggregates=['one']))
         providers.put_members('one', [A])
 
@@ -307,26 +307,26 @@ class TestReadings:
         assert fitting(providers, a_query(2, member_of=[['one']])) == A
         assert providers.without_limits() == []
 
-    def test_tell_of_whom_the_units_are_not_read(self):
+    def test_providers_without_units_are_listed(self):
         providers = a_copy(a_provider(A, limited=False), a_provider(B))
 
         assert providers.without_limits() == [A]
 
-    def test_a_class_that_is_gone_is_gone(self):
+    def test_removed_class_is_removed(self):
         providers = a_copy(a_provider(A), a_provider(B))
 
         put(providers, dataclasses.replace(a_provider(A), amounts={}))
 
         assert fitting(providers) == B
 
-    def test_usages_replace_usages_alone(self):
+    def test_put_used_replaces_usage_only(self):
         providers = a_copy(a_provider(A, used=4))
 
         assert providers.put_used(A, {'VCPU': 1}, providers.now())
         assert fitting(providers, a_query(3)) == A
         assert not providers.put_used('gone', {}, providers.now())
 
-    def test_name_the_aggregates_that_are_not_read(self):
+    def test_unread_aggregates_of_query_are_listed(self):
         providers = a_copy(a_provider(A))
         providers.put_members('one', [])
         query = a_query(member_of=[['one', 'two'], ['three']],
@@ -334,7 +334,7 @@ class TestReadings:
 
         assert providers.without_members(query) == {'two', 'three', 'four'}
 
-    def test_forget_the_aggregate_that_was_read_first(self, monkeypatch):
+    def test_oldest_aggregate_is_forgotten_first(self, monkeypatch):
         monkeypatch.setattr(mirror_providers, 'MOST_AGGREGATES', 2)
         providers = a_copy(a_provider(A))
         for aggregate in ('one', 'two', 'one', 'three'):
@@ -348,8 +348,7 @@ class TestReadings:
 @given(st.lists(st.tuples(
     st.sampled_from('abc'), st.integers(1, 3), st.sampled_from(
         ['claimed', 'forgotten'])), max_size=30))
-def test_what_is_used_is_what_is_claimed(claims):
-    """Whatever becomes of them, room is neither lost nor made up."""
+def test_usage_equals_claims(claims):
     providers = a_copy(*map(a_provider, 'abc'))
     used = dict.fromkeys('abc', 0)
     for uuid, amount, outcome in claims:

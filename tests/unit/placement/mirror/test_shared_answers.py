@@ -1,4 +1,4 @@
-"""Answers of Placement that several workers take."""
+"""Responses of Placement shared between workers."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def answers():
     return SharedAnswers((QUESTION,), workers=2)
 
 
-def test_what_one_worker_was_answered_another_takes(answers):
+def test_answer_is_shared_between_workers(answers):
     first = answers.get(QUESTION, SOURCE, lambda: {'a': (1, None)}, NEVER)
 
     def other():
@@ -33,7 +33,7 @@ def test_what_one_worker_was_answered_another_takes(answers):
     assert in_child(other) == 0
 
 
-def test_what_is_too_old_is_asked_anew(answers):
+def test_old_answer_is_replaced(answers):
     first = answers.get(QUESTION, SOURCE, lambda: 'old', NEVER)
 
     second = answers.get(QUESTION, SOURCE, lambda: 'new', first.began)
@@ -43,14 +43,14 @@ def test_what_is_too_old_is_asked_anew(answers):
                        first.began) == second
 
 
-def test_the_answer_of_another_placement_is_not_taken(answers):
+def test_answer_of_other_placement_is_not_used(answers):
     answers.get(QUESTION, SOURCE, lambda: 'its', NEVER)
 
     assert answers.get(QUESTION, 'another', lambda: 'theirs',
                        NEVER).value == 'theirs'
 
 
-def test_a_failure_is_raised_and_not_kept(answers):
+def test_failure_is_raised_and_not_kept(answers):
     def fail():
         raise exception.PlacementError('It is away.')
 
@@ -61,7 +61,7 @@ def test_a_failure_is_raised_and_not_kept(answers):
         'there')
 
 
-def test_those_that_ask_meanwhile_wait_for_the_answer(answers):
+def test_concurrent_queries_wait_for_answer(answers):
     asked, found = [], []
 
     def ask():
@@ -79,7 +79,7 @@ def test_those_that_ask_meanwhile_wait_for_the_answer(answers):
     assert (asked, found) == ([1], ['one'] * 4)
 
 
-def test_a_worker_that_is_killed_while_it_asks_holds_up_nobody(answers):
+def test_killed_worker_delays_nobody(answers):
     def killed():
         answers.get(QUESTION, SOURCE, lambda: os.kill(
             os.getpid(), signal.SIGKILL), NEVER)
@@ -89,7 +89,7 @@ def test_a_worker_that_is_killed_while_it_asks_holds_up_nobody(answers):
         'mine')
 
 
-def test_a_worker_that_is_stopped_while_it_asks_is_not_waited_for(answers):
+def test_stopped_worker_is_not_waited_for(answers):
     @contextlib.contextmanager
     def asking():
         begun = threading.Event()
@@ -108,7 +108,7 @@ def test_a_worker_that_is_stopped_while_it_asks_is_not_waited_for(answers):
             'mine')
 
 
-def test_nor_is_one_that_is_stopped_before_it_says_so(answers, monkeypatch):
+def test_silent_lock_holder_is_not_waited_for(answers, monkeypatch):
     monkeypatch.setattr(shared_answers, 'SILENT', 0.05)
     with stopped_in(answers._kept[QUESTION].locked):
         assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
@@ -116,14 +116,14 @@ def test_nor_is_one_that_is_stopped_before_it_says_so(answers, monkeypatch):
     assert shared_answers.SILENT <= 1
 
 
-def test_an_answer_may_be_large(answers):
+def test_answer_may_be_large(answers):
     large = {str(number): number for number in range(100_000)}
     answers.get(QUESTION, SOURCE, lambda: large, NEVER)
 
     assert answers.get(QUESTION, SOURCE, pytest.fail, NEVER).value == large
 
 
-def test_a_single_worker_keeps_none():
+def test_single_worker_keeps_no_answer():
     alone = SharedAnswers((QUESTION,))
 
     assert [alone.get(QUESTION, SOURCE, lambda value=value: value,

@@ -1,4 +1,4 @@
-"""How the copy of Placement's providers is filled and kept up."""
+"""The mirror is filled and kept up to date."""
 
 import dataclasses
 import logging
@@ -18,15 +18,15 @@ from tests.unit.placement.mirror.test_providers import a_provider
 from tests.unit.placement.mirror.test_providers import a_query
 from tests.unit.placement.mirror.test_providers import fitting
 
-#: Seconds that each question to the World takes, and a listing of candidates.
+#: Seconds for each query, and for a listing of candidates.
 TOOK, LISTING_TOOK = 0.01, 0.3
 ONE = {'VCPU': 1}
 
 
 class World:
-    """A Placement, as a ProviderReader tells of it, and its clock.
+    """A Placement behind the interface of ProviderReader, with its clock.
 
-    asked: what was asked, in order: (what, uuid or None).
+    asked: the queries in order: (name, uuid or None).
     """
 
     identity = 'a placement'
@@ -55,11 +55,11 @@ class World:
             before, generation=before.generation + rises, **fields)
 
     def use(self, uuid, amount, rises=1):
-        """Have so much of it used: by a DELETE without a rise."""
+        """Set the usage; ``rises`` is 0 for a DELETE."""
         self.change(uuid, rises, amounts={
             'VCPU': self.there[uuid].amounts['VCPU']._replace(used=amount)})
 
-    # As of ProviderReader.
+    # The interface of ProviderReader.
 
     def generations(self):
         self._asked('generations')
@@ -89,7 +89,7 @@ class World:
 
 
 class Scene:
-    """A copy of a World, with what keeps it up."""
+    """A mirror of a World and its Upkeep."""
 
     def __init__(self, *providers, world=None, answers=None):
         self.world, self.freed = world or World(*providers), []
@@ -102,14 +102,14 @@ class Scene:
         return freed
 
     def fill(self):
-        """Have it complete, and nothing left to be read."""
+        """Complete the mirror, without pending reads."""
         self.upkeep.step()
         self.go_on(60)
         del self.world.asked[:]
         return self
 
     def go_on(self, seconds):
-        """Do what is due for so many seconds."""
+        """Perform all steps that are due in a number of seconds."""
         end = self.world.now + seconds
         while self.world.now < end:
             self.world.now += max(0.001, self.upkeep.step())
@@ -122,7 +122,7 @@ class Scene:
 
 
 def scenes(*providers):
-    """Two workers' copies of one World, which share answers."""
+    """The mirrors of two workers with shared answers."""
     world = World(*(providers or map(a_provider, 'abc')))
     answers = SharedAnswers(mirror_upkeep.QUESTIONS, 2, world.clock)
     return [Scene(world=world, answers=answers) for _ in range(2)]
@@ -133,7 +133,7 @@ def a_scene(*providers):
 
 
 class TestFilling:
-    def test_takes_one_listing_and_reads_the_full_ones_one_by_one(self):
+    def test_full_providers_are_read_one_by_one(self):
         scene = Scene(a_provider('a'), a_provider('b', vcpus=2, used=2))
         assert scene.upkeep.age is None
 
@@ -148,7 +148,7 @@ class TestFilling:
         scene.go_on(10)
         assert scene.fitting() == 'ab'
 
-    def test_reads_units_in_the_background(self):
+    def test_units_are_read_in_background(self):
         scene = Scene(a_provider('a', max_unit=2), a_provider('b'))
         scene.upkeep.step()
         assert scene.fitting(3) == 'ab'
@@ -157,7 +157,7 @@ class TestFilling:
 
         assert scene.fitting(3) == 'b'
 
-    def test_begins_again_where_placement_is_away(self, caplog):
+    def test_filling_is_retried(self, caplog):
         scene = Scene(a_provider('a'))
         scene.world.down = True
         scene.go_on(20)
@@ -170,7 +170,7 @@ class TestFilling:
 
         assert scene.upkeep.age is not None
 
-    def test_does_not_wait_for_one_that_cannot_be_read(self):
+    def test_unreadable_provider_does_not_block_filling(self):
         scene = Scene(a_provider('a'), a_provider('b', used=4),
                       a_provider('c', used=4))
         scene.world.broken = {'b'}
@@ -181,8 +181,8 @@ class TestFilling:
         assert scene.asked('provider') == ['b', 'c']
 
 
-class TestKeepingUp:
-    def test_reads_those_whose_generation_differs(self):
+class TestUpdates:
+    def test_changed_providers_are_read(self):
         scene = a_scene()
         scene.world.use('b', 4)
         scene.world.change('c', rises=-1, traits=frozenset([GOLD]))
@@ -193,18 +193,7 @@ class TestKeepingUp:
         assert scene.fitting() == 'ac'
         assert scene.fitting(required={GOLD}) == 'c'
 
-    def test_reads_none_for_claims_of_its_own(self):
-        scene = a_scene()
-        scene.copy.assume({'a': ONE})
-        scene.copy.written({'a': 1})
-        scene.copy.claimed({'a': ONE})
-        scene.world.use('a', 1)
-
-        scene.go_on(30)
-
-        assert scene.asked('provider') == []
-
-    def test_takes_new_providers_and_forgets_those_that_are_gone(self):
+    def test_new_and_deleted_providers_are_noticed(self):
         scene = a_scene()
         scene.upkeep.learn('one')
         del scene.world.there['a']
@@ -215,8 +204,8 @@ class TestKeepingUp:
         assert scene.fitting() == 'bcd'
         assert scene.fitting(forbidden_aggregates={'one'}) == 'bc'
 
-    def test_reads_the_usages_of_hosts_that_instances_left(self):
-        """A DELETE raises no generation."""
+    def test_freed_provider_gets_its_usages_read(self):
+        """A DELETE does not raise the generation."""
         scene = a_scene(a_provider('a'), a_provider('b', used=4))
         scene.world.use('b', 1, rises=0)
         scene.freed = ['b', 'not in Placement']
@@ -227,7 +216,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == []
         assert scene.fitting(3) == 'ab'
 
-    def test_reads_so_many_of_them_a_second_the_oldest_first(self):
+    def test_usage_reads_are_limited_per_second(self):
         scene = a_scene(*(a_provider(f'{number:02}', used=1)
                           for number in range(30)))
         scene.freed = [f'{number:02}' for number in range(30)]
@@ -239,8 +228,8 @@ class TestKeepingUp:
         assert 2 * mirror_upkeep.SINGLE < len(asked) <= (
             4 * mirror_upkeep.SINGLE)
 
-    def test_reads_all_now_and_then(self):
-        """Whatever else was missed."""
+    def test_listing_is_repeated_periodically(self):
+        """This covers all missed changes."""
         scene = a_scene(a_provider('a'), a_provider('b', used=3))
         scene.world.use('b', 0, rises=0)
 
@@ -248,7 +237,7 @@ class TestKeepingUp:
 
         assert scene.fitting(4) == 'ab'
 
-    def test_reads_all_sooner_when_many_have_changed(self):
+    def test_many_changes_cause_earlier_listing(self):
         scene = a_scene(*(a_provider(f'{number:03}') for number
                           in range(100)))
         for uuid in list(scene.world.there):
@@ -260,7 +249,7 @@ class TestKeepingUp:
         assert scene.asked('summaries') == [None]
         assert scene.fitting(2) != ''
 
-    def test_reads_aggregates_in_turn(self):
+    def test_aggregates_are_read_in_turn(self):
         scene = a_scene()
         for aggregate in ('one', 'two'):
             scene.upkeep.learn(aggregate)
@@ -271,7 +260,7 @@ class TestKeepingUp:
         assert scene.asked('members')[2:4] == ['one', 'two']
         assert scene.fitting(member_of=[['two']]) == 'a'
 
-    def test_reads_a_doubted_one_at_once(self):
+    def test_doubted_provider_is_read_at_once(self):
         scene = a_scene()
         scene.copy.doubt(['b'])
         assert scene.fitting() == 'ac'
@@ -282,7 +271,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['b']
         assert scene.fitting() == 'abc'
 
-    def test_reads_again_what_a_claim_came_in_between(self):
+    def test_read_during_claim_is_repeated(self):
         scene = a_scene()
         scene.copy.assume({'b': ONE})
         scene.world.change('b', traits=frozenset([GOLD]))
@@ -296,7 +285,7 @@ class TestKeepingUp:
         assert scene.fitting(3, required={GOLD}) == 'b'
         assert scene.fitting(4) == 'ac'
 
-    def test_goes_on_with_others_when_one_cannot_be_read(self, caplog):
+    def test_unreadable_provider_is_set_aside(self, caplog):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
         scene.world.broken = {'a'}
         for uuid in 'abc':
@@ -312,20 +301,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['a', 'b', 'c', 'a']
         assert len(caplog.messages) == 1
 
-    def test_reads_again_what_could_not_be_read(self):
-        scene = a_scene()
-        scene.world.broken = {'a'}
-        scene.world.change('a', traits=frozenset([GOLD]))
-        scene.go_on(10)
-        assert scene.fitting() == 'abc'
-        assert scene.fitting(required={GOLD}) == ''
-
-        scene.world.broken = set()
-        scene.go_on(mirror_upkeep.AGAIN)
-
-        assert scene.fitting(required={GOLD}) == 'a'
-
-    def test_does_not_offer_what_makes_no_sense_until_it_does(self):
+    def test_invalid_provider_is_not_offered(self):
         scene = a_scene()
         scene.world.odd = {'a'}
         scene.world.change('a')
@@ -337,7 +313,7 @@ class TestKeepingUp:
 
         assert scene.fitting() == 'abc'
 
-    def test_reads_units_of_others_when_one_cannot_be_read(self):
+    def test_unreadable_units_do_not_block_others(self):
         scene = Scene(*map(a_provider, 'abc'))
         scene.world.broken = {'a'}
         scene.upkeep.step()
@@ -347,7 +323,7 @@ class TestKeepingUp:
         assert scene.asked('provider') == ['a', 'b', 'c']
         assert scene.copy.without_limits() == ['a']
 
-    def test_reads_usages_of_others_when_one_cannot_be_read(self):
+    def test_unreadable_usages_do_not_block_others(self):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
         scene.world.broken, scene.freed = {'a'}, ['a', 'b']
         scene.world.use('b', 0, rises=0)
@@ -357,7 +333,7 @@ class TestKeepingUp:
         assert scene.asked('used') == ['a', 'b']
         assert scene.fitting() == 'b'
 
-    def test_names_some_of_many_that_cannot_be_read(self, caplog):
+    def test_few_unreadable_providers_are_logged(self, caplog):
         uuids = [f'{number:02}' for number in range(30)]
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in uuids))
         scene.world.broken = set(uuids)
@@ -366,10 +342,10 @@ class TestKeepingUp:
 
         scene.go_on(40)
 
-        assert len(caplog.messages) == mirror_upkeep.MOST_TOLD
+        assert len(caplog.messages) == mirror_upkeep.MOST_LOGGED
 
-    def test_forgets_an_aggregate_that_cannot_be_read(self, caplog):
-        """Requests that name it ask for it."""
+    def test_unreadable_aggregate_is_forgotten(self, caplog):
+        """Requests that name it read its members themselves."""
         scene = a_scene()
         for aggregate in ('one', 'two'):
             scene.upkeep.learn(aggregate)
@@ -382,8 +358,8 @@ class TestKeepingUp:
         assert caplog.messages == []
 
     @pytest.mark.parametrize('took, listing_took', [(0.03, 0.3), (0.3, 3)])
-    def test_takes_a_small_share_of_the_time(
-            self, took, listing_took, monkeypatch):
+    def test_queries_take_small_share_of_time(self, took, listing_took,
+                                              monkeypatch):
         monkeypatch.setattr(f'{__name__}.TOOK', took)
         monkeypatch.setattr(f'{__name__}.LISTING_TOOK', listing_took)
         scene = a_scene()
@@ -399,9 +375,9 @@ class TestKeepingUp:
 
 
 class TestExpected:
-    """Providers of compute nodes, which come after these."""
+    """Providers that are created after their compute nodes."""
 
-    def test_are_read_when_they_are_there(self):
+    def test_expected_provider_is_read_when_created(self):
         scene = a_scene()
         assert not scene.upkeep.learn_node('d')
         scene.world.change('d', amounts={})
@@ -411,8 +387,8 @@ class TestExpected:
         assert scene.upkeep.learn_node('d')
         assert scene.fitting() == 'abcd'
 
-    def test_are_not_forgotten_by_a_listing_of_before(self):
-        """The answer to another worker is shared."""
+    def test_new_provider_survives_older_shared_listing(self):
+        """The listing is shared with another worker."""
         one, other = scenes()
         _take_turns(one, other, 10)
         one.go_on(5)
@@ -426,11 +402,11 @@ class TestExpected:
         _take_turns(one, other, 10)
         assert other.fitting() == 'abc'
 
-    def test_are_read_again_soon(self):
+    def test_expected_provider_is_read_repeatedly(self):
         scene = a_scene()
         scene.upkeep.expect(['d'])
         scene.go_on(2.5)
-        # As where listings are rare.
+        # Simulate a long interval between listings.
         scene.world.change('d')
         scene.upkeep._changes.at += 60
 
@@ -441,7 +417,7 @@ class TestExpected:
         scene.go_on(60)
         assert scene.asked('provider') == ['d'] * 3
 
-    def test_are_read_no_more_when_they_do_not_come(self):
+    def test_missing_provider_is_given_up(self):
         scene = a_scene()
         scene.upkeep.expect(['d'])
 
@@ -449,7 +425,7 @@ class TestExpected:
 
         assert scene.asked('provider') == ['d'] * len(mirror_upkeep.EXPECTED)
 
-    def test_are_few(self):
+    def test_expected_providers_are_limited(self):
         scene = a_scene()
         uuids = [f'{number:02}' for number in range(100)]
         scene.upkeep.expect(uuids[:15])
@@ -462,13 +438,13 @@ class TestExpected:
 
 
 class TestAge:
-    def test_is_that_of_the_last_comparison(self):
+    def test_age_is_time_since_last_comparison(self):
         scene = a_scene()
         scene.go_on(100)
 
         assert scene.upkeep.age <= TOOK / mirror_upkeep.CHANGES + 1
 
-    def test_is_none_of_what_is_too_old(self, caplog):
+    def test_outdated_mirror_has_no_age(self, caplog):
         scene = a_scene()
         scene.world.down = True
         scene.go_on(mirror_upkeep.TOO_OLD + 10)
@@ -479,9 +455,9 @@ class TestAge:
             scene.go_on(mirror_upkeep.PAUSE + 1)
 
         assert scene.upkeep.age is not None
-        assert 'kept up again' in caplog.text
+        assert 'up to date again' in caplog.text
 
-    def test_survives_what_is_no_error_of_placement(self, caplog):
+    def test_internal_error_is_logged(self, caplog):
         scene = a_scene()
         scene.freed = None
 
@@ -491,7 +467,7 @@ class TestAge:
         assert scene.upkeep.age is not None
 
 
-def test_ends_when_it_is_stopped():
+def test_stop_ends_thread():
     scene = a_scene()
     scene.upkeep.start()
 
@@ -501,8 +477,8 @@ def test_ends_when_it_is_stopped():
     assert not scene.upkeep.thread.is_alive()
 
 
-class TestWorkersTogether:
-    def test_ask_once_for_all(self):
+class TestSharedAnswers:
+    def test_workers_share_listing(self):
         one, other = scenes()
         one.upkeep.step()
         other.upkeep.step()
@@ -510,7 +486,7 @@ class TestWorkersTogether:
         assert one.world.asked == [('generations', None), ('summaries', None)]
         assert one.fitting() == other.fitting() == 'abc'
 
-    def test_ask_once_for_each_one_that_has_no_room(self):
+    def test_workers_share_reads_of_full_providers(self):
         one, other = scenes(a_provider('a'), a_provider('b', vcpus=2, used=2))
         one.upkeep.step()
         other.upkeep.step()
@@ -521,7 +497,7 @@ class TestWorkersTogether:
             scene.go_on(10)
             assert scene.fitting() == 'ab'
 
-    def test_ask_as_often_as_one_for_what_has_changed(self):
+    def test_workers_query_changes_as_often_as_one(self):
         one, other = scenes()
         _take_turns(one, other, 100)
         del one.world.asked[:]
@@ -534,17 +510,8 @@ class TestWorkersTogether:
         assert len(one.asked('summaries')) <= (
             len(alone.asked('summaries')) + 1)
 
-    def test_see_what_the_other_claims(self):
-        one, other = scenes(a_provider('a', vcpus=2), a_provider('b'))
-        _take_turns(one, other, 10)
-        one.world.use('a', 2)
-
-        _take_turns(one, other, 10)
-
-        assert one.fitting() == other.fitting() == 'b'
-
-    def test_a_claim_since_the_question_of_another_is_not_forgotten(self):
-        """The shared answer does not have it yet."""
+    def test_claim_after_shared_query_is_kept(self):
+        """The shared answer does not include it."""
         one, other = scenes(a_provider('a', vcpus=2))
         _take_turns(one, other, 10)
         one.world.now += 5
@@ -560,7 +527,7 @@ class TestWorkersTogether:
 
 
 def _take_turns(one, other, seconds):
-    """Have both do what is due for so many seconds."""
+    """Perform the steps of both workers that are due."""
     world = one.world
     end = world.now + seconds
     while world.now < end:

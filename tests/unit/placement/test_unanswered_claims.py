@@ -1,11 +1,9 @@
-"""Claims without an answer: late ones, other people's, and how long."""
+"""Late claims, claims of other requests, and time limits."""
 
-import time
 
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import ROCKY
@@ -22,7 +20,7 @@ THEIRS = {'z': {'VCPU': 7}}
 
 
 class Late:
-    """The first claim gets no answer, and is taken only when it is told."""
+    """The first claim gets no response and is accepted later."""
 
     def __init__(self, kept, placement):
         self._kept, self._first = kept, None
@@ -36,7 +34,7 @@ class Late:
         return DROP
 
     def _answer(self, asked):
-        """To the next one: after the first has arrived at last."""
+        """Accept the first claim before the second."""
         if self._first is not None:
             self.arrive()
             self._first = None
@@ -44,17 +42,17 @@ class Late:
 
 
 def release(made):
-    """Release a claim that is lost: at the second look."""
+    """Release a lost claim, at the second look-up."""
     with pytest.raises(exception.PlacementError, match='not arrived yet'):
         made.release(UUID)
     made.release(UUID)
 
 
-class TestClaimThatIsNotAnsweredInTime:
+class TestTimeout:
     @pytest.mark.parametrize('answer, taken', [
         (HANG, None), (DROP, False), (TAKEN, True)])
-    def test_is_told_from_one_that_is_refused(
-            self, scene, placement, answer, taken):
+    def test_timeout_differs_from_refusal(self, scene, placement, answer,
+                                          taken):
         made = scene.claims(timeout=1)
         placement.on('PUT', PATH, answer)
 
@@ -62,7 +60,7 @@ class TestClaimThatIsNotAnsweredInTime:
 
 
 class TestLateClaim:
-    def test_is_undone_when_the_next_host_is_claimed(self, scene, placement):
+    def test_late_claim_is_released_at_next_host(self, scene, placement):
         kept = Kept(placement)
         Late(kept, placement)
         made = scene.claims()
@@ -71,7 +69,7 @@ class TestLateClaim:
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert kept.allocations == {'b': {'VCPU': 1}}
 
-    def test_is_undone_when_the_request_ends(self, scene, placement):
+    def test_late_claim_is_released_at_end_of_request(self, scene, placement):
         kept = Kept(placement)
         late = Late(kept, placement)
         made = scene.claims()
@@ -84,9 +82,8 @@ class TestLateClaim:
 
         assert not kept.allocations
 
-    def test_is_undone_if_it_comes_behind_the_look_for_it(self, scene,
-                                                          placement):
-        """A server that hung works on both at a time."""
+    def test_claim_after_first_lookup_is_released(self, scene, placement):
+        """A hung server processes claim and look-up at the same time."""
         kept = Kept(placement)
         late = Late(kept, placement)
         made = scene.claims()
@@ -100,7 +97,7 @@ class TestLateClaim:
 
         assert not kept.allocations
 
-    def test_is_looked_for_twice_and_no_more(self, scene, placement):
+    def test_late_claim_is_looked_up_twice(self, scene, placement):
         Late(Kept(placement), placement)
         made = scene.claims()
         made.claim(UUID, WANTED, SPEC)
@@ -111,8 +108,7 @@ class TestLateClaim:
 
         assert len(placement.to('GET', PATH)) == looks
 
-    def test_of_an_instance_that_moves_leaves_what_it_held(self, scene,
-                                                           placement):
+    def test_late_claim_of_move_keeps_source(self, scene, placement):
         kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
         Late(kept, placement)
         made = scene.claims()
@@ -122,10 +118,11 @@ class TestLateClaim:
         assert kept.allocations == {'z': {'VCPU': 1}, 'b': {'VCPU': 1}}
 
 
-class TestClaimOfSomebodyElse:
+class TestClaimOfOtherRequest:
     @pytest.fixture
     def kept(self, placement):
-        """Theirs is there when the answer to ours is lost."""
+        """A claim of another request arrives when this one's response is lost.
+        """
         kept = Kept(placement, {'y': {'VCPU': 1}}, 4)
 
         def overtaken(asked):
@@ -134,7 +131,7 @@ class TestClaimOfSomebodyElse:
         placement.on('PUT', PATH, kept.put, overtaken, kept.put)
         return kept
 
-    def test_is_not_undone_in_place_of_ours(self, scene, kept, caplog):
+    def test_claim_of_other_request_is_not_released(self, scene, kept, caplog):
         made = scene.claims()
 
         assert not made.claim(UUID, WANTED, SPEC)
@@ -144,7 +141,7 @@ class TestClaimOfSomebodyElse:
         assert (f'The allocations of instance {UUID} have changed since this '
                 'request claimed them; they are left alone') in caplog.text
 
-    def test_fails_the_request_at_the_next_host(self, scene, kept):
+    def test_claim_of_other_request_fails_request(self, scene, kept):
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
 
@@ -152,9 +149,9 @@ class TestClaimOfSomebodyElse:
             made.claim(UUID, a_candidate('b'), SPEC)
         assert kept.allocations == THEIRS
 
-    def test_for_an_instance_that_nobody_read_is_kept(self, scene,
-                                                      placement):
-        """It may as well have been there before."""
+    def test_claim_of_other_request_on_unread_instance_is_kept(self, scene,
+                                                               placement):
+        """It may have existed before."""
         kept = Kept(placement, THEIRS, 4)
         placement.on('PUT', PATH, DROP, kept.put)
         made = scene.claims()
@@ -164,7 +161,8 @@ class TestClaimOfSomebodyElse:
 
         assert kept.allocations == THEIRS
 
-    def test_is_left_on_an_instance_that_moved(self, scene, placement):
+    def test_claim_of_other_request_on_moved_instance_is_kept(self, scene,
+                                                              placement):
         kept = Kept(placement, {'y': {'VCPU': 1}}, generation=4)
         made = scene.claims()
         assert made.claim(UUID, WANTED, SPEC)
@@ -175,8 +173,7 @@ class TestClaimOfSomebodyElse:
         assert kept.allocations == THEIRS
 
 
-def test_what_is_held_is_asked_anew_where_consumers_have_no_generation(
-        scene, placement):
+def test_allocations_are_reread_without_generations(scene, placement):
     placement.on('PUT', PATH, http_placement.FULL, TAKEN)
     made = scene.claims(ROCKY)
     assert not made.claim(UUID, WANTED, SPEC)
@@ -184,31 +181,3 @@ def test_what_is_held_is_asked_anew_where_consumers_have_no_generation(
 
     assert [asked.method for asked in placement.asked] == [
         'GET', 'PUT', 'GET', 'PUT']
-
-
-class TestTime:
-    def test_of_claims_that_hang_is_bounded_though_reads_work(
-            self, scene, placement):
-        """As when Placement's database is locked against writing."""
-        placement.on('PUT', '/allocations/', HANG)
-        made = scene.claims(timeout=1)
-        begin = time.monotonic()
-
-        for number in range(10):
-            assert not made.claim(UUID, a_candidate(f'h{number}'), SPEC)
-
-        assert len(placement.to('PUT')) == 3
-        assert time.monotonic() - begin < 20
-
-    def test_of_undoing_is_bounded_too(self, scene, placement,
-                                       monkeypatch):
-        """However many hosts are left to try."""
-        monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0)
-        kept = Kept(placement)
-        placement.on('PUT', PATH, kept.taking(DROP), DROP)
-        made = scene.claims()
-
-        for _ in range(100):
-            assert not made.claim(UUID, WANTED, SPEC)
-
-        assert len(placement.to('PUT')) == 4

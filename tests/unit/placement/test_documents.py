@@ -1,17 +1,14 @@
-"""What is read from Placement's answers, and the budgets of retries."""
+"""Parsing of Placement's responses, and retry budgets."""
 
-import copy
 import json
 import math
 
 import pytest
 
-from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
-from tests.builders import values
 from tests.builders.http_placement import a_candidate
 
 
@@ -19,30 +16,26 @@ def an_error(**error):
     return Response(400, json.dumps({'errors': [error, {'code': 'second'}]}))
 
 
-def test_what_a_consumer_holds_is_changed_by_nobody():
-    assert values.is_fixed(documents.ConsumerAllocations({}))
-
-
 class TestResponse:
     @pytest.mark.parametrize(('status', 'advice'), [
-        (200, 'What answers there is not Placement'),
-        (399, 'What answers there is not Placement'),
-        (400, 'Correct what it complains of'), (401, 'See the log of'),
+        (200, 'The server there is not Placement'),
+        (399, 'The server there is not Placement'),
+        (400, 'Correct the flavor, image'), (401, 'See the log of'),
         (403, 'Give the user of [placement] the role'),
         (404, 'Check that the endpoint of Placement'),
         (405, 'See the log of'), (406, 'It does not speak that'),
         (407, 'See the log of'), (408, 'See the log of'),
-        (409, 'Others have changed it meanwhile; what comes next may work'),
+        (409, 'Another client has changed it; the next request may work'),
         (410, 'See the log of'), (428, 'See the log of'),
         (429, 'Something in front of Placement limits'),
         (430, 'See the log of'), (500, 'See the log of')])
-    def test_has_advice_by_its_status(self, status, advice):
+    def test_advice_depends_on_status(self, status, advice):
         answer = Response(status, 'x')
         assert answer.advice.startswith(advice)
         assert str(RequestFailed('It fails.', answer)) == (
             f'It fails. Got {status}: x. {answer.advice}')
 
-    def test_says_its_first_error_in_one_line_of_500_characters(self):
+    def test_error_text_is_one_short_line(self):
         assert an_error(detail=' a\n b. ').error_text == 'a b'
         assert Response(500, 'x' * 501).error_text == 'x' * 500
         assert an_error(detail='').error_text.startswith('{"errors": ')
@@ -50,11 +43,11 @@ class TestResponse:
 
     @pytest.mark.parametrize('text', ['', '[]', '{}', '{"errors": 5}',
                                       '{"errors": []}', '{"errors": [5]}'])
-    def test_has_no_code_where_it_tells_of_no_error(self, text):
+    def test_response_without_error_has_no_code(self, text):
         assert Response(500, text).error_code is None
         assert Response(500, text).error_text == text
 
-    def test_that_says_nothing_is_told_by_the_problem_with_it(self):
+    def test_problem_replaces_missing_text(self):
         assert 'Got 500: nothing. ' in str(
             RequestFailed('x.', Response(500, '')))
         assert 'Got 200: it is odd. ' in str(RequestFailed(
@@ -65,30 +58,13 @@ class TestCandidates:
     DOCUMENT = {'allocation_requests': [a_candidate('a'), a_candidate('b')],
                 'provider_summaries': {'a': {}, 'parent': {}}}
 
-    def test_of_two_queries_are_in_their_order(self):
-        first, second = map(documents.Candidates.of, (
-            self.DOCUMENT, {'allocation_requests': [a_candidate('a', X=2)],
-                            'provider_summaries': {'c': {}}}))
-        before = copy.deepcopy(first)
-
-        both = first.before(second)
-
-        assert both.by_provider == {
-            'a': [a_candidate('a'), a_candidate('a', X=2)],
-            'b': [a_candidate('b')]}
-        assert both.providers == {'a', 'parent', 'c'}
-        assert len(both.requests) == 3
-        assert {*both.summaries} == {'a', 'parent', 'c'}
-        # Others may have been given them.
-        assert first == before
-
     @pytest.mark.parametrize('odd', [
         {'allocations': {'b': {}}}, a_candidate('b', VCPU=2 ** 31),
         a_candidate('b', VCPU=10 ** 400), a_candidate('b', VCPU=math.inf),
         a_candidate('b', VCPU=math.nan), a_candidate('b', VCPU=-1),
         a_candidate('b', VCPU=1.5), a_candidate('b') | {'mappings': 7},
         None, 'b', ['b']])
-    def test_that_are_odd_cost_no_others(self, odd, caplog):
+    def test_invalid_candidate_hides_no_other(self, odd, caplog):
         found = documents.Candidates.of({
             **self.DOCUMENT,
             'allocation_requests': [odd, a_candidate('a')]})
@@ -96,7 +72,7 @@ class TestCandidates:
         assert found.requests == [a_candidate('a')]
         assert {*found.by_provider} == {'a'}
 
-    def test_that_are_odd_are_named_once(self, caplog):
+    def test_invalid_candidate_is_logged_once(self, caplog):
         odd = a_candidate('odd', VCPU=math.nan)
         for _ in range(2):
             documents.Candidates.of({**self.DOCUMENT, 'allocation_requests': [
@@ -104,72 +80,21 @@ class TestCandidates:
 
         [line] = caplog.messages
         assert "'odd'" in line
-        assert line.endswith('what cannot be: nan is no amount of VCPU')
-
-
-class TestConsumerAllocations:
-    HELD = documents.ConsumerAllocations({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
-
-    @pytest.mark.parametrize(('wanted', 'adding', 'joined'), [
-        ({'b': {'VCPU': 1}}, True,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}, 'b': {'VCPU': 1}}),
-        ({'a': {'VCPU': 1}, 'b': {'VCPU': 1}}, True,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}, 'b': {'VCPU': 1}}),
-        ({'a': {'VCPU': 1, 'PCPU': 4}}, True,
-         {'a': {'VCPU': 3, 'MEMORY_MB': 5, 'PCPU': 4}}),
-        ({'a': {'VCPU': 1, 'PCPU': 4}}, False,
-         {'a': {'VCPU': 2, 'MEMORY_MB': 5}})])
-    def test_is_joined_with_what_a_move_wants(self, wanted, adding, joined):
-        assert self.HELD.merged(wanted, adding) == joined
-        assert self.HELD.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 5}}
-
-    def test_is_read_with_its_owner(self):
-        document = {'allocations': {'a': {'resources': {'VCPU': 1}}},
-                    'consumer_generation': 3, 'project_id': 'p',
-                    'user_id': 'u'}
-        assert documents.ConsumerAllocations.of(document) == (
-            documents.ConsumerAllocations({'a': {'VCPU': 1}}, 3, 'p', 'u'))
-        assert documents.ConsumerAllocations.of({'allocations': {}}) == (
-            documents.ConsumerAllocations({}))
-        with pytest.raises(ValueError, match='it lists no allocations'):
-            documents.ConsumerAllocations.of({})
-
-    def test_goes_back_as_it_is_written(self):
-        full = {'a': {'resources': {'VCPU': 1}}}
-        assert documents.body(documents.amounts(full)) == full
+        assert line.endswith('is invalid: nan is no amount of VCPU')
 
 
 class TestMicroversions:
-    @pytest.mark.parametrize(('most', 'best'), [
-        ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
-        ('1.36', '1.36'), ('1.38', '1.36'), ('1.99', FORMS[-1])])
-    def test_are_the_best_of_those_that_both_know(self, most, best):
-        assert documents.MicroversionRange('1.0', most).newest() == best
-
-    def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
-        supported = documents.MicroversionRange('1.0', '1.99')
-        assert supported.for_query('1.17') == '1.36'
-        assert supported.for_query('1.36') == '1.36'
-        assert supported.for_query(FORMS[-1]) == FORMS[-1]
-        with pytest.raises(documents.PlacementTooOld,
-                           match=r'takes 1\.29: upgrade'):
-            documents.MicroversionRange('1.0', '1.25').for_query('1.29')
 
     @pytest.mark.parametrize(('least', 'most', 'newest'), [
         ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),
         ('1.25', '1.25', '1.25'), ('1.26', '1.28', None)])
-    def test_of_a_server_have_bounds(self, least, most, newest):
+    def test_server_version_range_limits_choice(self, least, most, newest):
         supported = documents.MicroversionRange(least, most)
         assert supported.newest() == newest
 
-    def test_are_compared_as_numbers(self):
-        assert documents.at_least('1.28', '1.28')
-        assert documents.at_least('1.29', '1.28')
-        assert not documents.at_least('1.27', '1.28')
-
 
 class Server:
-    """A Placement that takes so many seconds for each answer.
+    """A Placement with a response time.
 
     answers: statuses, or errors.  asked: (method, timeout) of each request.
     """
@@ -205,8 +130,8 @@ class TestRetryBudget:
             server, 'req-1', True, lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
-    def test_ends_with_three_failures_in_a_row(
-            self, server, budget, caplog, failure):
+    def test_three_failures_exhaust_budget(self, server, budget, caplog,
+                                           failure):
         server.answers = [failure] * 3
         for _ in range(3):
             assert not budget.exhausted
@@ -218,15 +143,15 @@ class TestRetryBudget:
         with pytest.raises(adapter.RetriesExhausted) as caught:
             budget.request('PUT', '/')
         assert [str(caught.value)] == caplog.messages == [
-            'Placement has failed 3 times in a row and is not asked again '
+            'Placement has failed 3 times in a row and is not queried again '
             'for this request']
         assert server.asked == [('PUT', None), ('PUT', 10), ('PUT', 10)]
 
     @pytest.mark.parametrize(('method', 'exhausted'), [
         ('GET', True), ('PUT', False), ('DELETE', False)])
-    def test_begins_anew_with_a_write_that_is_answered(
-            self, server, budget, method, exhausted):
-        """One that hangs while reads work is in trouble."""
+    def test_successful_write_resets_failures(self, server, budget, method,
+                                              exhausted):
+        """Reads may work while writes hang."""
         server.answers = [500, 500, 499, 500]
         for each in ('PUT', 'PUT', method, 'PUT'):
             budget.request(each, '/')
@@ -235,9 +160,10 @@ class TestRetryBudget:
 
     @pytest.mark.parametrize(('took', 'requests'), [
         (1, None), (1.5, 27), (20, 2), (39, 2), (40, 1)])
-    def test_ends_with_so_many_seconds_of_waiting(
-            self, server, budget, caplog, took, requests):
-        """Twice [placement] timeout and thirty; quick ones are none."""
+    def test_waiting_time_exhausts_budget(self, server, budget, caplog, took,
+                                          requests):
+        """Twice [placement] timeout plus 30 seconds, without quick requests.
+        """
         server.took, count = took, 0
         while not budget.exhausted and count < 50:
             budget.request('PUT', '/')
@@ -245,24 +171,24 @@ class TestRetryBudget:
         assert count == (requests or 50)
         if requests:
             [line] = caplog.messages
-            assert line == ('Placement has had this request wait for '
-                            f'{took * requests:.0f} seconds and is not asked '
-                            'again for it')
+            assert line == (
+                f'This request has waited {took * requests:.0f} seconds for '
+                'Placement, which is not queried again for it')
 
-    def test_of_what_must_be_taken_back_is_short_and_begins_again(
-            self, server, release_budget, caplog):
+    def test_release_budget_is_renewed_after_pause(self, server,
+                                                   release_budget, caplog):
         server.answers = [500, 500, 500, 500, 200, 500]
         for _ in range(3):
             release_budget.request('DELETE', '/')
         assert release_budget.exhausted
         release_budget.renew()
         with pytest.raises(adapter.RetriesExhausted,
-                           match='left alone for a moment'):
+                           match='the next attempt follows a pause'):
             release_budget.request('DELETE', '/')
         server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         release_budget.request('DELETE', '/')
-        assert release_budget.exhausted    # one more, and it fails as well
+        assert release_budget.exhausted    # The allowed request fails, too.
         server.now += adapter.RENEWAL_PAUSE
         release_budget.renew()
         for _ in range(2):
@@ -271,8 +197,7 @@ class TestRetryBudget:
         assert {seconds for _, seconds in server.asked} == {10}
         assert caplog.messages == []
 
-    def test_of_what_must_be_taken_back_is_thirty_seconds_at_a_time(
-            self, server, release_budget):
+    def test_release_budget_is_thirty_seconds(self, server, release_budget):
         server.took = 15
         for exhausted in (False, True):
             release_budget.request('DELETE', '/')

@@ -1,4 +1,4 @@
-"""A refresh parses and writes what changed, and nothing else."""
+"""A refresh parses and writes only changed rows."""
 
 import random
 
@@ -14,19 +14,19 @@ from tests.unit.inventory.test_cache import refreshed
 HOSTS = 200
 OF_SERVICES = 1 + sum(column.of('services') for column in columns.COLUMNS)
 ALL = len(columns.COLUMNS)
-#: Host and node name stay; services and aggregates are not in a node's row.
+#: Host and node name stay; services and aggregates are not in node rows.
 OF_NODES = ALL - OF_SERVICES - len(
     ('host', 'nodename', 'aggregates', 'service_up'))
 
 
 class Work:
-    """What refreshes of a cache cost since it was asked last."""
+    """The work of a cache since the last call."""
 
     def __init__(self, cache):
         self._cache, self._before = cache, (0, 0)
 
     def __call__(self):
-        """Refresh; how many rows were parsed and cells written for it."""
+        """Refresh; return the number of rows parsed and of cells written."""
         refreshed(self._cache)
         before, self._before = self._before, (
             self._cache.rows_parsed, self._cache.cells_written)
@@ -41,28 +41,24 @@ def work(cloud):
     work = Work(cache_of(cloud))
     assert work() == (HOSTS, HOSTS * ALL)
     return work
-
-
-class TestWork:
-    def test_of_nothing_changed_is_nothing(self, work):
+class TestRefresh:
+    def test_unchanged_cloud_causes_no_work(self, work):
         assert work() == (0, 0)
 
-    def test_of_a_heartbeat_is_the_service_cells_of_one_row(self, cloud,
-                                                            work):
+    def test_heartbeat_writes_service_cells_of_one_row(self, cloud, work):
         cloud.execute('UPDATE services SET report_count = 9 '
                       "WHERE host = 'host7'")
 
         assert work() == (0, OF_SERVICES)
 
-    def test_of_a_report_is_one_row(self, cloud, work):
+    def test_report_parses_one_row(self, cloud, work):
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 9 '
                       "WHERE host = 'host7'")
 
         assert work() == (1, OF_NODES)
 
     @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
-    def test_of_a_host_or_service_that_comes_is_one_row(self, cloud, work,
-                                                        table):
+    def test_new_host_or_service_parses_one_row(self, cloud, work, table):
         cloud.execute(f'UPDATE {table} SET deleted = id '
                       "WHERE host = 'host7'")
         assert work() == (0, 0)
@@ -70,7 +66,7 @@ class TestWork:
 
         assert work() == (1, ALL)
 
-    def test_of_a_host_mapped_to_another_cell_is_its_row(self, cloud, work):
+    def test_remapped_host_parses_one_row(self, cloud, work):
         cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
                       "VALUES (9, 'the-cell', 'x')")
         cloud.execute('UPDATE host_mappings SET cell_id = 9 '
@@ -78,7 +74,7 @@ class TestWork:
 
         assert work() == (1, OF_NODES)
 
-    def test_of_a_host_in_one_more_aggregate_is_one_cell(self, cloud, work):
+    def test_new_aggregate_member_writes_one_cell(self, cloud, work):
         cloud.execute('INSERT INTO aggregates (id, name) '
                       "VALUES (2, 'two')")
         cloud.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
@@ -86,15 +82,14 @@ class TestWork:
 
         assert work() == (0, 1)
 
-    def test_of_a_read_without_the_stamp_is_nothing_if_it_is_the_same(
-            self, work):
+    def test_equal_full_read_causes_no_work(self, work):
         work._cache.forget_aggregates()
 
         assert work() == (0, 0)
 
 
 def drop_constraints(cloud, *tables):
-    """Let a database hold what a schema of ours would refuse."""
+    """Remove constraints of the schema."""
     for table in tables:
         cloud.execute(f'CREATE TABLE old AS SELECT * FROM {table}')
         cloud.execute(f'DROP TABLE {table}')
@@ -102,7 +97,7 @@ def drop_constraints(cloud, *tables):
 
 
 class TestDuplicates:
-    """Of several rows with one host and node name the newest counts."""
+    """The newest of several rows with the same host and node name counts."""
 
     @pytest.fixture
     def cache(self, cloud):
@@ -117,22 +112,13 @@ class TestDuplicates:
         assert column(refreshed(cache), 'vcpus_used') == [3, 0]
         return cache
 
-    def test_the_older_one_may_change(self, cloud, cache):
-        cloud.execute('UPDATE compute_nodes SET vcpus_used = 7 WHERE id = 1')
-        parsed = cache.rows_parsed
-
-        assert column(refreshed(cache), 'vcpus_used') == [3, 0]
-        assert cache.rows_parsed == parsed
-
-    def test_the_newer_one_hides_it_even_if_it_cannot_be_read(self, cloud,
-                                                              cache):
+    def test_unreadable_newer_row_hides_older(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET vcpus_used = 1 << 62, '
                       'memory_mb = 99999999999999999999 WHERE id = 3')
 
         assert names(refreshed(cache)) == [('b', 'b')]
 
-    def test_an_older_service_takes_the_place_of_one_that_goes(self, cloud,
-                                                               cache):
+    def test_older_service_replaces_deleted_one(self, cloud, cache):
         cloud.execute('INSERT INTO services (id, host, "binary", disabled, '
                       "deleted) VALUES (9, 'a', 'nova-compute', 1, 0)")
         assert column(refreshed(cache), 'service_disabled') == [True, False]
@@ -141,8 +127,8 @@ class TestDuplicates:
         assert column(refreshed(cache), 'service_disabled') == [False, False]
 
 
-def test_a_refresh_that_fails_takes_nothing_over(cloud):
-    """Not even what it had read before it failed."""
+def test_failed_refresh_changes_nothing(cloud):
+    """Not even for tables that were read before the failure."""
     cloud.load(['a', 'b'])
     cache = cache_of(cloud)
     refreshed(cache)
@@ -159,7 +145,7 @@ def test_a_refresh_that_fails_takes_nothing_over(cloud):
     assert column(table, 'service_disabled') == [False, True]
 
 
-#: What may happen to a cloud, with a number and a host's name drawn.
+#: Possible changes of a cloud, with a random number and host name.
 EVENTS = (
     "UPDATE compute_nodes SET vcpus_used = {n} WHERE host = '{h}'",
     "UPDATE compute_nodes SET stats = '{{\"io_workload\": {n}}}' "
@@ -205,8 +191,7 @@ def contents(table):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_the_patched_table_is_that_of_a_new_cache(cloud, seed):
-    """Whatever happens in whatever order."""
+def test_patched_table_equals_full_read(cloud, seed):
     draw, hosts = random.Random(seed), [*'abcdef']
     cloud.load(hosts, aggregates=[
         clouds.an_aggregate(1, ['a'], metadata={'x': '0'})])

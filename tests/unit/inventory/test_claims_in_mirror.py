@@ -1,4 +1,4 @@
-"""Claims under way count in the copy of Placement of each worker."""
+"""Claims under way count in the mirror of each worker."""
 
 import pytest
 
@@ -16,7 +16,7 @@ DEMAND, LIFETIME = a_request(memory_mb=1).demand(), 100
 
 
 class Worker:
-    """A worker that places instances on host a, whose provider is p.
+    """A worker that places instances on host a with provider p.
 
     It has four VCPUs.
     """
@@ -32,7 +32,7 @@ class Worker:
         self.read()
 
     def read(self, used=0, generation=1, since=None):
-        """Have the copy read what is used; returns what it leaves."""
+        """Read the usage into the mirror; return the skipped uuids."""
         return self.providers.put([Provider(
             'p', generation, None, {'VCPU': Amounts(4, used)})],
             self.now if since is None else since)
@@ -56,7 +56,7 @@ class Worker:
 
     @property
     def is_current(self):
-        """Whether generation 2 is known already."""
+        """Return whether the mirror has generation 2."""
         self.state.catch_up()
         return self.providers.differing({'p': 2}) == []
 
@@ -77,26 +77,26 @@ def other(workers):
     return workers[1]
 
 
-def test_counts_from_the_moment_that_a_host_is_picked(one, other):
+def test_claim_counts_from_pick(one, other):
     one.assume('i', vcpus=3)
 
     assert (one.free, other.free) == (1, 1)
 
 
-def test_counts_once_it_is_granted_and_is_no_news(one, other):
+def test_granted_claim_counts_once(one, other):
     one.state.claimed([one.assume('i', vcpus=3)], {'p': 1})
 
     assert (one.free, other.free) == (1, 1)
     assert one.is_current and other.is_current
 
 
-def test_ends_when_it_is_refused(one, other):
+def test_refused_claim_frees_room(one, other):
     one.state.forget([one.assume('i', vcpus=3)])
 
     assert (one.free, other.free) == (4, 4)
 
 
-def test_of_the_same_instance_counts_once(one, other):
+def test_repeated_claim_counts_once(one, other):
     one.assume('i', vcpus=3)
     other.now += 1
     other.assume('i', vcpus=1)
@@ -104,8 +104,7 @@ def test_of_the_same_instance_counts_once(one, other):
     assert (one.free, other.free) == (3, 3)
 
 
-def test_of_a_server_group_ends_with_its_grant(one, other):
-    """Its entry stays for the group."""
+def test_granted_claim_of_group_member_counts_once(one, other):
     pick = one.assume('i', vcpus=3, group='g')
     one.state.claimed([pick], {'p': 1})
     one.read(used=3, generation=2)
@@ -115,8 +114,8 @@ def test_of_a_server_group_ends_with_its_grant(one, other):
     assert one.free == 1
 
 
-def test_that_nobody_ends_ends_after_its_lifetime(one, other):
-    """Its worker was killed, perhaps."""
+def test_unfinished_claim_expires(one, other):
+    """Its worker may have been killed."""
     one.assume('i', vcpus=3)
     assert other.free == 1
     other.now += LIFETIME + 1
@@ -127,8 +126,8 @@ def test_that_nobody_ends_ends_after_its_lifetime(one, other):
     assert other.free == 4
 
 
-def test_leaves_a_reading_that_may_have_it_aside(one, other):
-    """Also one that was told by another worker after the reading began."""
+def test_read_during_claim_is_skipped(one, other):
+    """Also a claim by another worker after the read began."""
     since = other.now
     one.state.claimed([one.assume('i', vcpus=3)], {'p': 1})
     other.now += 1
@@ -140,7 +139,7 @@ def test_leaves_a_reading_that_may_have_it_aside(one, other):
     assert other.free == 1
 
 
-def test_is_handed_on_by_a_reload(one, other):
+def test_reload_keeps_claim(one, other):
     pick = one.assume('i', vcpus=3)
     fresh = Worker(shared_picks.SharedPicks(1))
 

@@ -1,4 +1,4 @@
-"""Claims of a request that failed while Placement is in trouble."""
+"""Release of claims while Placement fails."""
 
 import threading
 
@@ -20,14 +20,13 @@ from tests.builders.http_claims import Kept
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
-from tests.functional import processes
 
 UUIDS = [f'instance-{number}' for number in range(26)]
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Pauses as short as a test wants them."""
+    """Shorten all pauses."""
     OTHERS.update(threading.enumerate())
     monkeypatch.setattr(adapter, 'RENEWAL_PAUSE', 0.01)
     monkeypatch.setattr(releases, 'AT_ONCE', 0.5)
@@ -38,58 +37,42 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def offer(scene):
-    """An Offer of which all UUIDs have been claimed, released one by one."""
+    """An Offer with claims for all UUIDs, released one by one."""
     made = scene.claims()
     made.release_all = lambda uuids: []
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
     return offer_of(made)
-
-
 def given_back(placement):
     return {path.rpartition('/')[2]
             for path in http_placement.written(placement, claims=False)}
 
 
-#: Threads that other tests have left.
+#: Threads of earlier tests.
 OTHERS = set()
 
 
 def wait_for_the_rest():
     for thread in set(threading.enumerate()) - OTHERS:
-        if thread.name == 'claims to give back':
+        if thread.name == 'release claims':
             thread.join(60)
             assert not thread.is_alive()
 
 
 @pytest.mark.parametrize('trouble', [DROP, Answer(503)])
-def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
-                                                    monkeypatch, trouble):
+def test_three_quick_failures_leave_no_claim(offer, placement, caplog,
+                                             monkeypatch, trouble):
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     placement.on('PUT', '/allocations/', trouble, trouble, trouble, TAKEN)
 
     releases.give_back(offer.claims, UUIDS)
 
     assert given_back(placement) == set(UUIDS)
-    assert 'still to be given back' not in caplog.text
+    assert 'not released yet' not in caplog.text
 
 
-def test_some_that_cannot_be_given_back_do_not_keep_the_others(
-        offer, placement):
-    for uuid in UUIDS[:4]:
-        placement.on('PUT', f'/allocations/{uuid}', Answer(500))
-
-    releases.give_back(offer.claims, UUIDS)
-
-    processes.until(lambda: given_back(placement) == set(UUIDS),
-                    'all are tried')
-    for uuid in UUIDS[:4]:
-        placement.on('PUT', f'/allocations/{uuid}', TAKEN)
-    wait_for_the_rest()
-
-
-def test_what_is_left_is_given_back_later(offer, placement, caplog):
-    """Which is told in lines without tracebacks."""
+def test_remaining_claims_are_released_later(offer, placement, caplog):
+    """The log has no tracebacks."""
     caplog.set_level('INFO')
     placement.on('PUT', '/allocations/', Answer(503))
 
@@ -98,9 +81,9 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
     wait_for_the_rest()
 
     assert given_back(placement) == set(UUIDS)
-    assert 'Claims of 26 instance(s) are still to be given back' in caplog.text
+    assert 'The claims of 26 instance(s) are not released yet' in caplog.text
     [done] = [record for record in caplog.records
-              if 'The claims that were still' in record.getMessage()]
+              if 'The remaining claims are' in record.getMessage()]
     assert done.levelname == 'INFO'
     assert not any(record.exc_info for record in caplog.records)
     for uuid in UUIDS:
@@ -108,22 +91,8 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
             f'The allocations of instance {uuid}, which was not placed') == 1
 
 
-def test_what_is_never_given_back_is_told_of(offer, placement, caplog,
-                                             monkeypatch):
-    monkeypatch.setattr(releases, 'LATER', 0.2)
-    placement.on('PUT', '/allocations/', http_placement.error(409))
-
-    releases.give_back(offer.claims, UUIDS[:2])
-    wait_for_the_rest()
-
-    [told] = [record.getMessage() for record in caplog.records
-              if record.levelname == 'ERROR']
-    assert 'instance-0, instance-1' in told
-    assert 'openstack resource provider allocation delete' in told
-
-
-def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
-    """It may have arrived late; Claims knows which may."""
+def test_possibly_late_claim_is_released():
+    """It may arrive late."""
     released = []
     taking = claims.Claims(
         Offer(AllocationCandidates({}, frozenset(), '1.36'),
@@ -138,9 +107,9 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
 
 
 class Refusing:
-    """AllocationClaims that Placement does not take.
+    """AllocationClaims with refused claims.
 
-    released: list of the instances that are released.
+    released: list of the released instances.
     """
 
     knows_new = False
@@ -159,7 +128,7 @@ class Refusing:
 
 
 class Asked:
-    """In the place of a CandidateSource."""
+    """Stands for a CandidateSource."""
 
     def doubt(self, providers):
         pass
@@ -169,9 +138,9 @@ class State:
     host = nodename = 'a'
 
 
-def test_a_claim_without_an_answer_is_given_back_after_an_outage(
-        scene, placement, monkeypatch):
-    """Reading what it holds, which works first, is not all of the way."""
+def test_unanswered_claim_is_released_after_outage(scene, placement,
+                                                   monkeypatch):
+    """Reads work before writes do."""
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     holding = http_placement.remembering(placement)
     put, = placement.routes('PUT', '/allocations/')
@@ -194,8 +163,8 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
     assert not holding
 
 
-class TestWhatIsClaimedAnew:
-    """For an instance of which a claim is still to be given back."""
+class TestNewClaim:
+    """An instance with a claim that is still to be released."""
 
     @pytest.fixture
     def kept(self, placement):
@@ -203,8 +172,9 @@ class TestWhatIsClaimedAnew:
 
     @pytest.fixture
     def left(self, scene, placement, kept, monkeypatch):
-        """A claim that was not answered, and not given back while Placement
-        was away; it is back now, and is asked in three seconds.
+        """Leave an unanswered claim for three seconds.
+
+        It could not be released while Placement was down.
         """
         monkeypatch.setattr(releases, 'LATER_PAUSE', 3)
         routes = {method: placement.routes(method, PATH)
@@ -217,9 +187,9 @@ class TestWhatIsClaimedAnew:
         for method, answers in routes.items():
             placement.on(method, PATH, *answers)
 
-    def test_is_refused_until_then(self, scene, placement, kept, left,
-                                   caplog):
-        """It might look the same, and be given back instead."""
+    def test_claim_is_refused_until_release(self, scene, placement, kept, left,
+                                            caplog):
+        """Otherwise the release might take it for the old claim."""
         record = Decision()
         anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
         asked = len(placement.asked)
@@ -235,7 +205,7 @@ class TestWhatIsClaimedAnew:
         assert not anew.claim({UUID: (('a', 'a'), chosen)}, SPEC)
         assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
 
-    def test_of_another_instance_does_not_wait(self, scene, placement, left):
+    def test_other_instance_is_claimed_at_once(self, scene, placement, left):
         placement.on('PUT', '/allocations/', TAKEN)
         anew = claims.Claims(offer_of(scene.claims()), UUIDS[:1], Decision())
 
@@ -245,7 +215,7 @@ class TestWhatIsClaimedAnew:
 
 
 class Hosts(State):
-    """Ranked hosts: a State, which is also their snapshot."""
+    """Ranked hosts with one State, also used as their snapshot."""
 
     allocation_candidates = [WANTED]
     uuid = 'a'
@@ -268,5 +238,5 @@ class Hosts(State):
 
 
 def offer_of(made):
-    """An Offer that is claimed by AllocationClaims."""
+    """Return an Offer with AllocationClaims."""
     return Offer(AllocationCandidates({}, frozenset(), '1.36'), made, Asked())
