@@ -50,12 +50,6 @@ def uuids(count):
     return [uuidutils.generate_uuid() for _ in range(count)]
 
 
-def a_boot(names, **wanted):
-    """A request for as many servers as there are names."""
-    return a_server(num_instances=len(names), instance_uuid=names[0],
-                    **wanted)
-
-
 def between(driver, *steps):
     """Have other requests do something before the turns of the next one.
 

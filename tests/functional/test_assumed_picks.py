@@ -180,16 +180,6 @@ def test_no_first_choice_of_a_burst_is_refused(crowd):
     assert len(refused) == CALLS - HOSTS * SLOTS
 
 
-def test_members_of_a_group_that_come_at_once_keep_apart(crowd):
-    members = [str(uuid.uuid4()) for _ in range(SLOTS)]
-    with concurrent.futures.ThreadPoolExecutor(SLOTS) as pool:
-        hosts = list(pool.map(lambda member: crowd.place(
-            member, group={'policy': 'anti-affinity', 'members': members}),
-            members))
-
-    assert len(set(hosts)) == SLOTS
-
-
 def test_what_killed_workers_have_placed_counts_for_its_lifetime(stage):
     """In each worker, also in those that take their place.
 

@@ -87,12 +87,6 @@ def test_the_broker_hears_from_a_server_that_has_no_thread_free(
         assert trouble not in caplog.text
 
 
-def test_a_ping_is_answered_while_no_thread_is_free(bus, busy):
-    bus.call('ping', namespace='baseapi')
-
-    assert bus.reply(SOON)['result'] == 'pong'
-
-
 def test_so_is_one_behind_many_calls(bus, busy):
     """More than are read ahead; all of them are answered in the end."""
     asked = [bus.call(args={'arg': str(number)}) for number in range(200)]

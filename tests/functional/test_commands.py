@@ -58,16 +58,6 @@ def cloud(season):
         yield season
 
 
-def test_the_database_is_made_once(stage):
-    """A second sync finds nothing to do."""
-    run = on(stage)
-    assert run('db', 'version').strip() == 'none'
-    run('db', 'sync')
-    version = run('db', 'version').strip()
-    run('db', 'sync')
-    assert run('db', 'version').strip() == version != 'none'
-
-
 @pytest.mark.parametrize('driver', stages.DRIVERS)
 def test_request_call_asks_the_service(cloud, driver):
     """Each driver answers with alternates; the output can be read by
@@ -142,14 +132,3 @@ def test_a_ping_tells_whether_somebody_answers(cloud):
     assert '0 consumer(s) of the queue ' in silent[1]
     assert broken[0] == 3
     assert '127.0.0.1:1' in broken[2]
-
-
-def test_a_refused_request_prints_its_reasons(cloud):
-    """And ends with a failure, without a traceback."""
-    cloud.daemon()
-    status, output, error = manage(
-        '--config-file', cloud.config_file(), 'request', 'call', '--ram',
-        '999999')
-    assert status == 1
-    assert '0 of 20 hosts: ' in error
-    assert 'Traceback' not in output + error

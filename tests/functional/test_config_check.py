@@ -150,12 +150,6 @@ def the(rows, check):
     return next(row for row in rows if row.check == check)
 
 
-def with_password(url, password='open-sesame', **parts):
-    """A URL with another password, and other parts."""
-    return sa.make_url(url).set(
-        password=password, **parts).render_as_string(hide_password=False)
-
-
 def snapshot(deployment):
     """All that the databases hold."""
     found = {}
@@ -193,23 +187,6 @@ def test_a_deployment_that_is_well_has_good_rows_and_stays_as_it_is(
         deployment.check(), 'queue scheduler').found
 
 
-@pytest.mark.parametrize('name, password, check, advice', [
-    ('api_database__connection', 'open-sesame', 'API database',
-     '[api_database] connection'),
-    ('database__connection', 'pl%C3%A4n', 'database',
-     '[database] connection')])
-def test_a_database_that_refuses_is_told_and_hides_no_other(
-        deployment, name, password, check, advice):
-    url = with_password(deployment.options[name], password,
-                        database='no_such_database')
-    rows = deployment.check(**{name: url})
-
-    assert the(rows, check).outcome == 'error'
-    assert 'no_such_database' in the(rows, check).found
-    assert advice in the(rows, check).advice
-    assert {name for name, _outcome in troubles(rows)} <= {check, 'cells'}
-
-
 def test_a_cell_that_hangs_is_given_up_and_hides_no_other(deployment):
     """Its server takes connections and says nothing."""
     with socket.create_server(('127.0.0.1', 0)) as silent:
@@ -222,16 +199,6 @@ def test_a_cell_that_hangs_is_given_up_and_hides_no_other(deployment):
 
     assert troubles(rows) == [('cell c3(three)', 'error')]
     assert 'no answer within 10 seconds' in the(rows, 'cell c3(three)').found
-
-
-def test_a_service_that_went_down_is_told(deployment):
-    with deployment.database('one') as connection:
-        connection.execute(tables.services.update().values(
-            last_seen_up=datetime.datetime(2020, 1, 1)))
-    rows = deployment.check()
-
-    assert troubles(rows) == [(CELL, 'warning')]
-    assert '0 up, 0 disabled, 2 down' in the(rows, CELL).found
 
 
 @pytest.mark.parametrize('parts, words, advice', [
@@ -258,17 +225,6 @@ def test_a_broker_without_tls_is_told(deployment):
 
     assert troubles(rows) == [('broker', 'error')]
     assert '[oslo_messaging_rabbit]' in the(rows, 'broker').advice
-
-
-def test_one_host_of_a_cluster_may_be_down(deployment):
-    url = deployment.options['DEFAULT__transport_url']
-    rest = url.partition('://')[2]
-    rows = deployment.check(
-        DEFAULT__transport_url=f'rabbit://nova:open-sesame@127.0.0.1:1,{rest}')
-
-    assert [row.outcome for row in rows if row.check == 'broker'] == [
-        'error', 'ok']
-    assert the(rows, 'queue scheduler').outcome == 'ok'
 
 
 def test_a_scheduler_that_serves_is_told(deployment, tmp_path):
@@ -461,23 +417,6 @@ def test_a_durable_queue_is_of_no_use_with_an_exchange_that_is_not(
 
     assert troubles(deployment.check(**rabbit(amqp_durable_queues=True))) == [
         ('exchange elsewhere', 'error')]
-
-
-def test_a_placement_that_is_down_hides_nothing_else(deployment):
-    rows = deployment.check(
-        placement__endpoint='http://127.0.0.1:1')
-
-    assert troubles(rows) == [('Placement', 'error')]
-    assert 'endpoint_override' in the(rows, 'Placement').found
-
-
-def test_a_neutron_that_is_needed_and_down_hides_nothing_else(deployment):
-    rows = deployment.check(
-        scheduler__query_placement_for_routed_network_aggregates='true',
-        neutron__auth_type='admin_token', neutron__token='open-sesame',
-        neutron__endpoint='http://127.0.0.1:1', neutron__http_retries=0)
-
-    assert troubles(rows) == [('Neutron', 'error')]
 
 
 def test_everything_that_is_down_has_a_row(deployment):

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import time
 
-import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -249,35 +247,3 @@ def test_every_log_line_of_a_request_bears_its_id(stage):
                   'Filtering removed all hosts'):
         line, = daemon.wait_until_said(words)
         assert refused in line
-
-
-def test_an_error_of_the_database_fails_the_call_not_the_worker(stage):
-    """The next call after the trouble is answered by the same process."""
-    cloud = stage.cloud(4, live=False)
-    daemon = stage.daemon()
-    caller = stage.client()
-    workers = daemon.workers
-    with cloud.engine.begin() as connection:
-        connection.exec_driver_sql('RENAME TABLE compute_nodes TO away')
-    with pytest.raises(messaging.RemoteError, match='DatabaseUnavailable'):
-        caller.ask()
-    with cloud.engine.begin() as connection:
-        connection.exec_driver_sql('RENAME TABLE away TO compute_nodes')
-    assert caller.ask()
-    assert daemon.workers == workers
-
-
-def test_a_lost_broker_is_found_again(stage):
-    """Calls are answered again soon after the broker has come back."""
-    door = stage.door_to_broker()
-    door.open()
-    stage.cloud(4)
-    daemon = stage.daemon(
-        DEFAULT__transport_url=stage.url_through(door))
-    caller = stage.client()
-    assert caller.ask()
-    door.close()
-    time.sleep(1)
-    door.open()
-    assert caller.ask()
-    assert daemon.running

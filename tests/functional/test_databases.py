@@ -158,23 +158,6 @@ def test_no_statement_of_a_read_sees_what_came_after_its_first(cloud):
         assert connection.execute(seen).all() == []
 
 
-def test_hosts_come_from_the_cells_that_are_mapped(hosts):
-    found = {rows.cell.name: [row[reader.COMPUTE_NODE_COLUMNS.index('host')]
-                              for row in rows.compute_nodes]
-             for rows in cell_rows(hosts)}
-
-    assert found == {'one': ['a', 'b'], 'two': ['c']}
-
-
-def test_instances_and_nodes_are_found_by_their_names(hosts):
-    assert hosts.locate_instances([INSTANCE, ONE]) == {INSTANCE: 'c'}
-    assert [each['uuid'] for each in hosts.instances_on(['b', 'c'])] == [
-        INSTANCE]
-    [node] = hosts.find_nodes('b', None)
-    assert (node.host, node.nodename) == ('b', 'b')
-    assert hosts.find_nodes('b', None, TWO) == []
-
-
 def test_aggregates_are_read_and_a_change_of_them_is_seen(cloud, hosts):
     one, two = hosts.aggregates()
     assert (one['hosts'], one['metadata']) == (['a', 'c'], {'ssd': 'true'})
@@ -186,14 +169,6 @@ def test_aggregates_are_read_and_a_change_of_them_is_seen(cloud, hosts):
 
     assert hosts.api_stamp() != before
     assert hosts.aggregates()[0]['hosts'] == ['c']
-
-
-def test_a_disabled_cell_is_one(cloud, hosts):
-    cloud.execute(cloud.api, sa.update(tables.cell_mappings).where(
-        tables.cell_mappings.c.uuid == TWO).values(disabled=True))
-
-    assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
-        ('one', False), ('two', True)]
 
 
 def test_an_export_loads_as_the_cloud_that_it_was_made_of(cloud, empty):
@@ -228,19 +203,6 @@ def test_the_record_of_the_service_is_made_once_and_beats(cloud):
         assert connection.execute(sa.select(
             tables.services.c.host, tables.services.c.report_count)
             .order_by(tables.services.c.id)).all() == [('b', 2), ('a', 1)]
-
-
-def test_new_hosts_are_mapped_to_their_cells_and_marked(cloud, hosts):
-    search = discovery.Discovery(cloud.conf)
-    try:
-        found = search.run()
-        assert sorted(found.mapped) == ['one:a', 'one:b', 'two:c']
-        again = search.run()
-    finally:
-        search.close()
-
-    assert (again.mapped, again.mapped_by_others) == ([], [])
-    assert hosts.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
 
 
 def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):

@@ -129,18 +129,6 @@ def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
         assert found['state']['hosts'] == HOSTS
 
 
-def test_what_was_kept_is_there_after_a_restart(stage):
-    stage.cloud(4)
-    daemon = stage.daemon()
-    answered = ask_all(stage.client(), number=5)
-    daemon.stop()
-    daemon = stage.daemon(name='again')
-    answered |= ask_all(stage.client(), first=5, number=5)
-    daemon.stop()
-
-    assert len([*check(stage, answered, ['req-0', 'req-7'])]) == 2
-
-
 def test_a_running_service_tells_of_all_its_workers(stage):
     stage.cloud(4)
     stage.daemon(2)
@@ -151,18 +139,6 @@ def test_a_running_service_tells_of_all_its_workers(stage):
     assert {row['Request'] for row in rows} == answered.keys()
     assert answer_in(told(stage, 'show', 'req-2', '--service',
                           stage.conf.host)) == answered['req-2'][1]
-
-
-def test_without_a_place_for_the_file_requests_are_answered(stage, tmp_path):
-    """And that is said once."""
-    stage.cloud(4)
-    daemon = stage.daemon(DEFAULT__state_path=tmp_path / 'missing')
-    answered = ask_all(stage.client(), number=5)
-
-    daemon.wait_until_said('Decisions are kept in memory alone')
-    rows = told(stage, 'list', '--service', stage.conf.host)
-    assert {row['Request'] for row in rows} == answered.keys()
-    assert len(daemon.said('Decisions are kept in memory alone')) == 1
 
 
 @pytest.mark.parametrize('start', [0, 4096])

@@ -1,12 +1,9 @@
 """What an operator is told by a daemon: its log, its reports, its files."""
 
 import contextlib
-import itertools
 import os
-import pathlib
 import re
 import signal
-import stat
 
 import oslo_messaging as messaging
 import pytest
@@ -24,8 +21,6 @@ FORGED = '2026-01-01 00:00:00.000 1 CRITICAL forged [-] all is lost'
 #: How a line of the log begins.
 LINE = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ [A-Z]+ ')
 
-#: Bytes from one arena of malloc to the next.
-ARENA = 64 << 20
 
 #: Requests with words of a user's in each place that has them.
 REQUESTS = {
@@ -116,28 +111,6 @@ def test_nor_does_the_name_of_a_method(stage, daemon, said, odd):
     assert_lines(said())
 
 
-def test_a_long_request_id_is_cut(caller, said):
-    caller.ask(request_id='x' * 200_000)
-    processes.until(lambda: 'Request for ' in said(), 'a line about it')
-    assert max(map(len, said().splitlines())) < 5000
-
-
-def test_the_first_line_says_what_serves(stage, daemon):
-    line, = daemon.said('Starting with driver')
-    for words in ('driver filter_scheduler', 'workers 1',
-                  'filters ComputeFilter, AvailabilityZoneFilter, ',
-                  'weighers ', 'RAMWeigher 1',
-                  f'database {stage.database_url.partition("?")[0]}',
-                  'message broker rabbit://'):
-        assert words in line
-    assert f':{sa.make_url(stage.transport_url).password}@' not in line
-
-
-def test_a_log_is_not_for_all(stage, daemon):
-    path = stage.directory / 'all.log'
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
 def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
     """By the launcher and by a worker; both go on."""
     worker, = daemon.workers
@@ -155,46 +128,3 @@ def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
         assert not path.stat().st_mode & 0o007
     assert caller.ask()
     assert daemon.workers == [worker]
-
-
-def test_threads_that_answer_share_one_arena(stage, daemon, caller):
-    """So what a large request has freed serves the next one."""
-    for future in caller.crowd(24, callers=12):
-        future.result(processes.PATIENCE)
-    worker, = daemon.workers
-    threads = len(list(pathlib.Path(f'/proc/{worker}/task').iterdir()))
-    assert threads > 8
-    assert arenas(worker) <= 1
-
-
-def arenas(pid):
-    """How many arenas a process has besides the first: one each 64 MiB.
-
-    Each begins with what is in use, and what is not yet follows.
-    """
-    rows = [line.split() for line in pathlib.Path(
-        f'/proc/{pid}/maps').read_text().splitlines()]
-    bounds = [([int(end, 16) for end in row[0].split('-')], row[1], len(row))
-              for row in rows]
-    return sum(
-        begin % ARENA == 0 and rights == 'rw-p' and size == 5
-        and after == end and others == '---p' and last == begin + ARENA
-        for ((begin, end), rights, size), ((after, last), others, _)
-        in itertools.pairwise(bounds))
-
-
-def test_a_reload_says_what_has_changed(stage, daemon):
-    before = daemon.said('Configuration read again')
-    path = stage.directory / 'nova-sched.conf'
-    text = path.read_text()
-    path.write_text(text.replace(
-        'enabled_filters = ComputeFilter,', 'enabled_filters = '))
-    daemon.signal(signal.SIGHUP)
-    line = daemon.wait_until_said('Configuration read again',
-                                  times=len(before) + 1)[-1]
-    assert '[filter_scheduler] enabled_filters: ' in line
-    assert ' became ' in line
-    daemon.signal(signal.SIGHUP)
-    line = daemon.wait_until_said('Configuration read again',
-                                  times=len(before) + 2)[-1]
-    assert line.endswith('Configuration read again: nothing changed')

@@ -1,7 +1,6 @@
 """What consumers of notifications get, and what a bus that is down costs."""
 
 import contextlib
-import signal
 import socket
 import time
 import uuid
@@ -80,19 +79,6 @@ def test_a_consumer_gets_both_forms_of_each_request(stage, options):
                 (publisher, phase) for phase in ('start', 'end', 'start')]
         assert [each.context['request_id'] for each in found.heard] == (
             ['req-placed'] * 4 + ['req-refused'] * 2)
-
-
-def test_a_reload_turns_them_on(stage, options):
-    daemon = stage.daemon()
-    caller = stage.client()
-    with consumer(stage, options) as found:
-        caller.ask()
-        stage.config_file(scheduler__workers=1, **options)
-        daemon.signal(signal.SIGHUP)
-        daemon.wait_until_said('Configuration read again')
-        caller.ask(request_id='req-heard')
-        assert {each.context['request_id'] for each in heard(found, 4)} == {
-            'req-heard'}
 
 
 def test_a_bus_that_is_down_costs_no_request_anything(stage, options):

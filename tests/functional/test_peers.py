@@ -89,16 +89,6 @@ def test_what_one_has_picked_counts_at_the_other(daemons, places):
     assert not places('other')
 
 
-def test_what_was_picked_before_it_started_counts_as_well(daemons, places):
-    daemons('one')
-    assert places('one')
-
-    [other] = daemons('other')
-
-    hears(other, 'one')
-    assert not places('other')
-
-
 def test_who_tells_is_replaced_when_it_is_killed(daemons, places):
     one, other = daemons('one', 'other')
     hears(other, 'one')
@@ -221,12 +211,3 @@ def test_members_of_a_group_keep_to_its_policy_whichever_daemon_is_asked(
                 place, group=group, members=members), members))
         assert len(set(found)) == (
             len(hosts) if policy == 'anti-affinity' else 1)
-
-
-def test_nothing_is_told_without_a_key(daemons, places):
-    one, _ = daemons('one', 'other', nova_sched__picks_key='')
-
-    assert places('one')
-    time.sleep(TOLD)
-    assert places('other')
-    one.wait_until_said('picks_key')

@@ -12,13 +12,9 @@ import oslo_messaging as messaging
 import pytest
 
 from tests.builders import clouds
-from tests.builders import http_keystone
 from tests.builders import http_placement
-from tests.builders import http_providers
 from tests.builders import http_server
 from tests.builders import requests
-from tests.builders.http_keystone import an_endpoint
-from tests.builders.http_server import Answer
 from tests.functional import broker
 from tests.functional.processes import PATIENCE
 from tests.functional.processes import until
@@ -52,11 +48,6 @@ def daemon(stage, placement):
         oslo_messaging_rabbit__kombu_missing_consumer_retry_timeout=MISSING)
 
 
-def paths(placement, method):
-    return sorted(asked.path for asked in placement.asked
-                  if asked.method == method)
-
-
 def a_call(stage, uuids):
     """A call as a capture has it."""
     spec = requests.a_request(num_instances=len(uuids))
@@ -71,16 +62,6 @@ def a_call(stage, uuids):
                                       'content_encoding': 'utf-8'},
         'body_raw': json.dumps({'oslo.version': '2.0',
                                 'oslo.message': json.dumps(message)})}
-
-
-def test_many_callers_claim_each_instance_once(stage, daemon, placement):
-    answers = [future.result(PATIENCE) for future
-               in stage.client().crowd(100, callers=30)]
-
-    assert len(answers) == 100
-    claimed = http_placement.written(placement, claims=True)
-    assert len(claimed) == len(set(claimed)) == 100
-    assert not http_placement.written(placement, claims=False)
 
 
 def test_a_hung_placement_does_not_hold_up_other_requests(
@@ -167,72 +148,3 @@ def test_a_lost_answer_leaves_a_later_claim_of_its_instance(
     until(lambda: daemon.said('they are left alone'), 'the end of the first')
 
     assert selected.compute_node_uuid in holding[instance]
-
-
-def test_workers_ask_together_for_what_they_copy(stage, placement):
-    """Placement lists once for all, however many there are."""
-    kept = http_providers.Providers(placement)
-
-    def list_slowly(asked):
-        # So that it is not due again before all have it.
-        time.sleep(1)
-        return kept._candidates(asked)
-    placement.on('GET', '/allocation_candidates', list_slowly)
-    for uuid_ in HOSTS.values():
-        kept.add(uuid_, vcpus=64, traits=['OWNER_NOVA'], others={
-            'MEMORY_MB': 1 << 20, 'DISK_GB': 1 << 20})
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid_)
-        for host, uuid_ in HOSTS.items()]))
-    workers = 4
-    daemon = stage.daemon(
-        workers, placement__auth_type='none',
-        placement__endpoint_override=placement.url,
-        nova_sched__candidates='mirror',
-        DEFAULT__service_down_time=10 ** 9)
-    daemon.wait_until_said('resource providers were copied', times=workers)
-
-    listed = [path for path in paths(placement, 'GET')
-              if path.startswith('/allocation_candidates')]
-    assert len(listed) == 1
-    placement.asked.clear()
-    for future in stage.client().crowd(20, callers=8):
-        future.result(PATIENCE)
-    assert len(set(http_placement.written(placement, claims=True))) == 20
-    assert not [path for path in paths(placement, 'GET')
-                if path.startswith('/allocation_candidates')]
-
-
-@pytest.mark.parametrize('status', [404, 503])
-def test_an_endpoint_that_changes_in_the_catalog_takes_no_reload(
-        stage, placement, status):
-    """Each worker finds it by the first request that needs it."""
-    workers = 2
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
-    with (http_keystone.keystone(an_endpoint(placement.url)) as keystone,
-          http_placement.offering(*HOSTS.values()) as new):
-        daemon = stage.daemon(
-            workers, placement__auth_type='password',
-            placement__auth_url=f'{keystone.url}/v3',
-            **{f'placement__{name}': value
-               for name, value in http_keystone.USER.items()},
-            nova_sched__candidates='list',
-            DEFAULT__service_down_time=10 ** 9)
-        client = stage.client()
-        for _ in range(2 * workers):
-            client.pick()
-        before = len(http_placement.written(placement, claims=True))
-
-        http_keystone.set_catalog(keystone, an_endpoint(new.url))
-        for method in ('GET', 'PUT', 'POST', 'DELETE'):
-            for path in ('/', '/allocation_candidates', '/allocations',
-                         '/allocations/'):
-                placement.on(method, path, Answer(status, '<html>'))
-        for _ in range(2 * workers):
-            client.pick()
-
-        assert before == 2 * workers
-        assert len(http_placement.written(new, claims=True)) == before
-        assert daemon.said(f'has changed from {placement.url} to {new.url}')

@@ -162,11 +162,3 @@ def test_one_that_comes_after_its_answer_is_answered_once_more(season):
     assert comes_again(daemon, call, 'this worker')
     assert answer(wire, call) == first
     assert placed(daemon) == 1
-
-
-def test_another_call_for_the_same_instance_is_another_decision(season):
-    daemon, _, wire = season
-    for _ in range(2):
-        wire.send(call := a_call(wire))
-        assert answer(wire, call)['failure'] is None
-    assert placed(daemon, 2) == 2

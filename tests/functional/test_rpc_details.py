@@ -65,43 +65,6 @@ class TestMessages:
             context.RequestContext(), 'ping', arg=arg)
         assert answer == {'service': 'scheduler', 'arg': arg}
 
-    def test_there_is_no_backdoor_on_this_host(self, stage):
-        """It is asked of one host's service, not of whoever is free."""
-        asked = client(stage, '1.1', namespace='baseapi',
-                       server=stage.conf.host)
-        assert asked.call(context.RequestContext(),
-                          'get_backdoor_port') is None
-
-    def test_another_server_in_a_caller_s_process_hears_all(self, stage):
-        """A conductor calls by our client, and serves others itself."""
-        class Conductor:
-            target = messaging.Target(version='3.0')
-
-            def object_action(self, ctxt, arg):
-                return arg
-
-        server = messaging.get_rpc_server(
-            stage.transport(), messaging.Target(
-                topic='conductor', server='here',
-                exchange=stage.conf.control_exchange),
-            [Conductor()], executor='threading')
-        server.start()
-        try:
-            caller = messaging.get_rpc_client(
-                stage.transport(), messaging.Target(
-                    topic='conductor', version='3.0',
-                    exchange=stage.conf.control_exchange), timeout=20)
-            assert [caller.call({}, 'object_action', arg=number)
-                    for number in range(40)] == list(range(40))
-        finally:
-            server.stop()
-            server.wait()
-
-    def test_the_ping_of_oslo_messaging_is_answered(self, stage):
-        """Which [DEFAULT] rpc_ping_enabled switches on."""
-        assert client(stage, None).call(
-            context.RequestContext(), 'oslo_rpc_server_ping') == 'pong'
-
     @pytest.mark.parametrize(('namespace', 'version', 'method', 'refusal'), [
         (None, '4.5', 'no_such_method', 'NoSuchMethod'),
         (None, '4.5', 'ping', 'NoSuchMethod'),
@@ -126,12 +89,6 @@ class TestMessages:
         assert refused.value.exc_type == refusal
         assert refused.value.value == (
             f'Endpoint does not support RPC {words[refusal]}')
-
-    def test_wrong_arguments_are_a_type_error(self, stage):
-        with pytest.raises(TypeError, match="unexpected keyword argument "
-                                            "'bogus'"):
-            client(stage, '4.5').call(
-                context.RequestContext(), 'select_destinations', bogus=1)
 
     def test_a_cast_to_all_reaches_every_worker(self, stage, daemon):
         host = f'host-{uuid.uuid4().hex}'

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import logging
 import signal
-import threading
 import uuid
 
 from amqp import exceptions as amqp
@@ -13,11 +11,9 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
-from nova_sched import systemd
 from nova_sched.compat.nova import reach
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
-from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from tests.builders import requests
 from tests.builders import rules
@@ -161,24 +157,6 @@ def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
     assert not is_there(stage, listener.queue)
 
 
-def test_what_unpacks_to_much_is_not_read(stage, options):
-    """And does not reach the memory in whole."""
-    conf = stage.configuration(**options)
-    declare_exchange(stage, conf, CLASSIC)
-    listener = tap.Tap(conf)
-    listener.open()
-    try:
-        with channel(stage) as bus:
-            kombu.Producer(bus).publish(
-                b'0' * (64 << 20), exchange=conf.control_exchange,
-                routing_key=conf.scheduler_topic, compression='bzip2',
-                content_type='application/json', content_encoding='utf-8')
-        with pytest.raises(ValueError, match='unpack to more than'):
-            listener.next(processes.PATIENCE)
-    finally:
-        listener.close()
-
-
 @each_kind
 def test_a_connection_that_breaks_is_made_anew(
         stage, options, shadow, kind):
@@ -229,34 +207,6 @@ def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
     watching.wait_until_said('Listening to topic')
 
 
-def test_a_line_tells_now_and_then_how_it_stands(
-        stage, options, monkeypatch, caplog):
-    """With the requests whose live decision does not show yet."""
-    monkeypatch.setattr(runner, '_HEALTH', 0)
-    caplog.set_level(logging.INFO)
-    stage.cloud(4, live=False)
-    conf = stage.configuration(**options, nova_sched__shadow_patience=2)
-    declare_exchange(stage, conf, CLASSIC)
-    shadow = runner.Shadow(conf, systemd.Notifier())
-    thread = threading.Thread(target=shadow.run)
-    thread.start()
-    try:
-        processes.until(lambda: 'Listening to topic' in caplog.text,
-                        'a shadow that listens')
-        messages_to(stage, **options)(
-            'select_destinations',
-            spec_obj=requests.a_request().obj_to_primitive(),
-            instance_uuids=[requests.INSTANCE_UUID])
-        for line in ('Shadow: 0 of 0 comparable requests agree; 1 without a '
-                     'live decision yet, 0 waiting at the broker',
-                     'Shadow: 0 of 0 comparable requests agree (1 not '
-                     'comparable); 0 without a live decision yet'):
-            processes.until(lambda line=line: line in caplog.text, line)
-    finally:
-        shadow.stop()
-        thread.join()
-
-
 def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     """Within seconds, with the totals in the log."""
     stage.cloud(4, live=False)
@@ -270,17 +220,6 @@ def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     assert status == 0
     assert seconds < processes.SOON
     assert watching.said('0 of 0 comparable requests agree')
-
-
-def test_a_bus_that_is_no_rabbitmq_stops_the_start(stage):
-    conf = stage.config_file('shadow', DEFAULT__transport_url='fake://')
-
-    status, _out, error = processes.run('nova-sched', '--shadow',
-                                        '--config-file', conf)
-
-    assert status == 2
-    assert error.count('\n') == 1
-    assert '[DEFAULT] transport_url' in error
 
 
 def test_a_broker_that_hangs_keeps_no_listener_from_ending():

@@ -134,17 +134,6 @@ def test_a_signal_ends_the_wait_for_a_database(stage, number, status):
     assert not daemon.said('Traceback')
 
 
-def test_a_reload_does_no_harm_while_waiting(stage):
-    """The service is not serving yet, and SIGHUP's default is to kill."""
-    daemon = stage.start(database__retry_interval=1)
-    daemon.wait_until_said('it has no table compute_nodes')
-    daemon.signal(signal.SIGHUP)
-    stage.cloud(4)
-    daemon.wait_until_said('Serving requests')
-    assert ask_as_it_comes(stage)
-    assert not daemon.said('Traceback')
-
-
 WRONG = [
     ({'scheduler__driver': 'filter_schedule'},
      ["[scheduler] driver = 'filter_schedule'"]),

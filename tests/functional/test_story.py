@@ -58,13 +58,6 @@ def _fits(caller, wanted=LARGE):
         return None
 
 
-def test_the_caching_driver_remembers_what_it_placed(any_stage):
-    """Nobody boots anything here, but the room is given away only once."""
-    _, caller = play(any_stage, stages.CACHING)
-    assert sorted(caller.pick(**LARGE) for _ in HOSTS) == HOSTS
-    assert not _fits(caller)
-
-
 @pytest.mark.parametrize('driver', stages.DRIVERS[:2])
 def test_instances_of_a_request_take_what_is_left_by_those_before(
         any_stage, driver):

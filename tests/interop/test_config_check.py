@@ -5,8 +5,6 @@ import json
 import pytest
 import sqlalchemy as sa
 
-from nova_sched.db import tables
-from tests.builders import clouds
 from tests.functional import processes
 from tests.functional import stage
 from tests.interop import rig as rigs
@@ -94,35 +92,3 @@ def _records(rig):
                 'SELECT host FROM services')).all()
     finally:
         engine.dispose()
-
-
-def test_a_host_that_nova_does_not_know_everywhere_is_told(rig, check):
-    engine = sa.create_engine(rig.databases.urls['cell1'])
-    try:
-        with engine.begin() as connection:
-            connection.execute(tables.compute_nodes.insert().values(
-                clouds.a_compute_node('stranger')))
-        status, rows = check()
-    finally:
-        with engine.begin() as connection:
-            connection.execute(tables.compute_nodes.delete().where(
-                tables.compute_nodes.c.host == 'stranger'))
-        engine.dispose()
-
-    assert status == 0
-    assert [row for row in of_cell(rig, rows, 'cell1')
-            if row[0] == 'warning'] == [
-        ('warning', '1 hosts with compute nodes but no compute service: '
-                    'stranger'),
-        ('warning', '1 hosts that are not mapped to a cell: stranger')]
-    assert of(rows, 'Placement providers') == [(
-        'warning', f'1 of {len(rig.world.hosts) + 1} compute nodes have no '
-        'resource provider: stranger')]
-
-
-def test_a_token_that_placement_does_not_take_is_told(check):
-    status, rows = check(placement__token='')
-
-    assert status == 1
-    assert [row['option'] for row in rows if row['level'] == 'error'] == [
-        'Placement', 'verdict']

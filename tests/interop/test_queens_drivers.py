@@ -5,7 +5,6 @@ They are in ../data/queens_drivers.py.
 
 import pytest
 
-from nova_sched import exception
 from tests.builders import clouds
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
@@ -13,29 +12,6 @@ from tests.functional import test_plug_ins as functional_plug_ins
 from tests.interop.placement import a_consumer
 
 pytestmark = pytest.mark.real
-
-
-def test_a_driver_of_queens_gives_back_what_is_too_little(
-        placement, tmp_path, monkeypatch):
-    """There is room for one of two instances."""
-    monkeypatch.syspath_prepend(functional_plug_ins.FILES)
-    node = clouds.a_compute_node('small', uuid=clouds.a_uuid(1))
-    with functional.open_stage(tmp_path, 'fake') as stage:
-        placement.provider(
-            'small', node['uuid'],
-            {'VCPU': 1, 'MEMORY_MB': 32768, 'DISK_GB': 500}, ['OWNER_NOVA'])
-        stage.load(clouds.a_cloud(['small'], compute_nodes=[node]))
-        with stage.scene():
-            stage.scheduler(
-                scheduler__driver='queens_drivers.WordyScheduler',
-                **{f'placement__{option}': value for option, value
-                   in placement.options.items()})
-            caller = stage.client()
-            with pytest.raises(exception.NoValidHost):
-                caller.ask(count=2)
-
-            assert [placement.allocations(uuid) for uuid
-                    in caller.asked] == [{}, {}]
 
 
 def test_drivers_of_queens_decide_on_what_placement_says(

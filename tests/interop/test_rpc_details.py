@@ -1,7 +1,6 @@
 """What Nova 34's own client makes of the service besides its answers."""
 
 import re
-import uuid
 
 import oslo_messaging as messaging
 import pytest
@@ -68,25 +67,6 @@ def _argument(name, argument):
     found = captures.load(f'34-info-{name}')['request']['decoded'][
         'oslo.message']['args'][argument]
     return found[0] if isinstance(found, list) else found
-
-
-def test_what_nova_tells_of_instances_reaches_every_worker(stage):
-    stage.cloud(4)
-    daemon = stage.daemon(workers=2, DEFAULT__debug=True)
-    nova = Nova(stage.config_file('nova'))
-    host = f'host-{uuid.uuid4().hex}'
-    nova.will('cast', 'update_instance_info', host,
-              _argument('update-instance-info', 'instance_info'))
-    nova.will('cast', 'sync_instance_info', host, [str(uuid.uuid4())])
-    nova.will('cast', 'delete_instance_info', host, str(uuid.uuid4()))
-
-    assert not [found for found in nova.answers() if 'error' in found]
-
-    for words in (f'Instances of host {host} changed',
-                  f'Instances of host {host} announced',
-                  f'left host {host}'):
-        assert len(daemon.wait_until_said(words, times=2)) == 2
-    assert not daemon.said('Traceback')
 
 
 def test_what_nova_tells_of_aggregates_has_them_read_again(stage):

@@ -180,14 +180,3 @@ def test_nova_takes_over_a_record_that_the_service_has_made(nova):
         assert 'ServiceTooOld' not in log()
     taken = nova.records()['h-both']
     assert (taken['id'], taken['version']) == (made['id'], 74)
-
-
-def test_a_stopped_service_leaves_its_record_as_nova_does(nova):
-    with daemon(nova, 'g-ours') as program:
-        processes.until(lambda: nova.records()['g-ours']['report_count'],
-                        'a heartbeat')
-        status, _seconds = program.stop()
-    assert status == 0
-    record = nova.records()['g-ours']
-    assert not record['deleted']
-    assert not record['disabled']

@@ -22,7 +22,6 @@ from nova_sched.hosts.decision import State
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
 from tests.builders.examples import examples
-from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.rules import a_conf
 from tests.properties.built_ins import CONFIGURED
@@ -196,13 +195,6 @@ def test_shape_and_type(cloud, spec, rules):
             assert found.dtype == (np.bool_ if hasattr(rule, 'mask')
                                    else np.float64), name
             assert not np.isnan(found).any(), name
-
-
-@given(spec=requests(), rules=RULES)
-@FEWER
-def test_no_hosts_give_an_empty_column(spec, rules):
-    for name, rule in rules.items():
-        assert column(rule, hosts(), spec).tolist() == [], name
 
 
 @given(cloud=clouds(1), spec=requests(), rules=RULES)
