@@ -127,7 +127,7 @@ class Bed:
     def decided_twice(self):
         """Return the number of instances that were placed more than once."""
         placed = collections.Counter(
-            uuid for line in self._daemon.said(' placed: ')
+            uuid for line in self._daemon.lines(' placed: ')
             for uuid in re.findall(r'([0-9a-f-]{36}) on ', line))
         return sum(times > 1 for times in placed.values())
 

@@ -92,8 +92,8 @@ def _measure(args, directory):
                     slowest = 0.0
         publisher.close()
         assert daemon.workers == before, 'a worker was replaced'
-        print('Reconnected:', len(daemon.said('Reconnected')), ' tracebacks:',
-              len(daemon.said('Traceback')))
+        print('Reconnected:', len(daemon.lines('Reconnected')), ' tracebacks:',
+              len(daemon.lines('Traceback')))
 
 
 def _arguments():

@@ -1,6 +1,6 @@
 """The alerts and the dashboard, with a real Prometheus and a real service.
 
-For each fault the alert about it fires within a minute, and no other.
+For each fault its alert fires within a minute, and no other alert.
 """
 
 import contextlib
@@ -43,19 +43,19 @@ HOSTS = {'one': ['a', 'b', 'c'], 'two': ['d']}
 UUIDS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
 
-#: Seconds within which an alert fires, and for which others are looked for.
+#: Seconds within which an alert fires, and to wait for further alerts.
 FIRES, AFTER = 60, 20
-#: Seconds of Placement when it is slow, and of a heartbeat of the future.
+#: Seconds that a slow Placement takes, and that a wrong clock is ahead.
 SLOW, AHEAD = 3, 600
-#: As operators may set them who want to know within a minute.
+#: Options for alerts within a minute.
 OPTIONS = {'nova_sched__cell_timeout': 5, 'DEFAULT__service_down_time': 15,
            'nova_sched__pick_lifetime': 0}
 
 
 class Bed:
-    """A service of two workers with all that it needs, and callers.
+    """A service of two workers with its servers and callers.
 
-    Two cells, of which the second has a server of its own.
+    There are two cells; the second has a MariaDB of its own.
     """
 
     def __init__(self, stage, exits):
@@ -65,7 +65,7 @@ class Bed:
         self._databases = []
 
     def start(self):
-        """Have all run, with a Prometheus that has seen it for a while."""
+        """Start everything; return once Prometheus has scraped it."""
         self.placement = self._exits.enter_context(
             http_placement.offering(*UUIDS.values()))
         kept = http_providers.Providers(self.placement)
@@ -100,7 +100,7 @@ class Bed:
         return door
 
     def _cells(self):
-        """Make the databases; return the URL of the API database."""
+        """Create the databases; return the URL of the API database."""
         self.mariadb = MariaDB('nova_cell2')
         self.mariadb.start()
         self._exits.callback(self.mariadb.end)
@@ -121,7 +121,7 @@ class Bed:
         return api_url
 
     def _beside(self, function, *args):
-        """Call a function again and again in a thread until the end."""
+        """Call a function repeatedly in a thread until the end."""
         def loop():
             while not self._callers.wait(0.4):
                 with contextlib.suppress(Exception):
@@ -132,7 +132,7 @@ class Bed:
         self._exits.callback(self._callers.set)
 
     def _beat(self, database):
-        """A heartbeat of each host of a cell."""
+        """Write a heartbeat of each host of a cell."""
         if not self.beats:
             return
         services = tables.services
@@ -218,7 +218,7 @@ def bed(stage):
     (Bed.ask_for_too_much, 'NovaSchedRefusals'),
     (Bed.stop_a_worker, 'NovaSchedWorkerStuck')],
     ids=lambda each: getattr(each, '__name__', ''))
-def test_a_fault_fires_its_alert_within_a_minute_and_no_other(
+def test_fault_fires_its_alert_within_a_minute_and_no_other(
         bed, fault, alert):
     assert bed.prometheus.firing() == set()
     fault(bed)
@@ -232,14 +232,14 @@ def test_a_fault_fires_its_alert_within_a_minute_and_no_other(
     print(f'{alert} fired after {took:.0f} seconds')  # noqa: T201
 
 
-def test_the_rules_are_what_their_tests_say():
+def test_rules_pass_promtool():
     for command in (['check', 'rules', RULES], ['test', 'rules', TESTS]):
         done = subprocess.run(['promtool', *command], capture_output=True,
                               text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_each_query_of_the_dashboard_is_answered_with_data(bed):
+def test_each_dashboard_query_returns_data(bed):
     bed.prometheus.wait_until_scraped(6)
     bed.ask_for_too_much()
     queries = {target['expr']: panel['title']
@@ -253,6 +253,6 @@ def test_each_query_of_the_dashboard_is_answered_with_data(bed):
 
 
 def _filled(expression):
-    """An expression as Grafana asks it."""
+    """An expression with Grafana's variables replaced."""
     expression = expression.replace('$__rate_interval', '1m')
     return expression.replace('$job', 'nova-sched').replace('$instance', '.*')

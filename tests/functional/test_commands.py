@@ -39,7 +39,7 @@ def fake_cloud(stage):
                  '--hosts', '20', '--interval', '1']
     with processes.running(PROGRAM, arguments,
                            stage.directory / 'cloud.log') as program:
-        program.wait_until_said('20 fake compute nodes in ')
+        program.wait_for_lines('20 fake compute nodes in ')
         yield program
 
 

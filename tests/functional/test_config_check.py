@@ -235,7 +235,7 @@ def test_a_scheduler_that_serves_is_told(deployment, tmp_path):
             'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60})
     with processes.running('nova-sched', ['--config-file', file],
                            tmp_path / 'live.log') as live:
-        live.wait_until_said('Serving requests', times=2)
+        live.wait_for_lines('Serving requests', times=2)
         rows = processes.until(lambda: _served_by_two(deployment),
                                'two consumers')
 
@@ -377,7 +377,7 @@ def test_what_a_service_has_declared_is_well(deployment, declared, tmp_path):
         tmp_path / 'live.conf', **deployment.options | options)
     with processes.running('nova-sched', ['--config-file', file],
                            tmp_path / 'live.log') as live:
-        live.wait_until_said('Serving requests')
+        live.wait_for_lines('Serving requests')
         live.stop()
     assert declared.names() >= {EXCHANGE, QUEUE, OWN_QUEUE}
     found = deployment.check(**options)
@@ -404,7 +404,7 @@ def test_an_exchange_that_is_not_durable_is_told_and_used(
         tmp_path / 'live.conf', **deployment.options | options)
     with processes.running('nova-sched', ['--config-file', file],
                            tmp_path / 'live.log') as live:
-        live.wait_until_said('Serving requests')
+        live.wait_for_lines('Serving requests')
         assert [row.outcome for row in deployment.check(**options)
                 if row.check == 'exchange elsewhere'] == ['warning']
         live.stop()

@@ -71,7 +71,7 @@ def contained(stage, doors, container, tmp_path):
     shutil.copy(file, container.root / 'etc/nova/nova.conf')
     program = Contained(container, tmp_path / 'log')
     try:
-        program.wait_until_said('Serving requests', times=2)
+        program.wait_for_lines('Serving requests', times=2)
         yield program
     finally:
         program.end()
@@ -90,11 +90,11 @@ def test_it_serves_as_nova_and_ends_as_it_should(
     assert {door.port for door in doors.values()} <= probes.ports()
     assert probes.running([contained.pid]) == {contained.pid}
     assert probes.is_alive(stage, HOST)
-    assert contained.said('nova.cmd.scheduler [-] Starting')
+    assert contained.lines('nova.cmd.scheduler [-] Starting')
 
     workers = contained.workers
     os.killpg(contained.pid, signal.SIGHUP)     # as dumb-init does
-    contained.wait_until_said('Configuration read again', times=2)
+    contained.wait_for_lines('Configuration read again', times=2)
     assert contained.workers == workers
     assert stage.client().ask()
 

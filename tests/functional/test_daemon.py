@@ -29,7 +29,7 @@ class SlowFilter(filters.BaseHostFilter):
 
 def served(*daemons):
     """How many calls these have answered with hosts."""
-    return sum(len(daemon.said(' placed: ')) for daemon in daemons)
+    return sum(len(daemon.lines(' placed: ')) for daemon in daemons)
 
 
 def results(futures):
@@ -68,7 +68,7 @@ def test_two_workers_answer_once_one_of_them_is_ready(stage, driver):
         assert any('STOPPING=1' in text for text in received)
     assert status == 0
     assert seconds < processes.SOON
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def test_sigterm_during_many_calls_loses_none_to_another_daemon(stage, slow):
@@ -84,10 +84,10 @@ def test_sigterm_during_many_calls_loses_none_to_another_daemon(stage, slow):
     assert results(futures) == {3}
     assert status == 0
     assert seconds < processes.SOON
-    staying.wait_until_said(' placed: ', times=CALLS - served(going))
+    staying.wait_for_lines(' placed: ', times=CALLS - served(going))
     assert served(going, staying) == CALLS
     assert served(staying) > 20
-    assert not going.said('Traceback')
+    assert not going.lines('Traceback')
 
 
 def test_sigterm_during_many_calls_loses_none_to_a_successor(stage, slow):
@@ -105,7 +105,7 @@ def test_sigterm_during_many_calls_loses_none_to_a_successor(stage, slow):
     assert by_first < CALLS
     second = stage.daemon(workers=2, name='second', **slow)
     assert results(futures) == {3}
-    second.wait_until_said(' placed: ', times=CALLS - by_first)
+    second.wait_for_lines(' placed: ', times=CALLS - by_first)
     assert by_first + served(second) == CALLS
 
 
@@ -117,7 +117,7 @@ def test_a_killed_worker_is_replaced_while_the_other_serves(stage):
     killed, left = daemon.workers
     os.kill(killed, signal.SIGKILL)
     assert all(caller.ask() for _ in range(20))
-    daemon.wait_until_said('Serving requests', times=3)
+    daemon.wait_for_lines('Serving requests', times=3)
     assert len(daemon.workers) == 2
     assert left in daemon.workers
     assert killed not in daemon.workers
@@ -139,7 +139,7 @@ def test_a_reload_takes_changed_options_over_without_a_pause(stage):
             scheduler__workers=2, scheduler__max_attempts=2,
             filter_scheduler__enabled_filters='ComputeFilter,RamFilter')
         daemon.signal(signal.SIGHUP)
-        daemon.wait_until_said('Configuration read again', times=2)
+        daemon.wait_for_lines('Configuration read again', times=2)
         processes.until(lambda: 'READY=1' in received[-1], 'ready again')
         assert any('RELOADING=1' in text for text in received)
     assert results(futures) <= {2, 3}
@@ -159,11 +159,11 @@ def test_a_reload_can_change_the_driver(stage):
     for times, driver in enumerate((stages.CACHING, stages.FILTER), 1):
         stage.config_file(scheduler__driver=driver)
         daemon.signal(signal.SIGHUP)
-        daemon.wait_until_said('Configuration read again', times=times)
+        daemon.wait_for_lines('Configuration read again', times=times)
         assert len({caller.pick(**sizes) for _ in range(4)}) == 4
     with pytest.raises(exception.NoValidHost):
         caller.pick(**sizes)
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 @pytest.mark.parametrize(('words', 'ready'), [
@@ -175,14 +175,14 @@ def test_sigusr1_ends_nothing(stage, words, ready):
             'nova-sched', [*words, '--config-file', stage.config_file(
                 nova_sched__shadow_report=stage.directory / 'report')],
             stage.directory / 'nova-sched.log') as daemon:
-        daemon.wait_until_said(ready)
+        daemon.wait_for_lines(ready)
         if not words:
             daemon.wait_for_messenger()
         workers = daemon.workers
         for pid in (daemon.pid, *workers):
             os.kill(pid, signal.SIGUSR1)
         daemon.signal(signal.SIGUSR2)
-        daemon.wait_until_said('Guru Meditation')
+        daemon.wait_for_lines('Guru Meditation')
         assert daemon.running
         assert daemon.workers == workers
 
@@ -209,11 +209,11 @@ def test_a_reload_refuses_a_wrong_configuration(stage, option, value):
     daemon = stage.daemon(workers=1)
     stage.config_file(**{option: value})
     daemon.signal(signal.SIGHUP)
-    line, = daemon.wait_until_said('Not reloading')
+    line, = daemon.wait_for_lines('Not reloading')
     assert option.partition('__')[2] in line
     assert value.rpartition(',')[2] in line
     assert results(stage.client().crowd(10)) == {3}
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def test_a_file_that_is_no_text_changes_nothing(stage):
@@ -222,14 +222,14 @@ def test_a_file_that_is_no_text_changes_nothing(stage):
     daemon = stage.daemon(workers=1)
     (stage.directory / 'nova-sched.conf').write_bytes(b'\x7fELF\xff\xfe')
     daemon.signal(signal.SIGHUP)
-    line, = daemon.wait_until_said('Not reloading')
+    line, = daemon.wait_for_lines('Not reloading')
     assert 'ERROR' in line
     assert 'nova-sched.conf' in line
     killed, = daemon.workers
     os.kill(killed, signal.SIGKILL)
-    daemon.wait_until_said('Serving requests', times=2)
+    daemon.wait_for_lines('Serving requests', times=2)
     assert results(stage.client().crowd(10)) == {3}
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def test_every_log_line_of_a_request_bears_its_id(stage):
@@ -242,8 +242,8 @@ def test_every_log_line_of_a_request_bears_its_id(stage):
     with pytest.raises(exception.NoValidHost):
         caller.ask(memory_mb=999999, request_id=refused)
     assert [accepted in line for line
-            in daemon.wait_until_said(' placed: ')] == [True]
+            in daemon.wait_for_lines(' placed: ')] == [True]
     for words in ('refused:', 'Filter RamFilter returned 0 hosts',
                   'Filtering removed all hosts'):
-        line, = daemon.wait_until_said(words)
+        line, = daemon.wait_for_lines(words)
         assert refused in line

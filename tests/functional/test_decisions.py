@@ -42,7 +42,7 @@ def ask_all(caller, first=0, number=REQUESTS):
                 request_id=request_id, **KINDS[index % len(KINDS)]))
         except exception.NoValidHost:
             answer = None
-        answered[request_id] = caller.asked, answer
+        answered[request_id] = caller.instances, answer
     return answered
 
 
@@ -154,11 +154,11 @@ def test_a_damaged_file_is_replaced_with_one_line(stage, start):
         file.write(b'x' * 100_000)
 
     answered = ask_all(caller, first=5, number=20)
-    daemon.wait_until_said('is damaged and begins anew')
+    daemon.wait_for_lines('is damaged and begins anew')
     answered |= ask_all(caller, first=25, number=20)
     until_kept(stage, answered)
     daemon.stop()
 
-    assert len(daemon.said('is damaged and begins anew')) == 1
-    assert not daemon.said('Traceback')
+    assert len(daemon.lines('is damaged and begins anew')) == 1
+    assert not daemon.lines('Traceback')
     assert pathlib.Path(f'{path}.damaged').exists()

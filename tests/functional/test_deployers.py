@@ -173,7 +173,7 @@ def test_what_a_deployer_has_written_starts_the_service(
 
     assert caller.pick() in HOSTS
 
-    [instance] = caller.asked
+    [instance] = caller.instances
     assert http_placement.written(placement, claims=True) == [
         f'/allocations/{instance}']
     assert daemon.stop()[0] == 0

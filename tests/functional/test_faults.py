@@ -55,7 +55,7 @@ def until_answered(load, began):
 
 def served(daemon):
     """The instances that were placed, each as often as it was: list."""
-    return [uuid for line in daemon.said(' placed: ') for uuid
+    return [uuid for line in daemon.lines(' placed: ') for uuid
             in re.findall(r'([0-9a-f-]{36}) on ', line)]
 
 
@@ -166,7 +166,7 @@ def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
             'PlacementUnavailable Placement did not answer in time, within 2 '
             'seconds')):
         stage.client().pick()
-    assert daemon.said('timed out after 2 seconds')
+    assert daemon.lines('timed out after 2 seconds')
 
 
 @pytest.mark.parametrize('candidates', ['list', 'mirror'])
@@ -212,7 +212,7 @@ def test_a_claim_that_is_not_answered_in_time_is_told_of(
     with pytest.raises(exception.NoValidHost,
                        match='; Placement did not answer in time'):
         stage.client().pick()
-    assert daemon.wait_until_said('; Placement did not answer in time')
+    assert daemon.wait_for_lines('; Placement did not answer in time')
 
 
 @pytest.fixture(params=[stages.FILTER, stages.CHANCE])
@@ -295,11 +295,11 @@ def test_without_the_api_database_calls_go_on_being_answered(
     """By what was read of it last; it is waited for once."""
     with load(stage) as calls:
         getattr(api, begin)()
-        cell_daemon.wait_until_said(words)
+        cell_daemon.wait_for_lines(words)
         until_answered(calls, time.monotonic())
         getattr(api, end)()
-        cell_daemon.wait_until_said('answers again')
+        cell_daemon.wait_for_lines('answers again')
         until_answered(calls, time.monotonic())
 
     assert {call.error for call in calls.calls} == {None}
-    assert len(cell_daemon.said(words)) == 1
+    assert len(cell_daemon.lines(words)) == 1

@@ -113,7 +113,7 @@ def test_metrics_are_of_all_workers_and_outlive_them(stage, serve):
 
     for pid in daemon.workers:
         os.kill(pid, signal.SIGKILL)
-    daemon.wait_until_said('Serving requests', times=4)
+    daemon.wait_for_lines('Serving requests', times=4)
     assert endpoint.metrics()[PLACED] == 6
     ask()
     until(lambda: endpoint.metrics().get(PLACED) == 7, 'one more is counted')
@@ -167,7 +167,7 @@ def test_an_address_that_others_have_is_told_and_requests_are_served(stage):
     with socket.create_server(('127.0.0.1', 0)) as taken:
         uri = f'tcp://127.0.0.1:{taken.getsockname()[1]}'
         daemon = stage.daemon(healthcheck__uri=uri)
-        [line] = daemon.wait_until_said('Nothing is served at')
+        [line] = daemon.wait_for_lines('Nothing is served at')
         assert uri in line
         assert 'Address already in use' in line
         assert 'set another address' in line
@@ -183,7 +183,7 @@ def test_one_process_without_workers_tells_the_same(stage):
     with processes.running('nova-sched', [
             '--no-fork', '--config-file', config],
             stage.directory / 'alone.log') as alone:
-        alone.wait_until_said('Serving requests')
+        alone.wait_for_lines('Serving requests')
         endpoint = Endpoint(port)
         until(lambda: endpoint.status('workers') == 'pass', 'it tells')
         stage.client().ask()

@@ -78,7 +78,7 @@ def test_the_filter_decides_as_printed(stage, tmp_path, with_init):
     daemon = stage.daemon(**OPTIONS)
     caller = stage.client()
 
-    assert daemon.said('SpecifiedHostFilter is initialized!')
+    assert daemon.lines('SpecifiedHostFilter is initialized!')
     for host in ('fake-0001', 'fake-0003'):
         assert stages.names(caller.ask(
             hints={'requested_host': [host]})) == [[host]]

@@ -103,14 +103,14 @@ def test_all_processes_write_to_a_new_file(stage, logs, options):
     assert all(pids)
 
     rotate(daemon, logs)
-    daemon.wait_until_said('Configuration read again', times=2)
+    daemon.wait_for_lines('Configuration read again', times=2)
     assert_rotated(logs, pids)
     assert stage.client().ask()
     assert 'Request for ' in (logs / 'nova-sched.log').read_text()
 
     stage.config_file(scheduler__max_attempts='many')
     rotate(daemon, logs)
-    daemon.wait_until_said('Not reloading')
+    daemon.wait_for_lines('Not reloading')
     assert_rotated(logs, pids)
     assert stage.client().ask()
     assert 'Request for ' in (logs / 'nova-sched.log').read_text()
@@ -118,20 +118,20 @@ def test_all_processes_write_to_a_new_file(stage, logs, options):
     stage.config_file(scheduler__workers=2, scheduler__max_attempts=7,
                       **options)
     daemon.signal(signal.SIGHUP)
-    daemon.wait_until_said('max_attempts: 3 became 7', times=2)
-    assert not daemon.said('Traceback')
+    daemon.wait_for_lines('max_attempts: 3 became 7', times=2)
+    assert not daemon.lines('Traceback')
 
 
 def test_so_does_a_service_that_still_waits_for_its_database(
         stage, logs, options):
     """And serves once it is there."""
     daemon = stage.start(database__retry_interval=1, **options)
-    daemon.wait_until_said('it has no table compute_nodes')
+    daemon.wait_for_lines('it has no table compute_nodes')
     until(lambda: daemon.workers, 'a worker')
     rotate(daemon, logs)
     assert_rotated(logs, [daemon.pid, *daemon.workers])
     stage.cloud(4)
-    daemon.wait_until_said('Serving requests')
+    daemon.wait_for_lines('Serving requests')
 
 
 @pytest.mark.parametrize(('words', 'ready'), [
@@ -143,7 +143,7 @@ def test_so_does_a_single_process(stage, logs, options, words, ready):
     with processes.running(
             'nova-sched', [words, '--config-file', stage.config_file(
                 **options)], stage.directory / 'output') as daemon:
-        daemon.wait_until_said(ready)
+        daemon.wait_for_lines(ready)
         rotate(daemon, logs)
         assert_rotated(logs, [daemon.pid])
         assert daemon.running
@@ -166,8 +166,8 @@ def test_a_hangup_ends_no_service_that_has_just_begun(
         while not daemon.text:
             daemon.signal(signal.SIGHUP)
             assert daemon.running
-        daemon.wait_until_said(ready)
-        daemon.wait_until_said(said)
+        daemon.wait_for_lines(ready)
+        daemon.wait_for_lines(said)
 
 
 def _blocks_sighup(status):

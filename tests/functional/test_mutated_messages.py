@@ -116,7 +116,7 @@ class Attack:
         self.outcomes['a line or answer' if msg_id else 'cast'] += 1
         if msg_id:
             processes.until(
-                lambda: self._read() or self._wire.heard(0.05),
+                lambda: self._read() or self._wire.receives_any(0.05),
                 f'an answer to, or a line about {what}')
 
     def _ask_well(self):

@@ -110,7 +110,7 @@ def test_a_queue_of_another_kind_costs_the_other_topics_nothing(
                 stage.client().ask()
             heard(found, 8)
         queue.delete()
-    assert len(daemon.said('A notification is lost')) == 1
+    assert len(daemon.lines('A notification is lost')) == 1
 
 
 @pytest.mark.parametrize('open_port', ['refuses', 'is silent'])
@@ -127,8 +127,8 @@ def test_a_stop_does_not_wait_for_a_bus_that(stage, options, open_port):
         status, seconds = daemon.stop()
     assert status == 0
     assert seconds < processes.SOON
-    assert daemon.said(f'{4 * CALLS} notification(s) were not sent')
-    assert not daemon.said('Traceback')
+    assert daemon.lines(f'{4 * CALLS} notification(s) were not sent')
+    assert not daemon.lines('Traceback')
 
 
 def answered_soon(stage):

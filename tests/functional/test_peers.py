@@ -76,7 +76,7 @@ def places(stage):
 def hears(daemon, *names):
     """Wait until a daemon hears others, and is told what they know."""
     for name in names:
-        daemon.wait_until_said(f'The daemon on host {name} tells')
+        daemon.wait_for_lines(f'The daemon on host {name} tells')
     time.sleep(TOLD)
 
 
@@ -94,7 +94,7 @@ def test_who_tells_is_replaced_when_it_is_killed(daemons, places):
     hears(other, 'one')
     killed, workers = one.messenger, one.workers
     os.kill(killed, signal.SIGKILL)
-    other.wait_until_said('The daemon on host one tells', times=2)
+    other.wait_for_lines('The daemon on host one tells', times=2)
     time.sleep(TOLD)
 
     assert places('one')
@@ -166,7 +166,7 @@ def test_a_message_that_is_not_of_a_daemon_takes_no_room(
 
     time.sleep(TOLD)
     assert places('one')
-    daemon.wait_until_said('dropped')
+    daemon.wait_for_lines('dropped')
     assert 'Traceback' not in daemon.text
     assert max(map(len, daemon.text.splitlines())) < 2000
 
@@ -176,7 +176,7 @@ def test_a_message_that_is_signed_with_the_key_counts(daemons, places, stage):
 
     Broadcast(stage.conf, stage.transport()).say(message(KEY))
 
-    daemon.wait_until_said('host forger tells')
+    daemon.wait_for_lines('host forger tells')
     time.sleep(TOLD)
     assert not places('one')
 

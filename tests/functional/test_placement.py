@@ -91,7 +91,7 @@ def test_a_hung_placement_does_not_hold_up_other_requests(
 
     thread.join()
     assert outcome == ['PlacementUnavailable']
-    assert daemon.said('does not answer in time')
+    assert daemon.lines('does not answer in time')
 
 
 def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
@@ -117,7 +117,7 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
         placement, claims=False)) == sorted(
             f'/allocations/{instance}' for instance in uuids),
         'both to be given back')
-    assert daemon.said('does not reach its caller')
+    assert daemon.lines('does not reach its caller')
 
 
 def test_a_lost_answer_leaves_a_later_claim_of_its_instance(
@@ -145,6 +145,6 @@ def test_a_lost_answer_leaves_a_later_claim_of_its_instance(
     gone.set()
     [[selected, *_]] = stage.client().place(requests.a_request(), uuids)
 
-    until(lambda: daemon.said('they are left alone'), 'the end of the first')
+    until(lambda: daemon.lines('they are left alone'), 'the end of the first')
 
     assert selected.compute_node_uuid in holding[instance]

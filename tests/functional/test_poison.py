@@ -123,8 +123,8 @@ def test_after_each_a_good_call_is_answered(tmp_path):
         poisoner.close()
         assert all(_is_checked_by_brokers(what) for what in poisoner.refused)
         assert daemon.workers == workers
-        assert not daemon.said('Reconnected')
-        assert not daemon.said('Traceback')
+        assert not daemon.lines('Reconnected')
+        assert not daemon.lines('Traceback')
         with kombu.Connection(broker.plain_url(
                 stage.transport_url)) as connection:
             queue = connection.default_channel.queue_declare(

@@ -28,7 +28,7 @@ def daemon(stage, doors, tmp_path):
         database__connection=doors['database'].url)
     with processes.running(str(link), ['--config-file', file],
                            tmp_path / 'log') as daemon:
-        daemon.wait_until_said('Serving requests', times=2)
+        daemon.wait_for_lines('Serving requests', times=2)
         daemon.wait_for_messenger()
         yield daemon
 

@@ -110,12 +110,12 @@ def lose_acknowledgements(door, wire):
 def comes_again(daemon, message, holder=''):
     """Lines of a call that was taken before, by this worker or another."""
     unique_id = message['body']['oslo.message']['_unique_id']
-    return daemon.said(f'Call {unique_id} has come before, to {holder}')
+    return daemon.lines(f'Call {unique_id} has come before, to {holder}')
 
 
 def placed(daemon, number=1):
     """How many calls were decided, once there are so many."""
-    return len(daemon.wait_until_said(' placed: ', times=number))
+    return len(daemon.wait_for_lines(' placed: ', times=number))
 
 
 def test_a_call_whose_acknowledgement_is_lost_is_decided_once(season, gate):
@@ -132,7 +132,7 @@ def test_a_call_whose_acknowledgement_is_lost_is_decided_once(season, gate):
         gate.open()
         assert answer(wire, call)['failure'] is None
         assert placed(daemon, number) == number
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def test_one_that_a_dead_worker_had_taken_is_decided_by_who_gets_it(

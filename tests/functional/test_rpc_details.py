@@ -95,7 +95,7 @@ class TestMessages:
         client(stage, '4.2').prepare(fanout=True).cast(
             context.RequestContext(), 'delete_instance_info',
             host_name=host, instance_uuid=str(uuid.uuid4()))
-        lines = daemon.wait_until_said(f'left host {host}', times=WORKERS)
+        lines = daemon.wait_for_lines(f'left host {host}', times=WORKERS)
         assert len(lines) == WORKERS
 
     def test_queues_and_exchanges_are_declared_as_novas_are(self, stage):

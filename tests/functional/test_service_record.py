@@ -52,7 +52,7 @@ def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
     assert left['id'] == made['id']
     assert left['report_count'] >= first['report_count']
     assert not left['deleted']
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def test_a_second_start_takes_the_row_over(stage):
@@ -125,16 +125,16 @@ def test_an_outage_is_told_once_and_requests_are_answered(real_stage):
     processes.until(lambda: beats(stage), 'a heartbeat')
     with stage.engine().begin() as connection:
         connection.exec_driver_sql('ALTER TABLE services RENAME TO away')
-    line, = daemon.wait_until_said('is up fails')
+    line, = daemon.wait_for_lines('is up fails')
     assert 'services' in line
     assert 'WARNING' in line
     assert stage.client().ask()
     with stage.engine().begin() as connection:
         connection.exec_driver_sql('ALTER TABLE away RENAME TO services')
-    daemon.wait_until_said('is up works again')
+    daemon.wait_for_lines('is up works again')
     before = beats(stage)
     processes.until(lambda: beats(stage) > before, 'heartbeats again')
-    assert len(daemon.said('is up fails')) == 1
+    assert len(daemon.lines('is up fails')) == 1
     status, _seconds = daemon.stop()
     assert status == 0
 
@@ -233,17 +233,17 @@ def test_new_hosts_of_a_cell_are_mapped_by_one_of_all_daemons(stage, cell):
                'scheduler__discover_hosts_in_cells_interval': 1}
     daemons = [stage.daemon(name=name, DEFAULT__host=name, **options)
                for name in ('a', 'b')]
-    daemons[0].wait_until_said('Discovered 2 new hosts: one:')
+    daemons[0].wait_for_lines('Discovered 2 new hosts: one:')
     db = db_engine.Database(cell)
     with db.writing() as connection:
         connection.execute(tables.compute_nodes.update().where(
             tables.compute_nodes.c.id == 1).values(
                 host='new', mapped=0))
     db.close()
-    line, = daemons[0].wait_until_said('Discovered 1 new hosts: one:new')
+    line, = daemons[0].wait_for_lines('Discovered 1 new hosts: one:new')
     assert 'INFO' in line
     for daemon in daemons:
         daemon.stop()
-        assert not daemon.said('nova-manage')
-        assert not daemon.said('Traceback')
-    assert not daemons[1].said('Discovered')
+        assert not daemon.lines('nova-manage')
+        assert not daemon.lines('Traceback')
+    assert not daemons[1].lines('Discovered')

@@ -57,7 +57,7 @@ def shadow(stage, options):
         program.told = lambda: (
             list(report.read(path)) if path.exists() else [])
         if listening:
-            program.wait_until_said('Listening to topic')
+            program.wait_for_lines('Listening to topic')
         return program
     with contextlib.ExitStack() as exits:
         yield start
@@ -109,7 +109,7 @@ def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
     for number in range(5):
         spec = requests.a_request(instance_uuid=str(uuid.uuid4()))
         answer = caller.place(spec)
-        watching.wait_until_said(f'{spec.instance_uuid} is decided here')
+        watching.wait_for_lines(f'{spec.instance_uuid} is decided here')
         stages.boot(cloud, [spec.instance_uuid], answer, spec.flavor)
         told = processes.until(
             lambda wanted=number + 1: len(watching.told()) == wanted
@@ -168,9 +168,9 @@ def test_a_connection_that_breaks_is_made_anew(
     watching = shadow(**kind, nova_sched__shadow_patience=1,
                       DEFAULT__transport_url=stage.url_through(door))
     door.close()
-    watching.wait_until_said('Cannot listen at')
+    watching.wait_for_lines('Cannot listen at')
     door.open()
-    watching.wait_until_said('Listening to topic', times=2)
+    watching.wait_for_lines('Listening to topic', times=2)
 
     caller = messages_to(stage, **options, **kind)
     caller('select_destinations',
@@ -180,7 +180,7 @@ def test_a_connection_that_breaks_is_made_anew(
     told = processes.until(watching.told, 'a line about it')
     assert [entry['instances'] for entry in told] == [
         [requests.INSTANCE_UUID]]
-    assert not watching.said('Traceback')
+    assert not watching.lines('Traceback')
 
 
 def messages_to(stage, **options):
@@ -197,14 +197,14 @@ def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
     """Whoever made it might make it otherwise than the live services."""
     stage.cloud(4, live=False)
     watching = shadow(listening=False)
-    [line] = watching.wait_until_said('Cannot listen at')
+    [line] = watching.wait_for_lines('Cannot listen at')
     assert f'there is no exchange {stage.conf.control_exchange}' in line
     with channel(stage) as bus, pytest.raises(amqp.NotFound):
         bus.exchange_declare(stage.conf.control_exchange, 'topic',
                              passive=True)
 
     stage.daemon(**options)
-    watching.wait_until_said('Listening to topic')
+    watching.wait_for_lines('Listening to topic')
 
 
 def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
@@ -213,13 +213,13 @@ def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
     watching = shadow()
     watching.signal(signal.SIGHUP)
-    watching.wait_until_said('A shadow keeps its configuration')
+    watching.wait_for_lines('A shadow keeps its configuration')
 
     status, seconds = watching.stop()
 
     assert status == 0
     assert seconds < processes.SOON
-    assert watching.said('0 of 0 comparable requests agree')
+    assert watching.lines('0 of 0 comparable requests agree')
 
 
 def test_a_broker_that_hangs_keeps_no_listener_from_ending():

@@ -54,14 +54,14 @@ def test_a_missing_broker_is_waited_for(stage, supervised):
     door = stage.door_to_broker()
     daemon = stage.start(
         DEFAULT__transport_url=stage.url_through(door), **arguments)
-    line, = daemon.wait_until_said('does not answer yet')
+    line, = daemon.wait_for_lines('does not answer yet')
     assert f'rabbit://pifpaf:***@127.0.0.1:{door.port}' in line
     assert told(received, 'STATUS=Waiting for the message broker')
     assert not ready(received)
     door.open()
     processes.until(lambda: ready(received), 'it is ready')
     assert ask_as_it_comes(stage)
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 @each_end
@@ -70,11 +70,11 @@ def test_a_signal_ends_the_wait_for_a_broker(stage, number, status):
     stage.cloud(4)
     door = stage.door_to_broker()
     daemon = stage.start(DEFAULT__transport_url=stage.url_through(door))
-    daemon.wait_until_said('Connecting to the message broker')
+    daemon.wait_for_lines('Connecting to the message broker')
     daemon.signal(number)
     assert daemon.wait(processes.SOON) == status
-    assert not daemon.said('Traceback')
-    assert not daemon.said('secret')
+    assert not daemon.lines('Traceback')
+    assert not daemon.lines('secret')
 
 
 def test_a_broker_that_refuses_is_tried_again(stage):
@@ -82,12 +82,12 @@ def test_a_broker_that_refuses_is_tried_again(stage):
     stage.cloud(4)
     url = stage.transport_url.replace(':secret@', ':wrong-p4ss@')
     daemon = stage.start(DEFAULT__transport_url=url)
-    line, = daemon.wait_until_said('refuses this service')
+    line, = daemon.wait_for_lines('refuses this service')
     assert 'ACCESS_REFUSED' in line
     status, seconds = daemon.stop()
     assert (status, seconds < processes.SOON) == (0, True)
-    assert not daemon.said('Traceback')
-    assert not daemon.said('wrong-p4ss')
+    assert not daemon.lines('Traceback')
+    assert not daemon.lines('wrong-p4ss')
 
 
 def test_a_missing_database_is_waited_for(stage, supervised, tmp_path):
@@ -99,7 +99,7 @@ def test_a_missing_database_is_waited_for(stage, supervised, tmp_path):
         database__connection=with_password(
             stage.database_url, unix_socket=str(tmp_path / 'later.socket')),
         database__retry_interval=1, **arguments)
-    lines = daemon.wait_until_said('Attempt', times=2)
+    lines = daemon.wait_for_lines('Attempt', times=2)
     assert all('mysql+pymysql://root:***@localhost/' in line
                for line in lines)
     assert told(received, 'STATUS=Waiting for the database')
@@ -107,19 +107,19 @@ def test_a_missing_database_is_waited_for(stage, supervised, tmp_path):
     os.symlink(socket, tmp_path / 'later.socket')
     processes.until(lambda: ready(received), 'it is ready')
     assert ask_as_it_comes(stage)
-    assert not daemon.said('Traceback')
-    assert not daemon.said(DATABASE_PASSWORD)
+    assert not daemon.lines('Traceback')
+    assert not daemon.lines(DATABASE_PASSWORD)
 
 
 def test_a_database_without_tables_is_waited_for(stage):
     """The line tells what to do; when that is done, it serves."""
     daemon = stage.start(database__retry_interval=1)
-    line = daemon.wait_until_said('it has no table compute_nodes')[0]
+    line = daemon.wait_for_lines('it has no table compute_nodes')[0]
     assert 'nova-sched-manage db sync' in line
     stage.cloud(4)
-    daemon.wait_until_said('Serving requests')
+    daemon.wait_for_lines('Serving requests')
     assert ask_as_it_comes(stage)
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 @each_end
@@ -128,10 +128,10 @@ def test_a_signal_ends_the_wait_for_a_database(stage, number, status):
     daemon = stage.start(
         database__connection='mysql+pymysql://nova:x@127.0.0.1:1/nova',
         database__retry_interval=60)
-    daemon.wait_until_said('Attempt 1')
+    daemon.wait_for_lines('Attempt 1')
     daemon.signal(number)
     assert daemon.wait(processes.SOON) == status
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 WRONG = [
@@ -180,7 +180,7 @@ def test_no_password_and_no_token_is_ever_logged(stage):
                 if 'backdoor' not in name:
                     wire.call(captures.load(name)['request'])
     daemon.stop()
-    assert len(daemon.said('Request for ')) > 40
+    assert len(daemon.lines('Request for ')) > 40
     for secret in (DATABASE_PASSWORD, DATABASE_PASSWORD.replace('/', '%2F'),
                    TOKEN, 'secret@', "'secret'", 'nova:secret'):
-        assert not daemon.said(secret)
+        assert not daemon.lines(secret)

@@ -126,7 +126,7 @@ def placed(stage, daemon):
     caller = stage.client()
     [[selected, *_]] = caller.ask(request_id=REQUEST_ID.format(1))
     assert selected.service_host == 'c'
-    return Trail(daemon, REQUEST_ID.format(1), caller.asked[0])
+    return Trail(daemon, REQUEST_ID.format(1), caller.instances[0])
 
 
 @pytest.fixture(scope='module')

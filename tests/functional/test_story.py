@@ -36,8 +36,8 @@ def test_what_was_booted_counts_in_the_next_answer(any_stage, driver):
     instances = {}
     for _ in HOSTS:
         answer = caller.ask(**LARGE)
-        stages.boot(cloud, caller.asked, answer, requests.a_flavor(**LARGE))
-        instances[stages.picks(answer)[0]] = caller.asked[0]
+        stages.boot(cloud, caller.instances, answer, requests.a_flavor(**LARGE))
+        instances[stages.picks(answer)[0]] = caller.instances[0]
     assert sorted(instances) == HOSTS
     with pytest.raises(exception.NoValidHost,
                        match='0 of 4 hosts: 4 RamFilter'):
@@ -78,7 +78,7 @@ def test_a_server_group_keeps_its_instances_apart(any_stage, driver):
     """
     cloud, caller = play(any_stage, driver)
     answer = caller.ask(count=3, group={'hosts': []})
-    members = caller.asked
+    members = caller.instances
     stages.boot(cloud, members, answer, requests.a_flavor())
     group = requests.a_group(members=members)
     group.hosts = None
@@ -114,5 +114,5 @@ def test_two_daemons_share_the_work(stage):
 
 def _served(daemons, count):
     """How many instances each has placed, if so many in all; else None."""
-    served = [len(daemon.said('instance(s) placed: ')) for daemon in daemons]
+    served = [len(daemon.lines('instance(s) placed: ')) for daemon in daemons]
     return served if sum(served) >= count else None

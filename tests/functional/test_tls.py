@@ -91,8 +91,8 @@ def goes_on(daemon):
     status, seconds = daemon.stop()
     assert status == 0
     assert seconds < processes.SOON
-    assert not daemon.said('Traceback')
-    assert not daemon.said(tls.PASSWORD)
+    assert not daemon.lines('Traceback')
+    assert not daemon.lines(tls.PASSWORD)
 
 
 class TestBroker:
@@ -118,9 +118,9 @@ class TestBroker:
         stage.cloud(4)
         daemon = stage.start(**self.options(
             world, broker, ssl_ca_file=world.theirs.file))
-        lines = daemon.wait_until_said('Connection failed', times=2)
+        lines = daemon.wait_for_lines('Connection failed', times=2)
         assert STRANGER in lines[0]
-        daemon.wait_until_said('does not answer yet')
+        daemon.wait_for_lines('does not answer yet')
         goes_on(daemon)
 
     @pytest.mark.parametrize(('wrong', 'words'), [
@@ -163,7 +163,7 @@ class TestDatabase:
         daemon = stage.start(
             database__retry_interval=1, database__connection=database.tls_url(
                 **self.query(world, ssl_ca=world.theirs.file)))
-        lines = daemon.wait_until_said('Attempt', times=2)
+        lines = daemon.wait_for_lines('Attempt', times=2)
         assert STRANGER in lines[0]
         goes_on(daemon)
 
@@ -218,7 +218,7 @@ class TestPlacement:
         daemon = serve(cafile=world.theirs.file)
         with pytest.raises(exception.NoValidHost):
             stage.client().ask()
-        assert any(STRANGER in line for line in daemon.said(
+        assert any(STRANGER in line for line in daemon.lines(
             'There is no TLS connection for placement API'))
         assert not placement.asked
         goes_on(daemon)

@@ -22,8 +22,8 @@ def test_a_stopped_worker_is_replaced(stage):
             'WATCHDOG_USEC': str(WATCHDOG * 10 ** 6)})
         stopped, _ = daemon.workers
         os.kill(stopped, signal.SIGSTOP)
-        daemon.wait_until_said(f'Worker {stopped} is ended')
-        daemon.wait_until_said('Serving requests', times=3)
+        daemon.wait_for_lines(f'Worker {stopped} is ended')
+        daemon.wait_for_lines('Serving requests', times=3)
         assert stopped not in daemon.workers
         told = received.count('WATCHDOG=1')
         processes.until(lambda: received.count('WATCHDOG=1') > told,

@@ -130,14 +130,14 @@ def test_a_captured_call_gets_an_answer_of_the_captured_shape(bench, call):
 @each_era('cast', captures.is_cast)
 def test_a_captured_cast_is_taken_without_complaint(bench, cast):
     """The service goes on to answer, and its log holds no traceback."""
-    before = bench.daemon.said(' ERROR ')
+    before = bench.daemon.lines(' ERROR ')
     unique_id = bench.wire.cast(captures.load(cast)['request'])
-    bench.daemon.wait_until_said(unique_id)
+    bench.daemon.wait_for_lines(unique_id)
     name = f'{bench.era}-simple-flavor'
     _, reply = bench.wire.call(captures.load(name)['request'])
     assert reply['decoded']['oslo.message']['failure'] is None
     # What the calls with wrong arguments before have left there.
-    assert bench.daemon.said(' ERROR ') == before
+    assert bench.daemon.lines(' ERROR ') == before
 
 
 @pytest.mark.parametrize('name', [

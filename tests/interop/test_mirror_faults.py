@@ -65,7 +65,7 @@ class Scene:
             DEFAULT__service_down_time=10 ** 9,
             **{f'placement__{name}': value
                for name, value in placement.options.items()})
-        self.daemon.wait_until_said('were copied from Placement')
+        self.daemon.wait_for_lines('were copied from Placement')
         self._client = stage.client()
         self.placed, self.refused = {}, []
         self._lock = threading.Lock()
@@ -218,7 +218,7 @@ def test_placement_hangs(scene):
 
     scene.placement.resume()
 
-    scene.daemon.wait_until_said('given back are:')
+    scene.daemon.wait_for_lines('given back are:')
     assert scene.fill() == VCPUS * len(HOSTS) - 1
     scene.check()
 

@@ -45,7 +45,7 @@ def test_requests_are_answered_without_a_reload(stage, tmp_path, candidates):
             nova_sched__candidates=candidates,
             DEFAULT__service_down_time=10 ** 9)
         if candidates == 'mirror':
-            daemon.wait_until_said('resource providers were copied')
+            daemon.wait_for_lines('resource providers were copied')
         client = stage.client()
         client.pick()
 
@@ -55,5 +55,5 @@ def test_requests_are_answered_without_a_reload(stage, tmp_path, candidates):
             host = client.pick()
 
         assert new.consumers(HOSTS[host])
-        daemon.wait_until_said(f'has changed from {old.url} to {new.url}')
-        assert new.allocations(client.asked[0]).keys() == {HOSTS[host]}
+        daemon.wait_for_lines(f'has changed from {old.url} to {new.url}')
+        assert new.allocations(client.instances[0]).keys() == {HOSTS[host]}

@@ -38,6 +38,6 @@ def test_drivers_of_queens_decide_on_what_placement_says(
                 caller = stage.client()
 
                 assert stages.picks(caller.ask()) == ['quiet'], name
-                assert placement.allocations(caller.asked[0]) == {
+                assert placement.allocations(caller.instances[0]) == {
                     quiet['uuid']: {
                         'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}}, name

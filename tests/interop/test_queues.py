@@ -47,5 +47,5 @@ def test_novas_calls_are_answered_and_its_casts_arrive(stage, options):
     _, found = nova.answers()
 
     assert len(found['answer']) == 1
-    daemon.wait_until_said(f'left host {host}')
-    assert not daemon.said('Traceback')
+    daemon.wait_for_lines(f'left host {host}')
+    assert not daemon.lines('Traceback')

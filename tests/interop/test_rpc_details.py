@@ -93,7 +93,7 @@ def test_what_nova_tells_of_aggregates_has_them_read_again(stage):
         _argument('update-aggregates', 'aggregates'))
 
     processes.until(lambda: _has(caller, 'west'), 'the new zone counts')
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
 def _has(caller, zone):

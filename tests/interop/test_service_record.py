@@ -117,7 +117,7 @@ def daemon(nova, host):
                               DEFAULT__debug='true')
     with processes.running('nova-sched', ['--config-file', config],
                            config.with_suffix('.log')) as program:
-        program.wait_until_said('Serving requests')
+        program.wait_for_lines('Serving requests')
         yield program
 
 
@@ -148,7 +148,7 @@ def test_the_service_leaves_the_lead_to_a_nova_scheduler_before_it(nova):
             nova.add_compute_node('by-nova')
             processes.until(lambda: 'Discovered 1 new hosts: cell1:by-nova'
                             in log(), 'a mapped host')
-            assert not program.said('Discovered')
+            assert not program.lines('Discovered')
 
 
 def test_nova_takes_over_once_the_service_is_disabled(nova):
@@ -157,7 +157,7 @@ def test_nova_takes_over_once_the_service_is_disabled(nova):
             connection.execute(sa.text(
                 'UPDATE services SET disabled = (host = :host)'),
                 {'host': 'e-ours'})
-        program.wait_until_said('Not looking for new hosts')
+        program.wait_for_lines('Not looking for new hosts')
         nova.add_compute_node('by-the-other')
         processes.until(lambda: 'cell1:by-the-other' in log(),
                         'a mapped host')

@@ -63,7 +63,7 @@ class Rig(rigs.Rig):
                 '--config-file', own],
             directory / f'{name}.log')
         self._exit.callback(self.shadow.end)
-        self.shadow.wait_until_said('Listening to topic')
+        self.shadow.wait_for_lines('Listening to topic')
         self._cell0 = sa.create_engine(self.databases.urls['cell0'])
         self._exit.callback(self._cell0.dispose)
 
@@ -161,7 +161,7 @@ def test_one_request_at_a_time_both_agree(rig, capsys):
 def test_at_rest_its_copy_offers_what_placement_lists(rig):
     """What a question has changed before, a copy has seen after a while."""
     [scheduler] = rig.schedulers
-    rig.shadow.wait_until_said('resource providers were copied')
+    rig.shadow.wait_for_lines('resource providers were copied')
     judged = []
     for question in [each for each in questions(rig) if not each.held][:OTHER]:
         def agrees(question=question):
@@ -191,7 +191,7 @@ def test_of_requests_at_a_time_each_is_told_of(rig, capsys):
     show(capsys, told)
     assert {entry['verdict'] for entry in told} <= {
         *compare.AGREEMENTS, compare.NOT_COMPARABLE}, lines(told)
-    assert not rig.shadow.said('Traceback')
+    assert not rig.shadow.lines('Traceback')
 
 
 def _renewed(question):

@@ -213,7 +213,7 @@ def test_clients_that_are_capped_do_not_ask_for_objects(answers, cap):
 def test_a_cast_is_sent_and_taken_without_complaint(answers, daemon, name):
     assert answers[name, None] == {'answer': None}
     method = sent(name)['method']
-    assert not [line for line in daemon.said(method) if ' ERROR ' in line]
+    assert not [line for line in daemon.lines(method) if ' ERROR ' in line]
 
 
 @pytest.mark.parametrize(('name', 'words'), [
@@ -222,7 +222,7 @@ def test_a_cast_is_sent_and_taken_without_complaint(answers, daemon, name):
     ('info-sync-instance-info', 'Instances of host 34-cn1 announced')])
 def test_a_cast_about_instances_arrives(answers, daemon, name, words):
     """They come by fanout, not in line with the calls."""
-    daemon.wait_until_said(words)
+    daemon.wait_for_lines(words)
 
 
 def test_the_service_tells_that_it_is_there(answers):
