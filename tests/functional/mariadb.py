@@ -70,6 +70,13 @@ class MariaDB:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(processes.PATIENCE)
 
+    def execute(self, statement):
+        """Run a statement as administrator."""
+        engine = sa.create_engine(self.url)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(statement)
+        engine.dispose()
+
     def cut(self):
         """End all connections, as a proxy at a failover."""
         engine = sa.create_engine(self._server)

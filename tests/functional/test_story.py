@@ -36,7 +36,8 @@ def test_what_was_booted_counts_in_the_next_answer(any_stage, driver):
     instances = {}
     for _ in HOSTS:
         answer = caller.ask(**LARGE)
-        stages.boot(cloud, caller.instances, answer, requests.a_flavor(**LARGE))
+        stages.boot(cloud, caller.instances, answer,
+                    requests.a_flavor(**LARGE))
         instances[stages.picks(answer)[0]] = caller.instances[0]
     assert sorted(instances) == HOSTS
     with pytest.raises(exception.NoValidHost,
