@@ -198,12 +198,13 @@ class Door:
     server that does not run.
 
     target: (host, port), or the path of a socket.
+    hangs: whether no more bytes are forwarded either way.
     trickles: whether answers of the target come a byte at a time.
     loses: regular expression of bytes that are not forwarded to the target,
         until a cut.
     """
 
-    trickles, loses = False, None
+    hangs, trickles, loses = False, False, None
 
     def __init__(self, *target):
         self._target = target
@@ -259,13 +260,14 @@ class Door:
             while data := source.recv(65536):
                 if loses := self.loses:
                     data = loses.sub(b'', data)
-                target.sendall(data)
+                if not self.hangs:
+                    target.sendall(data)
         _end(target)
 
     def _copy_back(self, source, target):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                for at in range(len(data)):
+                for at in range(0 if self.hangs else len(data)):
                     if not self.trickles:
                         target.sendall(data[at:])
                         break

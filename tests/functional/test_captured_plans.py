@@ -152,9 +152,8 @@ def differing(stage, found, after=lambda uuids: None):
 
 
 @pytest.mark.parametrize('era', captures.ERAS)
-@pytest.mark.parametrize('backend', [
-    'fake', pytest.param('real', marks=pytest.mark.real),
-    pytest.param(conftest.POSTGRESQL, marks=pytest.mark.real)][:so_many(3)])
+@pytest.mark.parametrize('backend',
+                         conftest.IN_MEMORY_OR_REAL[:so_many(3)])
 def test_captured_requests_are_decided_as_planned(
         tmp_path, backend, era, capsys):
     """A plan changes no database."""

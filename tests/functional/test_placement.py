@@ -1,6 +1,6 @@
-"""The daemon over a real broker, with a Placement that says what it is told.
+"""The daemon over a real broker, with a scripted Placement.
 
-What the real Placement says is asked in tests/interop.
+tests/interop has the real Placement.
 """
 
 import json
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.real
 
 HOSTS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
-#: Seconds that Placement may take: a few picks take less on a busy machine.
+#: Seconds that Placement may take; some picks take less on a busy machine.
 TIMEOUT = 20
-#: Seconds that a missing caller is looked for.
+#: Seconds that a reply to a missing caller is retried.
 MISSING = 1
 
 
 @pytest.fixture
 def placement():
-    """A Placement that offers all hosts and takes every claim."""
+    """A Placement that offers all hosts and accepts each claim."""
     with http_placement.offering(*HOSTS.values()) as server:
         yield server
 
@@ -49,7 +49,7 @@ def daemon(stage, placement):
 
 
 def a_call(stage, uuids):
-    """A call as a capture has it."""
+    """A call in the form of a capture."""
     spec = requests.a_request(num_instances=len(uuids))
     message = {
         'method': 'select_destinations', 'version': '4.5', '_msg_id': 'x',
@@ -64,9 +64,9 @@ def a_call(stage, uuids):
                                 'oslo.message': json.dumps(message)})}
 
 
-def test_a_hung_placement_does_not_hold_up_other_requests(
+def test_hanging_listing_does_not_hold_up_other_requests(
         stage, daemon, placement):
-    """One request is for a flavor that it never answers about."""
+    """Placement never answers for the flavor of one request."""
     placement.on('GET', '/allocation_candidates?limit=1000&resources=DISK_GB'
                  '%3A1%2CMEMORY_MB%3A7777', http_server.HANG)
     client, slow = stage.client(), stage.client()
@@ -94,8 +94,7 @@ def test_a_hung_placement_does_not_hold_up_other_requests(
     assert daemon.lines('does not answer in time')
 
 
-def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
-        stage, daemon, placement):
+def test_claims_of_a_gone_caller_are_released(stage, daemon, placement):
     """Its reply queue is gone when the answer is ready."""
     reached, gone = threading.Event(), threading.Event()
 
@@ -104,7 +103,7 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
         gone.wait(PATIENCE)
         return http_placement.TAKEN
 
-    # Together, or one by one where a slow machine decides them in slices.
+    # In one request, or in two if a slow machine decides them in slices.
     for method, path in (('POST', '/allocations'), ('PUT', '/allocations/')):
         placement.on(method, path, taken)
     uuids = [str(uuid.uuid4()) for _ in range(2)]
@@ -116,13 +115,13 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
     until(lambda: sorted(http_placement.written(
         placement, claims=False)) == sorted(
             f'/allocations/{instance}' for instance in uuids),
-        'both to be given back')
+        'the release of both')
     assert daemon.lines('does not reach its caller')
 
 
-def test_a_lost_answer_leaves_a_later_claim_of_its_instance(
+def test_lost_answer_does_not_release_a_later_claim_of_its_instance(
         stage, daemon, placement):
-    """The caller of the first call is gone, and asks once more."""
+    """A second call for the instance comes after a caller that is gone."""
     holding, gone = http_placement.remembering(placement), threading.Event()
     [put] = placement.routes('PUT', '/allocations/')
 

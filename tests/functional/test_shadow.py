@@ -1,4 +1,4 @@
-"""A shadow on a real broker: it hears all that is asked, and says nothing."""
+"""A shadow on a real broker receives all requests and answers none."""
 
 import contextlib
 import json
@@ -16,10 +16,8 @@ from nova_sched.shadow import compare
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
 from tests.builders import requests
-from tests.builders import rules
 from tests.functional import broker
 from tests.functional import processes
-from tests.functional import rabbitmq
 from tests.functional import stage as stages
 
 pytestmark = pytest.mark.real
@@ -32,20 +30,21 @@ each_kind = pytest.mark.parametrize('kind', [CLASSIC, QUORUM],
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a shadow in this process keeps plug-ins from, the next may do."""
+    """Undo the limits that a shadow in this process puts on plug-ins."""
     yield
     reach.limit(None)
 
 
 @pytest.fixture
 def options():
-    """With a topic of its own, so that queues of a kind are this test's."""
+    """Options with a topic of this test, because kinds of queues differ."""
     return {'DEFAULT__scheduler_topic': f'sched-{uuid.uuid4().hex[:8]}'}
 
 
 @pytest.fixture
 def shadow(stage, options):
-    """Function: start a shadow; its Program, with ``told``."""
+    """Function that starts a shadow: its Program; ``reports`` reads its file.
+    """
     def start(listening=True, **more):
         path = stage.directory / 'shadow.jsonl'
         conf = stage.config_file('shadow', **{
@@ -54,7 +53,7 @@ def shadow(stage, options):
             'nova-sched', ['--shadow', '--config-file', conf],
             stage.directory / 'shadow.log')
         exits.callback(program.end)
-        program.told = lambda: (
+        program.reports = lambda: (
             list(report.read(path)) if path.exists() else [])
         if listening:
             program.wait_for_lines('Listening to topic')
@@ -65,7 +64,7 @@ def shadow(stage, options):
 
 @contextlib.contextmanager
 def channel(stage):
-    """A channel on which what was published has arrived at its queues."""
+    """A channel that confirms each message before it returns."""
     with kombu.Connection(broker.plain_url(stage.transport_url),
                           transport_options={'confirm_publish': True}) as bus:
         yield bus.default_channel
@@ -78,12 +77,12 @@ def is_there(stage, queue):
         except amqp.NotFound:
             return False
         except amqp.ResourceLocked:
-            return True     # it is, for its own connection alone
+            return True     # it is exclusive to another connection
     return True
 
 
 def publish(stage, conf, number):
-    """Ask for hosts, so many times, and want no answer."""
+    """Publish some numbered casts of select_destinations."""
     with channel(stage) as bus:
         for each in range(number):
             kombu.Producer(bus).publish(
@@ -100,8 +99,9 @@ def declare_exchange(stage, conf, kind):
                        durable=bool(kind))(bus).declare()
 
 
-def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
-    """Both get each request, and the caller one answer."""
+def test_shadow_compares_each_request_with_the_live_decision(
+        stage, options, shadow):
+    """The caller gets one answer, from the live scheduler."""
     cloud = stage.cloud(8, live=False)
     stage.daemon(**options)
     watching = shadow(DEFAULT__debug=True)
@@ -111,17 +111,17 @@ def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
         answer = caller.place(spec)
         watching.wait_for_lines(f'{spec.instance_uuid} is decided here')
         stages.boot(cloud, [spec.instance_uuid], answer, spec.flavor)
-        told = processes.until(
-            lambda wanted=number + 1: len(watching.told()) == wanted
-            and watching.told()[-1], 'a line about it')
-        assert told['instances'] == [spec.instance_uuid]
-        assert told['live']['hosts'] == stages.picks(answer)
-        assert told['verdict'] in (*compare.AGREEMENTS,
-                                   compare.NOT_COMPARABLE)
+        entry = processes.until(
+            lambda count=number + 1: len(watching.reports()) == count
+            and watching.reports()[-1], 'a line about it')
+        assert entry['instances'] == [spec.instance_uuid]
+        assert entry['live']['hosts'] == stages.picks(answer)
+        assert entry['verdict'] in (*compare.AGREEMENTS,
+                                    compare.NOT_COMPARABLE)
 
 
-def test_it_answers_nothing(stage, options, shadow):
-    """Without a live scheduler a caller waits in vain."""
+def test_shadow_answers_no_call(stage, options, shadow):
+    """Without a live scheduler a caller times out."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
     watching = shadow(nova_sched__shadow_patience=1)
@@ -131,13 +131,13 @@ def test_it_answers_nothing(stage, options, shadow):
     with pytest.raises(messaging.MessagingTimeout):
         caller.ask()
 
-    told = processes.until(watching.told, 'a line about it')
-    assert told[0]['verdict'] == compare.NOT_COMPARABLE
+    entries = processes.until(watching.reports, 'a line about it')
+    assert entries[0]['verdict'] == compare.NOT_COMPARABLE
 
 
 @each_kind
-def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
-    """The newest requests are kept."""
+def test_queue_of_a_shadow_is_bounded_and_ends_with_it(stage, options, kind):
+    """It keeps the newest requests."""
     conf = stage.configuration(**options, **kind, nova_sched__shadow_queue=3)
     declare_exchange(stage, conf, kind)
     listener = tap.Tap(conf)
@@ -158,9 +158,8 @@ def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
 
 
 @each_kind
-def test_a_connection_that_breaks_is_made_anew(
+def test_shadow_reconnects_and_compares_later_requests(
         stage, options, shadow, kind):
-    """What was asked meanwhile is not compared; what comes then is."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), kind)
     door = stage.door_to_broker()
@@ -177,14 +176,14 @@ def test_a_connection_that_breaks_is_made_anew(
            spec_obj=requests.a_request().obj_to_primitive(),
            instance_uuids=[requests.INSTANCE_UUID])
 
-    told = processes.until(watching.told, 'a line about it')
-    assert [entry['instances'] for entry in told] == [
+    entries = processes.until(watching.reports, 'a line about it')
+    assert [entry['instances'] for entry in entries] == [
         [requests.INSTANCE_UUID]]
     assert not watching.lines('Traceback')
 
 
 def messages_to(stage, **options):
-    """A function that casts to the topic."""
+    """Function that casts to the topic."""
     conf = stage.configuration(**options)
     client = messaging.get_rpc_client(
         stage.transport(**options),
@@ -193,8 +192,9 @@ def messages_to(stage, **options):
         context.RequestContext().to_dict(), method, **args)
 
 
-def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
-    """Whoever made it might make it otherwise than the live services."""
+def test_shadow_waits_for_the_exchange_and_never_declares_it(
+        stage, options, shadow):
+    """Its declaration might differ from the live services'."""
     stage.cloud(4, live=False)
     watching = shadow(listening=False)
     [line] = watching.wait_for_lines('Cannot listen at')
@@ -207,8 +207,8 @@ def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
     watching.wait_for_lines('Listening to topic')
 
 
-def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
-    """Within seconds, with the totals in the log."""
+def test_sigterm_ends_a_shadow_and_sighup_does_not(stage, options, shadow):
+    """It ends within seconds, with the totals in the log."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
     watching = shadow()
@@ -222,23 +222,17 @@ def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     assert watching.lines('0 of 0 comparable requests agree')
 
 
-def test_a_broker_that_hangs_keeps_no_listener_from_ending():
-    own = rabbitmq.RabbitMQ()
-    own.start()
-    try:
-        conf = rules.a_conf(
-            DEFAULT__transport_url=own.url,
-            oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
-        with kombu.Connection(broker.plain_url(own.url)) as bus:
-            kombu.Exchange(conf.control_exchange, 'topic', durable=False)(
-                bus.default_channel).declare()
-        listener = tap.Tap(conf)
-        listener.open()
-        own.hang()
-        with pytest.raises(tap.ConnectionLost):
-            while True:
-                listener.next(0.2)
-        listener.close()
-    finally:
-        own.resume()
-        own.end()
+def test_hanging_broker_ends_a_listener(stage, options):
+    door = stage.door_to_broker()
+    door.open()
+    conf = stage.configuration(
+        **options, DEFAULT__transport_url=stage.url_through(door),
+        oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
+    declare_exchange(stage, conf, CLASSIC)
+    listener = tap.Tap(conf)
+    listener.open()
+    door.hangs = True
+    with pytest.raises(tap.ConnectionLost):
+        while True:
+            listener.next(0.2)
+    listener.close()

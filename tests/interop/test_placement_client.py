@@ -1,6 +1,5 @@
 """The client of Placement beside a real one."""
 
-import concurrent.futures
 import time
 
 import pytest
@@ -168,25 +167,6 @@ class TestClaim:
         placement.ask('DELETE', f'/resource_providers/{a}')
 
         assert not take(found, a, a_consumer())
-
-    def test_of_forty_at_a_time_fills_ten_slots_and_no_more(self, placement,
-                                                            client):
-        a, b = hosts(placement, 'a', 'b', inventory={
-            'VCPU': 5, 'MEMORY_MB': 8192})
-        consumers = [a_consumer() for _ in range(40)]
-
-        def place(consumer):
-            found = ask(client)
-            return any(take(found, uuid, consumer) for uuid in found.providers)
-
-        with concurrent.futures.ThreadPoolExecutor(40) as pool:
-            taken = list(pool.map(place, consumers))
-
-        assert sum(taken) == 10
-        assert placement.usages(a)['VCPU'] == 5
-        assert placement.usages(b)['VCPU'] == 5
-        assert [bool(placement.allocations(consumer))
-                for consumer in consumers] == taken
 
     def test_while_another_one_claims_for_the_instance_fails(
             self, placement, client, monkeypatch):
