@@ -1,4 +1,4 @@
-"""Drivers written for Nova of Queens beside a real Placement.
+"""Drivers written for Nova of Queens, with a real Placement.
 
 They are in ../data/queens_drivers.py.
 """
@@ -14,9 +14,9 @@ from tests.interop.placement import a_consumer
 pytestmark = pytest.mark.real
 
 
-def test_drivers_of_queens_decide_on_what_placement_says(
+def test_drivers_of_queens_decide_by_traits_and_summaries(
         placement, tmp_path, monkeypatch):
-    """One leaves out the host with a trait, one that with most in use."""
+    """One avoids hosts with a trait, one avoids hosts with most usage."""
     monkeypatch.syspath_prepend(functional_plug_ins.FILES)
     loud, quiet = (clouds.a_compute_node(name, uuid=clouds.a_uuid(number))
                    for number, name in enumerate(('loud', 'quiet'), 1))

@@ -1,4 +1,4 @@
-"""What Nova 34's own client makes of the service besides its answers."""
+"""Errors and aggregate casts between Nova 34's client and the service."""
 
 import re
 
@@ -15,13 +15,13 @@ from tests.interop.conftest import Nova
 pytestmark = pytest.mark.real
 
 _REMOTE = exception.RemoteNovaException
-#: Errors that callers do not know by their class.
+#: Errors without a class in Nova.
 UNKNOWN = (exception.DatabaseUnavailable('the database is away'),
            exception.PlacementError('Placement is away'))
 
 
 def known():
-    """Each error that callers know as one of Nova's, or of Python's: list."""
+    """Each error with a class in Nova, and one of Python's: list."""
     found = [KeyError('a plug-in looked for it')]
     for cls in vars(exception).values():
         if not (isinstance(cls, type) and cls is not _REMOTE
@@ -33,7 +33,7 @@ def known():
 
 
 class Fails:
-    """An endpoint that fails as the caller names it."""
+    """An endpoint that raises the error that the caller names."""
 
     target = messaging.Target(version='4.5')
 
@@ -44,8 +44,8 @@ class Fails:
         raise self._errors[instance_uuids[0]]
 
 
-def test_errors_are_of_the_class_that_nova_has_for_them(stage):
-    """What Nova has none for is a RemoteError, as from its own services."""
+def test_errors_have_nova_s_classes(stage):
+    """An error without a class in Nova is a RemoteError."""
     errors = [*known(), *UNKNOWN]
     nova = Nova(stage.config_file('nova'))
     for error in errors:
@@ -63,19 +63,19 @@ def test_errors_are_of_the_class_that_nova_has_for_them(stage):
 
 
 def _argument(name, argument):
-    """What a captured message of Nova 34 told."""
+    """An argument of a captured message of Nova 34."""
     found = captures.load(f'34-info-{name}')['request']['decoded'][
         'oslo.message']['args'][argument]
     return found[0] if isinstance(found, list) else found
 
 
-def test_what_nova_tells_of_aggregates_has_them_read_again(stage):
-    """Although nothing else shows that one has changed."""
+def test_cast_about_aggregates_has_them_read_again(stage):
+    """Although the aggregates' time stamps have not changed."""
     stage.load(captures.cloud('34'))
     with stage.engine().begin() as connection:
         for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata',
                       'host_mappings', 'cell_mappings'):
-            # What has changed just now is read again in any case.
+            # Recently changed rows are read again in any case.
             connection.exec_driver_sql(
                 f"UPDATE {table} SET created_at = '2026-01-01', "
                 f"updated_at = NULL")
@@ -97,7 +97,7 @@ def test_what_nova_tells_of_aggregates_has_them_read_again(stage):
 
 
 def _has(caller, zone):
-    """Whether hosts are in a zone."""
+    """Whether a zone has hosts."""
     try:
         return caller.ask(availability_zone=zone)
     except exception.NoValidHost:
