@@ -342,8 +342,8 @@ class TestOutage:
         give_back(found.claims, [consumer])
         assert placement.consumers(a) == {}
 
-    def test_lost_answer_to_a_claim_leaves_no_allocations(self, placement, tmp_path):
-        """The answer is lost: the claim is released."""
+    def test_lost_answer_to_a_claim_leaves_no_allocations(
+            self, placement, tmp_path):
         [a], consumer = hosts(placement, 'a'), a_consumer()
         found = ask(http_placement.client(tmp_path, **placement.options))
         made = found.claim.__self__

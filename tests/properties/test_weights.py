@@ -1,4 +1,4 @@
-"""Weights on any hosts, against a plain reading of the rules."""
+"""Weights by row-wise weighers, compared with a plain implementation."""
 
 from hypothesis import given
 from hypothesis import settings
@@ -17,7 +17,7 @@ BOUNDS = st.sampled_from([None, -1.0, 0.0, 2.0])
 
 
 def a_weigher(values, multipliers, low, high):
-    """A weigher that values host number n at values[n]."""
+    """A weigher with the value values[n] for host number n."""
     class Given(BaseHostWeigher):
         minval, maxval = low, high
 
@@ -46,7 +46,7 @@ def plainly(values, multipliers, low, high):
 
 @given(data=st.data(), count=st.integers(2, 5))
 @ANY
-def test_weights_are_the_sum_of_the_scores_best_first(data, count):
+def test_weights_are_sums_of_scores_best_first(data, count):
     columns = st.lists(NUMBERS, min_size=count, max_size=count)
     given_ = data.draw(st.lists(
         st.tuples(columns, columns, BOUNDS, BOUNDS).filter(
