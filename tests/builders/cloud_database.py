@@ -1,4 +1,4 @@
-"""A SQLite file with a cloud in it: the real thing behind a driver."""
+"""A SQLite file with a cloud, for drivers."""
 
 import shutil
 
@@ -20,7 +20,7 @@ def make_tables(directory):
 
 
 def cell_rows(hosts):
-    """What a HostReader reads of the hosts: one CellRows a cell."""
+    """Read all hosts by a HostReader: one CellRows a cell."""
     def rows(cell):
         with cell.transaction() as transaction:
             return transaction.rows()
@@ -29,7 +29,7 @@ def cell_rows(hosts):
 
 
 class CloudDatabase:
-    """A database file, what changes it, and drivers that read it.
+    """A database file, with methods to change it and drivers on it.
 
     tables: a file with empty tables, which is copied into directory.
     """
@@ -59,7 +59,7 @@ class CloudDatabase:
             connection.exec_driver_sql(sql, values)
 
     def rows(self, sql, *values):
-        """What one SELECT returns, as a list of tuples."""
+        """Run a SELECT: list of tuples."""
         with self._db.reading() as connection:
             return [tuple(row) for row
                     in connection.exec_driver_sql(sql, values)]

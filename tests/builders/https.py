@@ -1,5 +1,4 @@
-"""HTTPS with certificates of a test's own: a Server, and one before another.
-"""
+"""An HTTPS Server with certificates of a test's own."""
 
 
 from tests.builders import authority
@@ -10,7 +9,7 @@ class Server(http_server.Server):
     """An http_server.Server at ``https://localhost``.
 
     issued: its authority.Issued.
-    clients_of: the Authority that clients must have a certificate of.
+    clients_of: the Authority of required client certificates.
     """
 
     def __init__(self, issued, clients_of=None):
