@@ -122,14 +122,18 @@ def a_group(id=1, members=(), **entries):
 def a_cloud(hosts=3, **lists):
     """A cloud of healthy empty hosts host1, host2, ... at the time NOW.
 
-    hosts: their number or names.  lists: replace whole default lists, for
-    example aggregates=[an_aggregate()].
+    hosts: their number, their names, or a dict of name to uuid.
+    lists: replace whole default lists, for example
+    aggregates=[an_aggregate()].
     """
     if isinstance(hosts, int):
         hosts = [f'host{number}' for number in range(1, hosts + 1)]
+    if not isinstance(hosts, dict):
+        hosts = {host: a_uuid() for host in hosts}
     cloud = {
         'now': NOW,
-        'compute_nodes': [a_compute_node(host) for host in hosts],
+        'compute_nodes': [a_compute_node(host, uuid=uuid)
+                          for host, uuid in hosts.items()],
         'services': [a_service(host) for host in hosts],
         'instances': [],
         'instance_system_metadata': [],

@@ -14,19 +14,18 @@ import time
 
 import kombu
 import pytest
-import sqlalchemy as sa
 
-from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
-from nova_sched.db import schema
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import http_providers
 from tests.functional import broker
-from tests.functional import conftest
+from tests.functional import cell_databases
 from tests.functional import ports
 from tests.functional import processes
+from tests.functional.cell_databases import CELL1
+from tests.functional.cell_databases import CELL2
 from tests.functional.mariadb import MariaDB
 from tests.functional.prometheus import RULES
 from tests.functional.prometheus import TOP
@@ -37,8 +36,6 @@ pytestmark = pytest.mark.real
 TESTS = TOP / 'tests' / 'data' / 'prometheus' / 'nova-sched-alerts.test.yaml'
 DASHBOARD = TOP / 'etc' / 'nova-sched' / 'grafana' / 'nova-sched.json'
 
-CELLS = {'one': '00000000-0000-0000-0000-0000000000c1',
-         'two': '00000000-0000-0000-0000-0000000000c2'}
 HOSTS = {'one': ['a', 'b', 'c'], 'two': ['d']}
 UUIDS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
@@ -104,20 +101,14 @@ class Bed:
         self.mariadb = MariaDB('nova_cell2')
         self.mariadb.start()
         self._exits.callback(self.mariadb.end)
-        api_url, drop = conftest.new_database()
-        self._exits.callback(drop)
-        one_url, drop = conftest.new_database()
-        self._exits.callback(drop)
-        _make(api_url, [])
+        api_url, one_url = self._exits.enter_context(cell_databases.new(2))
         self.stage.sync()
-        urls = {'one': one_url, 'two': self.mariadb.url}
-        for name, url in urls.items():
-            _make(url, HOSTS[name])
+        cells = [(CELL1, 'one', one_url), (CELL2, 'two', self.mariadb.url)]
+        cell_databases.fill(api_url, cells=cells)
+        for _, name, url in cells:
+            cell_databases.fill(
+                url, {host: UUIDS[host] for host in HOSTS[name]})
             self._beside(self._beat, engine.Database(url))
-        with engine.Database(api_url).writing() as connection:
-            connection.execute(sa.insert(tables.cell_mappings), [
-                {'uuid': CELLS[name], 'name': name, 'disabled': False,
-                 'database_connection': url} for name, url in urls.items()])
         return api_url
 
     def _beside(self, function, *args):
@@ -186,16 +177,6 @@ class Bed:
 
     def stop_a_worker(self):
         os.kill(self.daemon.workers[0], signal.SIGSTOP)
-
-
-def _make(url, hosts):
-    database = engine.Database(url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud(
-        hosts, cells=[], host_mappings=[], compute_nodes=[
-            clouds.a_compute_node(host, uuid=UUIDS[host])
-            for host in hosts]), shift=True)
-    database.close()
 
 
 @pytest.fixture

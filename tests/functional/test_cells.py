@@ -4,16 +4,12 @@ import time
 
 import oslo_messaging as messaging
 import pytest
-import sqlalchemy as sa
 
-from nova_sched.cloud import file as cloud_file
-from nova_sched.db import engine
-from nova_sched.db import schema
-from nova_sched.db import tables
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
-from tests.builders import clouds
-from tests.functional import conftest
+from tests.functional import cell_databases
+from tests.functional.cell_databases import CELL1
+from tests.functional.cell_databases import CELL2
 from tests.functional.load import Load
 from tests.functional.mariadb import MariaDB
 from tests.functional.processes import SOON
@@ -21,8 +17,6 @@ from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
 
-CELL1 = '00000000-0000-0000-0000-0000000000c1'
-CELL2 = '00000000-0000-0000-0000-0000000000c2'
 #: Seconds that the service waits for a cell.
 TIMEOUT = 5
 FOREVER = 10 ** 9
@@ -40,48 +34,33 @@ def server():
 @pytest.fixture
 def serve(stage):
     """Function that starts a service on cells: (uuid, name, URL) each."""
-    api_url, drop = conftest.new_database()
-
     def serve(*cells):
-        _make(api_url, [])
+        cell_databases.fill(api_url, cells=cells)
         stage.sync()
-        with engine.Database(api_url).writing() as connection:
-            connection.execute(sa.insert(tables.cell_mappings), [
-                {'uuid': uuid, 'name': name, 'database_connection': url,
-                 'disabled': False} for uuid, name, url in cells])
         return stage.daemon(
             api_database__connection=api_url,
             nova_sched__cell_timeout=TIMEOUT,
             nova_sched__pick_lifetime=0,    # instances are never built
             DEFAULT__service_down_time=FOREVER)
 
-    yield serve
-    drop()
+    with cell_databases.new(1) as [api_url]:
+        yield serve
 
 
 @pytest.fixture
 def daemon(serve, server):
     """A service on cell one, hosts h0 to h2, and cell two, host h3."""
-    cell1_url, drop = conftest.new_database()
-    _make(cell1_url, ['h0', 'h1', 'h2'])
-    _make(server.url, ['h3'])
-    yield serve((CELL1, 'one', cell1_url), (CELL2, 'two', server.url))
-    drop()
+    with cell_databases.new(1) as [url]:
+        cell_databases.fill(url, ['h0', 'h1', 'h2'])
+        cell_databases.fill(server.url, ['h3'])
+        yield serve((CELL1, 'one', url), (CELL2, 'two', server.url))
 
 
 @pytest.fixture
 def alone(serve, server):
     """A service with cell two, host h3, as its only cell."""
-    _make(server.url, ['h3'])
+    cell_databases.fill(server.url, ['h3'])
     return serve((CELL2, 'two', server.url))
-
-
-def _make(url, hosts):
-    database = engine.Database(url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud(
-        hosts, cells=[], host_mappings=[]))
-    database.close()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tests.builders import http_placement
 from tests.builders.http_server import Answer
 from tests.builders.mapped_cloud import CELL1
 from tests.functional import broker as wire
+from tests.functional import cell_databases
 from tests.functional import conftest as functional
 from tests.functional import mariadb
 from tests.functional import processes
@@ -117,15 +118,10 @@ class Deployment:
 @pytest.fixture(scope='module')
 def urls():
     """URLs of databases with tables, by name."""
-    with contextlib.ExitStack() as stack:
-        found = {}
-        for name in ('api', 'cell0', 'one'):
-            found[name], drop = functional.new_database()
-            stack.callback(drop)
-            engine = sa.create_engine(found[name])
-            tables.metadata.create_all(engine)
-            engine.dispose()
-        yield found
+    with cell_databases.new(3) as found:
+        for url in found:
+            cell_databases.fill(url)
+        yield dict(zip(('api', 'cell0', 'one'), found, strict=True))
 
 
 @pytest.fixture

@@ -142,9 +142,7 @@ def _where(stage, placement):
 @pytest.fixture
 def daemon(deployed, stage):
     """The service, named nova-scheduler; ``logged`` returns all its logs."""
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
+    stage.load(clouds.a_cloud(HOSTS))
     link = stage.directory / 'nova-scheduler'
     link.symlink_to(*processes.command_line('nova-sched'))
     with processes.running(str(link), deployed.arguments,

@@ -12,15 +12,12 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.cloud import file as cloud_file
-from nova_sched.db import engine
-from nova_sched.db import schema
-from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders.http_server import HANG
-from tests.functional import conftest
+from tests.functional import cell_databases
 from tests.functional import stage as stages
+from tests.functional.cell_databases import CELL1
 from tests.functional.load import Load
 from tests.functional.mariadb import MariaDB
 from tests.functional.processes import Door
@@ -63,17 +60,13 @@ def served(daemon):
 def broker_stage(tmp_path):
     """(private RabbitMQ, Stage on it)."""
     broker = RabbitMQ()
-    url, drop = conftest.new_database()
-    stage = None
-    try:
+    with contextlib.ExitStack() as stack:
+        [url] = stack.enter_context(cell_databases.new(1))
+        stack.callback(broker.end)
         broker.start()
         stage = stages.Stage(tmp_path, broker.url, url)
+        stack.callback(stage.close)
         yield broker, stage
-    finally:
-        if stage:
-            stage.close()
-        broker.end()
-        drop()
 
 
 def test_restart_of_the_broker_has_no_call_decided_twice(broker_stage):
@@ -146,9 +139,7 @@ def behind(stage, door, timeout=PATIENCE, candidates='list'):
 
     timeout: seconds that it waits for Placement.
     """
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
+    stage.load(clouds.a_cloud(HOSTS))
     return stage.daemon(
         placement__auth_type='none', placement__timeout=timeout,
         placement__endpoint_override=f'http://127.0.0.1:{door.port}',
@@ -272,13 +263,7 @@ def api():
 def cell_daemon(stage, api):
     """A service with one cell in a database of its own."""
     stage.load(clouds.a_cloud([*HOSTS], cells=[], host_mappings=[]))
-    database = engine.Database(api.url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud([]))
-    with database.writing() as connection:
-        connection.execute(sa.update(tables.cell_mappings).values(
-            database_connection=stage.database_url))
-    database.close()
+    cell_databases.fill(api.url, cells=[(CELL1, 'one', stage.database_url)])
     return stage.daemon(
         api_database__connection=api.url, nova_sched__cell_timeout=TIMEOUT,
         nova_sched__pick_lifetime=0,    # instances are never built

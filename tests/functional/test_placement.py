@@ -38,9 +38,7 @@ def placement():
 
 @pytest.fixture
 def daemon(stage, placement):
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
+    stage.load(clouds.a_cloud(HOSTS))
     return stage.daemon(
         placement__auth_type='none', placement__timeout=TIMEOUT,
         placement__endpoint_override=placement.url,

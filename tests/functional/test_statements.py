@@ -7,39 +7,24 @@ scripted Placement.
 import re
 
 import pytest
-import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.cloud import file as cloud_file
 from nova_sched.db import cells
-from nova_sched.db import engine
-from nova_sched.db import schema
-from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
+from tests.functional import cell_databases
 from tests.functional import conftest
+from tests.functional.cell_databases import CELL1
+from tests.functional.cell_databases import CELL2
 
 pytestmark = pytest.mark.real
 
-CELL1 = '00000000-0000-0000-0000-0000000000c1'
-CELL2 = '00000000-0000-0000-0000-0000000000c2'
 A, B, C = (clouds.a_uuid(number) for number in range(1, 4))
 #: Placement's answer; b has no allocation request.
 CANDIDATES = http_placement.candidates(
     *map(http_placement.a_candidate, (A, C)), others=[B])
 #: Header that names the request.
 ID = 'X-Openstack-Request-Id'
-
-
-def make(url, **hosts):
-    """Fill an empty database with compute nodes, name -> uuid; return it."""
-    database = engine.Database(url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud(
-        [*hosts], cells=[], host_mappings=[], compute_nodes=[
-            clouds.a_compute_node(host, uuid=uuid)
-            for host, uuid in hosts.items()]))
-    return database
 
 
 @pytest.fixture(scope='module')
@@ -73,25 +58,16 @@ def placement():
 @pytest.fixture(scope='module')
 def daemon(stage, placement):
     """A daemon with cell one, hosts a and b, and cell two, host c."""
-    found = {name: conftest.new_database() for name in ('api', 'one', 'two')}
     stage.sync()
-    make(found['one'][0], a=A, b=B).close()
-    make(found['two'][0], c=C).close()
-    api = make(found['api'][0])
-    with api.writing() as connection:
-        connection.execute(sa.insert(tables.cell_mappings), [
-            {'uuid': uuid, 'name': name, 'database_connection': url}
-            for uuid, name, url in (
-                (cells.CELL0_UUID, 'cell0', stage.database_url),
-                (CELL1, 'one', found['one'][0]),
-                (CELL2, 'two', found['two'][0]))])
-    api.close()
-    yield stage.daemon(
-        api_database__connection=found['api'][0],
-        placement__auth_type='none',
-        placement__endpoint_override=placement.url)
-    for _, drop in found.values():
-        drop()
+    with cell_databases.new(3) as [api, one, two]:
+        cell_databases.fill(one, {'a': A, 'b': B})
+        cell_databases.fill(two, {'c': C})
+        cell_databases.fill(api, cells=[
+            (cells.CELL0_UUID, 'cell0', stage.database_url),
+            (CELL1, 'one', one), (CELL2, 'two', two)])
+        yield stage.daemon(
+            api_database__connection=api, placement__auth_type='none',
+            placement__endpoint_override=placement.url)
 
 
 class Trail:

@@ -189,9 +189,7 @@ class TestPlacement:
     @pytest.fixture
     def serve(self, stage, world, placement):
         """Function that starts a daemon with changes to [placement]."""
-        stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-            clouds.a_compute_node(host, uuid=uuid)
-            for host, uuid in HOSTS.items()]))
+        stage.load(clouds.a_cloud(HOSTS))
 
         def serve(**changes):
             options = {'auth_type': 'none', 'timeout': 5,

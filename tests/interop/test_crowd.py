@@ -21,9 +21,7 @@ FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
 def providers(stage, placement):
     """{host: provider uuid}: compute nodes with room for SLOTS instances."""
     made = {f'cn{number:02}': clouds.a_uuid() for number in range(HOSTS)}
-    stage.load(clouds.a_cloud([*made], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid) for host, uuid
-        in made.items()]))
+    stage.load(clouds.a_cloud(made))
     for host, uuid in made.items():
         placement.provider(
             host, uuid, {'VCPU': SLOTS * FLAVOR['vcpus'],

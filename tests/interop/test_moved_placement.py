@@ -22,9 +22,7 @@ def test_requests_are_answered_without_a_reload(stage, tmp_path):
     """The old address refuses connections."""
     for name in ('old', 'new'):
         (tmp_path / name).mkdir()
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
+    stage.load(clouds.a_cloud(HOSTS))
     with contextlib.ExitStack() as stack:
         old = stack.enter_context(open_placement(tmp_path / 'old'))
         for host, uuid in HOSTS.items():
