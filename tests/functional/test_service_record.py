@@ -55,21 +55,6 @@ def test_daemon_has_one_record_with_heartbeats(stage):
     assert not daemon.lines('Traceback')
 
 
-def test_second_start_keeps_the_record(stage):
-    """Values that an admin has set stay."""
-    stage.cloud(2)
-    stage.daemon().stop()
-    with stage.engine().begin() as connection:
-        connection.execute(tables.services.update().where(
-            tables.services.c.binary == 'nova-scheduler').values(
-                version=30, disabled=True, disabled_reason='maintenance'))
-    before, = rows(stage)
-    stage.daemon(name='again').stop()
-    after, = rows(stage)
-    assert {name for name in before if before[name] != after[name]} <= {
-        'report_count', 'last_seen_up', 'updated_at'}
-
-
 #: Versions of Nova's services from Liberty to 2026.2.
 RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
             68, 70, 72, 74)

@@ -8,7 +8,7 @@ LOG = logging.getLogger(__name__)
 
 
 class WantedHostWeigher(weights.BaseHostWeigher):
-    """Prefers hosts whose names begin with a hint's text."""
+    """Prefers hosts with a hint's text as prefix of their name."""
 
     minval, maxval = 0, 1
 

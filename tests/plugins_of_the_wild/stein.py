@@ -37,7 +37,7 @@ class FullestWeigher(ram.RAMWeigher):
 
 
 class TraitFilter(filters.BaseHostFilter):
-    """Passes hosts whose provider, or an ancestor of it, has a trait."""
+    """Passes hosts with a trait on their provider or on an ancestor of it."""
 
     def __init__(self):
         self.client = report.SchedulerReportClient()
