@@ -17,7 +17,6 @@ from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
-from nova_sched.db import services
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders.cloud_database import cell_rows
@@ -185,23 +184,6 @@ def test_loaded_export_equals_its_cloud(cloud, empty):
     loaded.close()
     # New ids follow the loaded ids.
     cloud.execute(empty, sa.insert(tables.aggregates).values(name='x'))
-
-
-def test_service_record_is_created_once_and_has_heartbeats(cloud):
-    records = [services.ServiceRecord(cloud.cell0, host)
-               for host in ('b', 'a', 'b')]
-    for record in records:
-        record.register()
-        assert record.heartbeat()
-
-    assert records[0].leader(60) == 'a'
-    cloud.execute(cloud.cell0, sa.update(tables.services).where(
-        tables.services.c.host == 'a').values(disabled=True))
-    assert records[0].leader(60) == 'b'
-    with cloud.cell0.reading() as connection:
-        assert connection.execute(sa.select(
-            tables.services.c.host, tables.services.c.report_count)
-            .order_by(tables.services.c.id)).all() == [('b', 2), ('a', 1)]
 
 
 def test_host_that_another_process_maps_first_is_left_alone(cloud):
