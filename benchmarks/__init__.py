@@ -1,4 +1,4 @@
 """Benchmarks of the service, compared with an empty RPC round trip."""
 
-# Before a benchmark imports oslo.messaging: it chooses native threads.
+# Import nova_sched before oslo.messaging: it selects native threads.
 import nova_sched  # noqa: F401

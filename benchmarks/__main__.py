@@ -1,7 +1,7 @@
-"""Measures the service beside an empty RPC echo, in one run.
+"""Measures the service and an empty RPC echo in the same run.
 
 Needs a real RabbitMQ and a MariaDB: ``tools/benchmark.sh`` starts both and
-runs this.  Prints the tables of benchmarks/README.md.
+runs this module.  Prints the tables of benchmarks/README.md.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def _decisions(args, bed, figures):
 
 
 def _decision(bed, figures, hosts, instances, call, taken):
-    """Measure one size of decision, alone and in the worker that serves."""
+    """Measure decisions of one size, in process and in a serving worker."""
     count = max(20, 400 // instances)
     result = decision.measure(bed.configuration('caching_scheduler'),
                               instances, count)
@@ -128,7 +128,7 @@ def _matrix(args, bed, figures, driver, hosts, echo, call):
 
 
 def _carrying(echo, instances):
-    """Return the call of the floor that carries a whole request."""
+    """Return a call of the echo with a whole request as its arguments."""
     return functools.partial(echo, **test_bed.request(instances))
 
 
@@ -143,7 +143,7 @@ def _print_row(cells):
 
 
 class _Figures:
-    """The figures that were measured, and their limits."""
+    """The measured figures and their limits."""
 
     def __init__(self):
         self.decision, self.read, self.service = {}, {}, {}

@@ -1,20 +1,20 @@
-"""What a request of a workload asks for, and what it is answered."""
+"""A request of a workload, and its answer."""
 
 import dataclasses
 
-#: A policy of the requests that Nova's server groups do not know.
+#: A policy of requests; Nova's server groups have no such policy.
 FAULT_DOMAIN = 'fault_domain'
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """One request; the sizes are those of one instance.
+    """One request; the sizes are per instance.
 
-    memory_mb in MiB, root_gb in GiB.  count: instances.
-    policy: of its server group, or FAULT_DOMAIN; None without a group.
+    memory_mb in MiB, root_gb in GiB.  count: number of instances.
+    policy: policy of its server group, or FAULT_DOMAIN; None without a group.
     group: any value, the same for all members.  domain: fault domain.
-    outcome: what it must come to: placed, refused or either.
-    reason: what the text of a refusal must have in it.
+    outcome: the result it must have: placed, refused or either.
+    reason: part of the text of a refusal.
     """
 
     number: int
@@ -36,11 +36,11 @@ class Asked:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What came of a request.
+    """The result of a request.
 
-    hosts: names, one an instance; () of a refusal, which has a ``reason``.
-    ms: milliseconds of select_destinations.  cpu_ms: those that the process
-        had a core.  look_up_ms: those in which it read where instances run.
+    hosts: a name per instance; () for a refusal, which has a ``reason``.
+    ms: milliseconds of select_destinations.  cpu_ms: processor time of the
+        process.  look_up_ms: time to look up the hosts of instances.
     """
 
     asked: Asked

@@ -61,15 +61,15 @@ def request(instances):
 
 
 class Bed:
-    """A broker and a database, and the programs that are measured on them.
+    """A broker and a database, and the measured programs.
 
     transport_url, database_url: of a real broker and an empty database.
     directory: for configuration, logs and decisions.
     more: further lines of the configuration.
-    checkout: pathlib.Path of the checkout, with its .venv, whose service is
-        run; None for this one.
+    checkout: run the service of this checkout (pathlib.Path), which has a
+        .venv; None for the checkout of this module.
 
-    launcher: process id of the program that was started last.
+    launcher: process id of the last program that was started.
     """
 
     launcher = None
@@ -104,7 +104,7 @@ class Bed:
     def floor(self):
         """Run the floor server; yield a function that makes one call.
 
-        Its keywords are arguments that the message carries.
+        Its keyword arguments become those of the RPC call.
         """
         client = messaging.get_rpc_client(
             self.transport, messaging.Target(topic=floor.TOPIC, version='1.0'))
@@ -113,14 +113,14 @@ class Bed:
             yield lambda **carried: client.call({}, 'echo', **carried)
 
     def service(self, driver):
-        """Run the service; yield a function of instances, makes one call."""
+        """Run the service; yield a function: number of instances -> call."""
         return self._called(driver, 'nova_sched.cmd.scheduler')
 
     @contextlib.contextmanager
     def serving(self):
-        """Run the service with the caching driver; yield a pair.
+        """Run the service with the caching driver; yield two functions.
 
-        Function of instances, which makes one call, and function that returns
+        The first makes a call for a number of instances.  The second returns
         the milliseconds of all decisions so far: list.
         """
         path = self.directory / 'decisions'
@@ -131,7 +131,7 @@ class Bed:
 
     @contextlib.contextmanager
     def _called(self, driver, *program):
-        """Run a module, with its arguments, as the service; as ``service``."""
+        """Like ``service``, with a module and its arguments as the service."""
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
 
@@ -146,24 +146,24 @@ class Bed:
         with self._running(driver, python, '-m', *program, '--config-file',
                            self._config_file(driver), cwd=self._checkout):
             until(lambda: ping.call({}, 'ping', arg=None))
-            # What was read at the start is compared more often for a while.
+            # The service rereads the hosts more often just after its start.
             end = time.monotonic() + _WARM_UP
             while time.monotonic() < end:
                 call(1)
             yield call
 
     def compute_services(self):
-        """Run fake compute services for the time of a block."""
+        """Run fake compute services during a block."""
         return self._module('compute_services',
                             'benchmarks.compute_services', self.database_url)
 
     def _module(self, name, module, *args):
-        """Run a Python module, with a log, for the time of a block."""
+        """Run a Python module, with a log, during a block."""
         return self._running(name, sys.executable, '-m', module, *args)
 
     @contextlib.contextmanager
     def _running(self, name, *command, cwd=None):
-        """Run a program, with a log, for the time of a block."""
+        """Run a program, with a log, during a block."""
         with open(self.directory / f'{name}.log', 'w') as log:
             process = subprocess.Popen(
                 command, stdout=log, stderr=log, start_new_session=True,
@@ -176,14 +176,14 @@ class Bed:
                 end(process)
 
     def processor_seconds(self):
-        """Return the processor time of the program that was started last.
+        """Return the processor time of the last program that was started.
 
-        That of all its processes, in seconds.
+        All its processes together, in seconds.
         """
         ticks = 0
         for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
             with contextlib.suppress(OSError):
-                # Behind the name, which may have spaces.
+                # Skip the name, which may contain spaces.
                 fields = path.read_text().rpartition(')')[2].split()
                 if int(fields[3]) == self.launcher:
                     ticks += int(fields[11]) + int(fields[12])
@@ -214,7 +214,7 @@ class Bed:
 
 
 def until(call, seconds=120):
-    """Return what a call returns, once the server that it waits for is up."""
+    """Repeat a call until its server is up, and return the result."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -225,7 +225,7 @@ def until(call, seconds=120):
 
 
 def end(process):
-    """End a program as an operator does, and by force if that fails."""
+    """End a program by SIGTERM, or by SIGKILL if that fails."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(30)

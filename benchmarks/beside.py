@@ -1,14 +1,14 @@
-"""Checkouts and configurations side by side, each with a daemon of its own.
+"""Compares checkouts and configurations, each with its own daemon.
 
     tools/with-services.sh python -m benchmarks.beside \\
         old=../old new=. without=.,nova_sched.decisions_max_mb=0
 
 Each argument is a name, the directory of a checkout that has a ``.venv``
 (``tools/venv.sh``), and options of its configuration.  All daemons serve at
-the same time, on one broker, in virtual hosts of their own, and on one
-database.  They are called in turns of a few seconds, so that whatever else the
-machine does meets each of them.  Told for each are medians over its turns,
-processor time over all of them, and the ratios to the first.
+the same time, on one broker (each in its own virtual host) and one database.
+They are called in turns of a few seconds, so that other load on the machine
+affects all of them alike.  The table has for each daemon the medians over its
+turns, the processor time of all turns, and the ratios to the first daemon.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from benchmarks import load
 _HEAD = ('driver', 'hosts', 'callers', 'daemon', 'p50 ms', 'calls/s',
          'CPU ms / call', 'errors', 'p50, calls/s, CPU to the first')
 
-#: Of the virtual hosts that ``tools/with-services.sh`` makes, whose first ones
-#: tests use.
+#: Number of the last virtual host that ``tools/with-services.sh`` makes.
+#: Tests use the first ones.
 _LAST = 15
 
 _Turn = collections.namedtuple('_Turn', 'result calls seconds')
@@ -45,9 +45,9 @@ def main():
     parser.add_argument('--callers', default='1,32')
     parser.add_argument('--turns', type=int, default=8)
     parser.add_argument('--seconds', type=float, default=3.0,
-                        help='of a turn')
+                        help='duration of a turn')
     args = parser.parse_args()
-    # The client's, of many callers in a process.
+    # Hide the client's warnings about many callers in one process.
     logging.disable(logging.WARNING)
     _print(_HEAD)
     for hosts in map(int, args.hosts.split(',')):
@@ -57,7 +57,7 @@ def main():
 
 
 def _daemon(text):
-    """Return the name, checkout and configuration that a text is of."""
+    """Parse a daemon argument: name, checkout and configuration."""
     name, _, rest = text.partition('=')
     checkout, *options = rest.split(',')
     lines = []
@@ -86,7 +86,7 @@ def _compare(args, driver, hosts):
         for callers in map(int, args.callers.split(',')):
             turns = collections.defaultdict(list)
             for turn in range(args.turns):
-                # Who comes first gains or loses by it.
+                # Reverse the order each turn: the first may have an advantage.
                 names = [*calls][::1 if turn % 2 else -1]
                 for name in names:
                     turns[name].append(_turn(beds[name], calls[name], callers,
@@ -99,7 +99,7 @@ def _turn(bed, call, callers, seconds):
     """Call one daemon for some seconds: _Turn."""
     before = bed.processor_seconds()
     result = load.run(lambda: call(1), callers, seconds, 10**6)
-    # What is left to do after the answers is that turn's.
+    # Work after the answers belongs to the same turn.
     time.sleep(0.5)
     # The first call of each caller is not in the result.
     return _Turn(result, result.calls + callers,

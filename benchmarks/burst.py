@@ -1,24 +1,25 @@
-"""A burst of requests on few hosts, as compute services see it.
+"""A burst of requests on few hosts, from the view of compute services.
 
     tools/with-services.sh python -m benchmarks.burst [--workers 1x1,1x4]
         [--placement] [--groups 8x8]
 
-190 requests for one instance each meet 160 slots, from 32 callers: three of
-four are members of anti-affinity groups of four.  A simulated compute service
-takes an instance if it fits, and shows it in the database 50 ms after the
-answer, as Nova's do.  One of six members is migrated live 0.3 seconds after
-that, if there is room.  Told for each number of workers and daemons: how many
-first choices a compute service refused, and how many members of groups run
-beside another one.
+32 callers send 190 requests for one instance each to hosts with 160 slots.
+Three of four instances are members of anti-affinity groups of four.  Like
+Nova's, a simulated compute service accepts an instance if it fits and writes
+it to the database 50 ms after the answer.  One of six members is migrated live
+0.3 seconds later, if there is room.  The table has for each number of workers
+and daemons how many first choices a compute service refused, and how many
+members of groups run on the host of another member.
 
---placement: behind a real Placement, on the databases of a Nova, which
-tools/nova-venv.sh installs.  A migration takes over what its instance holds
-before the scheduler is asked.  Told besides: how many requests with claims
-the scheduler made, and how many of them Placement answered with 409.
+--placement: with a real Placement and the databases of a Nova, which
+tools/nova-venv.sh installs.  A migration takes over the allocations of its
+instance before its call.  Two more columns have the number of requests with
+claims, and how many of them Placement answered with 409.
 
---groups: so many anti-affinity groups x members instead, all asked for at
-once on as many hosts as a group has members, each with room for twice as many
-instances as there are groups.  Nothing else is asked for, nothing migrated.
+--groups: a number of anti-affinity groups x members instead.  All requests
+start at once, on as many hosts as a group has members.  Each host has room for
+twice as many instances as there are groups.  There are no other instances and
+no migrations.
 """
 
 import argparse
@@ -48,16 +49,15 @@ from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 from tests.functional import stage
 
-#: One of so many members is migrated.
+#: One in this many members is migrated.
 MOVES = 6
-#: Requests that each daemon refuses before the burst, a service that has run
-#: for a while being as good as never cold.
+#: Number of requests that each daemon refuses before the burst, to warm up.
 WARM_UP = 20
-#: MB that one instance takes, and seconds until it shows, and from then until
-#: it is migrated: a request that has read the hosts before it showed may wait
-#: that long to be decided.
+#: MB of one instance, seconds until it shows in the database, and seconds from
+#: then until its migration.  A request may have read the hosts before the
+#: instance showed, and its decision may take that long.
 SIZE, SHOWS_AFTER, MOVES_AFTER = 1000, 0.05, 0.3
-#: Microversion of migrations, which no request of the scheduler has.
+#: Microversion of migrations; the scheduler uses other ones.
 MIGRATIONS = '1.37'
 
 _HEAD = ('daemons', 'workers each', 'placed', 'refused by the scheduler',
@@ -68,9 +68,10 @@ _CLAIM = re.compile(r'"(?:PUT|POST) /allocations\S*" status: (\d+) .*'
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What is asked for, and of what; slots: instances that a host takes.
+    """The requests and the hosts; slots: instances that fit on a host.
 
-    groups, members: groups, and members of each.  alone: instances of none.
+    groups, members: number of groups, and members of each.
+    alone: number of instances without a group.
     """
 
     hosts: int = 40
@@ -83,7 +84,7 @@ class Load:
 
     @classmethod
     def of(cls, text):
-        """Return that of --groups; by default the one without it."""
+        """Return the Load of a --groups value; the default Load if empty."""
         if not text:
             return cls()
         groups, members = map(int, text.split('x'))
@@ -94,19 +95,20 @@ class Load:
 def main():
     parser = argparse.ArgumentParser(prog='burst', description=__doc__)
     parser.add_argument('--workers', default='1x1,1x2,1x4', help=(
-        'daemons and workers of each, as 1x4, with commas between'))
+        'numbers of daemons and of workers of each, separated by commas'))
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--spread', default='', help=(
         '[nova_sched] spread_near_equal'))
     parser.add_argument('--placement', action='store_true')
-    parser.add_argument('--groups', default='', help='as 8x8')
+    parser.add_argument('--groups', default='',
+                        help='numbers of groups and members, like 8x8')
     args = parser.parse_args()
     load = Load.of(args.groups)
     head = (*_HEAD, *['claims', 'answered 409'] * args.placement)
     print('| ' + ' | '.join(head) + ' |\n' + '|---' * len(head) + '|',
           flush=True)
     with tempfile.TemporaryDirectory() as shared:
-        # Where what tests make once a run is kept.
+        # The folder of tests/functional/shared.py.
         os.environ['NOVA_SCHED_TEST_SHARED'] = shared
         for shape in args.workers.split(','):
             daemons, workers = map(int, shape.split('x'))
@@ -121,7 +123,7 @@ def main():
 
 @contextlib.contextmanager
 def _bed(load, behind_placement):
-    """Give a BurstBed and its Placement, or None, for a block."""
+    """Yield a BurstBed and its Placement, or None."""
     broker = os.environ['NOVA_SCHED_TEST_RABBIT_URL']
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(
@@ -142,7 +144,7 @@ def _bed(load, behind_placement):
 
 
 def _provider(load, node, aggregates, _disabled):
-    """Return the Provider of a compute node, of which memory is short."""
+    """Return the Provider of a compute node with little memory."""
     found = providers.of_node(node, aggregates)
     return found._replace(inventories={
         name: inventory | {'total': total, 'max_unit': total, 'reserved': 0,
@@ -155,7 +157,7 @@ def _provider(load, node, aggregates, _disabled):
 def _burst(load, bed, placement, shape):
     """Return the figures of one burst, in the order of the head.
 
-    shape: as of BurstBed.daemons.
+    shape: arguments of BurstBed.daemons.
     """
     _group_of.clear()
     computes = Computes(bed.database_url, load.slots)
@@ -174,18 +176,18 @@ def _burst(load, bed, placement, shape):
 
 
 def _claims(log):
-    """Return how many claims a log of Placement has, and 409s to them."""
+    """Count the claims in a log of Placement, and the answers 409 to them."""
     statuses = _CLAIM.findall(log)
     return len(statuses), statuses.count('409')
 
 
 class Callers:
-    """Those who have instances built, and some of them moved.
+    """Conductors that build instances and move some of them.
 
-    call: function that makes a call of its arguments.
+    call: function that makes a call with its arguments.
     computes: Computes.  placement: of tests.interop, or None.
-    refused: uuids of those that the scheduler refused.
-    moved: how many were moved.
+    refused: uuids of instances that the scheduler refused.
+    moved: number of moved instances.
     """
 
     def __init__(self, load, call, computes, placement):
@@ -244,7 +246,7 @@ class Callers:
 
 
 def _placed_members(computes):
-    """Return the uuids of each group's instances that were sent to a host."""
+    """Return the uuids of the placed members of each group."""
     by_group = collections.defaultdict(list)
     for uuid in computes.where:
         if uuid in _group_of:
@@ -299,7 +301,7 @@ class BurstBed(test_bed.Bed):
     options = {}
 
     def empty(self, slots):
-        """Have all hosts be up, with room for so many instances, and none."""
+        """Make all hosts up and empty, with ``slots`` slots each."""
         nodes = tables.compute_nodes
         with db_engine.Database(self.database_url).writing() as connection:
             connection.execute(tables.instances.delete())
@@ -312,9 +314,9 @@ class BurstBed(test_bed.Bed):
 
     @contextlib.contextmanager
     def daemons(self, count, workers, spread):
-        """Run daemons; yield a function that makes a call of its arguments.
+        """Run daemons; yield a function that makes a call with its arguments.
 
-        spread: text of the option spread_near_equal, or an empty one.
+        spread: text of the option spread_near_equal, or empty.
         """
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
@@ -338,7 +340,7 @@ class BurstBed(test_bed.Bed):
                     server=f'benchmark{number}')
                 test_bed.until(lambda ping=ping: ping.call(
                     {}, 'ping', arg=None))
-            # Until all workers serve, and daemons know of each other.
+            # Wait until all workers serve and the daemons are connected.
             time.sleep(3)
             for number in range(count * WARM_UP):
                 with contextlib.suppress(messaging.RemoteError):
@@ -350,11 +352,11 @@ class BurstBed(test_bed.Bed):
 
 
 class Computes:
-    """Compute services that take what fits, and show it a little later.
+    """Compute services that accept instances that fit, and show them later.
 
-    url: of the database.  slots: instances that a host takes.
-    where: uuid -> host that it was sent to.
-    shown: uuid -> host that the database has it on, or had it on last.
+    url: of the database.  slots: instances that fit on a host.
+    where: uuid -> host to which the instance was sent.
+    shown: uuid -> its host in the database, or its last one.
     """
 
     def __init__(self, url, slots):
@@ -367,11 +369,11 @@ class Computes:
         self._thread.start()
 
     def build(self, uuid, host):
-        """Take an instance on a host; return False if it does not fit."""
+        """Put an instance on a host; return False if it does not fit."""
         return self.move(uuid, None, host)
 
     def move(self, uuid, source, host):
-        """Take one from another host, or None, otherwise as ``build``."""
+        """Like ``build``, and remove the instance from ``source`` or None."""
         with self._lock:
             self.where[uuid] = host
             if self._taken[host] >= self._slots:
@@ -389,7 +391,7 @@ class Computes:
             time.sleep(SHOWS_AFTER)
 
     def _show_all(self):
-        """Show what is due, a few milliseconds late."""
+        """Write due instances to the database, a few milliseconds late."""
         while self._due or not self._full.is_set():
             while self._due and self._due[0][0] <= time.monotonic():
                 self._show(*self._due.popleft()[1:])
@@ -411,13 +413,13 @@ class Computes:
         self.shown[uuid] = host
 
     def finish(self):
-        """Wait until all that was taken shows."""
+        """Wait until all instances show in the database."""
         self._full.set()
         self._thread.join()
 
 
 def _used(host, change):
-    """Return the statement by which a host reports more or less instances."""
+    """Return the statement that reports a change in a host's instances."""
     nodes = tables.compute_nodes
     return nodes.update().where(nodes.c.host == host).values(
         free_ram_mb=nodes.c.free_ram_mb - change * SIZE,

@@ -1,8 +1,8 @@
 """Fake compute services that report at Nova's default intervals.
 
 Each service sends a heartbeat every 10 seconds. Each compute node looks at its
-usage every 60, and saves it if it has changed, as one in ten has. Both are
-spread evenly over the time. Runs as a process of its own:
+usage every 60 seconds, and saves it if it has changed, in one of ten cases.
+Both are spread evenly over the time. Runs as a separate process:
 ``python -m benchmarks.compute_services DATABASE_URL``.
 """
 
@@ -16,13 +16,13 @@ from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
-TICKS = 10                   # in a second
+TICKS = 10                   # per second
 HEARTBEAT, AUDIT = 10, 60    # seconds
-CHANGED = 10                 # of so many audits one finds a change
+CHANGED = 10                 # one in this many audits finds a change
 
 
 def main(url):
-    """Report until killed: with each tick an equal share of the hosts."""
+    """Report until killed, for an equal share of the hosts in each tick."""
     database = db_engine.Database(url)
     with database.reading() as connection:
         hosts = connection.execute(sa.select(sa.func.max(
@@ -36,7 +36,7 @@ def main(url):
 
 
 def _reports(tick, hosts):
-    """Yield the statements of a tick, for hosts with ids up to a number."""
+    """Yield the statements of a tick, for hosts with ids up to ``hosts``."""
     now = cloud_file.utcnow()
     services, nodes = tables.services, tables.compute_nodes
     yield services.update().where(
@@ -49,7 +49,7 @@ def _reports(tick, hosts):
 
 
 def _due(tick, seconds, hosts):
-    """Return the ids whose turn it is, of turns every so many seconds."""
+    """Return the ids that are due in a tick, with ``seconds`` as interval."""
     every = seconds * TICKS
     turn = tick % every
     return range(1 + turn * hosts // every,

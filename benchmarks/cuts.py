@@ -1,11 +1,11 @@
-"""Measures a daemon whose connections to the broker are cut again and again.
+"""Measures a daemon while its connections to the broker are cut repeatedly.
 
     tools/with-services.sh python -m benchmarks.cuts --seconds 300
 
-Callers that are connected to the broker directly call at a steady rate, while
-all connections of the daemon's two workers are cut each second.  Rows at
-regular intervals have what came of the calls and the resources of both
-processes.  A call that gets no answer within a minute counts as lost.
+Callers with direct connections to the broker call at a steady rate, while all
+connections of the daemon's two workers are cut each second.  Rows at regular
+intervals have the results of the calls and the resources of both processes.
+A call without an answer within a minute counts as lost.
 """
 
 import argparse
@@ -43,7 +43,7 @@ class Calls:
             next_call = time.monotonic()
             while not over.is_set():
                 message = wire.fresh(self._call)
-                # By which its decisions are found in the log.
+                # Identifies its decisions in the log.
                 message['body']['oslo.message']['_context_request_id'] = (
                     f'req-{uuid.uuid4()}')
                 wire.send(message)

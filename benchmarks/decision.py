@@ -1,7 +1,7 @@
 """Measures a decision in process, with the state in memory.
 
-From the hydrated request to the selections: snapshot, filters, weighers,
-pick, consumption, alternates.  No broker or database is involved.
+The time runs from the hydrated request to the selections: snapshot, filters,
+weighers, pick, consumption, alternates.  There is no broker or database.
 """
 
 from benchmarks import bed
@@ -12,7 +12,7 @@ from nova_sched.scheduler import caching_scheduler
 
 
 def measure(conf, instances, calls):
-    """Measure decisions for some instances each: load.Result.
+    """Measure decisions for ``instances`` instances each: load.Result.
 
     conf: of a database that holds the cloud.  calls: number of decisions.
     """

@@ -1,4 +1,4 @@
-"""A small deployment of which each part can fail."""
+"""A small deployment in which each part can fail."""
 
 import collections
 import contextlib
@@ -30,7 +30,7 @@ QUEUES = {
     'durable': {'amqp_durable_queues': True},
     'quorum': {'rabbit_quorum_queue': True,
                'rabbit_transient_quorum_queue': True}}
-#: More than all requests together take.
+#: More than the size of all requests together.
 INVENTORY = {'VCPU': 10 ** 6, 'MEMORY_MB': 10 ** 9, 'DISK_GB': 10 ** 9}
 
 
@@ -80,12 +80,12 @@ class Bed:
 
     @contextlib.contextmanager
     def serving(self, queues='default'):
-        """Run a daemon for the time of a block, which ends its callers too.
+        """Run a daemon during a block; also ends its callers.
 
         queues: a key of QUEUES.
         """
         self._queues = {
-            # Queues of two kinds cannot have the same name.
+            # Queues of two types cannot have the same name.
             'DEFAULT__scheduler_topic': f'scheduler-{queues}',
             'DEFAULT__control_exchange': f'nova-{queues}',
             **{f'oslo_messaging_rabbit__{name}': value
@@ -127,7 +127,7 @@ class Bed:
     def decided_twice(self):
         """Return the number of instances that were placed more than once."""
         placed = collections.Counter(
-            uuid for line in self._daemon.said(' placed: ')
+            uuid for line in self._daemon.lines(' placed: ')
             for uuid in re.findall(r'([0-9a-f-]{36}) on ', line))
         return sum(times > 1 for times in placed.values())
 

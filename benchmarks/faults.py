@@ -1,11 +1,11 @@
-"""Measures what callers see while a part fails, and what remains afterwards.
+"""Measures the effects of a failed part on callers, and leaks afterwards.
 
     tools/with-services.sh python -m benchmarks.faults
 
-runs the service and all that it depends on as processes, and stops, suspends
-and restarts one after the other under a load of a few callers; then restarts
-the broker several times for each type of queues.  It prints the tables of
-doc/source/faults.rst.  Needs .venv-nova, see tools/nova-venv.sh.
+runs the service and all its dependencies as processes.  It stops, suspends
+and restarts one after the other under a load of a few callers, and then
+restarts the broker several times for each type of queues.  It prints the
+tables of doc/source/faults.rst.  Needs .venv-nova, see tools/nova-venv.sh.
 """
 
 import argparse
@@ -20,10 +20,10 @@ import time
 from benchmarks import fault_bed
 from tests.functional import load as loads
 
-#: Normal answers in a row for each caller that show a recovery.
+#: A caller has recovered after this many normal answers in a row.
 IN_A_ROW = 3
-#: Longest wait for a recovery, in seconds, and the idle time after which
-#: workers have released what they do not need.
+#: Longest wait for a recovery, and idle time after which workers have released
+#: unused resources, in seconds.
 MAX_RECOVERY, IDLE_TIME = 120, 15
 
 _CALLER_COLUMNS = ('fault', 'calls', 'answered', 'refused', 'errors',
@@ -52,13 +52,13 @@ class FaultCourse:
 
     @functools.cached_property
     def affected(self):
-        """The calls that the fault may have affected."""
+        """Calls that the fault may have affected."""
         return [call for call in self.calls
                 if call.ended > self.began and call.began < self.normal_again]
 
     @functools.cached_property
     def normal_again(self):
-        """Time when the last call ended that was not normal."""
+        """End time of the last call that was not normal."""
         return max((call.ended for call in self.calls
                     if call.ended > self.began
                     and not _is_normal(call, self.normal)),
@@ -87,9 +87,9 @@ class FaultResult:
     not_held: int
 
     def caller_row(self, cell):
-        """Return what callers saw: a row of _CALLER_COLUMNS.
+        """Return the effect on callers: a row of _CALLER_COLUMNS.
 
-        cell: name of the cell that failed, or None.
+        cell: name of the failed cell, or None.
         """
         course = self.course
         errors = collections.Counter(
@@ -104,7 +104,7 @@ class FaultResult:
                 self._hosts_back(cell))
 
     def daemon_row(self):
-        """Return what remained: a row of _DAEMON_COLUMNS."""
+        """Return the effect on the daemon: a row of _DAEMON_COLUMNS."""
         return (self.fault, *(
             f'{getattr(self.before, name)} - {getattr(self.after, name)}'
             for name in ('threads', 'descriptors', 'memory')),
@@ -134,7 +134,7 @@ class FaultRunner:
         self._answered, self._known = set(), set()
 
     def warm_up(self):
-        """Make the workers open all that they need."""
+        """Make the workers open all connections that they need."""
         with loads.Load(self._clients, self._args.pause) as load:
             self._wait_for_recovery(load, time.monotonic())
         time.sleep(IDLE_TIME)
@@ -157,8 +157,8 @@ class FaultRunner:
     def run_restarts(self, queues):
         """Restart the broker repeatedly: a row of _RESTART_COLUMNS.
 
-        Each restart takes a second longer than the last, because all callers
-        try the broker at growing intervals, at about the same times.
+        All callers try the broker at growing intervals, at about the same
+        times, so each restart takes a second longer than the last.
         """
         broker, times = self._bed.broker, range(self._args.restarts)
         with loads.Load(self._clients, self._args.pause) as load:
@@ -200,7 +200,7 @@ class FaultRunner:
                 and cells == self._bed.cells.keys())
 
     def _held(self, calls):
-        """Return the numbers of allocations too many and too few."""
+        """Return the numbers of extra and of missing allocations."""
         answered = {call.instance for call in calls if call.host is not None}
         self._answered |= answered
         held = self._bed.consumers()
@@ -210,7 +210,7 @@ class FaultRunner:
 
 
 def _faults(bed):
-    """Yield (name, cell, function that begins it, that ends it) of faults."""
+    """Yield (name, cell, begin function, end function) for each fault."""
     def nothing():
         pass
 
@@ -243,17 +243,17 @@ def _arguments():
     parser = argparse.ArgumentParser(prog='faults', description=__doc__)
     parser.add_argument('--callers', type=int, default=8)
     parser.add_argument('--seconds', type=float, default=15,
-                        help='that each fault lasts')
+                        help='duration of each fault')
     parser.add_argument('--pause', type=float, default=1,
                         help='seconds between two calls of a caller')
     parser.add_argument('--normal', type=float, default=1,
                         help='seconds that a normal answer may take')
     parser.add_argument('--only', default='',
-                        help='faults whose names begin so')
+                        help='run faults with this prefix of their name')
     parser.add_argument('--times', type=int, default=1,
-                        help='that all of them are run, to find small leaks')
+                        help='repetitions of all faults, to find small leaks')
     parser.add_argument('--restarts', type=int, default=5,
-                        help='of the broker, for each type of queues')
+                        help='restarts of the broker, for each type of queues')
     parser.add_argument('--logs', help='directory to leave the logs in')
     return parser.parse_args()
 
@@ -293,7 +293,7 @@ def main():
     args = _arguments()
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as directory:
-        # Where what tests make once a run is kept.
+        # The folder of tests/functional/shared.py.
         os.environ['NOVA_SCHED_TEST_SHARED'] = directory
         with fault_bed.Bed(args.logs or directory) as bed:
             seen, left = _run_faults(bed, args)

@@ -1,10 +1,10 @@
-"""Measures a worker to which large messages come faster than it answers.
+"""Measures a worker that gets large messages faster than it can answer.
 
     tools/with-services.sh python -m benchmarks.flood
 
-All are sent at once, and meanwhile a caller asks good calls without a pause.
-A row a kind of message has how many were answered, after how many seconds,
-the worker's memory at its peak, and the times of the good calls.
+All messages are sent at once, while another caller makes good calls without
+a pause.  A row for each kind of message has the number of answers, the seconds
+until the last one, the worker's peak memory, and the times of the good calls.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _PATIENCE = 300
 
 
 def _text(data, size):
-    """Have the image hold long texts."""
+    """Put long texts into the image."""
     properties = data['image']['nova_object.data']['properties']
     properties['nova_object.data'] |= {
         f'os_text_{number}': 'x' * 250_000
@@ -33,30 +33,30 @@ def _text(data, size):
 
 
 def _hints(data, size):
-    """Have many hints."""
+    """Add many hints."""
     data['scheduler_hints'] = {'note': [
         f'{number:0150d}' for number in range(int(size // 154))]}
 
 
 def _members(data, size):
-    """Have what nobody reads, of many parts."""
+    """Add an unused field with many parts."""
     data['unknown'] = [[number] for number in range(
         min(140_000, int(size // 10)))] + ['x' * (int(size) - 1_400_000)]
 
 
 def _refused(data, size):
-    """Have more hints than there may be."""
+    """Add more hints than the limit."""
     data['scheduler_hints'] = {f'{number:020d}': 'x' for number in range(
         int(size // 30))}
 
 
-#: What fills the messages -> function of a RequestSpec's data and bytes.
+#: Content of the messages -> function of a RequestSpec's data and bytes.
 KINDS = {'text': _text, 'hints': _hints, 'parts': _members,
          'refused': _refused}
 
 
 class _Good(threading.Thread):
-    """A caller that asks a good call after the other, until it is ended."""
+    """A caller that makes good calls without a pause, until it is ended."""
 
     def __init__(self, url):
         super().__init__(daemon=True)
@@ -72,7 +72,7 @@ class _Good(threading.Thread):
 
 
 def _flood(url, fill, args):
-    """Send a flood; return how many were answered, and after how long."""
+    """Send a flood; return the number of answers, and the seconds."""
     with broker.wire(url) as wire:
         message = wire.fresh(captures.load('34-simple-flavor')['request'])
         inner = message['body']['oslo.message']
@@ -93,7 +93,7 @@ def _flood(url, fill, args):
 
 
 def _peak_mb(pid):
-    """Return the memory of a process at its peak, MiB."""
+    """Return the peak memory of a process in MiB."""
     [line] = [line for line in pathlib.Path(
         f'/proc/{pid}/status').read_text().splitlines()
         if line.startswith('VmHWM')]

@@ -1,6 +1,6 @@
-"""The floor: an RPC server that returns nothing at once.
+"""The floor: an RPC server that does no work and returns None.
 
-Runs as a process of its own: ``python -m benchmarks.floor TRANSPORT_URL``.
+Runs as a separate process: ``python -m benchmarks.floor TRANSPORT_URL``.
 """
 
 import signal
@@ -20,7 +20,7 @@ class Echo:
     target = messaging.Target(version='1.0')
 
     def echo(self, ctxt, **carried):
-        """Return nothing, whatever the message carried."""
+        """Return None for any arguments."""
 
 
 def main(url):

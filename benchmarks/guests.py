@@ -1,15 +1,15 @@
 """Instances after they were placed: hosts report them, and they end again.
 
-``Guests`` tells a process of its own what was placed. That process writes each
-second what has changed on each host to its compute node's row, as the compute
-services do, and takes away the allocations of the oldest instances as soon as
-there are more than ROOM. So a load goes on as long as it likes, with as many
+``Guests`` sends placed instances to a separate process. Once a second that
+process writes the changes of each host to its compute node's row, like the
+compute services. It deletes the allocations of the oldest instances as soon as
+there are more than ROOM. So a load can run for any time, with as many
 deletions as claims, and the cloud never fills up.
 
     python -m benchmarks.guests DATABASE_URL PLACEMENT_URL TOKEN
 
-It reads lines of JSON, lists of [instance, compute node], all uuids. An empty
-list is answered by a line, {"ended": ..., "lost": ...}, as soon as there are
+It reads lines of JSON, lists of [instance, compute node], all uuids. After an
+empty list it writes a line, {"ended": ..., "lost": ...}, as soon as there are
 no more than ROOM.
 """
 
@@ -32,9 +32,9 @@ from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
 ROOM = 300
-#: Of each instance.
+#: Size of each instance.
 SIZE = {'memory_mb': 512, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0}
-#: What it holds in Placement.
+#: Its allocations in Placement.
 RESOURCES = {'VCPU': SIZE['vcpus'], 'MEMORY_MB': SIZE['memory_mb'],
              'DISK_GB': SIZE['root_gb']}
 _INSTANCE = {**SIZE, 'vm_state': 'active', 'task_state': None,
@@ -45,10 +45,10 @@ _INTERVAL = 1      # seconds between reports
 
 
 class Guests:
-    """The process, for the time of a block.
+    """The process, during a block.
 
-    database_url: of the compute nodes.  placement: tests' Placement.
-    log: file that gets what the process says of errors.
+    database_url: of the compute nodes.  placement: the tests' Placement.
+    log: file for the standard error of the process.
     """
 
     def __init__(self, database_url, placement, log):
@@ -80,7 +80,7 @@ class Guests:
         """Wait until there are no more than ROOM.
 
         Returns how many have ended so far, and how many of them were lost:
-        nothing was allocated to them.
+        they had no allocation.
         """
         self.placed([])
         answer = self._process.stdout.readline()
@@ -90,7 +90,7 @@ class Guests:
 
 
 class _Life:
-    """All instances there are, the oldest first, and who changes that."""
+    """All instances, the oldest first, and threads that change them."""
 
     def __init__(self, database_url, placement_url, token):
         self._database = db_engine.Database(database_url)
@@ -110,7 +110,7 @@ class _Life:
             ).mappings()}
 
     def serve(self):
-        """Do as the lines on standard input say."""
+        """Process the lines of standard input."""
         for work in (*[self._end_oldest] * _ENDERS, self._report):
             threading.Thread(target=_or_end, args=(work,),
                              daemon=True).start()
@@ -155,7 +155,7 @@ class _Life:
                     self._condition.notify_all()
 
     def _delete(self, session, instance):
-        """Whether allocations were taken away."""
+        """Delete allocations; return whether there were any."""
         for _ in range(_ATTEMPTS):
             answer = session.delete(f'{self._url}/allocations/{instance}',
                                     headers=self._headers, timeout=120)
@@ -177,8 +177,9 @@ class _Life:
                 continue
             now = cloud_file.utcnow()
             for node, count in counts.items():
-                # Each service has a transaction of its own; one of several
-                # rows would meet those of benchmarks.compute_services.
+                # One transaction per row, like the compute services. One for
+                # several rows would collide with
+                # benchmarks.compute_services.
                 with self._database.writing() as connection:
                     connection.execute(
                         tables.compute_nodes.update().where(c.uuid == node)
@@ -187,7 +188,7 @@ class _Life:
 
 
 def _or_end(work):
-    """End the process if a part of it fails: whoever tells it will notice."""
+    """End the process if ``work`` fails: the writer of its input notices."""
     try:
         work()
     except Exception:

@@ -1,11 +1,11 @@
-"""Measures what hostile requests cost other callers.
+"""Measures the effect of hostile requests on other callers.
 
     tools/with-services.sh python -m benchmarks.hostile [driver]
 
 Each request goes to a running service with 1,000 hosts and rules that read its
 fields, first alone and then while another caller sends plain requests without
 a pause.  A row has the worker's CPU seconds, the kind of answer, the slowest
-plain call meanwhile, and the worker's memory.  The first row is a plain
+plain call at the same time, and the worker's memory.  The first row is a plain
 request.
 """
 
@@ -25,7 +25,7 @@ from nova_sched import conf as config
 from nova_sched import rpc
 
 _HOSTS = 1000
-#: Duration of the plain calls when nothing disturbs them, in seconds.
+#: Duration of the plain calls without a hostile request, in seconds.
 _QUIET = 5
 #: Seconds that a call may take.
 _PATIENCE = 120
@@ -37,7 +37,7 @@ _FILTERS = (
 
 
 class _Bed(test_bed.Bed):
-    """The test bed with the rules that hostile requests aim at."""
+    """The test bed with rules that are targets of hostile requests."""
 
     def _config_file(self, driver):
         path = super()._config_file(driver)
@@ -164,9 +164,9 @@ def _parent(path):
 
 
 class _Plain:
-    """Plain calls for the time of a block; ``slowest`` in seconds.
+    """Plain calls during a block; ``slowest`` in seconds.
 
-    They run in a process of their own, so that no other caller delays them.
+    They run in a separate process, so that no other caller delays them.
     """
 
     _processes = multiprocessing.get_context('spawn')
@@ -210,12 +210,12 @@ def _ask_until_told(transport_url, pipe):
 
 
 def _answer(ask, call):
-    """Return how a call ends, in a word."""
+    """Return the outcome of a call as a word."""
     try:
         ask(call)
     except messaging.MessagingTimeout:
         return 'nothing'
-    except Exception as exc:  # whatever it is, it is an answer
+    except Exception as exc:  # any exception is an answer
         return getattr(exc, 'exc_type', type(exc).__name__)
     return 'hosts'
 
@@ -228,7 +228,7 @@ def _measure(worker, ask, plain, name, make):
     with plain:
         if name == 'plain':
             time.sleep(_QUIET)
-        # A call that is repeated has one turn, however long.
+        # A repeated call has one turn of any length.
         _answer(ask, make())
     _row(name, f'{len(json.dumps(call)) / 1024:.0f}', f'{used:.2f}', answer,
          f'{plain.slowest:.2f}', worker.resident_mb())
@@ -236,7 +236,7 @@ def _measure(worker, ask, plain, name, make):
 
 @contextlib.contextmanager
 def _service(bed, driver):
-    """Run the service; yield its worker, and a function that asks it."""
+    """Run the service; yield its worker, and a function that calls it."""
     client = messaging.get_rpc_client(
         bed.transport, messaging.Target(topic=rpc.TOPIC, version='4.5'))
     with bed.service(driver) as call:

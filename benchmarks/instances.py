@@ -3,11 +3,11 @@
 ``python -m benchmarks.instances --database-url URL [--hosts N] [--each N]``
 on an empty database of a real MariaDB, which it fills.
 
-Per question that rules have: statements sent, rows received, and the median
-time, as a request pays it once.  Beside them what Nova sends with
-track_instance_changes off, one statement a host, and the same question of all
-hosts when a process keeps them, as Nova does with it on: nothing is sent, and
-the memory that this takes here is printed below.
+For each kind of question of the rules: statements sent, rows received, and the
+median time, spent once per request.  Two more rows are for comparison: Nova
+with track_instance_changes off, which sends one statement per host, and a
+process that keeps the instances of all hosts in memory, like Nova with that
+option on.  The latter sends nothing; its memory is printed below the table.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main():
     parser.add_argument('--database-url', required=True)
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--each', type=int, default=20,
-                        help='instances on a host')
+                        help='instances per host')
     args = parser.parse_args()
     logging.disable(logging.WARNING)
     conf = config.new_conf([], [])

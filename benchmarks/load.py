@@ -27,9 +27,8 @@ def run(call, concurrency, seconds, max_calls, min_calls=0):
     """Call without a pause from ``concurrency`` threads: Result.
 
     call: function without arguments that raises if its answer is wrong.
-    Ends after ``seconds``, but not before ``min_calls``, or after
-    ``max_calls``, whichever comes first; the first call of each thread is not
-    counted.
+    Ends after ``max_calls``, or after ``seconds`` if there were ``min_calls``.
+    The first call of each thread is not counted.
     """
     latencies, errors, lock = [], [], threading.Lock()
     ready = threading.Barrier(concurrency + 1)
@@ -63,10 +62,10 @@ def run(call, concurrency, seconds, max_calls, min_calls=0):
 
 
 def run_between(call, other, times):
-    """Measure ``call``, made ``times`` times after an ``other``: Result.
+    """Measure ``call``, made ``times`` times, each after ``other``: Result.
 
-    For work that a service does once a request: without a pause its caches
-    would be warmer than those of any request.
+    For work that a service does once per request: without a pause its caches
+    would be warmer than in a real request.
     """
     latencies, errors, begin = [], [], time.perf_counter()
     for _ in range(times):

@@ -1,12 +1,12 @@
-"""Measures explanations of one request, beside its decision.
+"""Measures explanations of one request, and its decision for comparison.
 
-``python -m benchmarks.matrix [--hosts 10000]``.  The hosts are those of
-``rule_bed``; the filters are the defaults, RamFilter, DiskFilter and
-NUMATopologyFilter, and the request has no NUMA topology.  No broker or
-database is involved.
+``python -m benchmarks.matrix [--hosts 10000]``.  The hosts come from
+``rule_bed``.  The filters are the defaults, RamFilter, DiskFilter and
+NUMATopologyFilter, and the request has no NUMA topology.  There is no broker
+or database.
 
-``cold`` is the first matrix on a new table.  Changes are looked for where the
-RAM of all hosts is given out, so that every kind is tried.
+``cold`` is the first matrix on a new table.  The search for changes runs on
+hosts without free RAM, so that it tries every kind of change.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from nova_sched.plugins import loading as plugins
 from nova_sched.rules import ranking
 from nova_sched.scheduler.attempt import SchedulingRequest
 
-#: Milliseconds that the matrix may take beyond the decision, and all changes.
+#: Limits in milliseconds: matrix without the decision, and all changes.
 _MATRIX_LIMIT, _CHANGES_LIMIT = 100, 1500
 _RUNS = 15
 _FLAVORS = [objects.Flavor(
@@ -37,7 +37,7 @@ _MORE = ('RamFilter', 'DiskFilter', 'NUMATopologyFilter')
 
 
 def main(argv=None):
-    """Measure; return 1 if a figure is missed."""
+    """Measure; return 1 if a limit is exceeded, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--hosts', type=int, default=10_000)
     options = parser.parse_args(argv)

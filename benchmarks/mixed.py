@@ -1,16 +1,16 @@
-"""An hour of mixed schedulers under faults.
+"""An hour of mixed schedulers with faults.
 
     python -m benchmarks.mixed --minutes 60 --old DIRECTORY
 
 Two daemons of this checkout, two of an older one in DIRECTORY and one
 nova-scheduler serve one queue, behind a real Placement, with two cells.
-Conductors boot, delete and move instances of a cloud that is nearly full.
-Meanwhile each scheduler is stopped or killed and started again in turn, the
-broker is restarted, and a cell and Placement are stopped and suspended.  Told
-at the end: which calls got no answer and which fault explains that, what was
-ever over capacity, and which allocations nobody needs.  The exit status is 1
-if there is any that no fault explains.  Needs .venv-nova, see
-tools/nova-venv.sh, and RabbitMQ and MariaDB, which it starts.
+Conductors boot, delete and move instances in a nearly full cloud.  During that
+time each scheduler in turn is stopped or killed and started again, the broker
+is restarted, and a cell and Placement are stopped and suspended.  The report
+has the calls without an answer and the fault that explains each, resources
+over capacity, and allocations without an instance.  The exit status is 1 if
+there is any without an explanation.  Needs .venv-nova, see tools/nova-venv.sh,
+and starts RabbitMQ and MariaDB.
 """
 
 import argparse
@@ -31,17 +31,17 @@ from benchmarks import mixed_report
 
 #: Seconds from one fault to the next, at most and at least.
 SLOT, SHORTEST = 30, 10
-#: Seconds that all is quiet before it counts as over.
+#: The run is over after this many seconds without anything wrong.
 QUIET = 30
-#: Seconds until a call is given up that gives signs of life.
+#: Time-out in seconds of a call with signs of life.
 LONGEST = 180
-FAULTS = 10    # in a round
+FAULTS = 10    # per round
 
 
 class Faults:
-    """All faults, in turn; ``run`` goes on until a time.
+    """All faults in turn.
 
-    past: list of Fault, the last of which may still be on.
+    past: list of Fault; the last one may still be active.
     """
 
     def __init__(self, bed, auditor, slot):
@@ -49,7 +49,7 @@ class Faults:
         self.past = []
 
     def run(self, until):
-        """Let one part after the other fail until time.monotonic()."""
+        """Make one part after the other fail until ``time.monotonic()``."""
         turn = 0
         while True:
             for fault in self._round(turn):
@@ -61,7 +61,7 @@ class Faults:
             turn += 1
 
     def _round(self, turn):
-        """Yield (what, target, function that lets it fail and come back)."""
+        """Yield (kind, target, function that causes and ends the fault)."""
         bed = self._bed
         cell = mixed_bed.CELLS[turn % 2]
         others = [
@@ -69,7 +69,7 @@ class Faults:
              bed.broker.start, turn % 8),
             ('stopped', f'cell {cell}', bed.cells[cell].stop,
              bed.cells[cell].start, None),
-            # While a request that it fails waits for it, and longer.
+            # For less and for more time than a request waits for it.
             ('stopped', mixed_report.PLACEMENT, bed.placement.stop,
              bed.placement.start, (2, 4, self._slot / 3)[turn % 3]),
             ('suspended', f'cell {cell}', bed.cells[cell].hang,
@@ -82,7 +82,7 @@ class Faults:
             yield other
 
     def _restart(self, scheduler, kill):
-        """Return the fault of a scheduler, as of ``_round``."""
+        """Return the fault of a scheduler, like ``_round``."""
         def back():
             scheduler.start()
             self._bed.wait_for(scheduler)
@@ -109,7 +109,7 @@ class Faults:
 
 
 class Progress:
-    """A line each ten seconds about what goes on, in a thread."""
+    """Prints a progress line every ten seconds, in a thread."""
 
     def __init__(self, callers, world, auditor, faults):
         self._callers, self._world = callers, world
@@ -118,7 +118,7 @@ class Progress:
         threading.Thread(target=self._work, daemon=True).start()
 
     def stop(self):
-        """Say no more."""
+        """End the thread."""
         self._end.set()
 
     def _work(self):
@@ -149,7 +149,7 @@ def _arguments():
                         help='checkout of the older revision')
     parser.add_argument('--minutes', type=float, default=60)
     parser.add_argument('--callers', type=int, default=6)
-    parser.add_argument('--hosts', type=int, default=50, help='of a cell')
+    parser.add_argument('--hosts', type=int, default=50, help='per cell')
     parser.add_argument('--patience', type=int, default=60, help=(
         'seconds without a sign of life until a caller gives up'))
     parser.add_argument('--logs', type=pathlib.Path,
@@ -158,10 +158,10 @@ def _arguments():
 
 
 def main():
-    """Run it; return 1 if anything is wrong that no fault explains."""
+    """Run it; return 1 if anything is wrong without an explanation."""
     args = _arguments()
     logging.disable(logging.CRITICAL)
-    # Whoever ends it leaves no servers behind.
+    # Stop the servers on SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.environ['EVENTLET_NO_GREENDNS'] = 'yes'
     with tempfile.TemporaryDirectory() as directory:
@@ -175,7 +175,7 @@ def main():
 
 
 def _measured(bed, args):
-    """Run all faults, and what goes on meanwhile: Report."""
+    """Run the conductors, the auditor and all faults: Report."""
     _say('starting the schedulers')
     bed.start()
     world = mixed_cloud.World(mixed_callers.GROUPS)
@@ -205,7 +205,7 @@ def _measured(bed, args):
 
 
 def _settle(auditor):
-    """Return once nothing was wrong for a while, or it stays so."""
+    """Wait until nothing was wrong for a while, or until it stays wrong."""
     deadline = time.monotonic() + 4 * QUIET
     since = time.monotonic()
     while time.monotonic() < min(since + QUIET, deadline):

@@ -1,8 +1,8 @@
 """Five schedulers of three kinds on one queue, and parts that can fail.
 
-A broker, a Placement and two cells, each on a MariaDB of its own, can be
-stopped, suspended and started again.  The API database and Placement's are on
-one more MariaDB, which stays.
+A broker, a Placement and two cells, each with its own MariaDB, can be stopped,
+suspended and started again.  The API database and Placement's are on one more
+MariaDB, which always runs.
 """
 
 import contextlib
@@ -33,36 +33,36 @@ from tests.interop import rig_databases
 
 TOP = pathlib.Path(__file__).parents[1]
 CELLS = ('one', 'two')
-#: VCPUs of a host, of which an instance takes one or two; MiB of each.
+#: VCPUs of a host (an instance has one or two), and MiB per VCPU.
 SLOTS, MEMORY = 4, 512
-#: Seconds that schedulers wait for Placement, and those of ours for a cell.
+#: Time-outs in seconds: of all schedulers for Placement, of ours for a cell.
 TIMEOUT = 5
-#: Processes of Placement.
+#: Number of Placement's processes.
 _PROCESSES = 2
 _TRAITS = ('COMPUTE_NODE', 'OWNER_NOVA')
 _OPTIONS = {
-    # Nobody beats for the compute services.
+    # The compute services send no heartbeats.
     'DEFAULT__service_down_time': 864000,
     'scheduler__workers': 1,
     'filter_scheduler__enabled_filters': (
         'ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
         'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter'),
-    # The compute services tell nobody of their instances.
+    # The compute services do not send their instances to schedulers.
     'filter_scheduler__track_instance_changes': 'false',
     'placement__timeout': TIMEOUT,
 }
 _OURS = {'nova_sched__cell_timeout': TIMEOUT}
-#: So that its log tells which requests it took; it tells no more by default.
+#: The log then names each request; by default it does not.
 _NOVAS = {'DEFAULT__default_log_levels': (
     'nova.scheduler.manager=DEBUG,amqp=WARN,sqlalchemy=WARN,'
     'oslo.messaging=INFO,keystoneauth=WARN,urllib3=WARN')}
-_SERVES = 60    # seconds until one that starts has to serve
+_SERVES = 60    # time-out in seconds for the start of a scheduler
 
 
 class Scheduler(processes.Program):
-    """A daemon, which can be started again and again.
+    """A daemon that can be started several times.
 
-    name: its host name.  command: that runs it, without options.
+    name: its host name.  command: command line, without options.
     conf: path of its configuration.  checkout: directory of the program, for
     one of ours.
     """
@@ -74,7 +74,7 @@ class Scheduler(processes.Program):
         self.ours = checkout is not None
 
     def start(self):
-        """Start it, and return at once."""
+        """Start it without a wait."""
         with self.log.open('ab') as output:
             self._begin = output.tell()
             self._process = subprocess.Popen(
@@ -84,13 +84,13 @@ class Scheduler(processes.Program):
         self.pid = self._process.pid
 
     def kill(self):
-        """End all of it as by ``kill -9``."""
+        """Kill all its processes by SIGKILL."""
         os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
 
 def _within(checkout):
-    """Return what makes a process import from a checkout: dict."""
+    """Return the environment to import from a checkout: dict."""
     if checkout is None:
         return {}
     return {'cwd': checkout,
@@ -108,12 +108,12 @@ def check(checkout):
 
 
 class Bed:
-    """All servers, and five schedulers that serve, for a block.
+    """All servers and five schedulers, during a block.
 
     directory: for files.  old: checkout of the older revision.
 
-    broker, placement, cells (by name): what can fail.  schedulers: list of
-    Scheduler.  hosts: name -> uuid of its node.
+    broker, placement, cells (by name): parts that can fail.  schedulers: list
+    of Scheduler.  hosts: name -> uuid of its node.
     """
 
     def __init__(self, directory, old):
@@ -166,7 +166,7 @@ class Bed:
         self.mappings = self._databases.mappings
 
     def fill(self, each):
-        """Make the hosts, ``each`` a cell, of which Placement knows."""
+        """Create the hosts, ``each`` per cell, also in Placement."""
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         for cell, server in self.cells.items():
             names = [f'{cell}-{number:02}' for number in range(each)]
@@ -188,7 +188,7 @@ class Bed:
                     name, self.hosts[name], _inventory(), _TRAITS)
 
     def destination(self, host):
-        """Return the Destination of an instance that stays in its cell."""
+        """Return the Destination that keeps an instance in its cell."""
         cell = host.partition('-')[0]
         return objects.Destination(cell=objects.CellMapping(
             id=self.mappings[cell]['id'], uuid=self.mappings[cell]['uuid'],
@@ -211,7 +211,7 @@ class Bed:
             self.schedulers.append(Scheduler(name, command, conf, checkout))
 
     def start(self):
-        """Start all schedulers; returns once they serve."""
+        """Start all schedulers and wait until they serve."""
         for scheduler in self.schedulers:
             scheduler.start()
             self._exit.callback(scheduler.end)
@@ -219,7 +219,7 @@ class Bed:
             self.wait_for(scheduler)
 
     def wait_for(self, scheduler):
-        """Return as soon as a scheduler answers."""
+        """Wait until a scheduler answers."""
         ping = rpc.get_client(self.transport, messaging.Target(
             topic=rpc.TOPIC, version='1.0', namespace='baseapi',
             server=scheduler.name)).prepare(timeout=2)
@@ -238,10 +238,10 @@ class Bed:
         return config.new_conf([], [str(path)])
 
     def client(self, patience, longest):
-        """Return a client of the schedulers, of an own connection.
+        """Return a client of the schedulers with its own connection.
 
-        patience: seconds without a sign of life until it gives up a call.
-        longest: seconds until it does so in any case.
+        patience: time-out in seconds of a call without signs of life.
+        longest: time-out in seconds of any call.
         """
         conf = self._configuration(DEFAULT__rpc_response_timeout=patience,
                                    DEFAULT__long_rpc_timeout=longest)
@@ -250,7 +250,7 @@ class Bed:
         return query.SchedulerQueryClient(conf, transport)
 
     def engine(self, url):
-        """Return an engine of SQLAlchemy, which copes with restarts."""
+        """Return an SQLAlchemy engine that survives restarts."""
         engine = sa.create_engine(url, pool_pre_ping=True, pool_size=2)
         self._exit.callback(engine.dispose)
         return engine

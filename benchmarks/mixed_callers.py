@@ -1,4 +1,4 @@
-"""Conductors that boot, delete and move instances without a pause for long."""
+"""Conductors that boot, delete and move instances without long pauses."""
 
 import collections
 import dataclasses
@@ -14,15 +14,16 @@ from nova_sched import context
 from tests.builders import clouds
 from tests.builders import requests
 
-#: What a call came to, besides names of exceptions.
+#: Outcome of a call, besides names of exceptions.
 ANSWERED, TIMEOUT = 'answered', 'MessagingTimeout'
-#: Members of a group, one of so many boots being of members.
+#: Members of a group; one in this many boots is for a member.
 MEMBERS, GROUPS = 6, 30
-#: Most seconds between two deeds of a caller, and those that a move takes.
+#: Longest pause of a caller between two actions, and duration of a move, in
+#: seconds.
 PAUSE, MOVES_FOR = 0.5, 0.3
 #: Seconds until a caller counts as stuck.
 PATIENCE = 240
-#: Of the hosts' VCPUs, how many are taken in the long run.
+#: Share of the hosts' VCPUs that is in use in the long run.
 SHARE = 0.8
 
 
@@ -30,8 +31,8 @@ SHARE = 0.8
 class Call:
     """One call; began, ended: time.monotonic().
 
-    what: 'boot', 'live migration' or 'resize'.  request: id, which logs tell.
-    outcome: ANSWERED, or the name of the exception's class; None under way.
+    what: 'boot', 'live migration' or 'resize'.  request: id, also in logs.
+    outcome: ANSWERED, or the exception's class name; None without an end yet.
     """
 
     what: str
@@ -43,9 +44,9 @@ class Call:
 
 
 class Callers:
-    """Threads that play the conductor, for a block.
+    """Threads that act as conductors, during a block.
 
-    calls: list of Call.  deeds: how often what was done to an instance.
+    calls: list of Call.  deeds: counts of actions on instances, by name.
     """
 
     def __init__(self, bed, world, computes, ledger, clients):
@@ -83,11 +84,11 @@ class Callers:
 
     @property
     def broken(self):
-        """How many errors of the benchmark itself there were."""
+        """Number of errors of the benchmark itself."""
         return self._world.broken
 
     def _ask(self, client, what, spec, uuids):
-        """Return the names of hosts, or None, and what it came to."""
+        """Make a call; return the names of hosts, or None, and its outcome."""
         ctxt = context.RequestContext(user_id='user', project_id='project')
         call = Call(what, ctxt.request_id, uuids, time.monotonic())
         self.calls.append(call)
@@ -101,7 +102,7 @@ class Callers:
         except messaging.RemoteError as exc:
             outcome = exc.exc_type
         except Exception as exc:
-            # Python's own errors of a server come as such.
+            # A server's built-in Python exceptions arrive as these types.
             outcome = type(exc).__name__
         call.ended, call.outcome = time.monotonic(), outcome
         if hosts is None:
@@ -110,7 +111,7 @@ class Callers:
         return hosts, outcome
 
     def _spec(self, instance, vcpus, **fields):
-        """Return the RequestSpec for an instance of that size."""
+        """Return the RequestSpec for an instance with ``vcpus`` VCPUs."""
         if instance.group:
             members, hosts = self._world.group_hosts(instance.group)
             fields['group'] = {'members': members, 'hosts': hosts,
@@ -148,7 +149,7 @@ class Callers:
                 self._count('members of groups built')
             return
         self._world.forget(instance)
-        # What an error leaves behind is for the auditor to see.
+        # The auditor finds what an error leaves behind.
         if host or outcome == TIMEOUT:
             self._ledger.delete(instance.uuid)
 
@@ -158,7 +159,7 @@ class Callers:
             self.delete(instance)
 
     def delete(self, instance):
-        """Delete an instance that is busy."""
+        """Delete a busy instance."""
         host = instance.host
         self._computes.leave(instance, host, instance.vcpus)
         self._computes.show(instance, host, gone=True)
@@ -172,7 +173,7 @@ class Callers:
             self.deeds[what] += 1
 
     def _move(self, client):
-        """Move one, whose migration holds what it has on the source."""
+        """Move one; its migration holds the allocations on the source."""
         instance = self._world.take_any()
         if not instance:
             return

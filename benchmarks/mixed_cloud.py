@@ -1,8 +1,8 @@
-"""What goes on in a cloud beside its schedulers, and who looks after it.
+"""The other parts of a cloud: compute services, instances and Placement.
 
-``Computes`` take instances and show them in the cells' databases, a
-``Ledger`` is Placement as a conductor uses it, and an ``Auditor`` compares
-what Placement holds with what there is, each second.
+``Computes`` accept instances and write them to the cells' databases, a
+``Ledger`` is a conductor's client of Placement, and an ``Auditor`` compares
+Placement's allocations with the instances, once a second.
 """
 
 import collections
@@ -27,11 +27,11 @@ from tests.interop import placement as placements
 
 #: Microversion of a conductor's requests.
 _VERSION = '1.36'
-#: Seconds for an answer of Placement, and between two attempts.
+#: Time-out of Placement and pause between two attempts, in seconds.
 _PATIENCE, _AGAIN = 30, 0.5
-#: Seconds for which something wrong must stay.
+#: Only a difference that stays for this many seconds counts.
 GRACE = 20
-#: What befell an instance.
+#: Results of an action on an instance.
 TIMED_OUT, FAILED = 'timed out', 'failed'
 
 _HELD = sa.text(
@@ -64,11 +64,11 @@ class Instance:
 
 
 class World:
-    """All instances that live, and what befell those that ever did.
+    """All live instances, and the history of all instances.
 
-    live: uuid -> Instance.  busy: uuids of those that something is done to.
+    live: uuid -> Instance.  busy: uuids of instances under an action.
     history: uuid -> set of TIMED_OUT and FAILED.
-    broken: how many errors of the benchmark itself there were.
+    broken: number of errors of the benchmark itself.
     """
 
     def __init__(self, groups):
@@ -84,12 +84,12 @@ class World:
         traceback.print_exc()
 
     def vcpus(self):
-        """Return the VCPUs that all instances have together."""
+        """Return the VCPUs of all instances together."""
         with self.lock:
             return sum(each.vcpus for each in self.live.values())
 
     def group(self, most):
-        """Return a group of not more than so many members, or None."""
+        """Return a group of at most ``most`` members, or None."""
         with self.lock:
             fitting = [each for each in self.groups
                        if len(each.members) <= most]
@@ -103,7 +103,7 @@ class World:
                 if uuid in self.live})
 
     def take_any(self):
-        """Return an Instance that is busy from now on, or None."""
+        """Return an Instance and mark it busy; None if there is none."""
         with self.lock:
             idle = list(self.live.keys() - self.busy)
             if not idle:
@@ -113,7 +113,7 @@ class World:
             return self.live[uuid]
 
     def take(self, uuid):
-        """Make one busy, whether it lives or not; False if it is."""
+        """Mark a uuid busy, even of no live instance; False if it is busy."""
         with self.lock:
             if uuid in self.busy:
                 return False
@@ -121,18 +121,18 @@ class World:
             return True
 
     def release(self, *uuids):
-        """Note that nothing is done to these any longer."""
+        """Mark instances as no longer busy."""
         with self.lock:
             self.busy.difference_update(uuids)
 
     def note(self, what, *uuids):
-        """Note what befell some."""
+        """Add a result to the history of instances."""
         with self.lock:
             for uuid in uuids:
                 self.history[uuid].add(what)
 
     def forget(self, instance):
-        """Note that one is no more."""
+        """Remove an instance that has ended."""
         with self.lock:
             self.live.pop(instance.uuid, None)
             if instance.group:
@@ -140,10 +140,10 @@ class World:
 
 
 class Computes:
-    """The compute services, which take instances as they are told.
+    """The compute services, which accept or refuse instances like Nova's.
 
-    They refuse what does not fit, and a member of a group beside another one,
-    as Nova's do.  refused: list of (reason, instance uuid, host).
+    They refuse an instance that does not fit, and a second member of a group.
+    refused: list of (reason, instance uuid, host).
     """
 
     def __init__(self, bed, world):
@@ -155,12 +155,12 @@ class Computes:
             for name, server in bed.cells.items()}
 
     def usage(self, host):
-        """Return the numbers of VCPUs taken and of instances."""
+        """Return the number of used VCPUs and of instances."""
         with self._lock:
             return self._used[host], self._count[host]
 
     def take(self, instance, host, vcpus):
-        """Have a host take an instance; returns whether it does."""
+        """Put an instance on a host; return whether the host accepts it."""
         group = host, instance.group
         with self._lock:
             reason = None
@@ -175,7 +175,7 @@ class Computes:
         return True
 
     def leave(self, instance, host, vcpus):
-        """Have a host no longer have an instance."""
+        """Remove an instance from a host."""
         with self._lock:
             self._count_in(host, instance, vcpus, -1)
 
@@ -185,18 +185,18 @@ class Computes:
         self._members[host, instance.group] += sign
 
     def show(self, instance, *hosts, gone=False):
-        """Have the database of the cell tell of an instance, and of hosts."""
+        """Write an instance and hosts to the database of their cell."""
         self._cells[hosts[0].partition('-')[0]].jobs.put(
             (dataclasses.replace(instance), hosts, gone))
 
     def settle(self):
-        """Return once all is shown."""
+        """Wait until everything is written."""
         for cell in self._cells.values():
             cell.jobs.join()
 
 
 class _Cell:
-    """Who writes to the database of a cell, as soon as that answers."""
+    """Writes to the database of a cell, as soon as that answers."""
 
     def __init__(self, engine, usage, note_error):
         self._engine, self._usage, self.jobs = engine, usage, queue.Queue()
@@ -259,13 +259,13 @@ def _now():
 
 
 def resources(vcpus):
-    """Return what an instance takes in Placement."""
+    """Return the resources of an instance in Placement."""
     return {'VCPU': vcpus, 'MEMORY_MB': vcpus * mixed_bed.MEMORY,
             'DISK_GB': 1}
 
 
 class Ledger:
-    """Placement as a conductor uses it: asked again until it answers.
+    """A conductor's client of Placement, which retries until an answer.
 
     url: of Placement.  version: microversion.
     """
@@ -292,15 +292,15 @@ class Ledger:
         return self._ask('GET', f'/allocations/{consumer}').json()
 
     def delete(self, consumer):
-        """Have a consumer hold nothing."""
+        """Delete the allocations of a consumer."""
         while self._ask('DELETE', f'/allocations/{consumer}'
                         ).status_code == 409:
             pass
 
     def move(self, source, target):
-        """Have one consumer hold what another one does, which is left none.
+        """Move the allocations of one consumer to another one.
 
-        Returns whether the first holds anything.
+        Returns whether the source had any.
         """
         expected = None
         while True:
@@ -322,7 +322,7 @@ class Ledger:
             expected = _expected(answer)
 
     def put(self, consumer, provider, vcpus):
-        """Have a consumer hold that of one provider alone."""
+        """Make a consumer hold VCPUs of one provider only."""
         expected = None
         while True:
             answer = self._ask('PUT', f'/allocations/{consumer}', {
@@ -339,8 +339,8 @@ class Ledger:
 def _expected(refusal):
     """Return the generation that Placement expects of a consumer, or None.
 
-    It tells that in a refusal alone of a consumer that holds nothing, which a
-    Placement leaves behind that is killed while it makes it.
+    Only refusals have it for a consumer without allocations.  A Placement that
+    is killed while it creates a consumer leaves such a consumer.
     """
     found = re.search(r'expected (\d+) but got None', refusal.text)
     return int(found[1]) if found else None
@@ -348,7 +348,7 @@ def _expected(refusal):
 
 @dataclasses.dataclass(frozen=True)
 class Oddity:
-    """What a consumer should have held and held, each provider -> VCPUs."""
+    """Expected and actual allocations of a consumer: provider -> VCPUs."""
 
     consumer: str
     expected: dict
@@ -358,13 +358,13 @@ class Oddity:
 
 
 class Auditor:
-    """Compares Placement with what there is, each second, in a thread.
+    """Compares Placement with the instances once a second, in a thread.
 
-    What stays wrong for GRACE seconds, while Placement is there, is noted and
-    put right.
+    A difference that stays for GRACE seconds, while Placement runs, is
+    recorded and corrected.
 
-    over: set of (provider, resource class, amount, room).  samples: how many
-    were taken.  oddities: list of Oddity.  paused: whether Placement fails.
+    over: set of (provider, resource class, amount, room).  samples: number of
+    comparisons.  oddities: list of Oddity.  paused: whether Placement fails.
     """
 
     def __init__(self, bed, world, ledger):
@@ -381,7 +381,7 @@ class Auditor:
         self._thread.start()
 
     def stop(self):
-        """End the thread, and what it has begun."""
+        """End the thread after its current comparison."""
         self._end.set()
         self._thread.join()
         self._healers.shutdown()
@@ -394,9 +394,9 @@ class Auditor:
                 self._world.note_error()
 
     def held(self):
-        """Return what is held: consumer -> provider -> VCPUs.
+        """Return all allocations: consumer -> provider -> VCPUs.
 
-        Besides, it notes what is over capacity.
+        Also adds resources over capacity to ``over``.
         """
         with self._engine.connect() as connection:
             rows = connection.execute(_HELD).all()
@@ -412,9 +412,9 @@ class Auditor:
         return held
 
     def wrong(self):
-        """Return what is not as it should be: consumer -> (expected, held).
+        """Return the differences: consumer -> (expected, held).
 
-        Consumers that something is done to are left out.
+        Busy consumers are left out.
         """
         with self._world.lock:
             busy = set(self._world.busy)

@@ -1,4 +1,4 @@
-"""What came of an hour of mixed schedulers: tables, and who did what."""
+"""The report on an hour of mixed schedulers: tables and explanations."""
 
 import collections
 import dataclasses
@@ -7,17 +7,17 @@ import re
 from benchmarks import mixed_callers
 from benchmarks import mixed_cloud
 
-#: Seconds for which a call may be under way when a fault begins, and for
-#: which clients look for a broker that is back.
+#: Seconds: a call may have begun this long before a fault, and clients may
+#: take this long to reconnect to a broker.
 UNDER_WAY, LOOKING = 8, 20
-#: Faults by which oslo.messaging loses messages.
+#: Faults in which oslo.messaging loses messages.
 KILLED, STOPPED, BROKER = 'killed', 'stopped', 'broker'
 PLACEMENT = 'Placement'
-#: Kinds of oddities that nothing explains.
+#: Kinds of oddities without an explanation.
 _LEFT, _MISSING = _UNEXPLAINED = ('left behind', 'missing of an instance')
 _REQUEST = re.compile(r'req-[0-9a-f-]{36}')
 _ERROR = re.compile(r'^[\d-]+ [\d:.]+ \d+ (ERROR|CRITICAL) (\S+)')
-#: What logs say once a request: ours when it ends, Nova's when it begins.
+#: Log line of each request: ours at its end, Nova's at its beginning.
 _SAID = (' Request for ', 'Starting to schedule for instances')
 
 
@@ -25,10 +25,10 @@ _SAID = (' Request for ', 'Starting to schedule for instances')
 class Fault:
     """A part that failed; began, ended: time.monotonic().
 
-    what: KILLED or STOPPED of a scheduler, else what failed how.
+    what: KILLED or STOPPED for a scheduler, else a description.
     target: the scheduler, BROKER, PLACEMENT or the name of a cell.
-    down: when it had ended, or hung.  ended: when it answered again.
-    status: exit status of a scheduler that was stopped, else 0.
+    down: time when it had ended, or hung.  ended: when it answered again.
+    status: exit status of a stopped scheduler, else 0.
     """
 
     what: str
@@ -40,7 +40,7 @@ class Fault:
 
 
 def said(schedulers):
-    """Return who took each request: id -> list of (name, line of its log)."""
+    """Return schedulers by request: id -> list of (name, line of its log)."""
     found = collections.defaultdict(list)
     for scheduler in schedulers:
         with scheduler.log.open(errors='replace') as log:
@@ -58,7 +58,7 @@ class Report:
 
     schedulers: list of Scheduler.  faults: list of Fault.  callers: Callers.
     refused: of Computes.  auditor: Auditor, which has ended.
-    left: what was held for nobody at the end, consumer -> states.
+    left: allocations without an instance at the end, consumer -> states.
     """
 
     def __init__(self, schedulers, faults, callers, refused, auditor, left):
@@ -74,11 +74,11 @@ class Report:
                 self._of[uuid].append(call)
 
     def takers(self, call):
-        """Return the names of those whose logs tell of a call, sorted."""
+        """Return the names of schedulers with a call in their log, sorted."""
         return sorted({name for name, _ in self._said[call.request]})
 
     def _lost(self):
-        """Yield (call, cause) of each that was never answered.
+        """Yield (call, cause) for each call without an answer.
 
         cause: text; None without a fault.
         """
@@ -87,7 +87,7 @@ class Report:
                 yield call, self._cause(call)
 
     def _cause(self, call):
-        # The broker's may explain what others do better.
+        # A fault of the broker comes last: another one is a better reason.
         for fault in sorted(self._faults,
                             key=lambda fault: fault.target == BROKER):
             if call.began < fault.began - UNDER_WAY:
@@ -101,17 +101,17 @@ class Report:
         return None
 
     def _may_lose(self, fault):
-        """Return whether a scheduler loses what it has taken.
+        """Return whether a fault makes a scheduler lose its requests.
 
-        One of ours that is stopped has to answer it.
+        One of ours has to answer them when it is stopped.
         """
         return fault.what == KILLED or (
             fault.what == STOPPED and fault.target == 'nova')
 
     def _beside(self, call, target=None):
-        """Return whether a fault was on while a call was under way.
+        """Return whether a fault was active during a call.
 
-        target: of the fault, if not any.
+        target: of the fault; None for any target.
         """
         return any(
             fault.began - 1 <= call.ended and call.began <= fault.ended + 10
@@ -119,7 +119,7 @@ class Report:
             if target is None or fault.target == target)
 
     def _oddities(self):
-        """Return oddities by what became of them: name -> list."""
+        """Return oddities by their kind: name -> list."""
         found = collections.defaultdict(list)
         for oddity in self._auditor.oddities:
             found[self._kind(oddity)].append(oddity)
@@ -144,7 +144,7 @@ class Report:
         return f'{_LEFT} by an error'
 
     def print(self):
-        """Print all tables; returns whether all is as it has to be."""
+        """Print all tables; return whether all results are as required."""
         self._print_faults()
         self._print_answers()
         self._print_errors()
@@ -244,7 +244,7 @@ class Report:
         return not any(count and bound == 0 for _, count, bound in rows)
 
     def _beside_another(self):
-        """Yield rows of members that a host refused beside another one."""
+        """Yield rows of members refused because of another one on the host."""
         by_kind = collections.Counter()
         for reason, uuid, _ in self._refused:
             if reason == 'does not fit':

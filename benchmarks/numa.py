@@ -1,4 +1,4 @@
-"""Measures fitting a guest of 8 NUMA cells on a host of 16 cells.
+"""Measures whether a guest of 8 NUMA cells fits on a host of 16 cells.
 
 There are 16! / 8! = 518,918,400 ordered selections of 8 cells out of 16.
 """

@@ -1,10 +1,9 @@
-"""Measures the search for NUMA cells beside a plain walk.
+"""Compares the search for NUMA cells with a plain walk.
 
-``python -m benchmarks.numa_walk [--seconds 5]``.  The walk is the one that
-``hardware/numa/search.py`` describes: over ``itertools.permutations`` of the
-host cells, with one verdict per pair of cells.  It ends after a time-out; then
-``>`` precedes its time and the ratio.  Guests need big pages, of which host
-cell n has n + 1:
+``python -m benchmarks.numa_walk [--seconds 5]``.  ``hardware/numa/search.py``
+describes the walk: over ``itertools.permutations`` of the host cells, with one
+verdict per pair of cells.  After a time-out it ends, and ``>`` precedes its
+time and the ratio.  Guests need big pages; host cell n has n + 1:
 
 - ``at once``: every host cell has enough for every guest cell;
 - ``at last``: only the very last selection fits;
@@ -35,7 +34,7 @@ _CASES = {
 
 
 class Walk(Fitting):
-    """A host and a guest, fitted by trying one selection after the other."""
+    """A host and a guest; tries one selection after the other."""
 
     def fits(self, seconds):
         """Whether the guest fits; None if it takes longer."""

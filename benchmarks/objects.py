@@ -1,4 +1,4 @@
-"""Measures reading, writing and copying a request, beside the library.
+"""Compares reading, writing and copying of a request with the library's.
 
 ``python -m benchmarks.objects [--times 300]``.  The library's objects are
 plain classes of oslo.versionedobjects with its own fields, created from our
@@ -95,7 +95,7 @@ def library_type(read):
 
 
 def plain(value):
-    """Return the set fields of an object and of nested ones as dicts."""
+    """Return the set fields of an object as a dict, nested objects too."""
     if isinstance(value, ovo_base.VersionedObject):
         return {name: plain(getattr(value, name)) for name in value.fields
                 if value.obj_attr_is_set(name)}

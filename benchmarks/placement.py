@@ -1,12 +1,12 @@
-"""Measures the service behind a real Placement, in one run with its parts.
+"""Measures the service with a real Placement, and its parts in the same run.
 
     tools/benchmark.sh placement --hosts 1000 --runs 3
 
-Instances that are placed, by whomever, are reported by their hosts, and end
-when a few hundred later ones are there. An empty RPC echo that carries the
-request, and bare claims by as many connections as there are callers, are
-measured beside each figure. Prints a table for each size of the cloud, of
-medians over all runs, and the limits.
+Hosts report placed instances of all schedulers. An instance ends when there
+are a few hundred later ones. Two more measurements go with each figure: an
+empty RPC echo with the request as its arguments, and bare claims with one
+connection per caller. Prints a table of medians over all runs for each size of
+the cloud, and the limits.
 """
 
 import argparse
@@ -28,19 +28,19 @@ _HEAD = ('what', 'callers', 'instances', 'p50 ms', 'p95 ms', 'p99 ms',
          'calls/s / claims/s', 'errors')
 _URLS = {'transport': 'NOVA_SCHED_TEST_RABBIT_URL',
          'database': 'NOVA_SCHED_TEST_MYSQL_URL'}
-#: What is measured beside the schedulers.
+#: Measured things besides the schedulers.
 _ECHO, _CLAIM, _LISTING = 'echo', 'bare claim', 'bare listing'
 _WITHOUT = placement_bed.Subject('without Placement', claims=False)
 _NOVA = placement_bed.Subject('nova-scheduler', peer=True)
 
-#: Calls that a figure is made of, however long they take.
+#: Least number of calls for a figure.
 _LEAST = 3
 
-#: p50 of a plain request, in claim + echo, by hosts.
+#: p50 of a plain request divided by claim + echo, by hosts.
 _PLAIN = {1000: 1.5, 10000: 2.0}
-_SHARE = 0.65          # of the bare claims per second, by 32 connections
-_MANY = 1.5            # p50 of 100 instances, in a bare claim of 100
-_LISTINGS = 5          # the slowest of a crowd, in bare listings
+_SHARE = 0.65          # of the bare claims per second of 32 connections
+_MANY = 1.5            # p50 of 100 instances divided by a claim of 100
+_LISTINGS = 5          # slowest call of 32 callers divided by a listing
 
 
 def _arguments():
@@ -52,15 +52,15 @@ def _arguments():
         parser.add_argument(
             f'--{name}-url', default=os.environ.get(variable),
             required=variable not in os.environ,
-            help=f'of the server; by default {variable}, which '
+            help=f'URL of the server; by default {variable}, which '
                  'tools/with-services.sh sets')
     for name, default in (('hosts', '1000,10000'), ('callers', '1,8,32'),
                           ('instances', '1,10,100')):
         parser.add_argument(f'--{name}', default=default, type=_numbers)
     parser.add_argument(
         '--modes', default='', type=lambda text: text.split(','),
-        help='values of [nova_sched] candidates, of which an empty one '
-             'leaves the option out')
+        help='values of [nova_sched] candidates; an empty value leaves '
+             'the option out')
     parser.add_argument('--peer', choices=['nova'],
                         help='a scheduler to measure beside the service')
     parser.add_argument('--most', type=int, default=3200, help='leave out '
@@ -73,7 +73,7 @@ def _arguments():
                         help='most calls for one figure')
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--directory', type=pathlib.Path,
-                        help='keep configuration and logs there')
+                        help='directory for configuration and logs')
     args = parser.parse_args()
     if any(args.modes) and 'candidates' not in config.new_conf(
             [], []).nova_sched:
@@ -98,7 +98,7 @@ def main():
                                    else 'service', mode)
              for mode in args.modes]
     with tempfile.TemporaryDirectory() as directory:
-        # Where what tests make once a run is kept.
+        # The folder of tests/functional/shared.py.
         os.environ['NOVA_SCHED_TEST_SHARED'] = directory
         clouds = [_measured(args, modes, hosts, directory)
                   for hosts in args.hosts]
@@ -107,7 +107,7 @@ def main():
 
 
 def _measured(args, modes, hosts, directory):
-    """Measure at one size of the cloud and print its table: _Figures."""
+    """Measure with one size of the cloud and print its table: _Figures."""
     files = pathlib.Path(args.directory or directory) / str(hosts)
     files.mkdir(parents=True, exist_ok=True)
     figures = _Figures(hosts, modes)
@@ -125,7 +125,7 @@ def _say(text):
 
 
 class _Run:
-    """One run through all that is measured in a cloud."""
+    """One run of all measurements in a cloud."""
 
     def __init__(self, args, bed, figures):
         self._args, self._bed, self._figures = args, bed, figures
@@ -148,7 +148,7 @@ class _Run:
                         self._beside(subject, callers, instances, call)
 
     def _beside(self, subject, callers, instances, call):
-        """Measure calls between what they are compared with."""
+        """Measure calls, right after an echo and a bare claim."""
         carried = placement_bed.request(instances)
         echo = self._measure(_ECHO, callers, instances,
                              lambda: self._echo(**carried), 2)
@@ -160,7 +160,7 @@ class _Run:
                               (result, claim, echo))
 
     def _measure(self, what, callers, instances, call, part=1):
-        """Measure for that part of the time: load.Result."""
+        """Measure for a part of --seconds: load.Result."""
         self._bed.guests.settle()
         result = load.run(call, callers, self._args.seconds / part,
                           self._args.calls, _LEAST)
@@ -172,9 +172,9 @@ class _Run:
 
 
 class _Figures:
-    """All results at one size of the cloud, and their limits.
+    """All results for one size of the cloud, and their limits.
 
-    modes: Subjects that have to keep the limits.  lost: number of instances
+    modes: Subjects to check against the limits.  lost: number of instances
     that were placed without a claim.
     """
 
@@ -185,12 +185,12 @@ class _Figures:
         self._results, self._compared = {}, {}
 
     def add(self, what, callers, instances, result):
-        """Keep one result."""
+        """Add one result."""
         self._results.setdefault((what, callers, instances), []).append(
             result)
 
     def compare(self, what, callers, instances, results):
-        """Keep (result, bare claim, echo) that were taken together."""
+        """Add (result, bare claim, echo) of the same time."""
         self._compared.setdefault((what, callers, instances), []).append(
             results)
 
@@ -222,7 +222,7 @@ class _Figures:
             getattr(result, name) for result in self._results[key])
 
     def _median(self, key, of):
-        """Return the median of a function of results taken together."""
+        """Return the median of a function of (result, bare claim, echo)."""
         return statistics.median(
             of(*results) for results in self._compared[key])
 
@@ -253,7 +253,7 @@ class _Figures:
         return bool(number)
 
     def _limits(self, mode):
-        """Yield (text, value, bound, limit) of what was measured.
+        """Yield (text, value, bound, limit) for each limit.
 
         bound: 'at most' or 'at least'.
         """
@@ -275,10 +275,9 @@ class _Figures:
                 _LISTINGS * self._medians((_LISTING, 1, 1))('p50'))
 
     def _plain(self, key, factor):
-        """Return the limit of a plain request, as _limits yields it.
+        """Return the limit of a plain request, like _limits.
 
-        The work of the service itself may take as long as it does without
-        Placement.
+        The service's own work may take as long as without Placement.
         """
         without = (_WITHOUT.name, 1, 1)
         own = self._median(without, lambda result, _, echo:
@@ -291,7 +290,7 @@ class _Figures:
 
 
 def _share(result, claim, _):
-    """Return the calls per second in bare claims per second."""
+    """Return the calls per second divided by bare claims per second."""
     return (result.per_second / claim.per_second if claim.per_second
             else math.inf)
 

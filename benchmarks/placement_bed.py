@@ -1,7 +1,7 @@
 """The test bed of the service behind a real Placement.
 
-A cloud in databases that Nova's own tools have made, the same hosts in a
-Placement of two processes, and the programs that are measured on them.
+A cloud in databases made by Nova's own tools, the same hosts in a Placement
+with two processes, and the measured programs.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from tests.interop import dumps
 from tests.interop import placement as placements
 from tests.interop import rig_databases
 
-PROCESSES = 2    # of Placement
+PROCESSES = 2        # of Placement
 _CELL = 'cell1'
 _API = ('aggregates', 'aggregate_hosts', 'aggregate_metadata')
 _VERSION = '1.36'    # the microversion of Nova's claims and listings
-_PATIENCE = 300      # seconds, of what asks Placement without a scheduler
+_PATIENCE = 300      # time-out in seconds of the direct client of Placement
 _ATTEMPTS = 4        # of a claim, as Nova's
 _OPTIONS = {
     # The fake compute services do not send all heartbeats at once.
@@ -50,9 +50,9 @@ _QUERY = ','.join(f'{name}:{amount}'
 class Subject:
     """A scheduler to measure.
 
-    name: in the tables.  mode: of ``[nova_sched] candidates``, or '' to leave
-    that option out.  claims: whether it has a Placement.  peer: whether it is
-    Nova's scheduler.
+    name: in the tables.  mode: value of ``[nova_sched] candidates``, or '' to
+    leave that option out.  claims: whether it has a Placement.  peer: whether
+    it is Nova's scheduler.
     """
 
     name: str
@@ -61,9 +61,9 @@ class Subject:
     peer: bool = False
 
     def options(self, placement):
-        """Return those of its configuration, as ``group__option``."""
+        """Return its configuration options, as ``group__option``."""
         if not self.claims:
-            # Otherwise instances that nobody claims would fill the cloud.
+            # Otherwise instances without claims would fill the cloud.
             return {'nova_sched__pick_lifetime': 10}
         found = {f'placement__{name}': value
                  for name, value in placement.options.items()}
@@ -72,7 +72,7 @@ class Subject:
         return found
 
     def program(self):
-        """Return the path of what serves: text."""
+        """Return the path of the scheduler's program: text."""
         if self.peer:
             return str(rig_databases.program('nova-scheduler'))
         return processes.command_line('nova-sched')[0]
@@ -89,9 +89,10 @@ def request(instances):
 
 
 class Cloud:
-    """Hosts in the databases of a Nova and in a Placement, for a block.
+    """Hosts in the databases of a Nova and in a Placement, during a block.
 
-    directory: for files.  hosts: how many.  provider: as providers.of_node.
+    directory: for files.  hosts: their number.  provider: function like
+    providers.of_node.
 
     url: of the database of their cell.  placement: of tests.interop.
     nodes: uuids of compute nodes.
@@ -120,11 +121,11 @@ class Cloud:
         self._exit.close()
 
     def options(self):
-        """Return those of a configuration, as ``group__option``."""
+        """Return configuration options, as ``group__option``."""
         return self._databases.options()
 
     def _fill(self):
-        """Make the hosts; uuids of their compute nodes: list."""
+        """Create the hosts; return the uuids of their compute nodes: list."""
         rows, disabled = self._made_up()
         with dumps.Tables(self.url, 'services',
                           'compute_nodes') as (connection, tables):
@@ -167,7 +168,7 @@ class Cloud:
 
 
 class Bed(test_bed.Bed):
-    """A Cloud with that many hosts and what is measured on it, for a block.
+    """A Cloud of ``hosts`` hosts, and measured programs, during a block.
 
     directory: for configuration and logs.
 
@@ -197,8 +198,8 @@ class Bed(test_bed.Bed):
 
     @contextlib.contextmanager
     def scheduler(self, subject):
-        """Run a Subject; yield a function of instances, makes one call."""
-        # Where earlier calls may wait that nobody has answered.
+        """Run a Subject; yield a function: number of instances -> call."""
+        # The queue may contain earlier calls without an answer.
         functional.broker()
         name = f'{subject.name.replace(" ", "-")}-{uuid.uuid4().hex[:8]}'
         conf = stage.write_config(
@@ -230,9 +231,9 @@ def _node(selection):
 
 
 class Claims:
-    """What a client of Placement does at least, without a scheduler.
+    """The least work of a client of Placement, without a scheduler.
 
-    Each thread has a connection of its own.
+    Each thread has its own connection.
     """
 
     def __init__(self, placement, nodes, told):
@@ -268,7 +269,7 @@ class Claims:
         self._told.placed(pairs)
 
     def listing(self):
-        """List the hosts that have room for one instance, 1,000 at most."""
+        """List at most 1,000 hosts that have room for one instance."""
         self._ask('GET', '/allocation_candidates', params={
             'resources': _QUERY, 'limit': 1000})
 

@@ -1,8 +1,8 @@
-"""The providers of a cloud, written straight to a Placement's database.
+"""The providers of a cloud, written directly to a Placement's database.
 
-Through its API ten thousand of them would take half an hour. One is made that
-way, for Placement to write what is its own; the rows of the others are like
-those of the first, and one of them is read by the API again.
+Ten thousand of them would take half an hour through its API. Only the first is
+created through the API, so that Placement writes its own rows; the others get
+rows of the same kind. At the end one of them is read through the API.
 """
 
 import collections
@@ -12,17 +12,17 @@ from tests.interop import dumps
 Provider = collections.namedtuple(
     'Provider', 'name uuid inventories traits aggregates')
 
-#: MB that each host keeps for itself, and percent of its disk.
+#: Reserved MB of each host, and reserved percent of its disk.
 _RESERVED_MB, _RESERVED_PERCENT = 512, 5
 _RATIOS = {'VCPU': 4.0, 'MEMORY_MB': 1.0, 'DISK_GB': 1.0}
-#: Hosts of a rack, which half of the racks have an aggregate for.
+#: Hosts per rack; every second rack has an aggregate.
 _RACK = 40
 
 _TABLES = ('resource_providers', 'inventories', 'resource_provider_traits',
            'resource_provider_aggregates', 'placement_aggregates',
            'resource_classes', 'traits')
 
-#: What a libvirt compute service of our time says of each of its nodes.
+#: Traits that a current libvirt compute service reports for each node.
 _COMPUTE = [f'COMPUTE_{name}' for name in (
     'NODE', 'DEVICE_TAGGING', 'TRUSTED_CERTS', 'SAME_HOST_COLD_MIGRATE',
     'RESCUE_BFV', 'ACCELERATORS', 'SOCKET_PCI_NUMA_AFFINITY',
@@ -47,8 +47,8 @@ _DISABLED = 'COMPUTE_STATUS_DISABLED'
 def of_node(node, aggregates, disabled=False):
     """Return the Provider of a compute node.
 
-    node: its row.  aggregates: uuids of Nova's that it is in; every second
-    rack is one more.
+    node: its row.  aggregates: uuids of its aggregates in Nova; the one of its
+    rack comes on top.
     """
     arch = 'aarch64' if '"aarch64"' in node['cpu_info'] else 'x86_64'
     totals = {'VCPU': node['vcpus'], 'MEMORY_MB': node['memory_mb'],
@@ -68,7 +68,7 @@ def of_node(node, aggregates, disabled=False):
 
 
 def fill(placement, found):
-    """Write providers to a Placement that has none.
+    """Write providers to an empty Placement.
 
     placement: of tests.interop.placement.  found: list of Provider.
     """
@@ -82,7 +82,7 @@ def fill(placement, found):
 
 
 def check(placement, provider):
-    """Raise AssertionError unless Placement knows a Provider as it is."""
+    """Raise AssertionError unless Placement has the same Provider."""
     path = f'/resource_providers/{provider.uuid}'
     said = {what: placement.ask('GET', f'{path}/{what}')[what]
             for what in ('inventories', 'traits', 'aggregates')}
@@ -97,7 +97,7 @@ def check(placement, provider):
 
 
 class _Writer:
-    """Rows for providers, like those of the first one."""
+    """Writes rows for providers, similar to the first one's."""
 
     def __init__(self, connection, tables, first):
         self._connection, self._tables = connection, tables
@@ -138,7 +138,7 @@ class _Writer:
             for number, provider in numbered for uuid in provider.aggregates])
 
     def _aggregates(self, found, stamps):
-        """Make what is missing of the aggregates; uuid -> id of all."""
+        """Insert missing aggregates; return all: uuid -> id."""
         known = self._ids('placement_aggregates', 'uuid')
         self._insert('placement_aggregates', [
             {**stamps, 'uuid': uuid} for uuid in sorted({

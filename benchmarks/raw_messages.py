@@ -1,12 +1,11 @@
-"""Measures a daemon that gets messages of random octets.
+"""Measures a daemon that gets messages with random bytes.
 
     tools/with-services.sh python -m benchmarks.raw_messages --messages 100000
 
-Bodies are octets without sense, or captured messages with some octets
-changed; half of the messages also have properties whose octets are changed.
-They go to the shared queue, the host's own and the fanout.  After each hundred
-a good call must be answered.  Rows at regular intervals have the resources of
-the two workers.
+Bodies are random bytes, or captured messages with some changed bytes.  Half of
+the messages also have properties with changed bytes.  They go to the shared
+queue, the host's own and the fanout.  After each hundred a good call must be
+answered.  Rows at regular intervals have the resources of the two workers.
 """
 
 import argparse
@@ -27,7 +26,7 @@ _WAYS = (('nova', 'scheduler'), ('nova', 'scheduler.sched1'),
 
 
 def _body(rng, bodies):
-    """Return octets without sense, or those of a message with some changed."""
+    """Return random bytes, or a captured message with some changed bytes."""
     if rng.random() < 0.3:
         return rng.randbytes(rng.choice((0, 1, 10, 1000, 100_000)))
     return _changed(rng, rng.choice(bodies))
@@ -46,7 +45,7 @@ def _message(rng, bodies):
     message = poison.message(_body(rng, bodies), headers={
         b'x-odd': rng.choice(items)})
     if rng.random() < 0.5:
-        # Lengths stay, or the broker would end the connection.
+        # Keep all lengths: else the broker ends the connection.
         message.octets = {
             bit: _within(rng, octets) for bit, octets
             in message.octets.items()}
@@ -54,7 +53,7 @@ def _message(rng, bodies):
 
 
 def _within(rng, octets):
-    """Return a short text with some octets changed; all else as it is."""
+    """Return a short text with some changed bytes; other values unchanged."""
     if octets and len(octets) == octets[0] + 1:
         return octets[:1] + _changed(rng, octets[1:])
     return octets
@@ -92,8 +91,8 @@ def _measure(args, directory):
                     slowest = 0.0
         publisher.close()
         assert daemon.workers == before, 'a worker was replaced'
-        print('Reconnected:', len(daemon.said('Reconnected')), ' tracebacks:',
-              len(daemon.said('Traceback')))
+        print('Reconnected:', len(daemon.lines('Reconnected')), ' tracebacks:',
+              len(daemon.lines('Traceback')))
 
 
 def _arguments():

@@ -1,7 +1,7 @@
-"""Some rules as a plug-in author writes them: one host at a time.
+"""Some rules in the form of a plug-in: one host at a time.
 
-Functions of a host state and a request without logging, so that columns are
-compared with the fastest alternative.
+They are functions of a host state and a request, without logging: the fastest
+alternative to columns.
 """
 
 import json
@@ -81,7 +81,7 @@ def free_disk(state, spec):
     return max(state.free_disk_mb, 0)
 
 
-#: Built-in rule -> the function that does its work.
+#: Built-in rule -> function with the same result.
 RULES = {
     'RamFilter': ram, 'CoreFilter': core, 'DiskFilter': disk,
     'IoOpsFilter': io_ops, 'NumInstancesFilter': num_instances,

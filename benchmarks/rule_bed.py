@@ -1,7 +1,7 @@
-"""A cloud for which every rule matters, and a request for each rule.
+"""A cloud in which every rule has an effect, and a request for each rule.
 
-The hosts are those of the fake cloud, with aggregates, metrics and instances.
-No database is involved: only Python is measured.
+The hosts are the fake cloud's, with aggregates, metrics and instances.  There
+is no database: only Python is measured.
 """
 
 import json
@@ -24,12 +24,12 @@ IMAGE = uuidutils.generate_uuid()
 _STAMP = '2026-01-01T00:00:00'
 _RATIOS = (16.0, 1.5, 1.0)
 _METRICS = ('cpu.frequency', 'cpu.percent', 'cpu.user.time')
-#: Rules that are not measured, because they ask a server.
+#: Rules that are not measured, because they send requests to a server.
 _NOT_TIMED = {'TrustedFilter'}
 _HARDWARE = {'NUMATopologyFilter', 'PciPassthroughFilter'}
 
-#: Rules that judge distinct values; the limit of numeric rules applies to all
-#: others that are not named here.
+#: Rules that judge distinct values; all other rules have the limit of numeric
+#: rules.
 _REPEATED = {
     'AggregateCoreFilter', 'AggregateDiskFilter',
     'AggregateImagePropertiesIsolation', 'AggregateInstanceExtraSpecsFilter',
@@ -49,7 +49,7 @@ _REPEATED = {
 class RuleBed:
     """Hosts, the built-in rules, and a request for each rule.
 
-    hosts: their number.
+    hosts: number of hosts.
     """
 
     def __init__(self, hosts):
@@ -86,7 +86,7 @@ class RuleBed:
                    'row', 'host', 'cell_uuid')})
 
     def hosts(self, table):
-        """Return all hosts as a request gets them: HostBlock."""
+        """Return the HostBlock of a request for all hosts."""
         return table.snapshot(instances.Instances(
             lambda uuids: {uuid: self._running[uuid] for uuid in uuids
                            if uuid in self._running},
@@ -95,7 +95,7 @@ class RuleBed:
                 for uuid, host in self._running.items()])).block()
 
     def request(self, name):
-        """Return a request for which a rule matters; None: for the chain."""
+        """Return a request on which a rule acts; None: for the chain."""
         values = {**_REQUESTS.get(name, {})}
         hints = {key: self.members[:3] if key.endswith('_host') else value
                  for key, value in values.pop('hints', {}).items()}
@@ -126,7 +126,7 @@ def a_request(hints, extra_specs=None, properties=None, **values):
 
 
 def kind(rule):
-    """'repeated' or 'numeric': what of a host the rule looks at."""
+    """'repeated' or 'numeric': the kind of host value that a rule reads."""
     return 'repeated' if type(rule).__name__ in _REPEATED else 'numeric'
 
 
@@ -227,8 +227,8 @@ _REQUESTS = {
                ['>=', '$free_ram_mb', 4096])}},
 }
 
-#: The filters of Nova 34, but those for NUMA and PCI and those that contradict
-#: the request.
+#: The filters of Nova 34 without NUMA and PCI, and without filters that no
+#: host would pass.
 _CHAIN = {
     'AggregateImagePropertiesIsolation', 'AggregateInstanceExtraSpecsFilter',
     'AggregateIoOpsFilter', 'AggregateMultiTenancyIsolation',

@@ -6,8 +6,8 @@
 Per rule, in one process: ``cold``, the first answer on a new table; ``warm``,
 the median of further requests on that table; ``rows``, the same rule host by
 host through the row views of plug-ins.  Rules with a ``plug-in`` figure are
-also in ``row_rules.py``, written as a plug-in author does, and the ratio is to
-the faster of the two.
+also in ``row_rules.py``, in the form of a plug-in; the ratio is then to the
+faster of the two.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks import rule_bed
 from nova_sched import filters as base_filters
 from nova_sched.hosts import decision
 
-#: Least ratio of the time by rows to that by columns.
+#: Least ratio of the time by rows to the time by columns.
 NUMERIC, REPEATED = 20, 10
 _CHAIN_LIMIT = 5.0    # ms
 _WARM = 15            # requests
@@ -35,9 +35,10 @@ def main():
     parser = argparse.ArgumentParser('python -m benchmarks.rules')
     parser.add_argument('--hosts', type=int, default=10000)
     parser.add_argument('--rows', type=int, default=1000,
-                        help='hosts to ask one by one; the time is scaled up')
+                        help='hosts to judge one by one; the time is scaled '
+                             'up')
     args = parser.parse_args()
-    # What a rule has to say about hosts goes to no file here.
+    # Rules must not write log files here.
     logging.getLogger('nova_sched').setLevel(logging.ERROR)
     bed = rule_bed.RuleBed(args.hosts)
     print(f'{args.hosts} hosts\n')

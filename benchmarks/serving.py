@@ -1,9 +1,9 @@
-"""The daemon, which also notes how long each decision takes.
+"""The daemon, which also writes the duration of each decision to a file.
 
     python -m benchmarks.serving FILE --config-file ...
 
-FILE gets a line a request: milliseconds in ``select_destinations`` of the
-caching driver, in the worker that serves it.
+FILE gets a line per request: milliseconds in ``select_destinations`` of the
+caching driver, in its worker.
 """
 
 import os
@@ -15,7 +15,7 @@ from nova_sched.scheduler import caching_scheduler
 
 
 def note_decisions(path):
-    """Have each decision of the caching driver write its time to a file."""
+    """Make each decision of the caching driver write its time to a file."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     driver = caching_scheduler.CachingScheduler
     decide = driver.select_destinations

@@ -2,9 +2,9 @@
 
     tools/with-services.sh python -m benchmarks.soak --requests 200000
 
-Calls of real conductors of two releases, valid and invalid ones, go to one
-worker with a cloud of 1,000 hosts without a pause.  Rows at regular intervals
-have the resources of its process.
+One worker with a cloud of 1,000 hosts gets valid and invalid calls of real
+conductors of two releases without a pause.  Rows at regular intervals have the
+resources of its process.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def _watch(worker, tally, args):
 
 
 def _reload(daemon, seconds):
-    """Have a daemon read its configuration at intervals."""
+    """Reload a daemon's configuration at intervals."""
     while True:
         time.sleep(seconds)
         daemon.signal(signal.SIGHUP)
@@ -102,7 +102,7 @@ def _arguments():
     parser.add_argument('--callers', type=int, default=8)
     parser.add_argument('--hosts', type=int, default=1_000)
     parser.add_argument('--reload-every', type=float, metavar='SECONDS',
-                        help='between two SIGHUPs; none by default')
+                        help='seconds between two SIGHUPs; none by default')
     parser.add_argument('--driver', default='filter_scheduler')
     return parser.parse_args()
 
@@ -113,7 +113,7 @@ def _measure(args, directory):
         os.environ['NOVA_SCHED_TEST_MYSQL_URL'],
         scheduler__driver=args.driver, DEFAULT__control_exchange='nova',
         DEFAULT__host='sched1',
-        # Otherwise instances that nobody builds would soon fill the cloud.
+        # Otherwise instances in flight would soon fill the cloud.
         nova_sched__pick_lifetime=10)
     try:
         stage.cloud(args.hosts)

@@ -1,4 +1,4 @@
-"""Charts as SVG, with a background of their own: text of a whole file."""
+"""Charts as SVG files with their own background: text of a whole file."""
 
 from xml.sax import saxutils
 
@@ -8,9 +8,9 @@ _INK, _PAPER, _BAR, _SHORT, _LINE = (
 
 
 def bars(title, rows):
-    """Return a chart of horizontal bars beside a line at 1.0.
+    """Return a chart of horizontal bars with a line at 1.0.
 
-    rows: (label, value, text behind the bar); a bar below 1.0 has another
+    rows: (label, value, text after the bar); a bar below 1.0 has another
         colour.
     """
     room = _WIDTH - _LABELS - _RIGHT
@@ -32,7 +32,7 @@ def bars(title, rows):
 def curve(title, points, across, up):
     """Return a chart of a line; both axes begin at 0.
 
-    points: (x, y), x ascending; y in percent.  across, up: what the axes say.
+    points: (x, y), x ascending; y in percent.  across, up: texts of the axes.
     """
     left, right, top, bottom = 60, _WIDTH - 20, _TOP + 10, 330
     most = points[-1][0] or 1

@@ -1,8 +1,8 @@
 """A production cloud and its requests, from CSV files.
 
-The files are described in ``benchmarks/data/huawei-topology/README.md``. Row
-i of ``hosts.csv`` is host i of ``racks.csv``. What the rows say is free is all
-there is of a host here.
+``benchmarks/data/huawei-topology/README.md`` describes the files. Row i of
+``hosts.csv`` is host i of ``racks.csv``. A host here has only the free
+resources of its row.
 """
 
 import collections
@@ -27,7 +27,7 @@ _PROJECT = '0' * 32
 
 
 def rooms(data, count):
-    """Return what the first hosts have: {host: Room}."""
+    """Return the resources of the first hosts: {host: Room}."""
     made = {}
     for number, row in enumerate(_rows(data, 'hosts')[:count], 1):
         cells = tuple((int(row[f'CPU{cell}']), int(row[f'RAM{cell}']) * _MB)
@@ -39,7 +39,7 @@ def rooms(data, count):
 
 
 def cloud(rooms):
-    """Return a cloud of hosts with these rooms, as cloud.file loads it."""
+    """Return a cloud of hosts with these rooms, for cloud.file to load."""
     rng = random.Random(1)
     now = cloud_file.utcnow().isoformat()
     return {
@@ -58,7 +58,7 @@ def cloud(rooms):
 def _compute_node(number, room, rng, now):
     row = fake_hardware.compute_node(number, rng, now) | {
         'vcpus': room.vcpus, 'local_gb': room.disk_gb,
-        # What Nova reserves comes on top, so that all of the room is free.
+        # Add the resources that Nova reserves: the whole room stays free.
         'memory_mb': room.memory_mb + fake_hardware.RESERVED_MB,
         'cpu_allocation_ratio': 1.0, 'pci_stats': None,
         'numa_topology': _numa_topology(room.cells)}
@@ -80,9 +80,9 @@ def _numa_topology(cells):
 
 
 def requests(data, sequences):
-    """Yield an Asked a row of the sequences, without end.
+    """Yield an Asked for each row of the sequences, without end.
 
-    After the last sequence the first one follows; each has groups of its own.
+    After the last sequence the first one follows, with new groups.
     """
     numbers = itertools.count()
     for cycle in itertools.count():
@@ -101,8 +101,8 @@ def requests(data, sequences):
 def shared_racks(data, answers):
     """Return how many groups have fault domains, and how many share a rack.
 
-    Of groups that have two domains or more, those in which instances of two
-    domains are in one rack.
+    Only groups with two domains or more count.  A group shares a rack if
+    instances of two domains are in one rack.
     """
     racks = {fake_hardware.host_name(number): row['rack_id'] for number, row
              in enumerate(_rows(data, 'racks'), 1)}

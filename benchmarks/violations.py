@@ -1,4 +1,4 @@
-"""What is wrong with answers: looked at without the scheduler's own code."""
+"""Finds errors in answers, without the scheduler's own code."""
 
 import collections
 import typing
@@ -9,7 +9,7 @@ _GIB = 1024     # MiB
 
 
 class Room(typing.NamedTuple):
-    """What a host has for instances: CPUs, MiB, GiB.
+    """The resources of a host for instances: CPUs, MiB, GiB.
 
     cells: (CPUs, MiB) of its NUMA cells, one or two; () if they do not
         matter.
@@ -22,9 +22,9 @@ class Room(typing.NamedTuple):
 
 
 def find(answers, rooms):
-    """Return what is wrong with a sequence of Answer: a list of texts.
+    """Return the errors in a sequence of Answer: a list of texts.
 
-    rooms: {host: Room} of the hosts that may be chosen.
+    rooms: {host: Room} of the allowed hosts.
     """
     return [text for answer in answers for text in _of_one(answer, rooms)] + [
         *_overfull(answers, rooms), *_broken_groups(answers)]
@@ -49,7 +49,7 @@ def _of_one(answer, rooms):
 
 
 def _overfull(answers, rooms):
-    """Yield hosts, and those by whose NUMA cells, that are given too much."""
+    """Yield overfull hosts, and hosts with overfull NUMA cells."""
     for host, guests in guests_by_host(answers).items():
         room = rooms.get(host)
         if room is None:
@@ -65,7 +65,7 @@ def _overfull(answers, rooms):
 
 
 def guests_by_host(answers):
-    """Return {host: list of Asked, one an instance on it}."""
+    """Return {host: list of Asked, one for each instance on it}."""
     guests = collections.defaultdict(list)
     for answer in answers:
         for host in answer.hosts:
@@ -76,8 +76,8 @@ def guests_by_host(answers):
 def fits_cells(guests, cells):
     """Return whether there is a way to put guests on one or two cells.
 
-    guests: Asked whose memory is in whole GiB; one with two nodes has half of
-        it on each cell.
+    guests: Asked with memory in whole GiB; one with two nodes has half of it
+        on each cell.
     cells: list of (CPUs, MiB).
     """
     cpus, memory = (sum(getattr(guest, name) for guest in guests)
@@ -96,11 +96,11 @@ def fits_cells(guests, cells):
 
 
 def _fits_two(guests, first, second):
-    """Return whether guests go on two cells, each whole; all (CPUs, GiB)."""
+    """Return whether guests fit on two cells undivided; all (CPUs, GiB)."""
     all_cpus, all_memory = (sum(guest[side] for guest in guests)
                             for side in (0, 1))
     width = all_memory + 1
-    # Bit (CPUs * width + GiB) is set if some guests have that much together.
+    # Bit (CPUs * width + GiB) is set if some guests have this sum.
     sums = 1
     for cpus, memory in guests:
         sums |= sums << (cpus * width + memory)
@@ -129,9 +129,9 @@ def _broken_groups(answers):
 
 
 def miscounted(answers, used):
-    """Return where NUMA cells are not used by what was placed: texts.
+    """Return NUMA cells with another usage than the placed guests': texts.
 
-    used: {host: [(CPUs, MiB) used of each cell]}, as the scheduler counts.
+    used: {host: [(CPUs, MiB) used of each cell]}, counted by the scheduler.
     """
     guests, wrong = guests_by_host(answers), []
     for host, cells in used.items():

@@ -1,4 +1,4 @@
-"""A cloud in a SQLite file, and the caching driver that decides on it."""
+"""A cloud in a SQLite file, and a caching driver for it."""
 
 import gc
 import logging
@@ -22,8 +22,8 @@ from nova_sched.db import tables
 from nova_sched.hosts import decision
 from nova_sched.scheduler import caching_scheduler
 
-#: No host sends a heartbeat, and nothing that is placed shows in the
-#: database: what is in flight is all that is taken.
+#: Hosts send no heartbeats, and placed instances never show in the database:
+#: only instances in flight use resources.
 _OPTIONS = {'DEFAULT': {'service_down_time': 864000},
             'nova_sched': {'pick_lifetime': 864000}}
 
@@ -33,7 +33,7 @@ class Bed:
 
     workload: workload_data.Workload.  directory: for its database.
 
-    rooms: {host: violations.Room} of the hosts that may be chosen.
+    rooms: {host: violations.Room} of the allowed hosts.
     """
 
     def __init__(self, workload, directory):
@@ -44,7 +44,7 @@ class Bed:
         path.write_text(_configuration(
             f'sqlite:///{directory}/cloud.sqlite', workload.options))
         self.conf = config.new_conf([], [str(path)])
-        # The tables are not what is measured.
+        # Creation of the tables is not measured.
         logging.getLogger('alembic').setLevel(logging.WARNING)
         schema.sync(self.conf)
         database = db_engine.database(self.conf)
@@ -54,7 +54,7 @@ class Bed:
             database.close()
 
     def _fill(self, engine):
-        """Make the cloud; return the rooms of its hosts."""
+        """Create the cloud; return the rooms of its hosts."""
         hosts = self.workload.hosts
         if self.workload.kind == 'topology':
             rooms = topology.rooms(self.workload.requests_of['data'], hosts)
@@ -71,12 +71,12 @@ class Bed:
         """Decide all requests on the empty cloud: (answers, cells).
 
         answers: list of Answer.
-        cells: {host: [(CPUs, MiB) used of each NUMA cell]} thereafter, as
-            the driver counts; of hosts that tell their cells.
+        cells: {host: [(CPUs, MiB) used of each NUMA cell]} at the end,
+            counted by the driver; of hosts with known cells.
         """
         driver = caching_scheduler.CachingScheduler(self.conf)
         driver.start()
-        # As the service does once its driver has started.
+        # Like the service after the start of its driver.
         gc.collect()
         gc.freeze()
         try:
@@ -102,7 +102,7 @@ class Bed:
 
 
 def decide(driver, asked, spec_obj, uuids):
-    """Return the Answer to one request, with alternates, and its time."""
+    """Decide one request, with alternates; return the Answer with its time."""
     ctxt = context.RequestContext(is_admin=True)
     record, hosts, reason = decision.Decision(), (), ''
     begin, begin_cpu = time.perf_counter(), time.process_time()
@@ -131,7 +131,7 @@ def _configuration(url, options):
 
 
 def _rooms(engine):
-    """Yield (host, Room) of each compute node, as its row says."""
+    """Yield (host, Room) for the row of each compute node."""
     c = tables.compute_nodes.c
     with engine.connect() as connection:
         for row in connection.execute(sa.select(

@@ -1,11 +1,11 @@
 """Workloads as data: the files in ``benchmarks/data/workloads``.
 
-A file is a JSON object: ``description``; ``requests``, whose ``kind`` says
-what they are (benchmarks/workload_requests.py); ``labels``, a dict of label
-to ``hosts``, ``requests`` and more figures of that size; ``reach``, a list of
-figures to reach, each with ``at_least`` or ``at_most``; ``options``, those of
-the configuration that are no defaults, by section; ``notes``, what there is
-to know of its requests.
+A file is a JSON object: ``description``; ``requests``, with their ``kind``
+(benchmarks/workload_requests.py); ``labels``, a dict of label to ``hosts``,
+``requests`` and more figures of that size; ``reach``, a list of figures to
+reach, each with ``at_least`` or ``at_most``; ``options``, configuration
+options other than defaults, by section; ``notes``, more facts about its
+requests.
 """
 
 import dataclasses
@@ -15,10 +15,10 @@ import pathlib
 DATA = pathlib.Path(__file__).parent / 'data'
 WORKLOADS = DATA / 'workloads'
 
-#: The small sizes of CI, those to measure, and those that take long.
+#: Small sizes for CI, sizes for measurements, and slow sizes.
 LABELS = ('short', 'full', 'large')
 KINDS = ('plain', 'groups', 'refused', 'many', 'topology')
-#: Figures of every run that a workload may have to reach.
+#: Figures of every run; a workload may require values of them.
 FIGURES = ('requests/s', 'placements/s', 'p50 ms', 'p99 ms')
 _BOUNDS = ('at_least', 'at_most')
 _KEYS = {'description', 'requests', 'labels', 'reach'}
@@ -47,9 +47,10 @@ class Goal:
 class Workload:
     """One workload in the size of one label.
 
-    requests: its kind and what that takes.  instances: of a request.
-    refused_in_a_row: after how many it ends; None to make all requests.
-    runs: how often to run it; None for as often as is asked for.
+    requests: its kind and arguments of that kind.  instances: per request.
+    refused_in_a_row: number of refusals that ends it; None to make all
+        requests.
+    runs: number of runs; None for the number on the command line.
     options: section -> {option: text}.
     """
 
@@ -66,7 +67,7 @@ class Workload:
 
     @property
     def kind(self):
-        """What the requests are: one of KINDS."""
+        """Kind of the requests: one of KINDS."""
         return self.requests_of['kind']
 
 
@@ -78,7 +79,7 @@ def names(directory=WORKLOADS):
 def load(name, label, directory=WORKLOADS):
     """Return the Workload of a label; None if it has no such label.
 
-    Raises ValueError, which names the file and what is wrong with it.
+    Raises ValueError, which names the file and its error.
     """
     path = directory / f'{name}.json'
     try:

@@ -9,12 +9,12 @@ from benchmarks import topology
 HEAD = ('workload', 'hosts', 'requests', 'requests/s', 'placements/s',
         'p50 ms', 'p99 ms', 'look-up ms', 'CPU %', 'refused', 'violations')
 SHARES_HEAD = ('workload', 'requests', 'asked', 'placed', 'share %')
-#: Points of a curve, about.
+#: Approximate number of points of a curve.
 _POINTS = 150
 
 
 class Figures:
-    """What the runs of a workload came to.
+    """The results of a workload's runs.
 
     runs: list of lists of Answer.  rooms: {host: violations.Room}.
     violations: texts of all runs.
@@ -56,7 +56,7 @@ class Figures:
     def shares(self):
         """Yield the cells of SHARES_HEAD: by policy, and of all requests.
 
-        Of the first run.
+        Only the first run counts.
         """
         counts = collections.defaultdict(collections.Counter)
         for answer in self._answers:
@@ -68,7 +68,7 @@ class Figures:
                    f'{100 * count["placed"] / count["asked"]:.1f}')
 
     def summary(self):
-        """Return what a topology workload came to in words: text."""
+        """Return a sentence with the results of a topology workload."""
         groups, sharing = topology.shared_racks(
             self.workload.requests_of['data'], self._answers)
         cpus, memory = (100 * self._given(name) / self._free(name)
@@ -82,7 +82,7 @@ class Figures:
                 f'{sharing} have two of them in one rack.')
 
     def ram_curve(self):
-        """Return (requests, percent of the free RAM that is taken): list."""
+        """Return (requests, used percent of the free RAM): list."""
         free, taken, points = self._free('memory_mb'), 0, [(0, 0.0)]
         every = max(1, len(self._answers) // _POINTS)
         for number, answer in enumerate(self._answers, 1):
@@ -102,8 +102,8 @@ class Figures:
 def _of_run(answers):
     """Return the figures of one run: {name: value}.
 
-    The first request is not counted; the requests are made outside of the
-    time.  CPU %: of the time in which the process had a core.
+    The first request does not count, and the time to create requests neither.
+    CPU %: processor time divided by elapsed time.
     """
     answers = answers[1:]
     times = [answer.ms for answer in answers]

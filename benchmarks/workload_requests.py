@@ -1,7 +1,7 @@
-"""The requests of workloads, as a conductor sends them.
+"""The requests of workloads, in the form of a conductor's calls.
 
-``of_kind`` says what is asked, one Asked a request; a ``Conductor`` makes
-RequestSpecs of them and remembers the members of server groups.
+``of_kind`` yields an Asked for each request.  A ``Conductor`` converts them to
+RequestSpecs and remembers the members of server groups.
 """
 
 import collections
@@ -26,7 +26,7 @@ _DATA = 'nova_object.data'
 
 
 def of_kind(workload):
-    """Return what a workload asks for: an iterator of Asked."""
+    """Return the requests of a workload: an iterator of Asked."""
     make = {'plain': _plain, 'groups': _groups, 'refused': _refused,
             'many': _many, 'topology': _topology}[workload.kind]
     return itertools.islice(make(workload), workload.requests)
@@ -66,7 +66,7 @@ def _topology(workload):
 
 
 def _distinct(number):
-    """Return a request for an instance of a flavor and project of its own."""
+    """Return a request for an instance with its own flavor and project."""
     return Asked(number=number, project=_project(number),
                  memory_mb=16 + number, vcpus=1 + number % 4)
 
@@ -83,7 +83,7 @@ class _Member:
 
 
 class Conductor:
-    """Makes requests of what is asked, and knows the groups' members."""
+    """Creates the requests, and remembers the groups' members."""
 
     def __init__(self):
         self._groups = collections.defaultdict(list)
@@ -103,7 +103,7 @@ class Conductor:
         return arguments.from_wire(_TEMPLATE | {_DATA: data}), uuids
 
     def note(self, asked, uuids, hosts):
-        """Note the hosts that the instances of a group were given."""
+        """Remember the hosts of the instances of a group."""
         if asked.group is not None:
             self._groups[asked.group] += [
                 _Member(*pair, asked.domain)
@@ -112,7 +112,7 @@ class Conductor:
     def _instance_group(self, asked, uuids):
         """Return a server group with the new instances among its members.
 
-        Its hosts are those of the members before.
+        Its hosts are the earlier members' hosts.
         """
         if asked.policy in (None, FAULT_DOMAIN):
             return None
@@ -153,7 +153,7 @@ def _image(asked):
 
 
 def _numa_topology(asked):
-    """Return the guest's cells, all alike, as Nova's API makes them."""
+    """Return the guest's cells, all alike, in the form of Nova's API."""
     nodes = asked.numa_nodes
     if not nodes:
         return None

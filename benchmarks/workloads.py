@@ -1,13 +1,13 @@
-"""Measures decisions on workloads that are data, in process.
+"""Measures decisions on workloads from data files, in process.
 
 ``python -m benchmarks.workloads [--label short|full|large] [--only NAME]
 [--svg DIRECTORY] [--runs N]`` needs no server: each cloud is a SQLite file.
-The time is that of the caching driver's select_destinations, with alternates,
-one request after the other.
+It measures the caching driver's select_destinations, with alternates, one
+request after the other.
 
-Label ``short`` is a smoke check: it looks at the answers, not at the time.
-The exit status is 1 if an answer is wrong, or, with other labels, if a figure
-to reach is missed.
+Label ``short`` is a smoke check: it checks the answers, not the times.  The
+exit status is 1 if an answer is wrong, or, with other labels, if a figure to
+reach is missed.
 """
 
 import argparse
@@ -57,14 +57,14 @@ def _arguments(args):
     parser.add_argument('--svg', metavar='DIRECTORY',
                         help='where to put charts')
     parser.add_argument('--runs', type=int, default=1,
-                        help='how often to run each, for medians')
+                        help='number of runs of each, for medians')
     return parser.parse_args(args)
 
 
 def measure(workload, runs=1):
     """Return the Figures of a workload.
 
-    runs: their number, unless the workload has one of its own.
+    runs: their number, unless the workload's file sets it.
     """
     answers, found = [], []
     with tempfile.TemporaryDirectory() as directory:
@@ -101,7 +101,7 @@ def _print_row(cells):
 
 
 def _draw(measured, directory):
-    """Write the charts: the figures to reach, and how RAM is taken."""
+    """Write the charts: the figures to reach, and the use of RAM."""
     directory.mkdir(parents=True, exist_ok=True)
     rows = [(f'{figures.workload.name}, {goal.figure}', goal.ratio(value),
              f'{value:,.4g} of {goal.limit:,g}')
@@ -118,7 +118,7 @@ def _draw(measured, directory):
 
 
 def _report(measured, label):
-    """Print what is wrong, and each figure to reach; return the status."""
+    """Print errors and each figure to reach; return the status."""
     failed = False
     print()
     for figures in measured:

@@ -1,4 +1,4 @@
-"""What all tests share: options of the test run, and hypothesis' settings."""
+"""Options, hooks and fixtures for all tests, and settings of hypothesis."""
 
 import collections
 import gc
@@ -10,26 +10,26 @@ import hypothesis
 from kombu.transport import memory
 import pytest
 
-# Before a test imports oslo.messaging: it chooses native threads.
+# Import nova_sched before oslo.messaging: it selects native threads.
 import nova_sched  # noqa: F401
 
-# What is imported and collected stays; to look through it for garbage takes a
-# fifth of the time until the first test.
+# Imported modules and collected tests are never garbage. Scanning them took a
+# fifth of the time before the first test.
 gc.disable()
 
-# oslo.messaging sets this to zero, by which whoever waits for a message in
-# memory keeps a processor busy.
+# oslo.messaging sets this to zero, which makes each wait for a message on
+# the in-memory transport a busy loop.
 memory.Transport.polling_interval = property(
     lambda self: 0.002, lambda self, value: None)
 
-#: The variable that names the folder of tests/functional/shared.py.
+#: The environment variable with the folder of tests/functional/shared.py.
 SHARED = 'NOVA_SCHED_TEST_SHARED'
 
-# A loaded machine must not make a property fail.
+# No deadline: a property must not fail because the machine is busy.
 hypothesis.settings.register_profile(
     'project', deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow])
-# For ``tox -e search``, which takes its time.
+# For ``tox -e search``: many more examples.
 hypothesis.settings.register_profile(
     'search', hypothesis.settings.get_profile('project'),
     max_examples=10_000, print_blob=True)
@@ -39,24 +39,24 @@ hypothesis.settings.load_profile('project')
 def pytest_addoption(parser):
     parser.addoption(
         '--no-skips', action='store_true',
-        help='a test or file that is skipped, or expected to fail, fails')
+        help='report skipped tests and expected failures as failures')
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """Give all tests of a file to one worker: they share what is costly."""
+    """Run all tests of a file in one worker, so they share servers."""
     if (config.getoption('numprocesses', None)
             and config.getoption('dist') == 'no'):
         config.option.dist = 'loadfile'
-        # Workers have them in another order: the following one.
+        # Keep the order of pytest_collection_modifyitems.
         config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(config, items):
-    """Have workers begin with the files that take longest.
+    """Run the slowest files first.
 
-    These are of files that need servers the ones with few tests, of others
-    properties, and then the ones with many.
+    Properties come first. Among files with real servers the ones with few
+    tests are slow, among other files the ones with many.
     """
     if hasattr(config, 'workerinput'):
         counts = collections.Counter(item.path for item in items)
@@ -68,14 +68,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Look for garbage in what tests make, not in what there was before."""
+    """Collect garbage again, except from objects that exist by now."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_configure(config):
-    """Have a folder for what workers share; they find it in the environment.
-    """
+    """Make the folder that workers share and name it in the environment."""
     if SHARED not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix='nova-sched-')
         config.add_cleanup(folder.cleanup)
@@ -107,7 +106,7 @@ def _failed_if_skipped(config, report):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable():
-    """Let reports with halves of characters pass between processes."""
+    """Escape lone surrogates, so that workers can send their reports."""
     return _encodable((yield))
 
 
@@ -123,7 +122,7 @@ def _encodable(part):
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was():
-    """Undo what a test does to the process's logging by setting it up."""
+    """Restore the process's logging setup after each test."""
     manager = logging.root.manager
     loggers = [logging.root, *(found for found in manager.loggerDict.values()
                                if isinstance(found, logging.Logger))]
@@ -135,7 +134,7 @@ def logging_as_it_was():
     logging.setLogRecordFactory(factory)
     logging.disable(disabled)
     for log, level, log.propagate, log.disabled, handlers in kept:
-        # Each call empties what all loggers remember.
+        # Each call clears the level caches of all loggers.
         if log.level != level:
             log.setLevel(level)
         log.handlers[:] = handlers

@@ -1,4 +1,4 @@
-"""Certificate authorities for tests of TLS, and what they issue."""
+"""Certificate authorities and certificates for tests of TLS."""
 
 import dataclasses
 import datetime
@@ -18,7 +18,7 @@ class Issued:
 
 
 class Authority:
-    """An authority that nobody knows but who is given its file.
+    """A certificate authority, trusted by processes with its file.
 
     directory: for its files.  file: path of its own certificate.
     """
@@ -30,7 +30,7 @@ class Authority:
         self.file = self._write('authority', self._ca.cert_pem)
 
     def issue(self, *names, expired=False):
-        """A certificate for host names and addresses: Issued."""
+        """Issue a certificate for host names and addresses."""
         self._issued += 1
         now = datetime.datetime.now(datetime.UTC)
         made = self._ca.issue_cert(
@@ -51,13 +51,14 @@ class Authority:
 def server_context(issued, clients_of=None):
     """The ssl.SSLContext of a server.
 
-    clients_of: Authority whose certificate each client has to show.
+    clients_of: Authority of the required client certificates.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(issued.both)
     if clients_of is not None:
         context.load_verify_locations(clients_of.file)
         context.verify_mode = ssl.CERT_REQUIRED
-        # With 1.3 clients learn it after the handshake, in one way or another.
+        # In TLS 1.3 a client's certificate is refused after the handshake, so
+        # that errors of clients differ by timing.
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -1,4 +1,4 @@
-"""A SQLite file with a cloud in it: the real thing behind a driver."""
+"""A SQLite file with a cloud, for drivers."""
 
 import shutil
 import time
@@ -48,7 +48,7 @@ def cell_rows(hosts):
 
 
 class CloudDatabase:
-    """A database file, what changes it, and drivers that read it.
+    """A database file, with methods to change it and drivers on it.
 
     tables: a file with empty tables, which is copied into directory.
     """
@@ -78,7 +78,7 @@ class CloudDatabase:
             connection.exec_driver_sql(sql, values)
 
     def rows(self, sql, *values):
-        """What one SELECT returns, as a list of tuples."""
+        """Run a SELECT: list of tuples."""
         with self._db.reading() as connection:
             return [tuple(row) for row
                     in connection.exec_driver_sql(sql, values)]

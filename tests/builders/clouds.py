@@ -1,7 +1,7 @@
-"""Rows of a cloud in its JSON form, valid unless a test says otherwise.
+"""Rows of a cloud in its JSON form, with valid defaults.
 
-All builders take the columns that matter as keywords; nova_sched.cloud.file
-loads what a_cloud returns.
+All builders take columns as keywords; nova_sched.cloud.file loads the result
+of a_cloud.
 """
 
 import itertools
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 
 def a_uuid(number=None):
-    """A valid uuid, another one at each call; the same for one number."""
+    """A valid uuid: a new one at each call, or the uuid of a number."""
     number = next(_numbers) << 32 if number is None else number
     return str(uuid.UUID(int=number, version=4))
 
@@ -122,14 +122,18 @@ def a_group(id=1, members=(), **entries):
 def a_cloud(hosts=3, **lists):
     """A cloud of healthy empty hosts host1, host2, ... at the time NOW.
 
-    hosts: how many, or their names.  lists: whole lists that replace the
-    built ones, for example aggregates=[an_aggregate()].
+    hosts: their number, their names, or a dict of name to uuid.
+    lists: replace whole default lists, for example
+    aggregates=[an_aggregate()].
     """
     if isinstance(hosts, int):
         hosts = [f'host{number}' for number in range(1, hosts + 1)]
+    if not isinstance(hosts, dict):
+        hosts = {host: a_uuid() for host in hosts}
     cloud = {
         'now': NOW,
-        'compute_nodes': [a_compute_node(host) for host in hosts],
+        'compute_nodes': [a_compute_node(host, uuid=uuid)
+                          for host, uuid in hosts.items()],
         'services': [a_service(host) for host in hosts],
         'instances': [],
         'instance_system_metadata': [],

@@ -10,10 +10,10 @@ from nova_sched.compat.nova import reach
 
 @contextlib.contextmanager
 def logging_kept():
-    """Undo after a block what commands set up of logging.
+    """Restore logging after a block in which commands run.
 
-    They add handlers that write to this test's stderr, and have loggers say
-    less.
+    Commands add handlers that write to this test's stderr, and raise levels
+    of loggers.
     """
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -30,14 +30,14 @@ def logging_kept():
 
 @contextlib.contextmanager
 def plans_undone():
-    """Undo after a block what plans keep this process from."""
+    """Undo after a block the restrictions that plans put on this process."""
     with logging_kept():
         yield
     reach.limit(None)
 
 
 def plan(stage, capsys, *options):
-    """What "request plan -f json" tells with these options: (code, object).
+    """Run "request plan -f json" with these options: (code, object).
 
     stage: functional.stage.Stage.  capsys: of the test.
     """

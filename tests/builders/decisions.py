@@ -11,23 +11,23 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.labels import Labels
 from nova_sched.weights import Weighed
 
-#: When they arrive, in seconds since the epoch.
+#: Arrival of requests, in seconds since the epoch.
 NOW = time.time()
 
 UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(300)]
 
 
 def names(count):
-    """Columns of hosts h0, h1 ... whose nodes have the same names."""
+    """Columns of host and node names, both h0, h1 ..."""
     return tuple(Labels.of([f'h{row}' for row in range(count)])
                  for _ in range(2))
 
 
 def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
-    """A record that weighed so many hosts, each a point lighter than the one
-    before, and rejected as many behind them.
+    """A record with ``hosts`` weighed hosts and as many rejected hosts.
 
-    names: columns of the names of all of them.
+    Each weighed host has a weight of 1 less than the host before it.
+    names: columns of the names of all hosts.
     """
     fields = {'state': decision.State(hosts=2 * hosts, names=names)} | fields
     record = Decision(instances=instances, request_id=request_id,
@@ -49,12 +49,12 @@ def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
 
 
 def noise(size=20000):
-    """A text of so many characters of which half are hard to compress."""
+    """A text of ``size`` characters that compresses badly."""
     return random.Random(size).randbytes(size // 2).hex()
 
 
 def a_refusal(reason='no hosts', request_id='req-2', **fields):
-    """A record of a request for two instances that found no host."""
+    """A record of a refused request for two instances."""
     record = Decision(instances=2, request_id=request_id,
                       request={'instance_uuids': UUIDS[:2]}, **fields)
     record.close(decision.REFUSED, reason)

@@ -1,4 +1,4 @@
-"""Documents of commands, as -f json writes them: of few hosts, or of many."""
+"""JSON documents of commands, with few hosts or with many."""
 
 #: Rules that reject hosts here, in turn.
 AZ, RAM, COMPUTE = 'AvailabilityZoneFilter', 'RamFilter', 'ComputeFilter'
@@ -21,20 +21,20 @@ def names(count):
 
 
 def weighers(**scores):
-    """What weighers gave a host: each a score, by a multiplier of 2."""
+    """A host's scores by weighers, with multipliers of 2."""
     return [{'name': name, 'raw': score, 'normalized': score / 2,
              'multiplier': 2.0, 'score': score}
             for name, score in scores.items()]
 
 
 def steps(*figures, instance=0):
-    """Runs of filters, of (name, before, after)."""
+    """Steps of filters, from (name, before, after)."""
     return [{'instance': instance, 'name': name, 'before': before,
              'after': after} for name, before, after in figures]
 
 
 def a_code(placed):
-    """The code and the kind of what was not placed."""
+    """The code and the kind of a refusal, or None for both."""
     if placed:
         return {'code': None, 'kind': None, 'codes': []}
     return {'code': 'ram', 'kind': 'fragmented', 'codes': [
@@ -42,7 +42,7 @@ def a_code(placed):
 
 
 def a_decision(outcome='placed', **fields):
-    """A document of "decision show", of 6 hosts, two of which fit."""
+    """A document of "decision show" with 6 hosts, 2 of them fitting."""
     placed = outcome == 'placed'
     return {
         'number': 7, 'version': '1.2', 'request_id': 'req-1',
@@ -81,7 +81,7 @@ def a_verdict(rule, reason='too little', figures=()):
 
 
 def schedule_info(verdicts):
-    """The verdict on every host: of {name: rules that reject it}."""
+    """The verdicts on all hosts, from {name: rules that reject it}."""
     return [{
         **host(name), 'result': 'failed' if rules else 'passed',
         'reason': '; '.join(f'{rule}: too little' for rule in rules) or None,
@@ -90,7 +90,7 @@ def schedule_info(verdicts):
 
 
 def why(verdicts, pick=None):
-    """Why, why not, and what would help: of {name: rules that reject it}."""
+    """The parts why, why_not and changes, from {name: rejecting rules}."""
     combinations = {}
     for name, rules in verdicts.items():
         combinations.setdefault(tuple(rules), []).append(name)
@@ -115,7 +115,7 @@ def why(verdicts, pick=None):
 
 
 def of_many(count, fits=True):
-    """Rules that reject each of so many hosts: dict."""
+    """The rules that reject each of ``count`` hosts: dict."""
     kinds = [(AZ, RAM), (RAM,), (AZ,), (RAM, COMPUTE), (RAM,)]
     kinds += [() if fits else (COMPUTE,)]
     return {name: kinds[number % len(kinds)]
@@ -123,7 +123,7 @@ def of_many(count, fits=True):
 
 
 def a_pick(host, **fields):
-    """Why a host is picked."""
+    """The explanation of a pick."""
     return {'host': host, 'fitting': 2, 'tied': 1, 'drawn': False,
             'next': 'b', 'gap': 1.0, 'weighers': [
                 {'weigher': 'RAMWeigher', 'adds': 2.0,
@@ -141,7 +141,7 @@ def an_explanation(decision, verdicts, pick=None, **fields):
 
 
 def a_plan(verdicts, outcome='placed', pick=None, **fields):
-    """A document of "request plan": of {name: rules that reject it}."""
+    """A document of "request plan", from {name: rules that reject it}."""
     placed = outcome == 'placed'
     fitting = [name for name, rules in verdicts.items() if not rules]
     scores = [weighers(RAMWeigher=4 - number / 4, DiskWeigher=2.0,

@@ -1,4 +1,4 @@
-"""Drivers on hosts in memory: no database behind them."""
+"""Drivers on hosts in memory, without a database."""
 
 from nova_sched import context
 from nova_sched import nova_compat
@@ -18,11 +18,11 @@ CELL2 = '00000000-0000-0000-0000-0000000000c2'
 
 
 class MemoryScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler on these hosts, the same for every request.
+    """The filter scheduler on the same hosts for each request.
 
     records: as for hosts.table.
-    seed: of every request's random generator; None for another one each.
-    running: of the instances there are, see hosts.instances_on.
+    seed: of each request's random generator; None for random seeds.
+    running: instances, see hosts.instances_on.
     options: of the configuration, see rules.a_conf.
     """
 
@@ -56,7 +56,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
 
 
 class Records:
-    """A recorder that keeps the records themselves, oldest first."""
+    """A recorder that keeps the records in a list, oldest first."""
 
     generation, keeps_all_weights = 1, False
 
@@ -69,9 +69,9 @@ class Records:
 
 
 def door(driver, conf=None, **kwargs):
-    """The RPC endpoint before a driver, which keeps ``Records``.
+    """The RPC endpoint of a driver, with ``Records``.
 
-    conf: ConfigOpts that says where Placement is; by default there is none.
+    conf: ConfigOpts with [placement]; by default without Placement.
     kwargs: of SchedulerManager.
     """
     driver = adapted(driver)
@@ -81,9 +81,9 @@ def door(driver, conf=None, **kwargs):
 
 
 def adapted(driver):
-    """A driver with the adapters in front that loading it would put there.
+    """A driver with the adapters that loading it would add.
 
-    It shares all attributes with the one given.
+    It shares all attributes with the given driver.
     """
     cls = nova_compat.loaded().driver_class(
         type(driver), '[scheduler] driver')
@@ -95,7 +95,7 @@ def adapted(driver):
 
 
 def select(driver, spec, instance_uuids=None, **kwargs):
-    """What a driver answers to a request: lists of Selection."""
+    """A driver's answer to a request: lists of Selection."""
     return driver.select_destinations(
         context.RequestContext(), spec, instance_uuids, **kwargs)
 

@@ -1,4 +1,4 @@
-"""On how many examples a property is tried."""
+"""Numbers of examples of properties."""
 
 import os
 
@@ -9,16 +9,15 @@ ALL = 'NOVA_SCHED_TEST_ALL_EXAMPLES'
 
 
 def so_many(count, fewer=None):
-    """So many where there is time for all, elsewhere fewer: a third of them.
-    """
+    """Return ``count`` with --everything, else ``fewer`` or a third."""
     if ALL in os.environ:
         return count
     return count // 3 if fewer is None else fewer
 
 
 def examples(count, fewer=None):
-    """Return hypothesis' settings for so many examples, elsewhere for fewer:
-    a quarter of them.
+    """Return hypothesis' settings for ``count`` examples with --everything,
+    else for ``fewer`` or a quarter.
     """
     return settings(max_examples=so_many(
         count, count // 4 if fewer is None else fewer), deadline=None)

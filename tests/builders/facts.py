@@ -1,4 +1,4 @@
-"""What request filters are told, of a cloud that a test describes."""
+"""Facts for request filters, of a cloud described by a test."""
 
 import dataclasses
 import types
@@ -8,7 +8,7 @@ from nova_sched.scheduler import request_filter
 
 
 def an_aggregate(uuid, **metadata):
-    """An Aggregate; a ``__`` in a name of metadata stands for a colon."""
+    """An Aggregate; ``__`` in a metadata key stands for a colon."""
     return objects.Aggregate(id=1, uuid=uuid, name=uuid, metadata={
         name.replace('__', ':'): value for name, value in metadata.items()})
 
@@ -25,7 +25,7 @@ class Facts:
 
     known: aggregates.  oldest: version of the oldest compute service.
     ports: id -> a_port.  networks, subnets: id -> segments, or None.
-    segments: uuid -> aggregates, or None.  asked: the questions so far.
+    segments: uuid -> aggregates, or None.  asked: list of the queries.
     """
 
     known: tuple = ()
@@ -36,7 +36,7 @@ class Facts:
     segments: dict = dataclasses.field(default_factory=dict)
     asked: list = dataclasses.field(default_factory=list)
 
-    def _told(self, table, key):
+    def _queried(self, table, key):
         self.asked.append((table, key))
         return getattr(self, table)[key]
 
@@ -47,22 +47,22 @@ class Facts:
         return self.oldest
 
     def port(self, port_id):
-        return self._told('ports', port_id)
+        return self._queried('ports', port_id)
 
     def segments_of_network(self, network_id):
-        return self._told('networks', network_id)
+        return self._queried('networks', network_id)
 
     def segments_of_subnet(self, subnet_id):
-        return self._told('subnets', subnet_id)
+        return self._queried('subnets', subnet_id)
 
     def aggregates_of(self, segment):
-        return self._told('segments', segment)
+        return self._queried('segments', segment)
 
 
 def filtered(spec_obj, *on, **facts):
-    """Run the request filters on a request, which is returned.
+    """Run the request filters on a request; return the request.
 
-    on: options that are true.  facts: of Facts, or an object as ``given``.
+    on: enabled options.  facts: of Facts; or an object, as ``given``.
     """
     request_filter.process_reqspec(
         spec_obj, facts.pop('given', None) or Facts(**facts),
@@ -71,5 +71,5 @@ def filtered(spec_obj, *on, **facts):
 
 
 def required(spec_obj):
-    """The traits required of the root provider, but for OWNER_NOVA: set."""
+    """The traits required of the root provider except OWNER_NOVA: set."""
     return spec_obj.request_level_params.root_required - {'OWNER_NOVA'}

@@ -1,4 +1,4 @@
-"""Processes forked from that of a test."""
+"""Processes forked from the test's process."""
 
 import contextlib
 import os
@@ -9,10 +9,10 @@ import time
 
 
 def in_child(function):
-    """Call a function in a process; return how that ends.
+    """Call a function in a forked process; return its exit status.
 
-    That is what the function returns as exit status, 0 to 98, or 99 if it
-    raises; or the signal that ends it, negative.
+    The function returns the status, 0 to 98; 99 if it raises; negative: the
+    signal that ended it.
     """
     pid = os.fork()
     if not pid:
@@ -24,11 +24,11 @@ def in_child(function):
 
 
 def is_killed_at(line, work, *files):
-    """Call a function in a process that is killed at a line of it.
+    """Call a function in a forked process that is killed at a line.
 
     line: number of the line, from 0.
-    files: of the modules whose lines count; by default all.
-    Returns whether it was killed; not if there are fewer lines.
+    files: modules whose lines are counted; by default all.
+    Returns whether it was killed, which is false if it has fewer lines.
     """
     lines = iter(range(line))
 
@@ -48,11 +48,11 @@ def is_killed_at(line, work, *files):
 
 @contextlib.contextmanager
 def in_worker(work, meanwhile=None):
-    """Enter a context in a process, which stays in it until it is killed.
+    """Enter a context in a forked process, which is killed after the block.
 
-    Gives its process id once it has entered.
+    Yields its process id once it has entered.
     work: function that returns the context.
-    meanwhile: function that is called again and again until then.
+    meanwhile: function that is called repeatedly while the block waits.
     """
     done, tell = os.pipe()
     pid = os.fork()
@@ -78,7 +78,7 @@ def in_worker(work, meanwhile=None):
 
 @contextlib.contextmanager
 def stopped_in(work):
-    """Have a process enter a context, and stop in it, for a block."""
+    """Stop a process in a context (SIGSTOP) for a block."""
     with in_worker(work) as pid:
         os.kill(pid, signal.SIGSTOP)
         os.waitpid(pid, os.WUNTRACED)

@@ -1,4 +1,4 @@
-"""A disk that has no room, for one process."""
+"""A full disk, for this process."""
 
 import contextlib
 import resource
@@ -6,7 +6,7 @@ import resource
 
 @contextlib.contextmanager
 def full_disk():
-    """No file grows, for the time of a block."""
+    """Keep all files from growing, for a block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:

@@ -1,4 +1,4 @@
-"""HTML as a strict reader sees it."""
+"""A strict reader of HTML."""
 
 import html.parser
 
@@ -7,7 +7,7 @@ VOID = {'meta', 'input', 'br'}
 
 
 class Page(html.parser.HTMLParser):
-    """A page that was read; wrong nesting is an AssertionError.
+    """A parsed page; wrong nesting is an AssertionError.
 
     elements: list of (tag, attributes, tags around it, without it).
     texts: list of (text, tags around it).
@@ -36,18 +36,18 @@ class Page(html.parser.HTMLParser):
         self.texts.append((data, tuple(self._open)))
 
     def all(self, tag, **wanted):
-        """Attributes of all elements of a kind: list of dicts."""
+        """Attributes of all elements with a tag: list of dicts."""
         return [attributes for name, attributes, _ in self.elements
                 if name == tag and wanted.items() <= attributes.items()]
 
     def words(self, *tags):
-        """All that is written, below these tags if any are named: text."""
+        """The text of the page, or of the parts within these tags."""
         return ' '.join(' '.join(
             text for text, around in self.texts
             if 'style' not in around and {*tags} <= {*around}).split())
 
     def headings(self):
-        """What stands in each h2: list of texts."""
+        """The texts of all h2 elements: list."""
         found = []
         for text, around in self.texts:
             if around[-1:] == ('h2',):

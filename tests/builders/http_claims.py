@@ -1,4 +1,4 @@
-"""Claims against a Placement over HTTP that says what a test has it say."""
+"""Claims in a scripted Placement over HTTP."""
 
 import operator
 
@@ -17,12 +17,12 @@ UUID = '5b10167e-1355-4bf3-bb67-7d0d8513ae4b'
 PATH = f'/allocations/{UUID}'
 SPEC = requests.a_request(project_id='p', user_id='u')
 WANTED = a_candidate('a', VCPU=2, MEMORY_MB=512)
-#: Of the eras whose rules differ.
+#: Microversions of the eras whose rules differ.
 QUEENS, ROCKY, STEIN, CURRENT = ERAS = ('1.17', '1.25', '1.29', '1.36')
 
 
 class Scene:
-    """Claims of one request, with the times that they slept."""
+    """Claims of one request; slept: their pauses in seconds."""
 
     def __init__(self, directory, placement):
         self._directory, self.placement = directory, placement
@@ -38,13 +38,13 @@ class Scene:
             sleep=self.slept.append, uniform=operator.add)
 
     def claim(self, version=CURRENT, spec=SPEC, request=WANTED, **kwargs):
-        """Claim; what was put at last."""
+        """Claim; return the last PUT request."""
         self.claims(version, **kwargs).claim(UUID, request, spec)
         return self.placement.to('PUT', PATH)[-1]
 
 
 class Kept:
-    """What a Placement keeps for UUID, from microversion 1.28 on.
+    """Allocations of UUID in Placement, from microversion 1.28 on.
 
     allocations: provider -> resource class -> amount.
     """
@@ -58,7 +58,8 @@ class Kept:
         placement.on('DELETE', PATH, self.delete)
 
     def put(self, asked):
-        """Take a claim, unless the consumer has changed: its answer."""
+        """Grant a claim unless the consumer has changed; return the answer.
+        """
         if asked.body['consumer_generation'] != self._generation:
             return CONSUMER
         self.allocations = {
@@ -70,18 +71,18 @@ class Kept:
         return TAKEN
 
     def change(self, allocations):
-        """Have another writer replace what there is."""
+        """Replace the allocations, as another client does."""
         self.allocations = allocations
         self._generation = (self._generation or 0) + 1
 
     def delete(self, asked):
-        """Remove all there is."""
+        """Remove all allocations."""
         answer = TAKEN if self.allocations else error(404)
         self.allocations, self._generation = {}, None
         return answer
 
     def taking(self, answer):
-        """Take a claim, but give that answer in place of its own."""
+        """Function that grants a claim and returns ``answer`` instead."""
         def take(asked):
             self.put(asked)
             return answer

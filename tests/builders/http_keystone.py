@@ -1,4 +1,4 @@
-"""A Keystone that speaks HTTP: gives tokens with a catalog."""
+"""A Keystone over HTTP, which returns tokens with a catalog."""
 
 import contextlib
 
@@ -28,7 +28,7 @@ def keystone(*endpoints, tls=False):
 
 
 def set_catalog(server, *endpoints, token=TOKEN):
-    """Have a Server give tokens with this catalog from now on."""
+    """Return tokens with this catalog from now on."""
     server.on('POST', TOKENS, a_token(*endpoints, token=token))
 
 
@@ -57,7 +57,7 @@ def a_token(*endpoints, token=TOKEN):
         {'X-Subject-Token': token})
 
 
-#: What a wrong password gets.
+#: The answer to a wrong password.
 REFUSED = Answer(401, {'error': {
     'code': 401, 'title': 'Unauthorized',
     'message': 'The request you have made requires authentication.'}})

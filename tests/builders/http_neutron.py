@@ -1,4 +1,4 @@
-"""A Neutron that speaks HTTP and says what a test has it say."""
+"""A scripted Neutron over HTTP."""
 
 import contextlib
 import pathlib
@@ -14,7 +14,7 @@ REQUEST_ID = 'req-0af04c2f-6a2b-4a57-9d0e-2f3c6f0d7c11'
 
 @contextlib.contextmanager
 def neutron():
-    """A Server that knows segments, but neither ports nor subnets."""
+    """A Server with the segments extension, without ports and subnets."""
     with http_server.Server().running() as server:
         server.on('GET', '/v2.0/extensions', extensions('router', 'segment'))
         server.on('GET', '/v2.0/subnets?', subnets())
@@ -42,13 +42,13 @@ def a_context(url=None, **kwargs):
 
 
 def a_service(url, interface='internalURL', region='RegionOne'):
-    """Neutron, as Nova's contexts list it."""
+    """Neutron's entry in the catalog of a context."""
     return {'type': 'network', 'name': 'neutron',
             'endpoints': [{'region': region, interface: url}]}
 
 
 def a_port(network_id='net', subnet_id=None, **fields):
-    """A port; with an address of a subnet, if that is given."""
+    """A port, with an address of a subnet if subnet_id is given."""
     fixed = [{'subnet_id': subnet_id, 'ip_address': '10.1.0.5'}]
     return Answer(body={'port': {
         'id': 'port', 'network_id': network_id, 'status': 'DOWN',
@@ -56,7 +56,7 @@ def a_port(network_id='net', subnet_id=None, **fields):
 
 
 def extensions(*aliases):
-    """The extensions that it has."""
+    """The list of extensions."""
     return Answer(body={'extensions': [
         {'alias': alias, 'name': alias, 'links': []} for alias in aliases]})
 
@@ -78,6 +78,6 @@ def a_subnet(**fields):
 
 
 def error(status, kind='Error', message='It did not work.'):
-    """An error in Neutron's words."""
+    """An error in Neutron's form."""
     return Answer(status, {'NeutronError': {
         'type': kind, 'message': message, 'detail': ''}})

@@ -1,7 +1,4 @@
-"""A Placement that speaks HTTP and says what a test has it say.
-
-Its sentences are those of a real one, of release 16.0.0.
-"""
+"""A scripted Placement over HTTP, with texts of a real Placement 16.0.0."""
 
 import contextlib
 import dataclasses
@@ -17,7 +14,7 @@ from tests.builders import http_server
 from tests.builders.http_server import Answer
 
 TAKEN = Answer(204)
-#: Of the requests that tests send.
+#: The context of the tests' requests.
 CONTEXT = context.RequestContext(
     request_id='req-0af04c2f-6a2b-4a57-9d0e-2f3c6f0d7c11',
     global_request_id='req-91d6d1a4-51d5-4c68-8a5c-7d2a0f1b9e02',
@@ -27,9 +24,9 @@ CONTEXT = context.RequestContext(
 
 @contextlib.contextmanager
 def placement(version='1.39', tls=False, server=None):
-    """A Server that has nothing to offer and takes every claim.
+    """A Server without candidates that grants each claim.
 
-    server: one that does not run yet, instead of a new one.
+    server: a Server that does not run yet, in place of a new one.
     """
     with (server or http_server.Server(tls)).running() as server:
         server.on('GET', '/', versions(version))
@@ -43,9 +40,9 @@ def placement(version='1.39', tls=False, server=None):
 
 @contextlib.contextmanager
 def offering(*uuids, others=()):
-    """A Server that takes every claim and offers these providers.
+    """A Server that offers these providers and grants each claim.
 
-    others: providers of no candidate.
+    others: providers without a candidate.
     """
     with placement() as server:
         server.on('GET', '/allocation_candidates', candidates(
@@ -54,9 +51,9 @@ def offering(*uuids, others=()):
 
 
 def written(server, claims):
-    """Paths of the consumers that were claimed for, or else released: list.
+    """Paths of the consumers of all claims, or of all releases: list.
 
-    One by one, or many in one request.
+    Both of single requests and of requests for many consumers.
     """
     alone = [asked.path for asked in server.to('PUT')
              if bool(asked.body['allocations']) is claims]
@@ -69,7 +66,7 @@ def written(server, claims):
 
 
 def providers(server):
-    """Uuids of the providers of all claims: list."""
+    """Uuids of the providers in all claims: list."""
     bodies = [asked.body for asked in server.to('PUT')] + [
         body for asked in server.to('POST', '/allocations')
         for body in asked.body.values()]
@@ -77,22 +74,22 @@ def providers(server):
 
 
 def take(server, asked):
-    """Take a claim, unless it is as for a new consumer that holds something.
+    """Grant a claim unless it is for a new consumer that has allocations.
 
-    What consumers hold is what a Server answers next when it is asked.
+    The Server's next answer to GET has the consumer's allocations.
     """
     known = asked.body.get('consumer_generation', 0)
-    told = server.next_answer('GET', asked.path)
-    holds = isinstance(told, Answer) and isinstance(
-        told.body, dict) and told.body.get('allocations')
+    current = server.next_answer('GET', asked.path)
+    holds = isinstance(current, Answer) and isinstance(
+        current.body, dict) and current.body.get('allocations')
     return CONSUMER if known is None and holds else TAKEN
 
 
 def remembering(server, most=math.inf):
-    """Have a Server keep what its consumers hold, each with a generation.
+    """Make a Server keep its consumers' allocations and generations.
 
-    most: how many it has room for.
-    As a Placement from microversion 1.28 on.  Returns uuid -> allocations.
+    most: number of consumers that it has room for.
+    As Placement from microversion 1.28 on.  Returns uuid -> allocations.
     """
     holding, generations = {}, {}
 
@@ -156,7 +153,7 @@ def a_conf(directory, **options):
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """A query to Placement, for tests of those that send it."""
+    """A query to Placement, for tests of its senders."""
 
     text: str = 'resources=VCPU%3A1'
     least: str = '1.17'
@@ -170,14 +167,17 @@ class Query:
 
 
 def versions(most, least='1.0'):
-    """What is there at its address."""
+    """The document of versions at Placement's address."""
     return Answer(body={'versions': [{
         'id': 'v1.0', 'max_version': most, 'min_version': least,
         'status': 'CURRENT', 'links': [{'rel': 'self', 'href': ''}]}]})
 
 
 def candidates(*requests, others=()):
-    """Candidates, and providers of no candidate; requests: a_candidate."""
+    """A listing of candidates.
+
+    requests: of a_candidate.  others: providers without a candidate.
+    """
     uuids = [uuid for request in requests for uuid in request['allocations']]
     return Answer(body={
         'allocation_requests': list(requests),
@@ -187,14 +187,14 @@ def candidates(*requests, others=()):
 
 
 def a_candidate(provider, mappings=True, **resources):
-    """An allocation request: one VCPU of a provider, unless said."""
+    """An allocation request, by default for one VCPU of a provider."""
     request = {'allocations': {
         provider: {'resources': resources or {'VCPU': 1}}}}
     return request | ({'mappings': {'': [provider]}} if mappings else {})
 
 
 def held(allocations=None, generation=1, owner=('p-owner', 'u-owner')):
-    """What a consumer holds: provider -> resource class -> amount."""
+    """A consumer's allocations: provider -> resource class -> amount."""
     if not allocations:
         return Answer(body={'allocations': {}})
     return Answer(body={
@@ -206,7 +206,7 @@ def held(allocations=None, generation=1, owner=('p-owner', 'u-owner')):
 
 
 def error(status, detail='', code='placement.undefined_code'):
-    """An error; code: None for those of before microversion 1.23."""
+    """An error; code: None for errors before microversion 1.23."""
     return Answer(status, {'errors': [{
         'status': status, 'title': 'Error', 'request_id': 'req-1',
         'detail': f'The request did not work.\n\n {detail}  ',
@@ -214,7 +214,7 @@ def error(status, detail='', code='placement.undefined_code'):
         {'x-openstack-request-id': 'req-placement'})
 
 
-#: A provider was changed while it was claimed from.
+#: A provider was changed during the claim.
 RACE = error(409, 'Inventory and/or allocations changed while attempting to '
              'allocate: Another thread concurrently updated the data. Please '
              'retry your update', 'placement.concurrent_update')
@@ -227,7 +227,7 @@ FULL = error(409, "Unable to allocate inventory: Unable to create allocation "
 
 
 class Offered(Offer):
-    """An Offer of a client that has the attributes of its parts, too."""
+    """An Offer of a client with the attributes of its parts."""
 
     def __getattr__(self, name):
         return getattr(self.candidates if hasattr(self.candidates, name)
@@ -235,7 +235,7 @@ class Offered(Offer):
 
 
 def ask(client, *queries):
-    """What a client is offered: Offered, or NoCandidates."""
+    """List candidates by a client: Offered, or NoCandidates."""
     found = client.candidates(list(queries) or [Query()], CONTEXT)
     if not found.providers:
         return found

@@ -1,6 +1,6 @@
-"""A Placement over HTTP that keeps providers, as far as a copy of it asks.
+"""A Placement over HTTP with providers, as far as a mirror reads them.
 
-What a real one does is asked in tests/interop.
+tests/interop has the real Placement.
 """
 
 import copy
@@ -19,7 +19,7 @@ class Providers:
     """Providers behind a Server of http_placement.
 
     there: uuid -> dict with generation, parent, inventories, used, traits and
-    aggregates.  Claims are taken where there is room.
+    aggregates.  Claims are granted if there is room.
     """
 
     def __init__(self, server):
@@ -33,7 +33,7 @@ class Providers:
 
     def add(self, uuid, vcpus=4, used=0, traits=(), aggregates=(),
             generation=1, parent=None, others=None, **fields):
-        """Add a provider, or put another one in its place.
+        """Add or replace a provider.
 
         used: VCPUs.  others: resource class -> total, besides VCPU.
         fields: of the inventory of VCPU.
@@ -50,7 +50,7 @@ class Providers:
             'traits': list(traits), 'aggregates': list(aggregates)}
 
     def used(self, uuid):
-        """How many VCPUs are used of a provider."""
+        """The number of used VCPUs of a provider."""
         return self.there[uuid]['used']['VCPU']
 
     def _read(self, asked):
@@ -101,7 +101,7 @@ class Providers:
         return self._write(asked.body)
 
     def _write(self, bodies):
-        """Take claims of new consumers, or their end, all or nothing."""
+        """Grant claims of new consumers, or releases, all or none."""
         with self._lock:
             before, named = copy.deepcopy(self.there), set()
             for consumer, body in bodies.items():
@@ -134,7 +134,7 @@ class Providers:
 
 
 def _is_listed(each, wanted):
-    """Whether there is room, or what is there cannot be compared."""
+    """Whether there is room, or the inventory cannot be compared."""
     try:
         return _has_room(each, wanted)
     except TypeError:

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread that answers as a test says, and remembers."""
+"""A scripted HTTP server in a thread, which records requests."""
 
 import collections
 import contextlib
@@ -9,17 +9,18 @@ import pathlib
 import ssl
 import threading
 
-#: A certificate for localhost that signs itself, and its key.
+#: A self-signed certificate for localhost, and its key.
 CERTIFICATE = str(pathlib.Path(__file__).parents[1] / 'data' / 'tls'
                   / 'localhost.pem')
 
-#: Instead of an answer: none while the server lives, or a closed connection.
+#: Instead of an answer: no answer while the server runs, or a closed
+#: connection.
 HANG, DROP = 'hang', 'drop'
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """A request as it came; body is its JSON, or None."""
+    """A received request; body is its JSON, or None."""
 
     method: str
     path: str
@@ -28,15 +29,16 @@ class Asked:
 
     @property
     def version(self):
-        """The microversion it asks for: text or None."""
+        """The requested microversion: text or None."""
         return self.headers.get('OpenStack-API-Version')
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What is answered; body is text, or else is sent as JSON.
+    """An answer; a body that is no text is sent as JSON.
 
-    trickles: what is sent a byte at a time: ``head``, ``body`` or nothing.
+    trickles: the part that is sent a byte at a time: ``head``, ``body`` or
+        neither.
     """
 
     status: int = 200
@@ -53,14 +55,14 @@ class Answer:
 
 
 class Server:
-    """Answers requests; url is where, asked the list of what came."""
+    """Answers requests; url: its address, asked: list of Asked."""
 
     def __init__(self, tls=False):
         self.asked, self._routes = [], {}
         self.connections, self.ended = 0, threading.Event()
         self._http = http.server.ThreadingHTTPServer(
             ('localhost' if tls else '127.0.0.1', 0), _handler(self))
-        # As many may connect at a time as threads that decide.
+        # As many connections as deciding threads may wait.
         self._http.socket.listen(128)
         self._http.daemon_threads = True
         self._http.handle_error = lambda *args: None
@@ -75,31 +77,31 @@ class Server:
         self.url = f'{scheme}://{"localhost" if tls else host}:{port}'
 
     def on(self, method, path, *answers):
-        """Answer requests whose path begins so; the last answer stays.
+        """Set the answers to requests by method and prefix of the path.
 
-        answers: Answer, HANG, DROP, or a function of Asked that returns one.
-        Later calls, and longer paths, go before others.
+        answers: Answer, HANG, DROP, or functions of Asked that return these;
+        the last answer is repeated.  Later calls override earlier calls;
+        longer paths go first.
         """
         self._routes[method, path] = collections.deque(answers)
 
     def routes(self, method, path):
-        """The answers that ``on`` was given for exactly this: list."""
+        """The answers set for exactly this method and path: list."""
         return list(self._routes[method, path])
 
     def _answers(self, method, path):
-        """The answers to a request, the next one first: deque, or None."""
+        """The answers to a request, next answer first: deque, or None."""
         routes = [route for route in self._routes
                   if route[0] == method and path.startswith(route[1])]
         return self._routes[max(routes, key=lambda route: len(route[1]))
                             ] if routes else None
 
     def next_answer(self, method, path):
-        """What ``on`` was given for the next such request; None for nothing.
-        """
+        """The answer to the next such request, or None."""
         return (self._answers(method, path) or [None])[0]
 
     def answer(self, asked):
-        """The answer to a request, which is put down."""
+        """Record a request; return its answer."""
         self.asked.append(asked)
         answers = self._answers(asked.method, asked.path)
         if answers is None:
@@ -108,7 +110,7 @@ class Server:
         return answer(asked) if callable(answer) else answer
 
     def to(self, method, path=''):
-        """The requests so far of a method whose paths begin so: list."""
+        """The requests so far, by method and prefix of the path: list."""
         return [asked for asked in self.asked if asked.method == method
                 and asked.path.startswith(path)]
 
@@ -172,7 +174,7 @@ def _handler(server):
 
 
 def _send(handler, answer, ended):
-    """Send an Answer; one that trickles does so until an Event."""
+    """Send an Answer; ended: Event that ends trickling."""
     if answer.trickles == 'head':
         handler.wfile = _Trickle(handler.wfile, ended)
     handler.send_response(answer.status)

@@ -1,4 +1,4 @@
-"""Clouds with little room, and compute services that fill it."""
+"""Clouds with little room, and compute services on them."""
 
 import threading
 
@@ -9,7 +9,7 @@ from tests.builders import requests
 
 
 def hosts_with_room(cloud, count, slots):
-    """Hosts h0, h1 ... with room for so many of ``a_server`` each."""
+    """Load hosts h0, h1 ... with room for ``slots`` of ``a_server`` each."""
     cloud.load_nodes(*(clouds.a_compute_node(
         f'h{number}', memory_mb=1000 * slots, free_ram_mb=1000 * slots)
         for number in range(count)))
@@ -22,10 +22,10 @@ def a_server(**kwargs):
 
 
 class Compute:
-    """Compute services that take what is sent to them, or refuse it.
+    """Compute services that claim instances, or refuse them.
 
-    Like those of Nova: the instance gets its host, the host's usage is
-    written, and an instance for which there is no room is refused.
+    As in Nova: the instance gets its host, the host's usage is written, and
+    an instance that does not fit is refused.
     """
 
     def __init__(self, cloud):
@@ -50,16 +50,10 @@ def uuids(count):
     return [uuidutils.generate_uuid() for _ in range(count)]
 
 
-def a_boot(names, **wanted):
-    """A request for as many servers as there are names."""
-    return a_server(num_instances=len(names), instance_uuid=names[0],
-                    **wanted)
-
-
 def between(driver, *steps):
-    """Have other requests do something before the turns of the next one.
+    """Run functions before the turns of the next request.
 
-    steps: functions, or None, for its first turn, its second ...
+    steps: functions, or None, for its first turn, its second turn, ...
     """
     state, left = driver.host_manager.state, list(steps)
     deciding = state.deciding
@@ -73,7 +67,7 @@ def between(driver, *steps):
 
 
 def in_thread(target, *args):
-    """Have another thread do something, and wait for it."""
+    """Run a function in another thread, and wait for it."""
     thread = threading.Thread(target=target, args=args)
     thread.start()
     thread.join(10)

@@ -1,4 +1,4 @@
-"""Rules that look at the instances of hosts, and requests they matter to."""
+"""Rules that depend on instances of hosts, and requests with an effect."""
 
 import dataclasses
 
@@ -7,15 +7,15 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 
-#: The instance that is there, or not.
+#: The existing instance, which may be on a host or not.
 OTHER = clouds.a_uuid(77)
 NODES = {host: clouds.a_uuid(number) for number, host in enumerate('ab', 1)}
-#: Flavor ids of the instances that are there and of those asked for.
+#: Flavor ids of existing and of requested instances.
 THEIRS, OURS = 9, 5
 
 
 class LonelyFilter(filters.BaseHostFilter):
-    """A plug-in that looks at a host's instances one by one."""
+    """A plug-in that iterates over a host's instances."""
 
     def host_passes(self, host_state, spec_obj):
         return all(instance.uuid == uuid and uuid != OTHER for uuid, instance
@@ -24,11 +24,12 @@ class LonelyFilter(filters.BaseHostFilter):
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A rule about the instances of hosts, and a request that it matters to.
+    """A rule about instances of hosts, and a request on which it has effect.
 
-    joins: whether it sends instances to the host of another, or away from it.
-    request: keywords of a_request.  alone: where an instance goes while the
-        other is on no host; None for nowhere.
+    joins: whether it sends an instance to the host of another instance, or to
+        another host.
+    request: keywords of a_request.  alone: the picked host while the other
+        instance is on no host; None for a refusal.
     placed: whether it counts instances that no host reports yet.
     """
 
@@ -44,9 +45,9 @@ def a_group(policy, **kw):
 
 
 def in_group(policy, version='1.11'):
-    """Its hosts are looked up, as for callers that tell none.
+    """A group without hosts, which the scheduler looks up.
 
-    version: of the group, which tells the caller's release.
+    version: of the group, which depends on the caller's release.
     """
     group = requests.a_group(policy, members=[OTHER])
     group.hosts, group.wire_version = None, version
@@ -54,12 +55,12 @@ def in_group(policy, version='1.11'):
 
 
 def by(name):
-    """Options with which one filter decides."""
+    """Options that enable one filter."""
     return {'enabled_filters': [name]}
 
 
 def weighing(name, **options):
-    """Options with which one weigher decides."""
+    """Options that enable one weigher."""
     return {'enabled_filters': ['AllHostsFilter'], 'weight_classes': [
         f'nova.scheduler.weights.{name}'], **options}
 
@@ -95,19 +96,19 @@ RULES = {
 
 
 def load(cloud):
-    """Have a CloudDatabase hold the hosts a and b."""
+    """Load the hosts a and b into a CloudDatabase."""
     cloud.load_nodes(*(clouds.a_compute_node(host, uuid=uuid)
                        for host, uuid in NODES.items()))
     return cloud
 
 
 def one_that_sends_to_b(rule):
-    """The host whose instances make a request go to b."""
+    """The host of the other instance with which a request gets b."""
     return 'b' if rule.joins else 'a'
 
 
 def ask_for_other(driver, rule, host, offer=None):
-    """Place the other instance on a host, where no host reports it yet."""
+    """Place the other instance on a host that does not report it yet."""
     wanted = {name: value for name, value in rule.request.items()
               if name == 'group'}
     drivers.select(driver, requests.a_request(

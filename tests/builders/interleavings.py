@@ -1,7 +1,7 @@
-"""What compute services and operators do to a cell between reads of it.
+"""Writes of compute services and operators to a cell between reads.
 
-Stamps are of the writers' clocks, which differ, and in whole seconds; what is
-written may be committed later, after what others have written since.
+Time stamps are in whole seconds of the writers' clocks, which differ; a write
+may be committed later than other writes that came after it.
 """
 
 import datetime
@@ -19,7 +19,7 @@ from nova_sched.hosts import columns
 from tests.builders.cloud_database import all_rows
 
 HOSTS = 6
-#: Seconds that clocks differ at most, that a commit is late at most, and
+#: Seconds: greatest difference of clocks, greatest delay of a commit, and time
 #: without a heartbeat after which a service is down.
 SKEW, LATE, DOWN = 25, 30, 60
 _START = 1_800_000_000
@@ -29,7 +29,7 @@ _HEARTBEAT = [columns.SERVICE_COLUMNS.index(name)
 
 
 class Clock(types.SimpleNamespace):
-    """In place of the module time, of which changed_rows asks two clocks."""
+    """Replaces the module time; changed_rows uses two of its clocks."""
 
     def __init__(self):
         super().__init__(now=float(_START))
@@ -42,10 +42,10 @@ class Clock(types.SimpleNamespace):
 
 
 class Interleaving:
-    """A random course of writes to a cell, which is read meanwhile.
+    """A random course of writes and reads of a cell.
 
-    cell: CellReader of a cell of HOSTS hosts, ids from 1.  writer: Connection
-    to its database.  clock: Clock.
+    cell: CellReader of a cell with HOSTS hosts, ids from 1.  writer:
+    Connection to its database.  clock: Clock.
     """
 
     def __init__(self, cell, writer, clock, seed):
@@ -53,12 +53,12 @@ class Interleaving:
         self._draw = random.Random(seed)
         self._skew = {host: self._draw.randint(-SKEW, SKEW)
                       for host in range(1, HOSTS + 1)}
-        # (when, the statement) of what is not committed yet.
+        # (time, statement) of writes that are not committed yet.
         self._open, self._unstamped = [], set()
         self._nodes, self._services = KnownRows(), KnownRows()
 
     def run(self, steps):
-        """Write and read; raise AssertionError if a read misses anything."""
+        """Write and read; raise AssertionError if a read misses a change."""
         self._reset()
         for _ in range(steps):
             self._clock.now += self._draw.choice((0, 0.1, 0.4, 1, 3, 20))
@@ -100,7 +100,7 @@ class Interleaving:
             updated_at=self._stamp(host), **values)
 
     def _report(self):
-        """Change a text alone."""
+        """Change a text only."""
         host = self._host()
         self._write(self._node(
             host, stats=f'{{"io_workload": {self._draw.randint(0, 99)}}}'))
@@ -110,10 +110,10 @@ class Interleaving:
         self._write(self._node(host, vcpus_used=self._draw.randint(0, 99)))
 
     def _unstamp(self):
-        """Leave a host without any stamp, as nobody but an operator does.
+        """Remove all time stamps of a host, as only an operator does.
 
-        Once each: a text that is changed between two such edits has the mark
-        of before, and is seen within a minute only.
+        Once a host: a text that changes between two such edits would have an
+        old mark, and is seen only within a minute.
         """
         host = self._host()
         if host not in self._unstamped:
@@ -173,7 +173,7 @@ class Interleaving:
         self._delete(_SERVICES, True)
 
     def read_and_check(self):
-        """Read what has changed; compare all that is known with all there is.
+        """Read changes, and compare all known rows with all rows.
 
         Returns the Found of both tables.
         """
@@ -212,9 +212,9 @@ class Interleaving:
 
 
 def cell_of(conf):
-    """A CellReader of the one database of a configuration, without heartbeats.
+    """A CellReader of a configuration's database, without heartbeats.
 
-    Returns a pair with the HostReader to close.
+    Returns (CellReader, HostReader to close).
     """
     hosts = reader.HostReader(conf)
     hosts.skip_heartbeats()
@@ -223,10 +223,9 @@ def cell_of(conf):
 
 
 def run(cell, monkeypatch, count, steps=12):
-    """Run so many courses; raise AssertionError with the seed of one that
-    misses anything.
+    """Run ``count`` courses; raise AssertionError with the seed of a failure.
 
-    In every other one the tables are read on two connections.
+    In every other course the tables are read on two connections.
     """
     with cell.db.engine.connect() as writer:
         for seed in range(count):

@@ -1,4 +1,4 @@
-"""A listener of requests without a broker, and messages that it hears."""
+"""A listener of requests without a broker, and messages for it."""
 
 import bz2
 import json
@@ -20,7 +20,7 @@ class Driver:
 
 
 class Channel:
-    """A channel to no broker; broken: whether it takes no more."""
+    """A channel without a broker; broken: whether acknowledgements fail."""
 
     no_ack_consumers = frozenset()
 
@@ -41,13 +41,13 @@ class Channel:
 
 
 def a_listener():
-    """A listener on a connection that nobody reads from."""
+    """A listener without a connection."""
     return rpc_listener.Listener(
         Driver(), types.SimpleNamespace(contact=remote.Contact()))
 
 
 def a_consumer(listener, **kwargs):
-    """The consumer of a listener's messages; kwargs: of the library's own."""
+    """The consumer of a listener; kwargs: of oslo.messaging's Consumer."""
     made = driver.RequestConsumer(impl_rabbit.Consumer(**{
         'exchange_name': 'nova', 'queue_name': 'scheduler',
         'routing_key': 'scheduler', 'type': 'topic', 'durable': False,
@@ -58,7 +58,7 @@ def a_consumer(listener, **kwargs):
 
 
 def delivered(body, headers=None, **properties):
-    """What a channel of the amqp library delivers."""
+    """A message as a channel of the amqp library delivers it."""
     message = amqp.Message(body, **{
         'content_type': 'application/json', 'content_encoding': 'utf-8',
         'application_headers': headers or {}, **properties})
@@ -68,9 +68,9 @@ def delivered(body, headers=None, **properties):
 
 
 def arrives(listener, content, packed=False):
-    """Have a listener hear a message; returns the Channel that it came by.
+    """Deliver a message to a listener; return its Channel.
 
-    content: JSON of what is in the envelope.
+    content: JSON within the envelope.
     """
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': content})
     headers = {}
@@ -83,6 +83,6 @@ def arrives(listener, content, packed=False):
 
 
 def of_memory(body, **kwargs):
-    """What a channel of a transport within this process delivers."""
+    """A message as an in-memory transport delivers it."""
     return kombu_message.Message(
         body, delivery_tag=1, content_type='application/json', **kwargs)

@@ -31,9 +31,9 @@ propagate = {propagate}
 
 
 def a_file(directory, root='null', propagate=1, **loggers):
-    """The path of a file whose root logger has this handler.
+    """Write a file with this handler of the root logger; return its path.
 
-    loggers: name of another one, with __ for a dot -> its handlers.
+    loggers: name of another logger, with __ for a dot -> its handlers.
     """
     path = directory / 'logging.conf'
     path.write_text(

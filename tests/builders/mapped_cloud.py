@@ -1,4 +1,4 @@
-"""A cloud as Nova lays it out: an API database, cell0, and cells."""
+"""A cloud in Nova's layout: an API database, cell0, and cells."""
 
 import datetime
 
@@ -51,14 +51,14 @@ class MappedCloud:
                     datetime.UTC).strftime('%Y-%m-%d %H:%M:%S'), uuid)
 
     def add_cell(self, uuid, name, hosts):
-        """One more cell with these hosts; its CloudDatabase."""
+        """Add a cell with these hosts; return its CloudDatabase."""
         database = self._database(name)
         database.load(hosts, host_mappings=[])
         self.map(uuid, name, database.url)
         return database
 
     def conf(self, **options):
-        """As of a real nova.conf: [database] is cell0's."""
+        """A configuration as of a real nova.conf: [database] is cell0's."""
         return rules.a_conf(**{
             'database__connection': self.cell0.url,
             'api_database__connection': self.api.url, **options})

@@ -1,4 +1,4 @@
-"""A message broker in this process, as a shadow finds RabbitMQ."""
+"""A message broker in this process that behaves like RabbitMQ."""
 
 import json
 
@@ -9,11 +9,11 @@ from kombu.transport import virtual
 
 
 class MemoryBroker:
-    """One with an exchange of live schedulers, once it is declared.
+    """A broker with an exchange of live schedulers, once it is declared.
 
-    declared: queue name -> how it was declared: dict.
-    asked: the names that connections gave themselves.
-    down: what happens to who asks it, an exception; None while it is there.
+    declared: queue name -> arguments of its declaration: dict.
+    asked: names of the connections.
+    down: exception that clients get; None while the broker is up.
     forgetful: whether it loses queues at once.
     """
 
@@ -23,20 +23,20 @@ class MemoryBroker:
         self.forgetful = False
 
     def connection(self, conf, url, name):
-        """As of nova_sched.rpc.brokers."""
+        """Replaces nova_sched.rpc.brokers.connection."""
         self.asked.append(name)
         return kombu.Connection(
             'memory://', transport=self._transport(),
             transport_options={'polling_interval': 0.001})
 
     def declare(self, exchange='nova'):
-        """As a live scheduler does when it starts."""
+        """Declare the exchange, as a live scheduler does at its start."""
         with self.connection(None, None, 'live') as connection:
             kombu.Exchange(exchange, type='topic')(
                 connection.channel()).declare()
 
     def send(self, body, exchange='nova', topic='scheduler', **kwargs):
-        """As a conductor does; body: a dict, or text as it is."""
+        """Publish as a conductor; body: a dict, or a text."""
         with self.connection(None, None, 'conductor') as connection:
             kombu.Producer(connection.channel()).publish(
                 body if isinstance(body, str) else json.dumps(body),
@@ -45,7 +45,7 @@ class MemoryBroker:
                     'content_encoding': 'utf-8', **kwargs})
 
     def call(self, method='ping', **args):
-        """Send a call of oslo.messaging's."""
+        """Send a call in oslo.messaging's form."""
         self.send({'oslo.version': '2.0', 'oslo.message': json.dumps(
             {'method': method, 'args': args})})
 
@@ -57,7 +57,7 @@ class MemoryBroker:
 
 
 class _Channel(memory.Channel):
-    """Of a MemoryBroker: tells what is not there as RabbitMQ does."""
+    """A channel with RabbitMQ's errors for missing queues and exchanges."""
 
     broker = None
 
@@ -75,12 +75,12 @@ class _Channel(memory.Channel):
         return super().queue_declare(queue, passive, **kwargs)
 
     def close(self):
-        # The queues are the broker's.
+        # Keep the queues, which belong to the broker.
         virtual.Channel.close(self)
 
 
 class _Transport(memory.Transport):
-    """To a MemoryBroker, while it is there."""
+    """A transport to a MemoryBroker, which fails while that is down."""
 
     broker = None
 

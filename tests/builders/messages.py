@@ -11,7 +11,7 @@ from tests.builders import waiting
 
 
 class Recorder(dispatcher.RPCDispatcher):
-    """Writes down each message before its endpoint answers it."""
+    """Records each message before its endpoint is called."""
 
     def __init__(self, *endpoints):
         super().__init__(list(endpoints), rpc.ContextSerializer(),
@@ -25,7 +25,7 @@ class Recorder(dispatcher.RPCDispatcher):
 
 @contextlib.contextmanager
 def transport(conf, url='fake://'):
-    """The transport of a configuration, until the end of the block."""
+    """The transport of a configuration, for a block."""
     conf.set_override('transport_url', url)
     made = rpc.get_transport(conf)
     yield made
@@ -34,7 +34,7 @@ def transport(conf, url='fake://'):
 
 @contextlib.contextmanager
 def serving(made, conf, *endpoints):
-    """The service's own server with these endpoints answers in the block."""
+    """Run the service's own server with these endpoints for a block."""
     running = rpc.get_server(made, conf, list(endpoints))
     running.start()
     yield
@@ -44,7 +44,7 @@ def serving(made, conf, *endpoints):
 
 @contextlib.contextmanager
 def recording(made, conf, *endpoints):
-    """As serving; gives the list that messages are written to."""
+    """Run a server as ``serving``; yield the list of its messages."""
     recorder = Recorder(*endpoints)
     running = server.RPCServer(
         made, messaging.Target(topic=rpc.TOPIC, server=conf.host), recorder)
@@ -55,13 +55,15 @@ def recording(made, conf, *endpoints):
 
 
 def until_over(server):
-    """Wait until a server works on no call; its answer comes before its end.
+    """Wait until a server works on no call.
+
+    A call ends later than its answer is sent.
     """
     waiting.until(lambda: not server._work_executor._working,
                   'all calls are over')
 
 
 def raw_client(made, version='4.0', **target):
-    """A client that sends whatever it is told to."""
+    """A client that sends any method and arguments."""
     return rpc.get_client(
         made, messaging.Target(topic=rpc.TOPIC, version=version, **target))

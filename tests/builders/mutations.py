@@ -1,14 +1,13 @@
-"""Messages that went wrong: a right one with one value in it changed.
+"""Mutated messages: a valid message with one value changed.
 
-Each value at each path of a message is replaced by values of all types,
-removed, repeated, enlarged, and, if it is text, filled with what texts may
-hold.
+The value at any path is replaced by values of all types, removed, repeated,
+enlarged, or replaced by odd texts.
 """
 
 import copy
 import random
 
-#: In place of any value.
+#: Replacements of any value.
 _OTHERS = (
     None, True, False, 0, 1, -1, 2 ** 31, 2 ** 63, -2 ** 63 - 1, 10 ** 40,
     0.5, -0.0, 1e308, float('nan'), float('-inf'),
@@ -21,12 +20,12 @@ _OTHERS = (
      'nova_object.version': '9.9', 'nova_object.data': {}},
     {'py/object': 'os.system'})
 
-#: Sizes that values are enlarged to; the largest rarely.
+#: Sizes of enlarged values; the largest is rare.
 _SIZES = (100, 100, 1_000, 1_000, 10_000, 10_000, 100_000)
 
 
 class Removed:
-    """In place of a value: nothing, not even its key."""
+    """Replacement that removes a value with its key."""
 
 
 def paths(value, path=()):
@@ -39,7 +38,7 @@ def paths(value, path=()):
 
 
 def at(value, path):
-    """What stands at a path."""
+    """The value at a path."""
     for key in path:
         value = value[key]
     return value
@@ -58,9 +57,9 @@ def changed(value, path, other):
 
 
 def mutated(value, seed):
-    """(path, copy of a JSON value with one thing in it changed).
+    """(path, copy of a JSON value with the value at the path changed).
 
-    The same seed makes the same change of the same value.
+    A seed makes the same change of the same value.
     """
     rng = random.Random(seed)
     path = rng.choice(list(paths(value)))
@@ -83,7 +82,7 @@ def _other(rng, value):
 
 
 def enlarged(value, size):
-    """A value of the same type, of about so many parts."""
+    """A value of the same type with about ``size`` parts."""
     if isinstance(value, dict):
         more = next(iter(value.values()), 'x')
         return value | {f'more{number}': more
@@ -92,7 +91,7 @@ def enlarged(value, size):
         return (value or ['x']) * (1 + size // (1 + _parts(value)))
     if isinstance(value, str):
         return (value or 'x') * (1 + size // max(len(value), 1))
-    # A number, or nothing: one of that many digits that JSON takes.
+    # A number or None: a number with as many digits as JSON allows.
     return 10 ** min(size, 4_000)
 
 

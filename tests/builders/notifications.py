@@ -1,4 +1,4 @@
-"""A consumer of notifications, as billing and telemetry services are."""
+"""A consumer of notifications, like billing and telemetry services."""
 
 import contextlib
 import dataclasses
@@ -11,7 +11,7 @@ from nova_sched.rpc import driver
 
 @dataclasses.dataclass(frozen=True)
 class Notification:
-    """One that arrived; context: its keys.  metadata: id and time."""
+    """A received notification; metadata: id and time."""
 
     context: dict
     publisher_id: str
@@ -21,7 +21,7 @@ class Notification:
 
 
 class Consumer:
-    """Keeps those of priority INFO, in ``heard``, and no others."""
+    """Keeps notifications of priority INFO in ``heard``."""
 
     def __init__(self):
         self.heard = []
@@ -30,7 +30,7 @@ class Consumer:
         self.heard.append(Notification(ctxt, *notification))
 
     def events(self, publisher=''):
-        """(publisher, 'start' or 'end') of those heard, in order: list."""
+        """(publisher, 'start' or 'end') of notifications, in order: list."""
         return [(each.publisher_id, each.event_type.rpartition('.')[2])
                 for each in self.heard
                 if each.publisher_id.startswith(publisher)]
@@ -38,8 +38,8 @@ class Consumer:
 
 @contextlib.contextmanager
 def consumer(conf, topics=('notifications', 'versioned_notifications')):
-    """A Consumer of these topics for the time of a block."""
-    # Not the library's own, which takes five seconds to stop.
+    """A Consumer of these topics for a block."""
+    # oslo.messaging's own transport takes five seconds to stop.
     transport = driver.transport(messaging.get_notification_transport, conf,
                                  config.notification_transport_url(conf))
     made = Consumer()

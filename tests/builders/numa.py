@@ -11,7 +11,7 @@ FOUR_CORES = ({0, 4}, {1, 5}, {2, 6}, {3, 7})
 
 
 def a_cell(id=0, cpus=range(8), **fields):
-    """A HostCell with 4 GiB, whose CPUs are for floating and pinned guests.
+    """A HostCell with 4 GiB and CPUs for floating and pinned guests.
 
     pages: (size_kb, total[, used[, reserved]]) each.
     networks: names of physical networks, or None.
@@ -33,18 +33,18 @@ def a_cell(id=0, cpus=range(8), **fields):
 
 
 def cells_text(*cells, newer=True):
-    """The text of a ``numa_topology`` column: of today, or of Queens."""
+    """The text of a ``numa_topology`` column: current, or of Queens."""
     return json.dumps(numa_cells.primitive(cells, newer))
 
 
 def a_topology(*cells, newer=True):
-    """The HostTopology of a host of today, or of Queens."""
+    """The HostTopology of a current host, or of Queens."""
     return HostTopology.of(cells_text(*cells, newer=newer))
 
 
 def guest_cell(id=0, floating=0, pinned=0,
                **fields):
-    """An InstanceNUMACell with 512 MiB and so many CPUs of each kind."""
+    """An InstanceNUMACell with 512 MiB and numbers of CPUs by kind."""
     policy = 'dedicated' if pinned else None
     if pinned and floating:
         policy = 'mixed'
@@ -68,7 +68,7 @@ def requirements(*cells, emulator=None, pci=(), networks=None):
 
 
 def free(steps=1):
-    """Bound no search; in place of ``effort.Effort.spend``."""
+    """Replace ``effort.Effort.spend`` without a bound."""
 
 
 def tried(**fields):

@@ -1,4 +1,4 @@
-"""PCI devices for tests: what hosts report and what requests ask for."""
+"""PCI devices for tests: reports of hosts, and requests."""
 
 import json
 
@@ -12,12 +12,12 @@ _FIELDS = {'vendor_id': '8086', 'product_id': '1520', 'numa_node': None,
 
 
 def a_pool(**values):
-    """A pool as a plain dict; keywords that are no fields are tags."""
+    """A pool as a dict; keywords that are not fields are tags."""
     return _FIELDS | values
 
 
 def pci_stats(*pools):
-    """The text that compute services of our time report pools in."""
+    """The text in which current compute services report pools."""
     return json.dumps(_envelope('PciDevicePoolList', objects=[
         _envelope('PciDevicePool', tags={
             name: value for name, value in pool.items()
@@ -36,14 +36,14 @@ def some_pools(*pools):
 
 
 def take(pools, requests, mapping=None, cells=None):
-    """The Pools left after all requests, or None if there are too few."""
+    """The remaining Pools after all requests, or None if they do not fit."""
     devices = HostDevices(pools, DeviceRequests(requests))
     left, served = devices.taken(mapping, cells)
     return left if served == len(requests) else None
 
 
 def a_pci_request(count=1, *specs, **values):
-    """Some devices that match any of the specs (dicts); of an alias."""
+    """A request of an alias for devices that match any of the specs."""
     return objects.InstancePCIRequest(**{
         'count': count, 'alias_name': 'nic', 'request_id': 'nic-id',
         'numa_policy': None,

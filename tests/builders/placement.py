@@ -1,19 +1,18 @@
-"""A Placement in memory: offers hosts, takes claims or refuses them."""
+"""A Placement in memory: offers hosts, grants claims or refuses them."""
 
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.scheduler.offer import Offer
 
 
 class Placement:
-    """Offers the hosts of the given provider uuids.
+    """Offers hosts by provider uuids.
 
     offers: provider uuid -> list of allocation requests; a list of uuids
         stands for one request each.
-    refuses: provider uuids from which nothing can be claimed.
-    keeps: uuids of the instances whose claims it fails to take back.
-    silent: of those whose claims it takes and never answers.
-    late: uuids of providers and of instances whose claims it does not answer
-        in time.
+    refuses: uuids of providers; claims on them are refused.
+    keeps: uuids of instances; releases of their claims fail.
+    silent: uuids of instances; their claims are granted without an answer.
+    late: uuids of providers and instances; their claims time out.
     """
 
     VERSION = '1.36'

@@ -1,7 +1,7 @@
-"""Messages of AMQP 0-9-1 whose properties no client library would write.
+"""Messages of AMQP 0-9-1 with properties that no client library writes.
 
-They are octets, written as the protocol has them, so that each may hold what
-its type has no words for.
+Properties are bytes in the protocol's form, so that they can have values
+outside of their types.
 """
 
 import struct
@@ -10,7 +10,7 @@ import amqp
 
 JSON = b'application/json'
 
-#: Properties that are short texts -> their bit in the flags.
+#: Properties with short texts -> bit in the flags.
 TEXTS = {'content_type': 15, 'content_encoding': 14, 'correlation_id': 10,
          'reply_to': 9, 'expiration': 8, 'message_id': 7, 'type': 5,
          'user_id': 4, 'app_id': 3, 'cluster_id': 2}
@@ -39,7 +39,7 @@ def _long(octets):
 
 
 def _nested(kind, depth):
-    """A table or an array within another, so deep."""
+    """Tables or arrays nested ``depth`` levels deep."""
     item = b'V'
     for _ in range(depth):
         item = kind + _long(item if kind == b'A' else _short(b'k') + item)
@@ -47,7 +47,7 @@ def _nested(kind, depth):
 
 
 def _items():
-    """{what it is: an item of a table, with its type}."""
+    """{description: item of a table, with its type}."""
     found = {f'T {number}': b'T' + struct.pack('>Q', number)
              for number in (0, 1, 253402300800, *_BIG)}
     found |= {f'{kind} {number}': kind.encode() + struct.pack('>Q', number)
@@ -69,14 +69,14 @@ def _items():
     return {'V': b'V', **found}
 
 
-#: What an item of a table may be that a broker lets through.
+#: Items of tables that a broker accepts.
 ITEMS = _items()
 
 
 class Message(amqp.Message):
-    """A message whose properties are octets.
+    """A message with properties as bytes.
 
-    body: octets.  properties: {bit in the flags: octets}.
+    body: bytes.  properties: {bit in the flags: bytes}.
     """
 
     def __init__(self, body, properties):
@@ -92,8 +92,8 @@ class Message(amqp.Message):
 def message(body, texts=None, headers=None, **others):
     """Return a Message of JSON text.
 
-    texts: {name of a property: octets}, in place of the usual ones.
-    headers: {key as octets: item with its type}.
+    texts: {name of a property: bytes}, in place of the defaults.
+    headers: {key as bytes: item with its type}.
     others: delivery_mode, priority, timestamp; numbers.
     """
     texts = {'content_type': JSON, 'content_encoding': b'utf-8',
@@ -111,7 +111,7 @@ def message(body, texts=None, headers=None, **others):
 
 
 def _odd():
-    """Yield (what is odd, arguments of ``message``) for each kind there is."""
+    """Yield (description, arguments of ``message``) for each odd kind."""
     for name in TEXTS:
         for what, text in _ODD_TEXTS.items():
             yield f'{name} {what}', {'texts': {name: text}}
@@ -127,7 +127,7 @@ def _odd():
 
 
 def _odd_headers():
-    """Yield (what is odd, headers) for each kind there is."""
+    """Yield (description, headers) for each odd kind."""
     yield 'no headers', {}
     for key in (b'x-odd', b'compression', b'x-stream-offset'):
         for what, item in ITEMS.items():
@@ -137,7 +137,7 @@ def _odd_headers():
 
 
 def messages(body):
-    """Yield (what is odd about it, Message) for each kind there is."""
+    """Yield (description, Message) for each odd kind."""
     for what, arguments in _odd():
         yield what, message(body, **arguments)
     for what, headers in _odd_headers():

@@ -1,4 +1,4 @@
-"""What requests ask Placement for, as tests look at it."""
+"""Queries of requests to Placement, parsed for tests."""
 
 from urllib import parse
 
@@ -18,20 +18,20 @@ def resource_request(spec_obj, **kw):
 
 
 def parameters(query):
-    """A query string read back: name -> list of values, in order."""
+    """Parse a query string: name -> list of values, in order."""
     return parse.parse_qs(query, keep_blank_values=True, strict_parsing=True)
 
 
 def asked(spec_obj, version='1.39', **kw):
-    """What a request asks for: name -> list of values."""
+    """The query of a request: name -> list of values."""
     return parameters(resource_request(spec_obj, **kw).query(version))
 
 
 def unnumbered(spec_obj, **kw):
-    """The Group without a number of a request's first query."""
+    """The unnumbered Group of a request's first query."""
     return resource_request(spec_obj, **kw).groups['']
 
 
 def amounts(spec_obj, **kw):
-    """Amounts of the unnumbered group: resource class -> number."""
+    """Resources of the unnumbered group: resource class -> amount."""
     return unnumbered(spec_obj, **kw).resources

@@ -1,4 +1,4 @@
-"""Asking drivers whose requests are decided host state by host state."""
+"""Calls of drivers that decide on host states."""
 
 
 
@@ -11,7 +11,7 @@ from tests.builders.requests import a_request
 
 
 def ask(driver, count=1, alternates=False, **request):
-    """Names of the hosts of an answer, one list an instance."""
+    """Call a driver: host names, one list an instance."""
     uuids = [a_uuid() for _ in range(count)]
     return hosts_of(select(
         driver, a_request(num_instances=count, **request), uuids,
@@ -19,7 +19,7 @@ def ask(driver, count=1, alternates=False, **request):
 
 
 def answered(driver, count=1, **request):
-    """The same through the RPC endpoint, and the request's record."""
+    """Call through the RPC endpoint: (host names, the request's record)."""
     endpoint = door(driver)
     found = endpoint.select_destinations(
         RequestContext(), spec_obj=a_request(

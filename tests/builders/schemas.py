@@ -1,4 +1,4 @@
-"""What documents of commands are held to."""
+"""JSON schemas of documents, and checks against them."""
 
 import importlib.resources
 import json
@@ -7,20 +7,20 @@ import jsonschema
 
 
 def schema(package, name):
-    """A schema that the package has, as a dict."""
+    """A schema of a package, as a dict."""
     return json.loads((importlib.resources.files(package)
                        / f'{name}.schema.json').read_text())
 
 
 def check(document, schema):
-    """Check that a document has what a schema says, and nothing besides."""
+    """Check that a document matches a schema and has no other keys."""
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, _closed(schema),
                         cls=jsonschema.Draft202012Validator)
 
 
 def _closed(part):
-    """A schema whose objects have no keys but those it names."""
+    """A schema that forbids additional keys of objects."""
     if isinstance(part, list):
         return [_closed(each) for each in part]
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""Calling a service that runs, and waiting for what it does."""
+"""Calls of a running service."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ from tests.builders.waiting import until as wait_for  # noqa: F401
 
 
 def select(conf, **request):
-    """The hosts that a call over the transport selects.
+    """Call over the transport; return the picked hosts.
 
     request: as of requests.a_request.
     """
@@ -23,7 +23,7 @@ def select(conf, **request):
 
 @contextlib.contextmanager
 def no_thread():
-    """Have the system give no thread to anybody in a block."""
+    """Make each start of a thread fail in a block."""
     with mock.patch.object(threading.Thread, 'start', side_effect=RuntimeError(
             "can't start new thread")):
         yield

@@ -1,4 +1,4 @@
-"""Which functions of the package a block of this thread's code calls."""
+"""The functions of the package that a block calls in this thread."""
 
 import contextlib
 import sys

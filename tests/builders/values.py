@@ -1,10 +1,10 @@
-"""What several parts of the service share: nobody changes it."""
+"""Immutable values."""
 
 import dataclasses
 
 
 def is_fixed(value):
-    """Whether no field of a value can be set to another one."""
+    """Whether no field of a value can be set."""
     for field in dataclasses.fields(value):
         try:
             setattr(value, field.name, getattr(value, field.name))

@@ -1,23 +1,22 @@
-"""Waiting for what others do, with words for when it does not come."""
+"""Waiting for a condition, with a useful text if it does not come true."""
 
 import functools
 import inspect
 import time
 import types
 
-#: Seconds that anything may take before it counts as failed: far more than
-#: it takes on a machine that is busy with other things.
+#: Seconds to wait for any condition, enough for a very busy machine.
 PATIENCE = 120
-#: Characters that a failure tells of one thing: its last ones.
+#: Number of last characters of a value in the text of a failure.
 _LENGTH = 4000
 
 
 def until(condition, what=None, seconds=PATIENCE, interval=0.01):
     """Wait for a true result of a function without arguments; return it.
 
-    what: what is waited for, in words; by default the function's own.
-    Raises AssertionError with these, the last result, and what the function
-    looked at.
+    what: description of the condition; by default the function's source.
+    Raises AssertionError with the description, the last result, and the
+    variables that the function uses.
     """
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -39,14 +38,14 @@ def _source(condition):
 
 
 def _looked_at(condition):
-    """What a function takes from around it: name -> value."""
+    """The variables that a function uses: name -> value."""
     if isinstance(condition, functools.partial):
         return {**{f'argument {number}': value for number, value
                    in enumerate(condition.args)}, **condition.keywords}
     if isinstance(condition, types.MethodType):
         return {'of': condition.__self__}
     if isinstance(condition, types.FunctionType):
-        # A loop's variable is told to a function as a default.
+        # Lambdas in loops have the loop's variable as a default.
         given = inspect.signature(condition).parameters.values()
         return {**inspect.getclosurevars(condition).nonlocals,
                 **{each.name: each.default for each in given}}
@@ -54,7 +53,7 @@ def _looked_at(condition):
 
 
 def _shown(value):
-    """What there is to see of a value; of a function its result."""
+    """The text of a value; of a function, of its result."""
     try:
         if isinstance(value, types.FunctionType):
             value = value()

@@ -1,4 +1,4 @@
-"""Plug-ins of tests/data, asked about a cloud."""
+"""Plug-ins of tests/data, run on a cloud."""
 
 import pathlib
 
@@ -13,7 +13,7 @@ CALL = context.RequestContext(project_id='p', user_id='u', overwrite=False)
 
 
 def asked(cloud, name, spec=None, weigher=False, module='wild_plug_ins'):
-    """Names of the hosts that a plug-in leaves, best first."""
+    """Names of the hosts that pass a plug-in, best first."""
     paths = [f'{module}.{name}']
     driver = cloud.driver(
         filter_scheduler__weight_classes=paths if weigher else [],

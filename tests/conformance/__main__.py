@@ -26,7 +26,7 @@ _VERDICTS = ('passed', 'waived', 'failed')
 def main(argv=None):
     """Run the cases that the command line names; the exit status."""
     args = _parser().parse_args(argv)
-    # What rules warn of is what these cases are about.
+    # These cases are meant to cause warnings.
     logging.getLogger('nova_sched').setLevel(logging.CRITICAL)
     outcomes = run(vectors.Folder(args.folder), lambda case: (
         args.era in (None, case['era']) and args.case in (None, case['id'])),
@@ -53,9 +53,10 @@ def main(argv=None):
 
 
 def run(folder, wanted=lambda case: True, word=None):
-    """Outcomes of the wanted cases of a Folder: an iterator.
+    """Yield the outcomes of cases of a Folder.
 
-    word: only of questions with this in their name, id or kind.
+    wanted: predicate of a case.
+    word: select questions by a part of their name, id or kind.
     """
     stages = Stages(folder)
     try:

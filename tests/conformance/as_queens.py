@@ -1,8 +1,8 @@
-"""Plug-ins that decide as Queens did, where the newer answer is ours.
+"""Plug-ins that decide as Queens, where our answer is a newer Nova's.
 
-They carry the names of the built-ins and take their place, as any plug-in
-may.  A recorded run that differs from ours is explained when these make the
-difference; see ``waivers/schedule.py``.
+They have the names of the built-ins and replace them.  A difference to a
+recorded run is explained if it disappears with these plug-ins; see
+``waivers/schedule.py``.
 """
 
 import dataclasses
@@ -26,10 +26,10 @@ from tests.conformance import as_raised
 
 
 class _AsQueens:
-    """Knows no multipliers of aggregates, and scales with a memory.
+    """Ignores multipliers of aggregates, and remembers the scale.
 
-    Negative raw values count, and the smallest and the biggest ever seen are
-    the ends of the scale.
+    Negative raw values count; the scale goes from the smallest to the
+    largest value of all weighings so far.
     """
 
     def multipliers(self, hosts):
@@ -45,7 +45,7 @@ class _AsQueens:
 
 
 class _BlindToPicks(_AsQueens):
-    """Does not see where the same request placed its instances."""
+    """Ignores earlier picks of the same request."""
 
     def column(self, hosts, spec_obj):
         known = hosts.snapshot.instances
@@ -98,7 +98,7 @@ WEIGHERS = (RAMWeigher, DiskWeigher, MetricsWeigher, IoOpsWeigher,
 
 class AggregateMultiTenancyIsolation(
         aggregate_multitenancy_isolation.AggregateMultiTenancyIsolation):
-    """Looks at one key only."""
+    """Reads one key only."""
 
     def mask(self, hosts, spec_obj):
         def takes(aggregates):
@@ -108,7 +108,7 @@ class AggregateMultiTenancyIsolation(
 
 
 class ComputeCapabilitiesFilter(as_raised.ComputeCapabilitiesFilter):
-    """Does not know hw:maxphysaddr_bits."""
+    """Ignores hw:maxphysaddr_bits."""
 
     def mask(self, hosts, spec_obj):
         specs = dict(spec_obj.flavor.extra_specs or {})
@@ -153,7 +153,7 @@ class SimpleCIDRAffinityFilter(as_raised.SimpleCIDRAffinityFilter):
             scheduler_hints=hints))
 
 
-#: What is newer -> the filter without it.
+#: Newer feature -> the filter without it.
 FILTERS = {
     'all keys that begin with filter_tenant_id':
         AggregateMultiTenancyIsolation,
@@ -164,12 +164,12 @@ FILTERS = {
 
 
 def path(cls):
-    """The path under which options name a plug-in."""
+    """The dotted path of a plug-in in options."""
     return f'{cls.__module__}.{cls.__name__}'
 
 
 def with_filters(options, classes):
-    """Options of [filter_scheduler] with these filters in their places."""
+    """Options of [filter_scheduler] with these filters as replacements."""
     available = options.get('available_filters',
                             [f'{filters.__name__}.all_filters'])
     return options | {'available_filters': [*available,
@@ -179,7 +179,7 @@ def with_filters(options, classes):
 def with_weighers(options):
     """Options of [filter_scheduler] with Queens' weighers of the same names.
 
-    Without weight_classes: all that Queens has.
+    Without weight_classes, all weighers of Queens.
     """
     named = {one.rsplit('.', 1)[-1] for one in options.get(
         'weight_classes', ())} or {cls.__name__ for cls in WEIGHERS}

@@ -1,8 +1,8 @@
-"""Plug-ins that raise where Nova does, on what the specification tolerates,
-or that find nothing where we have a default.
+"""Plug-ins that raise like Nova, on input that the specification tolerates,
+or that reject hosts for which we have a default.
 
-They carry the names of the built-ins and take their place.  A recorded error
-is explained when these raise where a built-in answers; see
+They have the names of the built-ins and replace them.  A recorded error is
+explained if these plug-ins raise and the built-in does not; see
 ``waivers/schedule.py``.
 """
 
@@ -25,12 +25,12 @@ from nova_sched.scheduler.filters import ram_filter
 
 
 def _silent(hosts):
-    """Which hosts never reported their usage: bool (n,)."""
+    """Hosts that never reported their usage: bool (n,)."""
     return hosts.judge('uuid', lambda uuid: uuid is None)
 
 
 class MetricsFilter(metrics_filter.MetricsFilter):
-    """Looks for metrics where nothing was ever reported."""
+    """Reads the missing metrics of a host that never reported."""
 
     def mask(self, hosts, spec_obj):
         if _silent(hosts).any():
@@ -39,13 +39,13 @@ class MetricsFilter(metrics_filter.MetricsFilter):
 
 
 class _WithoutRatio:
-    """Has no ratio to multiply with where nothing was ever reported."""
+    """Multiplies the missing ratio of a host that never reported."""
 
     #: The aggregates' key for the ratio, or None.
     aggregate_key = None
 
     def mask(self, hosts, spec_obj):
-        # Nova gets as far as the ratio if nothing of it is needed.
+        # Nova reaches the ratio only if the request needs none of it.
         reached = (self.resource.total(hosts)
                    >= self.resource.needed(spec_obj))
         for state in hosts.where(_silent(hosts) & reached).states():
@@ -74,7 +74,7 @@ class AggregateDiskFilter(_WithoutRatio, disk_filter.AggregateDiskFilter):
 
 
 class SimpleCIDRAffinityFilter(affinity_filter.SimpleCIDRAffinityFilter):
-    """Cannot read the address of a host that has none."""
+    """Parses the missing address of a host."""
 
     def mask(self, hosts, spec_obj):
         if spec_obj.get_scheduler_hint('build_near_host_ip') and (
@@ -84,7 +84,7 @@ class SimpleCIDRAffinityFilter(affinity_filter.SimpleCIDRAffinityFilter):
 
 
 class NUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
-    """Looks for the properties of an image that is not there."""
+    """Reads properties of a missing image."""
 
     def mask(self, hosts, spec_obj):
         if spec_obj.image is None and len(hosts):
@@ -93,7 +93,7 @@ class NUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
 
 
 class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
-    """Looks for address bits in what is still JSON text."""
+    """Reads address bits from a JSON text instead of a dict."""
 
     def mask(self, hosts, spec_obj):
         wanted = self._wanted(spec_obj)
@@ -113,20 +113,20 @@ class AggregateInstanceExtraSpecsFilter(
             for key, required in (
                     aggregate_instance_extra_specs.requirements(spec_obj)):
                 if not aggregate_instance_extra_specs._meets(
-                        aggregate_values.pieces(state.aggregates, key),
+                        key, aggregate_values.pieces(state.aggregates, key),
                         required):
                     break
         return super().mask(hosts, spec_obj)
 
 
-#: What of a silent host is filled in here.
+#: Values that we fill in for a host that never reported.
 _FILLED_IN = ('cpu_allocation_ratio', 'ram_allocation_ratio',
               'disk_allocation_ratio', 'hypervisor_hostname')
 
 
 class ComputeCapabilitiesFilter(
         compute_capabilities_filter.ComputeCapabilitiesFilter):
-    """Finds no ratio and no node name where nothing was ever reported."""
+    """Finds no ratio and no node name of a host that never reported."""
 
     def mask(self, hosts, spec_obj):
         passes = super().mask(hosts, spec_obj)
@@ -137,7 +137,7 @@ class ComputeCapabilitiesFilter(
 
 
 class JsonFilter(json_filter.JsonFilter):
-    """As ComputeCapabilitiesFilter."""
+    """Finds no ratio and no node name of a host that never reported."""
 
     def mask(self, hosts, spec_obj):
         passes, silent = super().mask(hosts, spec_obj), _silent(hosts)
@@ -152,7 +152,7 @@ class JsonFilter(json_filter.JsonFilter):
 
 
 class NeverReportedWeigher(weights.ColumnWeigher):
-    """Raises as CPUWeigher does where nothing was ever reported."""
+    """Raises like Nova's CPUWeigher on a host that never reported."""
 
     def configure(self, conf):
         self.multiplier = 0.0
@@ -168,7 +168,7 @@ class NeverReportedWeigher(weights.ColumnWeigher):
 
 UNREPORTED = 'a host that never reported its usage'
 
-#: (what Nova raises on, the filter that does so).
+#: (cause of an error of Nova, the filter that raises it).
 FILTERS = (
     (UNREPORTED, MetricsFilter),
     (UNREPORTED, RamFilter), (UNREPORTED, AggregateRamFilter),
@@ -177,5 +177,5 @@ FILTERS = (
     ('a request without an image', NUMATopologyFilter),
     ('hw_maxphysaddr_bits of an image', ImagePropertiesFilter))
 
-#: Filters that find nothing of such a host.
+#: Filters that miss values of such a host.
 SILENT_FILTERS = (ComputeCapabilitiesFilter, JsonFilter)

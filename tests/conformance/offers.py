@@ -1,13 +1,13 @@
-"""What Placement offers in a case of filters, and what is left of it."""
+"""Placement's candidates in a case of filters, and the remaining ones."""
 
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 
 def offered(case, uuids):
-    """What Placement offers in a case: a value of hosts.allocation_candidates.
+    """The candidates of a case: a value of hosts.allocation_candidates.
 
-    uuids: of all compute nodes, None for one that has none.
+    uuids: of all compute nodes, None for nodes without a uuid.
     """
     found = case.get('candidates')
     if found is None:
@@ -24,7 +24,7 @@ def _whole_host(uuid):
 
 
 def left(state):
-    """Which candidates are left on a host, as indexes: list."""
+    """Indexes of the remaining candidates of a host: list."""
     remaining, indexes = list(state.allocation_candidates), []
     for index, candidate in enumerate(
             state.block().snapshot.offer.of(state.uuid)):

@@ -41,9 +41,9 @@ def a_record(snapshot):
 
 
 def check_filters(case, stage, asked):
-    """Outcomes of a case of kind ``filters``: an iterator.
+    """Yield the outcomes of a case of kind ``filters``.
 
-    asked: function of a question's name; whether it is wanted.
+    asked: predicate of a question's name.
     """
     for name, expected in case['expected'].items():
         if not asked(name):
@@ -53,15 +53,15 @@ def check_filters(case, stage, asked):
 
 
 def judged(case, name, stage, expected, answer):
-    """The outcome of one question, waived if a rule says so."""
+    """The outcome of a question, which a rule may waive."""
     def ask(case):
         try:
             return answer(case, name, stage, expected)
         except exception.ConfigurationError as exc:
             return {'refused': str(exc)}
         except Exception as exc:
-            # What Nova answers with an exception, we may too; whatever else
-            # goes wrong in here is a difference to report.
+            # A recorded exception of Nova explains an exception here; any
+            # other error is reported as a difference.
             return _error(exc)
 
     got = ask(case)
@@ -75,7 +75,7 @@ def judged(case, name, stage, expected, answer):
 
 
 def difference(expected, got):
-    """Where two answers differ, in a line."""
+    """The difference of two answers, in a line."""
     if isinstance(expected, dict) and isinstance(got, dict) and not (
             facts.is_error(expected) or facts.is_error(got)):
         return '; '.join(
@@ -96,7 +96,7 @@ def named(snapshot, rows):
 
 
 def _single(case, name, stage, expected):
-    """Survivors of one filter; what it left on them where recorded."""
+    """Hosts that pass a filter, with limits and candidates if recorded."""
     conf = stage.conf(case, enabled_filters=[name])
     rule, = plugins.load_filters(conf)
     snapshot = stage.hosts(case, conf)
@@ -133,7 +133,7 @@ def _candidates_differ(case, rule, states):
 
 
 def flat(limits):
-    """Limits as they were recorded: NUMA limits as a dict of the ratios."""
+    """Limits in the recorded form: NUMA limits as a dict of the ratios."""
     return {name: {key: amount for key, amount in value.flat().items()
                    if key != 'network_metadata'}
             if isinstance(value, objects.NUMATopologyLimits) else value
@@ -141,13 +141,13 @@ def flat(limits):
 
 
 def whole(limits):
-    """Limits as they are sent: fractions cut off."""
+    """Limits in the sent form: integers."""
     return {name: int(value) if isinstance(value, float) else value
             for name, value in limits.items()}
 
 
 def _chain(case, name, stage, expected):
-    """get_filtered_hosts as recorded: start, steps, final."""
+    """Run all filters; return the recorded parts: start, steps, final."""
     conf = stage.conf(case, weight_classes=[])
     snapshot = stage.hosts(case, conf)
     recorder = a_record(snapshot)
@@ -166,7 +166,7 @@ def _chain(case, name, stage, expected):
 
 
 def _taken(snapshot, recorder):
-    """Hosts before the filters, and after each that ran."""
+    """Hosts before the filters, and after each filter that ran."""
     start, steps = np.arange(snapshot.size), []
     for rule, rows in recorder.funnel.after:
         if rule in narrowing.NAMES:
@@ -181,7 +181,7 @@ def _error(exc):
 
 
 def check_weighers(case, stage, asked):
-    """Outcomes of a case of kind ``weighers``: an iterator."""
+    """Yield the outcomes of a case of kind ``weighers``."""
     expected = case['expected']
     for name in expected:
         if name in ('total', 'order') or not asked(name):

@@ -1,4 +1,4 @@
-"""Cases of whole scheduling runs, and of the host states behind them."""
+"""Cases of whole scheduling runs, and of host states."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ DRIVERS = {'filter_scheduler': filter_scheduler.FilterScheduler,
            'caching_scheduler': caching_scheduler.CachingScheduler,
            'chance_scheduler': chance.ChanceScheduler}
 
-#: What of a host state is compared.
+#: Compared attributes of a host state.
 _STATE = (
     'cell_uuid', 'cpu_allocation_ratio', 'cpu_info', 'disk_allocation_ratio',
     'disk_mb_used', 'failed_builds', 'free_disk_mb', 'free_ram_mb', 'host',
@@ -28,7 +28,7 @@ _STATE = (
     'vcpus_total', 'vcpus_used')
 
 
-#: What of a host is compared after instances were placed on it.
+#: Compared attributes of a host after picks on it.
 _CONSUMED = ('free_disk_mb', 'free_ram_mb', 'num_instances', 'num_io_ops',
              'vcpus_used')
 
@@ -45,9 +45,9 @@ def check_schedule(case, stage, asked):
 
 
 def _comparable(expected):
-    """A recorded answer without what does not matter of it.
+    """A recorded answer without irrelevant details.
 
-    Which thread of a core a guest CPU is pinned to, and the order of pools.
+    The threads of pinned CPUs, and the order of pools.
     """
     expected = copy.deepcopy(expected)
     for answer in (expected, *expected.get('results', ())):
@@ -59,7 +59,7 @@ def _comparable(expected):
 
 
 def _driver(case, stage):
-    """The case's driver, which keeps its last snapshot, started."""
+    """Start the case's driver, which keeps its last snapshot."""
     base = DRIVERS[case['driver']]
 
     class Observed(base):
@@ -73,10 +73,10 @@ def _driver(case, stage):
 
 
 def _offer(case):
-    """What Placement offered, and who of it refuses claims."""
+    """The Offer of a case, with the providers that refuse claims."""
     if case.get('alloc_reqs_by_rp_uuid') is None:
         return NO_OFFER
-    # Where any of several answers is right, no claim was refused.
+    # With several right answers, no claim was refused.
     refusing = (set() if 'selected_one_of' in case['expected']
                 else set(case.get('claim_fails', ())))
     return Offer(AllocationCandidates(
@@ -108,7 +108,7 @@ def _run(case, name, stage, expected):
 
 
 def _sequence(case, name, stage, expected):
-    """One process handles the requests one after another."""
+    """Decide a sequence of requests in one process."""
     results = []
     with stage.frozen():
         driver = _driver(case, stage)
@@ -119,7 +119,7 @@ def _sequence(case, name, stage, expected):
             try:
                 selections = _select(driver, request_)
             except Exception as exc:
-                # A refusal, or what Nova raises too; the next one goes on.
+                # A refusal, or an error that Nova raises, too.
                 results.append({'error': type(exc).__name__,
                                 'text': str(exc)})
             else:
@@ -128,7 +128,7 @@ def _sequence(case, name, stage, expected):
 
 
 def _answer(driver, selections, expected, with_allocations):
-    """Selections, and what the selected hosts have left."""
+    """Selections, and the remaining resources of the selected hosts."""
     states = {f'{state.host}|{state.nodename}': state
               for state in driver.snapshot.block().states()}
     return {
@@ -139,7 +139,7 @@ def _answer(driver, selections, expected, with_allocations):
 
 
 def _consumed(state, wanted):
-    """What is left of a host, as far as it was recorded."""
+    """The remaining resources of a host, as far as recorded."""
     left = {name: getattr(state, name) for name in _CONSUMED
             if name in wanted}
     topology, pools = (state._snapshot.cell(name, state._row)
@@ -152,7 +152,7 @@ def _consumed(state, wanted):
 
 
 def _cell(cell):
-    """A NUMA cell as recorded, but for which CPUs are pinned."""
+    """A NUMA cell in the recorded form, with the number of pinned CPUs."""
     return {'id': cell.id, 'cpu_usage': cell.cpu_usage,
             'memory_usage': cell.memory_usage,
             'mempages': [[pages.size_kb, pages.total, pages.used]
@@ -179,7 +179,7 @@ def _selection(selection, with_allocation):
 
 
 def _chance(case, name, stage, expected):
-    """The expected answer itself when what was drawn is as it should be."""
+    """The expected answer if the drawn hosts are possible."""
     with stage.frozen():
         drawn = [selections[0].service_host for selections
                  in _select(_driver(case, stage), case)]

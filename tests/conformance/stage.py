@@ -1,4 +1,4 @@
-"""A recorded cloud in a database, and the scheduler's parts upon it."""
+"""A recorded cloud in a database, with parts of the scheduler on it."""
 
 import contextlib
 import datetime
@@ -45,7 +45,7 @@ class Stages:
 
 
 class Stage:
-    """One cloud in a database, at the time the cloud was recorded."""
+    """One cloud in a database, at the time of its recording."""
 
     def __init__(self, cloud, path):
         self.cloud = cloud
@@ -60,12 +60,12 @@ class Stage:
 
     @contextlib.contextmanager
     def frozen(self):
-        """A context in which it is the cloud's own time."""
+        """Set the scheduler's clock to the cloud's time for a block."""
         with mock.patch.object(host_manager, 'time', self._clock):
             yield
 
     def conf(self, case, **filter_scheduler_options):
-        """The options of a case, over its release's defaults."""
+        """The options of a case, with its release's defaults."""
         conf = config.new_conf([], [])
         conf.set_override('connection', self._url, 'database')
         for options in (vectors.ERA_DEFAULTS[case['era']], case['config'],
@@ -77,7 +77,7 @@ class Stage:
         return conf
 
     def hosts(self, case, conf):
-        """All hosts as the filters of a case get them: a HostSnapshot."""
+        """All hosts for the filters of a case: a HostSnapshot."""
         key = json.dumps([case['era'], conf.scheduler.host_manager,
                           case['config'].get('DEFAULT')], sort_keys=True)
         if key not in self._managers:

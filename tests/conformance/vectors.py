@@ -17,7 +17,7 @@ _QUEENS_WEIGHERS = (
     'affinity.ServerGroupSoftAntiAffinityWeigher',
     'compute.BuildFailureWeigher')
 
-#: Options that a release has other defaults for than we have.
+#: Options with other defaults in a release than here.
 ERA_DEFAULTS = {
     'queens': {'filter_scheduler': {'weight_classes': [
         f'nova.scheduler.weights.{name}' for name in _QUEENS_WEIGHERS]}},
@@ -33,11 +33,11 @@ ERA_DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of one question of a case.
+    """The outcome of a question of a case.
 
     name: the filter, weigher, schedule family or kind of host state.
     verdict: 'passed', 'failed' or 'waived'.
-    reason: of a waiver, or what differs.  got: our answer where it differs.
+    reason: of a waiver, or the difference.  got: our answer if it differs.
     """
 
     case: dict
@@ -63,7 +63,7 @@ class Folder:
         self.path = pathlib.Path(path)
 
     def cases(self):
-        """All cases, those on one cloud together: an iterator of dicts."""
+        """All cases, sorted by cloud: an iterator of dicts."""
         lines = []
         for kind in KINDS:
             file = self.path / f'{kind}.jsonl.gz'

@@ -1,4 +1,4 @@
-"""Weights of a case's hosts, in the form in which they are recorded."""
+"""Weights of a case's hosts, in the recorded form."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from nova_sched.objects import arguments
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
 
-#: Weigher -> the path under which Nova knows it.
+#: Weigher -> its path in Nova.
 PATHS = {
     name: f'nova.scheduler.weights.{module}.{name}'
     for module, names in nova_classes.WEIGHER_MODULES.items()
@@ -18,7 +18,7 @@ PATHS = {
 
 
 def weigher(case, name, stage, expected):
-    """What one weigher answers: raw, normalized, multiplier."""
+    """The answer of one weigher: raw, normalized, multiplier."""
     (rule,), hosts, spec = on_stage(case, stage, [name])
     raw = rule.raw(hosts, spec)
     multipliers = by_host(hosts, rule.multipliers(hosts))
@@ -31,7 +31,7 @@ def weigher(case, name, stage, expected):
 
 
 def total(case, name, stage, expected):
-    """What all configured weighers come to, and the hosts by that."""
+    """The sums of all configured weighers, and the order of hosts."""
     rules, hosts, spec = on_stage(case, stage, case['configured_weighers'])
     weighed = base_weights.WeightHandler().weigh(rules, hosts, spec)
     return summed(hosts.snapshot.block(weighed.rows), weighed.weights)
@@ -53,7 +53,7 @@ def on_stage(case, stage, names):
 
 
 def _in_cell(hosts, spec):
-    """Nova reads only the cell that a request must not leave."""
+    """The hosts in a request's required cell, which alone Nova reads."""
     wanted = spec.requested_destination
     if (wanted is None or wanted.cell is None
             or wanted.allow_cross_cell_move):
@@ -70,9 +70,9 @@ def by_host(hosts, values):
 
 
 def summed(hosts, weights):
-    """Weights (n,) and the hosts by them, as recorded: best first.
+    """Weights (n,) and the order of hosts, best first, in recorded form.
 
-    Hosts whose weights agree to 1e-9 of themselves are one sorted group.
+    Hosts with equal weights, to a relative 1e-9, are one sorted group.
     """
     ranking = sorted(zip(weights.tolist(), hosts.states(), strict=True),
                      key=lambda pair: -pair[0])

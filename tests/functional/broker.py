@@ -37,7 +37,7 @@ class Wire:
         self._replies = kombu.Queue(
             f'reply_{uuid.uuid4().hex}', channel=self._channel,
             durable=False, exclusive=True)
-        # For all the time, because the queue goes with its last consumer.
+        # Consume all the time: the queue ends with its last consumer.
         self._received = collections.deque()
         kombu.Consumer(self._channel, [self._replies], no_ack=True,
                        on_message=self._received.append).consume()
@@ -61,20 +61,20 @@ class Wire:
             reply = self.receive(seconds)
             inner = reply['decoded']['oslo.message']
             assert inner['_msg_id'] == request['_msg_id']
-            # The others say that the server is still working on it.
+            # Replies before the ending one are keepalives.
             if inner['ending']:
                 return request, reply
 
     def _publish(self, captured):
-        """Publish as captured, but with ids and a reply queue of its own."""
+        """Publish a capture with new ids and our reply queue."""
         message = self.fresh(captured)
         self.send(message)
         return message['body']['oslo.message']
 
     def fresh(self, captured):
-        """The message of a capture, with ids and a reply queue of its own.
+        """The message of a capture, with new ids and our reply queue.
 
-        A dict of ``body``, whose ``oslo.message`` is parsed, ``properties``,
+        A dict of ``body`` (its ``oslo.message`` parsed), ``properties``,
         ``headers``, ``exchange`` and ``routing_key``.
         """
         envelope = json.loads(captured['body_raw'])
@@ -109,10 +109,9 @@ class Wire:
             **message['properties'])
 
     def replies(self, ids, seconds=PATIENCE):
-        """What comes in answer to calls: {id: inner message of the reply}.
+        """Receive replies to calls: {id: inner message of the reply}.
 
-        ids: of calls that were sent; returns when all are answered, or
-        whatever came in that time.
+        ids: of the calls.  Returns when all are answered or the time is up.
         """
         found, deadline = {}, time.monotonic() + seconds
         while not found.keys() >= set(ids):
@@ -122,17 +121,17 @@ class Wire:
             except TimeoutError:
                 break
             inner = reply['decoded']['oslo.message']
-            # Other ids are echoed as well, of whatever type they were.
+            # Replies echo changed ids as well, of any type.
             if inner.get('ending') and inner['_msg_id'] in list(ids):
                 found[inner['_msg_id']] = inner
         return found
 
     def consumers(self, queue):
-        """How many consume a queue."""
+        """The number of consumers of a queue."""
         return self._channel.queue_declare(queue, passive=True).consumer_count
 
-    def heard(self, seconds):
-        """Whether any reply comes, whatever it answers."""
+    def receives_any(self, seconds):
+        """Whether any reply arrives within a time."""
         try:
             self.receive(seconds)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""A headless Chromium, asked over its DevTools protocol."""
+"""A headless Chromium, driven by its DevTools protocol."""
 
 import base64
 import contextlib
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-#: Nothing of its own on the network; as root it cannot keep its sandbox.
+#: No background traffic; as root Chromium cannot use its sandbox.
 _OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu',
             '--disable-dev-shm-usage', '--hide-scrollbars', '--no-first-run',
             '--disable-background-networking', '--disable-component-update',
@@ -16,13 +16,13 @@ _OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu',
 class Browser:
     """One tab.
 
-    said: list of (method, its arguments), what it told by itself.
+    events: list of (method, arguments) that Chromium sent unasked.
     """
 
     def __init__(self, commands, answers):
         self._commands, self._answers = commands, answers
         self._buffer, self._number, self._session = b'', 0, None
-        self.said = []
+        self.events = []
         target = self.ask('Target.createTarget', url='about:blank')
         self._session = self.ask(
             'Target.attachToTarget', targetId=target['targetId'],
@@ -31,7 +31,7 @@ class Browser:
             self.ask(f'{domain}.enable')
 
     def ask(self, method, **arguments):
-        """Have it do something: its answer, a dict."""
+        """Send a command; return its result, a dict."""
         self._number += 1
         message = {'id': self._number, 'method': method, 'params': arguments}
         if self._session:
@@ -44,30 +44,30 @@ class Browser:
                 return answer['result']
 
     def _next(self):
-        """What it says next; what it tells by itself is noted."""
+        """Read the next message; add it to ``events`` if it is one."""
         while b'\0' not in self._buffer:
             data = os.read(self._answers, 1 << 20)
             assert data, 'the browser is gone'
             self._buffer += data
         text, _, self._buffer = self._buffer.partition(b'\0')
-        found = json.loads(text)
-        if 'method' in found:
-            self.said.append((found['method'], found['params']))
-        return found
+        message = json.loads(text)
+        if 'method' in message:
+            self.events.append((message['method'], message['params']))
+        return message
 
     def show(self, path, width, height, scheme='light'):
-        """Load a file, as on a screen of so many pixels."""
+        """Load a file on a screen of this size in pixels."""
         self.ask('Emulation.setDeviceMetricsOverride', width=width,
                  height=height, deviceScaleFactor=1, mobile=width < 500)
         self.ask('Emulation.setEmulatedMedia', features=[
             {'name': 'prefers-color-scheme', 'value': scheme}])
-        self.said.clear()
+        self.events.clear()
         self.ask('Page.navigate', url=f'file://{path}')
-        while 'Page.loadEventFired' not in [name for name, _ in self.said]:
+        while 'Page.loadEventFired' not in [name for name, _ in self.events]:
             self._next()
 
     def value(self, expression):
-        """The value of an expression in the page, plain JSON."""
+        """Evaluate an expression in the page: its value as JSON."""
         answer = self.ask('Runtime.evaluate', expression=expression,
                           returnByValue=True)
         assert 'exceptionDetails' not in answer, answer
@@ -85,16 +85,16 @@ class Browser:
                      y=box[1], button='left', clickCount=1)
 
     def picture(self):
-        """What is seen: the octets of a PNG."""
+        """Take a screenshot: the bytes of a PNG."""
         return base64.b64decode(
             self.ask('Page.captureScreenshot', format='png')['data'])
 
 
 @contextlib.contextmanager
 def running(folder):
-    """A Browser during a block; its own files are in this folder."""
+    """A Browser for a block, with its profile in this folder."""
     commands, answers = os.pipe(), os.pipe()
-    # It reads from 3 and writes to 4.
+    # Chromium reads commands from descriptor 3 and answers on 4.
     process = subprocess.Popen(
         ['bash', '-c', f'exec "$@" 3<&{commands[0]} 4>&{answers[1]}', 'bash',
          'chromium', *_OPTIONS, f'--user-data-dir={folder}'],

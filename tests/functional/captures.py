@@ -1,4 +1,4 @@
-"""The captured messages, and the cloud that their answers came from."""
+"""The captured messages, and the cloud of the captured schedulers."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ def load(name):
 def names(era, test=lambda capture: True):
     """Names of an era's captures with a request that was sent.
 
-    test: a function of the capture that says whether to name it.
+    test: predicate of a capture.
     """
     found = []
     for path in sorted(_WIRE.glob(f'{era}-*.json')):
@@ -35,16 +35,16 @@ def is_call(capture):
 
 
 def is_cast(capture):
-    """Whether a capture has none."""
+    """Whether a capture has no answer."""
     return not capture['replies']
 
 
 def cloud(era):
-    """The four hosts the captured schedulers decided on.
+    """The four hosts that the captured schedulers decided on.
 
-    Two of their rows were captured: the first host is a plain one, the
-    fourth has two NUMA nodes and PCI devices.  The second is as the first;
-    the third as the fourth, but without the PCI devices.
+    Two rows were captured: the first host is plain, the fourth has two NUMA
+    nodes and PCI devices.  The second host is a copy of the first; the third
+    is a copy of the fourth without the PCI devices.
     """
     rows = load(f'{era}-db-rows')
     plain, numa = (_columns(row) for row in rows['compute_nodes'])
@@ -69,13 +69,13 @@ def _compute(rows):
 
 
 def _columns(row):
-    """A captured row with the texts of its columns."""
+    """A captured row as {column: raw value}."""
     return {name: value['raw'] if isinstance(value, dict) else value
             for name, value in row.items()}
 
 
 def _renamed(node, number):
-    """Another host's row after the captured one of the same make."""
+    """A copy of a captured row for another host."""
     old = node['host'][-1]
     return {**node, 'id': number,
             'host': node['host'].replace(f'cn{old}', f'cn{number}'),

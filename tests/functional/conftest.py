@@ -27,11 +27,10 @@ def _named(variable):
 
 
 def broker():
-    """URL of a real RabbitMQ, without what earlier tests left in it.
+    """URL of a real RabbitMQ without requests of earlier tests.
 
-    The queues of the scheduler's topic have the same names on whatever
-    exchange; requests in them that nobody took would reach the next test.
-    Tests that run beside each other have virtual hosts of their own.
+    The scheduler topic's queue has the same name on every exchange, so it is
+    deleted here.  Parallel workers of pytest have virtual hosts of their own.
     """
     url = virtual_host(_named('NOVA_SCHED_TEST_RABBIT_URL'))
     with kombu.Connection(wire.plain_url(url)) as connection:
@@ -40,7 +39,7 @@ def broker():
 
 
 def virtual_host(url):
-    """The URL of a broker, in the virtual host of this worker if it is one."""
+    """The URL of a broker in the virtual host of this pytest worker."""
     worker = os.environ.get('PYTEST_XDIST_WORKER')
     return wire.in_virtual_host(url, worker) if worker else url
 
@@ -79,11 +78,11 @@ def new_database(kind=MARIADB):
 
 @contextlib.contextmanager
 def open_stage(directory, backend='real', **options):
-    """A Stage on a pair of broker and database, for the time of a block.
+    """A Stage on a broker and a database for a block.
 
-    backend: 'real' for RabbitMQ and MariaDB, POSTGRESQL for that in place of
-        MariaDB, or the scheme of one of oslo.messaging's transports in
-        memory, which goes with an SQLite file.
+    backend: 'real' for RabbitMQ and MariaDB, POSTGRESQL for RabbitMQ and
+        PostgreSQL, or the scheme of one of oslo.messaging's in-memory
+        transports, with an SQLite file.
     options: of the service, as ``group__option``.
     """
     drop = None
@@ -115,9 +114,14 @@ def stage(tmp_path):
         yield stage
 
 
-@pytest.fixture(params=[
-    *BACKENDS, pytest.param(POSTGRESQL, marks=pytest.mark.real)])
+#: One in-memory transport, and RabbitMQ with each kind of database.
+IN_MEMORY_OR_REAL = ('fake', *(
+    pytest.param(name, marks=pytest.mark.real)
+    for name in ('real', POSTGRESQL)))
+
+
+@pytest.fixture(params=IN_MEMORY_OR_REAL)
 def any_stage(request, tmp_path):
-    """A Stage on each of BACKENDS, and on PostgreSQL."""
+    """A Stage on each of IN_MEMORY_OR_REAL."""
     with open_stage(tmp_path, request.param) as stage:
         yield stage

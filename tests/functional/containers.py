@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 
-#: What a build has of its environment, beside what the file says.
+#: Environment variables that a build inherits, besides the file's own.
 _PASSED_ON = re.compile('PIP_|.*_proxy$|PATH$', re.IGNORECASE)
 
 #: Files of this machine without which a network may not be reached.
@@ -19,9 +19,9 @@ _NETWORK = ('etc/resolv.conf', 'etc/ssl/certs/ca-certificates.crt')
 class Container:
     """The root of a container.
 
-    context: directory with the Containerfile.  root: directory to make.
-    user: whom the program runs as.  command: its words.
-    environ: what it has where an engine runs it.
+    context: directory with the Containerfile.  root: directory to create.
+    user: account of the program.  command: its command line.
+    environ: its variables under a container engine.
     """
 
     def __init__(self, context, root):
@@ -29,7 +29,7 @@ class Container:
         self.user, self.command, self.environ = 'root', [], {}
 
     def build(self):
-        """Carry out each instruction."""
+        """Execute each instruction."""
         text = (self._context / 'Containerfile').read_text()
         text = re.sub('^#.*\n', '', text, flags=re.MULTILINE)
         for line in text.replace('\\\n', ' ').splitlines():
@@ -78,15 +78,17 @@ class Container:
         self.command = re.findall('"([^"]*)"', words)
 
     def run(self, *words, environ=None):
-        """Run a command in it to its end, as root: its output."""
+        """Run a command in the container as root: its output."""
         return _output(*self._inside('root', *words), environ=environ or {})
 
     def program(self):
-        """The command line that runs it as process 1, with no environment."""
+        """The command line that runs the program as process 1, without
+        environment.
+        """
         return self._inside(self.user, '/usr/bin/env', '-i', *self.command)
 
     def _inside(self, user, *words):
-        # A shell mounts what the kernel tells of the new processes.
+        # The new PID namespace needs a /proc of its own.
         return ['unshare', '--mount', '--pid', '--fork', '--kill-child',
                 f'--mount-proc={self.root}/proc', 'sh', '-c',
                 # As container engines do.
@@ -96,7 +98,7 @@ class Container:
 
 
 def _output(*words, environ=None):
-    """What a command says that does well; an AssertionError otherwise."""
+    """Output of a command; AssertionError if it fails."""
     done = subprocess.run(
         list(map(str, words)), text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,

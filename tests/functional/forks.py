@@ -1,8 +1,8 @@
-"""Programs of this project, forked by a process that has imported it all.
+"""Programs of this project, forked by a process with all imports done.
 
-The imports take longer than all else that a program does before it serves,
-and a test run starts hundreds.  NOVA_SCHED_TEST_EXEC has each of them started
-for itself instead, as an operator does.
+Imports take most of a program's start, and a test run starts hundreds of
+programs.  With NOVA_SCHED_TEST_EXEC each program is executed instead, as by
+an operator.
 """
 
 import atexit
@@ -18,7 +18,7 @@ import time
 import setproctitle
 
 PROJECT = 'nova_sched'
-#: What its programs import late, most of it libraries by their names.
+#: Modules that its programs import late.
 IMPORTED = (
     'nova_sched.cmd.scheduler', 'nova_sched.cmd.manage',
     'kombu.transport.pyamqp', 'oslo_messaging._drivers.impl_rabbit',
@@ -29,8 +29,8 @@ class Fork:
     """A program in a session of its own; as subprocess.Popen.
 
     command: words, the first the path of the program.  output, error: paths
-    of files that get what it says, behind what is in them.
-    environ: all that it has.
+    of files that its output is appended to.
+    environ: its whole environment.
     """
 
     def __init__(self, command, output, error, environ):
@@ -40,13 +40,13 @@ class Fork:
             os.getcwd(), _umask()])
 
     def poll(self):
-        """Its exit status, or the signal that ended it, below 0; or None."""
+        """Its exit status, the negative signal that ended it, or None."""
         if self.returncode is None:
             self.returncode = _parent().ask(poll=self.pid)
         return self.returncode
 
     def wait(self, timeout):
-        """The same, once it has ended.  Raises TimeoutExpired."""
+        """Wait for its end; return as ``poll``.  Raises TimeoutExpired."""
         end = time.monotonic() + timeout
         while self.poll() is None:
             if time.monotonic() > end:
@@ -60,7 +60,7 @@ class Fork:
 
 
 class _Parent:
-    """The process that forks, for all that a test process asks it."""
+    """The process that forks programs for one test process."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class _Parent:
 
 
 def _umask():
-    """The umask of this process, which can be read by setting one alone."""
+    """The umask of this process, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -104,10 +104,13 @@ def _only_parent():
 
 
 def _main():
-    """Answer until nobody asks; in a child, return what it is to run."""
+    """Serve requests until the end of input.
+
+    In a forked child, return the program to run.
+    """
     for name in IMPORTED:
         importlib.import_module(name)
-    # While the environment stands where titles find room.
+    # The title overwrites the environment, which must still be in place.
     setproctitle.setproctitle('forks for tests')
     programs, ended = {}, {}
     for point in importlib.metadata.distribution(PROJECT).entry_points:
@@ -126,7 +129,7 @@ def _main():
                     os.close(became)
                     return program
                 os.close(became)
-                # Until it is in a session of its own.
+                # Wait until the child is in a session of its own.
                 os.read(become, 1)
                 os.close(become)
             case 'poll', pid:
@@ -145,7 +148,7 @@ def _status(pid, ended):
 
 
 def _become(command, files, environ, directory, umask, programs):
-    """Be like a process that has just been started; what it is to run."""
+    """Become like a newly started process; return the program to run."""
     os.setsid()
     os.umask(umask)
     os.chdir(directory)

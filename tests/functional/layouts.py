@@ -1,9 +1,8 @@
 """Nova's tables as its releases made them, on a real server.
 
-They are written down as MariaDB has them; PostgreSQL has booleans for the
-small integers, and other words.
+Columns have MariaDB's types; ``_POSTGRESQL`` translates them.
 
-Eras are letters, the first of the release's name: K for Kilo up to R for
+Eras are the first letter of the release's name: K for Kilo up to R for
 Rocky, and X for 34.
 """
 
@@ -19,11 +18,12 @@ KILO, LIBERTY, MITAKA, OCATA, PIKE, QUEENS, NOVA_34 = 'KLMOPQX'
 
 _STAMPS = 'DATETIME: created_at updated_at'
 _SOFT = 'DATETIME: deleted_at\nINT: deleted'
-#: Aggregates and groups were soft-deleted while they were beside the hosts.
+#: Aggregates and groups were soft-deleted while they were in the cell's
+#: database.
 _ONCE_SOFT = 'DATETIME: deleted_at -- ..M\nINT: deleted -- ..M'
 _KEY = 'INT AUTO_INCREMENT PRIMARY KEY: id'
 
-#: What a scheduler may meet, as ``nova-manage`` made it in each era: lines
+#: Tables as ``nova-manage`` created them in each era: lines
 #: ``type: columns -- since..until``, or a constraint.
 TABLES = {
     'compute_nodes': f"""{_STAMPS}\n{_SOFT}\n{_KEY}
@@ -100,8 +100,8 @@ TABLES = {
         INT NOT NULL: cell_id
         VARCHAR(255) NOT NULL UNIQUE: host"""}
 
-#: What a cell has, what went from there to the API database with Newton, and
-#: what has always been there.
+#: Tables of a cell, tables that moved to the API database with Newton, and
+#: tables that have always been in the API database.
 HOSTS, GROUPS, MAPPINGS = (list(TABLES)[:6], list(TABLES)[6:12],
                            list(TABLES)[12:])
 
@@ -113,7 +113,7 @@ LONG_AGO = datetime.datetime(2020, 1, 1)
 
 
 def columns(table, era):
-    """Definitions of a table's columns and constraints: list of texts."""
+    """SQL definitions of a table's columns and constraints: list."""
     found = []
     for line in TABLES[table].splitlines():
         definition, _, when = line.strip().partition(' -- ')
@@ -126,7 +126,7 @@ def columns(table, era):
 
 
 def create_table(dialect, table, era):
-    """The statement that makes a table of an era; dialect: its name."""
+    """The statement that creates a table of an era; dialect: its name."""
     sql = f'CREATE TABLE {table} ({", ".join(columns(table, era))})'
     if dialect == 'postgresql':
         for word, other in _POSTGRESQL.items():
@@ -154,7 +154,7 @@ class NovaDatabase:
         self._db.close()
 
     def add(self, table, **row):
-        """Insert a row, of which the table takes what it has columns for."""
+        """Insert a row; keys without a column in this era are left out."""
         into = self._tables.tables[table]
         row = {'created_at': LONG_AGO, 'updated_at': None, 'deleted': 0,
                **row}
@@ -176,20 +176,20 @@ class NovaDatabase:
 
 
 class Layout:
-    """The databases of a cloud as an era has them; each a NovaDatabase.
+    """The databases of a cloud in an era, each a NovaDatabase.
 
     main: of [database].  api: of [api_database], or None.  cells: dict name
-    -> NovaDatabase of those that have hosts.  grouped: the one whose
+    -> database of each cell with hosts.  grouped: the database whose
     aggregates and groups count.
 
-    era: letter.  new: function that makes an empty database: its URL.
+    era: letter.  new: function that creates an empty database: its URL.
     cells: names of the mapped cells; without any, main has everything.
     """
 
     def __init__(self, era, new, cells=()):
         self.era, self._new, self._made = era, new, []
         if cells:
-            # Of the old layout there are dead tables in every cell.
+            # Each cell still has the unused tables of the old layout.
             beside = dict.fromkeys(HOSTS, era) | dict.fromkeys(GROUPS, MITAKA)
             self.main = self._database(beside)
             self.cells = {name: self._database(beside) for name in cells}
@@ -207,12 +207,12 @@ class Layout:
         return self._made[-1]
 
     def close(self):
-        """Close the idle connections of all of them."""
+        """Close the idle connections of all databases."""
         for database in self._made:
             database.close()
 
     def map(self, uuid, name, url, hosts=(), **columns):
-        """Map a cell, as ``nova-manage cell_v2`` does, and hosts of it."""
+        """Map a cell and some of its hosts, as ``nova-manage cell_v2``."""
         self.api.add('cell_mappings', uuid=uuid, name=name,
                      transport_url='none:///', database_connection=url,
                      **columns)
@@ -221,24 +221,24 @@ class Layout:
             self.api.add('host_mappings', host=host, cell_id=row['id'])
 
     def map_cell0(self):
-        """Map main as what has the servers that never got a host."""
+        """Map main as cell0, which holds servers that never got a host."""
         self.map(cells.CELL0_UUID, 'cell0', self.main.url)
 
     def add_host(self, database, host, down=False, **columns):
-        """A compute node, and its service that was seen now or long ago."""
+        """Add a compute node and its service, last seen now or long ago."""
         now = datetime.datetime.now(datetime.UTC).replace(
             tzinfo=None, microsecond=0)
         seen = LONG_AGO if down else now
         database.add('compute_nodes', **clouds.a_compute_node(
             host, **{'created_at': LONG_AGO, 'updated_at': now, **columns}))
-        # An admin's change of today is no heartbeat, but that Kilo cannot
-        # tell them apart.
+        # updated_at changes with an admin's edit, too; only Kilo takes it
+        # for a heartbeat.
         database.add('services', **clouds.a_service(
             host, created_at=LONG_AGO, last_seen_up=seen,
             updated_at=seen if self.era == KILO else now))
 
     def add_aggregate(self, database, id, name, hosts, deleted=0, **metadata):
-        """An aggregate; deleted: of all its rows."""
+        """Add an aggregate; deleted: value in all its rows."""
         database.add('aggregates', id=id, name=name, uuid=clouds.a_uuid(),
                      deleted=deleted)
         for host in hosts:
@@ -249,7 +249,7 @@ class Layout:
                          value=value, deleted=deleted)
 
     def add_group(self, database, uuid, member, policy, deleted=0):
-        """A server group of one instance; deleted: of all its rows."""
+        """Add a server group of one instance; deleted: as above."""
         database.add('instance_groups', uuid=uuid, name=policy,
                      deleted=deleted)
         group = database.rows('instance_groups', uuid=uuid)[0]['id']

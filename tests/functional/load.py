@@ -1,4 +1,4 @@
-"""A steady load of calls, and what came of each."""
+"""A steady load of calls, with the outcome of each."""
 
 import dataclasses
 import threading
@@ -15,8 +15,8 @@ from tests.builders import requests
 class Call:
     """One call for one instance; began, ended: time.monotonic().
 
-    caller: number.  host: that the instance got, or None.  error: None, or
-    the name of the exception's class.
+    caller: number.  host: of the instance, or None.  error: None, or the
+    name of the exception's class.
     """
 
     caller: int
@@ -33,9 +33,9 @@ class Call:
 
 
 class Load:
-    """Callers that ask one after the other, with pauses, for a block.
+    """Callers that each send call after call during a block.
 
-    clients: stage.Caller, one each.  pause: seconds.
+    clients: a stage.Caller for each.  pause: seconds between two calls.
     """
 
     def __init__(self, clients, pause=0.0):
@@ -56,7 +56,7 @@ class Load:
 
     @property
     def calls(self):
-        """The calls so far, in the order in which they ended: list."""
+        """The calls so far, in the order of their ends: list."""
         return list(self._calls)
 
     def since(self, began):
@@ -64,7 +64,7 @@ class Load:
         return [call for call in self.calls if call.began > began]
 
     def all_answered(self, began, times=1):
-        """Whether each caller has had so many hosts since a time."""
+        """Whether each caller has received ``times`` hosts since a time."""
         callers = [call.caller for call in self.since(began) if call.host]
         return all(callers.count(number) >= times
                    for number in range(len(self._threads)))

@@ -1,4 +1,4 @@
-"""A MariaDB of a test's own, which can be stopped, hung and restarted."""
+"""A private MariaDB that can be stopped, hung and restarted."""
 
 import contextlib
 import pathlib
@@ -16,7 +16,7 @@ _SERVER = '/usr/sbin/mariadbd'
 
 
 def _installed():
-    """A folder of data as of before the first start, to be copied."""
+    """A data directory as before the first start, to be copied."""
     path = shared.folder() / 'mariadb'
     subprocess.run(
         ['mariadb-install-db', '--no-defaults', '--user=root',
@@ -34,7 +34,7 @@ class MariaDB:
     """
 
     def __init__(self, name, *options):
-        # A socket's path may have some 100 characters.
+        # A socket's path may have only some 100 characters.
         self._directory = pathlib.Path(tempfile.mkdtemp(prefix='mariadb-'))
         self._socket = self._directory / 'socket'
         self._process, self._name, self._options = None, name, options
@@ -45,7 +45,7 @@ class MariaDB:
         self._server, self.url = server.format(''), server.format(name)
 
     def start(self):
-        """Run, and have the database; returns once it answers."""
+        """Start the server and create the database."""
         self._process = subprocess.Popen(
             [_SERVER, '--no-defaults', '--user=root', '--skip-networking',
              f'--datadir={self._directory / "data"}',
@@ -66,12 +66,19 @@ class MariaDB:
         return False
 
     def stop(self):
-        """End it as an operator does."""
+        """Stop the server as an operator does."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(processes.PATIENCE)
 
+    def execute(self, statement):
+        """Run a statement as administrator."""
+        engine = sa.create_engine(self.url)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(statement)
+        engine.dispose()
+
     def cut(self):
-        """End all connections, as a proxy does that goes over."""
+        """End all connections, as a proxy at a failover."""
         engine = sa.create_engine(self._server)
         with engine.connect() as connection:
             for thread in connection.exec_driver_sql(
@@ -82,14 +89,14 @@ class MariaDB:
         engine.dispose()
 
     def hang(self):
-        """Have it accept connections and answer nothing."""
+        """Make it accept connections and answer nothing."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self):
         self._process.send_signal(signal.SIGCONT)
 
     def end(self):
-        """Leave nothing of it behind."""
+        """Kill the server and remove its files."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

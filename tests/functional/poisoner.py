@@ -7,7 +7,7 @@ from tests.functional import broker
 
 
 class Poisoner:
-    """Publishes what a broker lets through; counts what it does not.
+    """Publishes messages, and lists those that the broker refuses.
 
     url: of the broker.
     """
@@ -23,7 +23,7 @@ class Poisoner:
     def publish(self, what, message, exchange, routing_key):
         """Publish a Message of tests.builders.poison.
 
-        exchange: name; routing_key: octets or text.
+        exchange: name; routing_key: bytes or text.
         """
         if self._connection is None:
             self._connection = kombu.Connection(

@@ -1,4 +1,4 @@
-"""Ports for servers of a test; run as a program it prints so many."""
+"""Ports for servers of a test; as a program it prints some."""
 
 import itertools
 import os
@@ -6,17 +6,17 @@ import random
 import socket
 import sys
 
-#: Each worker of pytest-xdist takes them from some of its own, so that none is
-#: free to two; what runs beside the workers from the first.
+#: Each worker of pytest-xdist has a range of its own; other processes take the
+#: first range.
 _FIRST, _EACH = 10000, 145
 _MOST_WORKERS = 18
 
 
 def free_port():
-    """A port that is free, and so is the one 20,000 above.
+    """Return a free port whose number plus 20,000 is free, too.
 
-    RabbitMQ takes both, and that must be a port number, too.  Up to 32767 no
-    outgoing connection gets in the way.  Each is given again after all others.
+    RabbitMQ uses both.  Outgoing connections use ports above 32767 only.
+    Each port is returned again after all others.
     """
     while True:
         port = next(_ports)
@@ -30,7 +30,7 @@ def free_port():
 
 
 def _of_this_process():
-    """Yield the ports of this worker, again and again, from any of them."""
+    """Yield the ports of this worker in a cycle with a random start."""
     worker = os.environ.get('PYTEST_XDIST_WORKER', 'gw-1').removeprefix('gw')
     first = _FIRST + _EACH * ((int(worker) + 1) % (_MOST_WORKERS + 1))
     begin = random.randrange(_EACH)

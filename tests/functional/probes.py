@@ -1,7 +1,7 @@
-"""What deployers ask of a process that is called nova-scheduler.
+"""Health checks of deployers for a process called nova-scheduler.
 
-The logic of the health checks of kolla-ansible, openstack-helm and
-nova-operator, as their templates of 2026 have it.
+They follow the templates of kolla-ansible, openstack-helm and nova-operator
+of 2026.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ NAME = 'nova-scheduler'
 
 
 def named():
-    """Processes whose command lines have the name."""
+    """Yield the processes with the name in their command lines."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if NAME in ' '.join(process.cmdline()):
@@ -27,7 +27,7 @@ def named():
 
 
 def ports():
-    """The ports to which a process of the name has a connection."""
+    """The ports that processes of the name are connected to."""
     found = set()
     for process in named():
         with contextlib.suppress(psutil.Error):
@@ -38,9 +38,9 @@ def ports():
 
 
 def running(pids):
-    """Those of some processes that ``pgrep -r DRST nova-scheduler`` finds.
+    """The processes among these that ``pgrep -r DRST nova-scheduler`` finds.
 
-    It goes by the process's name, which has 15 characters.
+    pgrep matches the process's name, of which it sees 15 characters.
     """
     states = {psutil.STATUS_DISK_SLEEP, psutil.STATUS_RUNNING,
               psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED}
@@ -55,7 +55,7 @@ def running(pids):
 
 
 def is_alive(stage, host, seconds=processes.PATIENCE):
-    """Whether the daemon of a host answers a ping in that time."""
+    """Whether the daemon of a host answers a ping within a time."""
     client = messages.raw_client(
         stage.transport(), exchange=stage.conf.control_exchange,
         server=host, namespace='baseapi', version='1.1')
@@ -69,7 +69,7 @@ def is_alive(stage, host, seconds=processes.PATIENCE):
 
 @contextlib.contextmanager
 def doors(stage):
-    """Doors to the broker and the database, which one daemon goes through."""
+    """Doors to the broker and the database, for one daemon."""
     broker = stage.door_to_broker()
     broker.open()
     database = processes.door_to_database(stage.database_url)

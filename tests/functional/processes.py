@@ -1,4 +1,4 @@
-"""Processes of a test, and doors to a broker that open when it says so."""
+"""Processes of a test, and TCP doors that it opens and closes."""
 
 import contextlib
 import os
@@ -18,10 +18,10 @@ from tests.builders.waiting import PATIENCE
 from tests.functional import forks
 from tests.functional import ports
 
-#: Seconds for what is not to wait for anything, such as a stop.
+#: Seconds for an operation that must not wait for anything, such as a stop.
 SOON = 20
 
-#: Seconds between two bytes of what a Door has trickle.
+#: Seconds between two bytes that a Door lets trickle.
 TRICKLE = 0.5
 
 
@@ -31,7 +31,7 @@ def until(condition, what, seconds=PATIENCE, interval=0.05):
 
 
 def command_line(name, *arguments):
-    """How to run a program of this project: list of texts.
+    """The command line of a program of this project: list of texts.
 
     name: of the program, or its path.
     """
@@ -43,7 +43,7 @@ class Program:
     """A program of this project in a process group of its own.
 
     name, arguments: its command line.
-    log: file that gets its output, behind what is in it.
+    log: file that its output is appended to.
     environ: variables to add.
     """
 
@@ -61,27 +61,30 @@ class Program:
 
     def __repr__(self):
         state = 'runs' if self.running else 'has ended'
-        return f'a program that {state} and said:\n{self.text}'
+        return f'a program that {state}, with the output:\n{self.text}'
 
     @property
     def text(self):
-        """What it has said so far."""
+        """Its output so far."""
         with self.log.open('rb') as output:
             output.seek(self._begin)
             return output.read().decode(errors='replace')
 
-    def said(self, words):
-        """The lines so far that contain these words."""
+    def lines(self, words):
+        """The lines of its output that contain these words."""
         return [line for line in self.text.splitlines() if words in line]
 
-    def wait_until_said(self, words, times=1, seconds=PATIENCE):
-        """Return these lines as soon as there are so many; not if it ends."""
-        def heard():
-            lines = self.said(words)
+    def wait_for_lines(self, words, times=1, seconds=PATIENCE):
+        """Return such lines once there are ``times`` of them.
+
+        Fails if the program ends first.
+        """
+        def written():
+            lines = self.lines(words)
             if len(lines) < times:
                 assert self.running, f'it has ended:\n{self.text}'
             return lines if len(lines) >= times else None
-        return until(heard, f'{times} lines with "{words}"', seconds)
+        return until(written, f'{times} lines with "{words}"', seconds)
 
     @property
     def running(self):
@@ -94,16 +97,19 @@ class Program:
 
     @property
     def messenger(self):
-        """Process id of the one that tells other daemons of picks, or None."""
+        """Process id of the messenger, or None."""
         return self._with_role('messenger')
 
     def wait_for_messenger(self):
-        """Wait until it has its name; until then it seems to be a worker."""
+        """Wait until the messenger has set its title.
+
+        Before, it cannot be told from a worker.
+        """
         until(lambda: self.messenger or not self.running, 'a messenger')
 
     @property
     def endpoints(self):
-        """Process id of the one that tells how the service is, or None."""
+        """Process id of the health process, or None."""
         return self._with_role('endpoints')
 
     def _with_role(self, role):
@@ -120,17 +126,17 @@ class Program:
         self._process.send_signal(number)
 
     def wait(self, seconds=PATIENCE):
-        """Its exit status, once it has ended."""
+        """Wait for its end; return the exit status."""
         return self._process.wait(seconds)
 
     def stop(self, seconds=PATIENCE):
-        """End it as an operator does; returns (exit status, seconds)."""
+        """Stop it as an operator does; return (exit status, seconds)."""
         begin = time.monotonic()
         self.signal(signal.SIGTERM)
         return self.wait(seconds), time.monotonic() - begin
 
     def end(self):
-        """Leave nothing of it behind, whatever it is doing."""
+        """Stop it, or else kill its whole process group."""
         if self.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.stop(15)
@@ -140,7 +146,7 @@ class Program:
 
 
 def _role(pid):
-    """What a process is there for, if it is no worker; None for one."""
+    """The role of a daemon's process: messenger, endpoints; None: worker."""
     command = pathlib.Path(f'/proc/{pid}/cmdline')
     with contextlib.suppress(OSError):
         title = command.read_bytes().partition(b'\0')[0].decode()
@@ -172,9 +178,9 @@ def run(name, *arguments):
 
 
 def _started(name, arguments, output, error, environ):
-    """Start a program, with files for what it says: its process.
+    """Start a program with its output in files; return its process.
 
-    A program that is given by its path is another one than the project's.
+    A name with a slash is the path of a program that is not the project's.
     """
     command = command_line(name, *arguments)
     if os.environ.get('NOVA_SCHED_TEST_EXEC') or '/' in name:
@@ -186,18 +192,19 @@ def _started(name, arguments, output, error, environ):
 
 
 class Door:
-    """A TCP port that leads to another one, but only while it is open.
+    """A TCP port that leads to a target while it is open.
 
-    Before ``open`` and after ``close`` connections are refused: the port of
-    a server that is not there.
+    Before ``open`` and after ``close`` connections are refused, as by a
+    server that does not run.
 
     target: (host, port), or the path of a socket.
-    trickles: whether what the other end says comes a byte at a time.
-    loses: regular expression of bytes that do not get to the other end, until
-        a cut.
+    hangs: whether no more bytes are forwarded either way.
+    trickles: whether answers of the target come a byte at a time.
+    loses: regular expression of bytes that are not forwarded to the target,
+        until a cut.
     """
 
-    trickles, loses = False, None
+    hangs, trickles, loses = False, False, None
 
     def __init__(self, *target):
         self._target = target
@@ -219,7 +226,7 @@ class Door:
         self.cut()
 
     def cut(self):
-        """Close all connections; others can be made."""
+        """Close all connections; new ones can be opened."""
         while self._sockets:
             sock = self._sockets.pop()
             with contextlib.suppress(OSError):
@@ -236,7 +243,7 @@ class Door:
                 return
             self._sockets.extend((inner, outer))
             if self._listener is not listener:
-                self.cut()    # It was closed meanwhile.
+                self.cut()    # The door was closed between the two.
             for copy, *pair in ((self._copy, inner, outer),
                                 (self._copy_back, outer, inner)):
                 threading.Thread(target=copy, args=pair, daemon=True).start()
@@ -253,13 +260,14 @@ class Door:
             while data := source.recv(65536):
                 if loses := self.loses:
                     data = loses.sub(b'', data)
-                target.sendall(data)
+                if not self.hangs:
+                    target.sendall(data)
         _end(target)
 
     def _copy_back(self, source, target):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                for at in range(len(data)):
+                for at in range(0 if self.hangs else len(data)):
                     if not self.trickles:
                         target.sendall(data[at:])
                         break
@@ -269,7 +277,7 @@ class Door:
 
 
 def _end(sock):
-    """Say nothing more on a socket; the other end learns of it."""
+    """Shut down the sending side of a socket."""
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_WR)
 
@@ -277,7 +285,8 @@ def _end(sock):
 def door_to_database(url):
     """An open Door to a database on a socket or a port.
 
-    Besides, it has the URL through it, ``url``, and the one given, ``direct``.
+    It has two more attributes: ``url``, which leads through the door, and
+    ``direct``, the URL given.
     """
     url = sa.make_url(url)
     path = url.query.get('unix_socket')
@@ -292,9 +301,9 @@ def door_to_database(url):
 
 @contextlib.contextmanager
 def supervisor_socket(directory):
-    """(address, received): a socket such as systemd has, and its messages.
+    """(address, received): a notify socket as systemd's, and its messages.
 
-    received: list of texts, which grows as they come in.
+    received: list of texts, which grows as messages arrive.
     """
     address = f'{directory}/notify'
     received = []

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes a service and knows the alerts."""
+"""A real Prometheus that scrapes a service and evaluates the alerts."""
 
 import json
 import pathlib
@@ -14,14 +14,14 @@ from tests.functional.processes import until
 TOP = pathlib.Path(__file__).parents[2]
 RULES = TOP / 'etc' / 'nova-sched' / 'prometheus' / 'nova-sched-alerts.yaml'
 
-#: As it is advised; JSON is YAML.
+#: With the documented intervals; JSON is YAML.
 _CONFIGURATION = {
     'global': {'scrape_interval': '15s', 'evaluation_interval': '15s'},
     'rule_files': [str(RULES)]}
 
 
 class Prometheus:
-    """A server in a directory, which scrapes a port; for a block."""
+    """A server in a directory that scrapes a port during a block."""
 
     def __init__(self, directory, port):
         self._directory = pathlib.Path(directory) / 'prometheus'
@@ -47,7 +47,7 @@ class Prometheus:
         self._process.wait(PATIENCE)
 
     def query(self, expression):
-        """What an expression comes to: list of (labels, number)."""
+        """Evaluate an expression: list of (labels, number)."""
         query = parse.urlencode({'query': expression})
         try:
             with request.urlopen(
@@ -58,12 +58,12 @@ class Prometheus:
         return [(each['metric'], float(each['value'][1])) for each in found]
 
     def wait_until_scraped(self, times):
-        """Return once it has scraped the service so often."""
+        """Return once it has scraped the service ``times`` times."""
         until(lambda: [count for _, count in self.query(
             'count_over_time(nova_sched_workers[10m])') if count >= times],
             f'it is scraped {times} times')
 
     def firing(self):
-        """The names of the alerts that fire: set."""
+        """The names of the firing alerts: set."""
         return {labels['alertname'] for labels, _ in self.query(
             'ALERTS{alertstate="firing"}')}

@@ -1,4 +1,4 @@
-"""RabbitMQs of a test's own, which can be stopped, hung and restarted."""
+"""Private RabbitMQs that can be stopped, hung and restarted."""
 
 from concurrent import futures
 import os
@@ -14,8 +14,7 @@ from tests.functional import ports
 class RabbitMQ:
     """A server on a port of its own; not running yet.
 
-    url: for oslo.messaging.  It keeps accounts and durable queues over a
-    restart, and nothing else.
+    url: for oslo.messaging.  Accounts and durable queues survive a restart.
     """
 
     def __init__(self):
@@ -27,7 +26,7 @@ class RabbitMQ:
                     f'{self._driver.password}@127.0.0.1:{port}/')
 
     def start(self):
-        """Run; returns once it answers."""
+        """Start it; return once it answers."""
         if self._made:
             self._driver.start_node(self._node)
         else:
@@ -35,11 +34,11 @@ class RabbitMQ:
             self._made = True
 
     def stop(self):
-        """End it as an operator does."""
+        """Stop it as an operator does."""
         self._driver.kill_node(self._node)
 
     def hang(self):
-        """Have it accept connections and answer nothing."""
+        """Make it accept connections and answer nothing."""
         self._signal(signal.SIGSTOP)
 
     def resume(self):
@@ -49,16 +48,16 @@ class RabbitMQ:
         os.killpg(self._driver._process[self._node].pid, number)
 
     def end(self):
-        """Leave nothing of it behind."""
+        """Kill it and remove its files."""
         if self._made:
             self._driver.cleanUp()
 
 
 class Cluster(RabbitMQ):
-    """Three servers that ``rabbitmqctl join_cluster`` makes one.
+    """A cluster of three servers, not running yet.
 
-    Each has a port and a directory of its own; not running yet.
-    url: of all, as operators write it.  urls: of each node.
+    Each has a port and a directory of its own.
+    url: with all nodes, as operators write it.  urls: of each node.
     """
 
     def __init__(self):
@@ -75,7 +74,7 @@ class Cluster(RabbitMQ):
         self.url = f'rabbit://{",".join(hosts)}/'
 
     def start(self):
-        """Run all; returns once they answer."""
+        """Start all nodes; return once they answer."""
         super().start()
         first, *others = self._nodes
         with futures.ThreadPoolExecutor() as pool:
@@ -84,13 +83,13 @@ class Cluster(RabbitMQ):
             self._driver.join_cluster(node, first)
 
     def kill(self, number):
-        """End a node, 0 to 2, as a loss of power does."""
+        """Kill a node, 0 to 2, as a loss of power does."""
         self._driver.kill_node(self._nodes[number], signal.SIGKILL)
 
     def start_again(self, number):
-        """Start a node that was killed; returns once it answers.
+        """Start a killed node; return once it answers.
 
-        Where all were killed, the one that was killed last goes first: the
+        If all nodes were killed, start the last killed node first: the
         others wait for it.
         """
         self._driver.start_node(self._nodes[number])

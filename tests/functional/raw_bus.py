@@ -18,9 +18,10 @@ JSON = 'application/json'
 
 
 class Endpoint:
-    """Answers at once, or when it is told to; then it has begun.
+    """An endpoint with a quick method and one that waits.
 
-    server: that it is an endpoint of.
+    begun: released when ``work`` begins.  done: lets ``work`` return.
+    server: of the endpoint.
     """
 
     target = messaging.Target(version='1.0')
@@ -38,7 +39,7 @@ class Endpoint:
 
 
 class RawBus:
-    """Publishes what it is told to, and has a queue for replies.
+    """Publishes any message, and has a queue for replies.
 
     url: of the broker.  topic: of the server, and the name of its exchange.
     """
@@ -72,14 +73,14 @@ class RawBus:
 
     def publish(self, body, content_type=JSON, content_encoding='utf-8',
                 exchange=None, **properties):
-        """Send octets, or a text, as they are."""
+        """Send bytes or a text unchanged."""
         self.connection.Producer().publish(
             body, exchange=exchange or self.topic, routing_key=self.topic,
             content_type=content_type, content_encoding=content_encoding,
             **properties)
 
     def reply(self, seconds=PATIENCE):
-        """The next reply that ends a call: dict with result and failure."""
+        """Receive the next ending reply: dict with result and failure."""
         while True:
             got = json.loads(json.loads(self.replies.get(
                 timeout=seconds).body)['oslo.message'])
@@ -87,20 +88,20 @@ class RawBus:
                 return got
 
     def answered(self, seconds):
-        """Whether a reply comes within a time."""
+        """Whether a reply arrives within a time."""
         try:
             return bool(self.reply(seconds))
         except self.replies.Empty:
             return False
 
     def failure(self):
-        """(Class, message) of the error that the next reply tells."""
-        told = json.loads(self.reply()['failure'])
-        return told['class'], told['message']
+        """Receive an error reply: (class, message)."""
+        error = json.loads(self.reply()['failure'])
+        return error['class'], error['message']
 
 
 def conf(topic, **options):
-    """Options of a server whose queues go with it."""
+    """Options of a server with queues that expire after it."""
     return rules.a_conf(**{
         'DEFAULT__host': 'here', 'DEFAULT__scheduler_topic': topic,
         'DEFAULT__control_exchange': topic,
@@ -109,7 +110,7 @@ def conf(topic, **options):
 
 @contextlib.contextmanager
 def bus(url):
-    """A RawBus for the time of a block, whose queues go with it."""
+    """A RawBus for a block; its queues are deleted at the end."""
     bus = RawBus(url, f'raw-{uuid.uuid4().hex[:8]}')
     try:
         yield bus
@@ -121,9 +122,9 @@ def bus(url):
 
 @contextlib.contextmanager
 def serving(url, bus, *others, **options):
-    """The Endpoint of a server on a RawBus, for the time of a block.
+    """The Endpoint of a server on a RawBus, for a block.
 
-    others: endpoints beside it.
+    others: further endpoints.
     """
     endpoint, made = Endpoint(), conf(bus.topic, **options)
     with messages.transport(made, url) as transport:

@@ -1,4 +1,4 @@
-"""What is made once a test run, for all that run tests beside each other."""
+"""Results computed once a test run and shared by parallel pytest workers."""
 
 import fcntl
 import os
@@ -7,15 +7,14 @@ import pickle
 
 
 def folder():
-    """Where it is kept, which is gone when the run ends."""
+    """The folder of the results, which is removed when the run ends."""
     return pathlib.Path(os.environ['NOVA_SCHED_TEST_SHARED'])
 
 
 def once(name, make):
-    """What a function returned, which the first that asks for it calls.
+    """Return the result of ``make``, which is called once a test run.
 
-    name: of the file that it is kept in.  make: function; what it returns is
-    pickled.
+    name: of the file of the pickled result.
     """
     path, unfinished = folder() / name, folder() / f'{name}.part'
     with (folder() / f'{name}.lock').open('w') as lock:

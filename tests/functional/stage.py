@@ -1,8 +1,7 @@
 """A stage for stories: a cloud, a broker, a scheduler and its callers.
 
-All parts are the real ones.  What tests share, one broker, is kept apart by
-an exchange of its own for every stage; see ``conftest.broker`` for the
-queues.
+Tests share one broker; each stage has an exchange of its own.  See
+``conftest.broker`` for the queues.
 """
 
 import concurrent.futures
@@ -36,9 +35,9 @@ HEARTBEAT = 1
 _OPTIONS = {
     'DEFAULT__rpc_response_timeout': processes.PATIENCE,
     'DEFAULT__long_rpc_timeout': processes.PATIENCE,
-    # So that tests see which rule rejected how many of a few hosts.
+    # Errors count the hosts that each rule rejects.
     'nova_sched__no_valid_host_text': 'counts',
-    # Reply queues of callers that are gone must not outlive the test run.
+    # Reply queues must not outlive the test run.
     'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
 }
 
@@ -46,7 +45,7 @@ _OPTIONS = {
 def write_config(path, **options):
     """Write a configuration file; returns its path.
 
-    options: as ``group__option``; a list gives a line for each of its items.
+    options: as ``group__option``; each item of a list has a line.
     """
     groups = {}
     for name, value in options.items():
@@ -62,10 +61,9 @@ def write_config(path, **options):
 
 
 class Stage:
-    """One database and one broker with everything that plays on them.
+    """One database and one broker, with schedulers and callers on them.
 
-    directory: for files.  transport_url, database_url: of the two.
-    options: of the service, as ``group__option``.
+    directory: for files.  options: of the service, as ``group__option``.
     """
 
     def __init__(self, directory, transport_url, database_url, **options):
@@ -95,12 +93,12 @@ class Stage:
                                                          **options))])
 
     def close(self):
-        """Take down what was set up and is still there."""
+        """Stop all that was started and still runs."""
         self._exit.close()
 
     @contextlib.contextmanager
     def scene(self):
-        """Take down after a block what was set up in it."""
+        """Stop after a block all that was started in it."""
         outer, self._exit = self._exit, contextlib.ExitStack()
         try:
             with self._exit:
@@ -109,7 +107,7 @@ class Stage:
             self._exit = outer
 
     def sync(self):
-        """Make the tables."""
+        """Create the tables."""
         schema.sync(self.conf)
 
     def engine(self):
@@ -129,10 +127,11 @@ class Stage:
         cloud_file.load(self.engine(), cloud, shift=True)
 
     def cloud(self, hosts=8, live=True, alike=False):
-        """A fake cloud; with heartbeats and audits going on, if live.
+        """A fake cloud.
 
-        alike: all hosts are like tests.builders.clouds.a_compute_node,
-            instead of of several kinds.
+        live: whether heartbeats and audits go on.
+        alike: whether all hosts are like clouds.a_compute_node, instead of
+            several kinds.
         """
         self.sync()
         cloud = fake_cloud.FakeCloud(self.engine(), hosts)
@@ -152,9 +151,9 @@ class Stage:
 
     def start(self, config_files=None, environ=None, name='nova-sched',
               **options):
-        """Start a daemon and return at once; its Program.
+        """Start a daemon without waiting; return its Program.
 
-        config_files: instead of one with the stage's options and these.
+        config_files: in place of a file with the stage's options and these.
         """
         files = config_files or [self.config_file(name, **options)]
         daemon = processes.Program(
@@ -165,21 +164,21 @@ class Stage:
         return daemon
 
     def daemon(self, workers=1, **kwargs):
-        """A daemon that serves with all its workers; its Program."""
+        """Start a daemon; return its Program once all workers serve."""
         daemon = self.start(scheduler__workers=workers, **kwargs)
-        daemon.wait_until_said('Serving requests', times=workers)
+        daemon.wait_for_lines('Serving requests', times=workers)
         daemon.wait_for_messenger()
         return daemon
 
     def embedded(self, **options):
-        """A scheduler that serves from within this process."""
+        """Start a scheduler in this process."""
         scheduler = service.SchedulerService(self.configuration(**options))
         scheduler.start()
         self._exit.callback(scheduler.stop)
         return scheduler
 
     def scheduler(self, **options):
-        """A scheduler as it fits the broker: a daemon, or embedded."""
+        """Start a daemon on RabbitMQ, an embedded scheduler elsewhere."""
         if self.transport_url.startswith('rabbit'):
             return self.daemon(**options)
         return self.embedded(**options)
@@ -210,21 +209,24 @@ class Stage:
 
 
 class Caller:
-    """Asks a scheduler as a conductor does.
+    """Calls a scheduler as a conductor does.
 
-    client: a SchedulerQueryClient.  asked: the instances of the last call.
+    client: a SchedulerQueryClient.  instances: uuids of the last call.
     """
 
-    asked = ()
+    instances = ()
 
     def __init__(self, client):
         self._client = client
 
     def ask(self, spec=None, count=1, alternates=True, request_id=None,
             **request):
-        """Lists of Selection, for a RequestSpec or keywords of a_request."""
+        """Call with a RequestSpec or keywords of a_request.
+
+        Returns lists of Selection.
+        """
         uuids = [str(uuid.uuid4()) for _ in range(count)]
-        self.asked = uuids
+        self.instances = uuids
         if spec is None:
             spec = requests.a_request(
                 num_instances=count, instance_uuid=uuids[0], **request)
@@ -233,20 +235,20 @@ class Caller:
             return_objects=True, return_alternates=alternates)
 
     def place(self, spec, uuids=None):
-        """Lists of Selection for a RequestSpec.
+        """Call with a RequestSpec; return lists of Selection.
 
-        uuids: of the instances; by default the one that it names.
+        uuids: of the instances; by default the RequestSpec's instance.
         """
         return self._client.select_destinations(
             context.RequestContext(), spec, uuids or [spec.instance_uuid],
             return_objects=True, return_alternates=True)
 
     def pick(self, **request):
-        """The name of the host for one instance."""
+        """Call for one instance; return the name of its host."""
         return self.ask(**request)[0][0].service_host
 
     def crowd(self, calls, callers=50, **request):
-        """Futures of that many calls, all under way at the same time."""
+        """Send calls by some callers at a time; return their futures."""
         pool = concurrent.futures.ThreadPoolExecutor(callers)
         futures = [pool.submit(self.ask, **request) for _ in range(calls)]
         pool.shutdown(wait=False)
@@ -254,7 +256,7 @@ class Caller:
 
 
 def picks(answer):
-    """Host names of the selected hosts, one an instance."""
+    """Names of the selected hosts, one an instance."""
     return [chosen[0].service_host for chosen in answer]
 
 
@@ -265,7 +267,7 @@ def names(answer):
 
 
 def boot(cloud, uuids, answer, flavor):
-    """Bring up what an answer says, and let the hosts report it.
+    """Boot the instances of an answer, and have their hosts report them.
 
     uuids: of the instances.  flavor: objects.Flavor.
     """

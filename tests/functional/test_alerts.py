@@ -1,6 +1,6 @@
 """The alerts and the dashboard, with a real Prometheus and a real service.
 
-For each fault the alert about it fires within a minute, and no other.
+For each fault its alert fires within a minute, and no other alert.
 """
 
 import contextlib
@@ -14,19 +14,18 @@ import time
 
 import kombu
 import pytest
-import sqlalchemy as sa
 
-from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
-from nova_sched.db import schema
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import http_providers
 from tests.functional import broker
-from tests.functional import conftest
+from tests.functional import cell_databases
 from tests.functional import ports
 from tests.functional import processes
+from tests.functional.cell_databases import CELL1
+from tests.functional.cell_databases import CELL2
 from tests.functional.mariadb import MariaDB
 from tests.functional.prometheus import RULES
 from tests.functional.prometheus import TOP
@@ -37,25 +36,23 @@ pytestmark = pytest.mark.real
 TESTS = TOP / 'tests' / 'data' / 'prometheus' / 'nova-sched-alerts.test.yaml'
 DASHBOARD = TOP / 'etc' / 'nova-sched' / 'grafana' / 'nova-sched.json'
 
-CELLS = {'one': '00000000-0000-0000-0000-0000000000c1',
-         'two': '00000000-0000-0000-0000-0000000000c2'}
 HOSTS = {'one': ['a', 'b', 'c'], 'two': ['d']}
 UUIDS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
 
-#: Seconds within which an alert fires, and for which others are looked for.
+#: Seconds within which an alert fires, and to wait for further alerts.
 FIRES, AFTER = 60, 20
-#: Seconds of Placement when it is slow, and of a heartbeat of the future.
+#: Seconds that a slow Placement takes, and that a wrong clock is ahead.
 SLOW, AHEAD = 3, 600
-#: As operators may set them who want to know within a minute.
+#: Options for alerts within a minute.
 OPTIONS = {'nova_sched__cell_timeout': 5, 'DEFAULT__service_down_time': 15,
            'nova_sched__pick_lifetime': 0}
 
 
 class Bed:
-    """A service of two workers with all that it needs, and callers.
+    """A service of two workers with its servers and callers.
 
-    Two cells, of which the second has a server of its own.
+    There are two cells; the second has a MariaDB of its own.
     """
 
     def __init__(self, stage, exits):
@@ -65,7 +62,7 @@ class Bed:
         self._databases = []
 
     def start(self):
-        """Have all run, with a Prometheus that has seen it for a while."""
+        """Start everything; return once Prometheus has scraped it."""
         self.placement = self._exits.enter_context(
             http_placement.offering(*UUIDS.values()))
         kept = http_providers.Providers(self.placement)
@@ -100,28 +97,22 @@ class Bed:
         return door
 
     def _cells(self):
-        """Make the databases; return the URL of the API database."""
+        """Create the databases; return the URL of the API database."""
         self.mariadb = MariaDB('nova_cell2')
         self.mariadb.start()
         self._exits.callback(self.mariadb.end)
-        api_url, drop = conftest.new_database()
-        self._exits.callback(drop)
-        one_url, drop = conftest.new_database()
-        self._exits.callback(drop)
-        _make(api_url, [])
+        api_url, one_url = self._exits.enter_context(cell_databases.new(2))
         self.stage.sync()
-        urls = {'one': one_url, 'two': self.mariadb.url}
-        for name, url in urls.items():
-            _make(url, HOSTS[name])
+        cells = [(CELL1, 'one', one_url), (CELL2, 'two', self.mariadb.url)]
+        cell_databases.fill(api_url, cells=cells)
+        for _, name, url in cells:
+            cell_databases.fill(
+                url, {host: UUIDS[host] for host in HOSTS[name]})
             self._beside(self._beat, engine.Database(url))
-        with engine.Database(api_url).writing() as connection:
-            connection.execute(sa.insert(tables.cell_mappings), [
-                {'uuid': CELLS[name], 'name': name, 'disabled': False,
-                 'database_connection': url} for name, url in urls.items()])
         return api_url
 
     def _beside(self, function, *args):
-        """Call a function again and again in a thread until the end."""
+        """Call a function repeatedly in a thread until the end."""
         def loop():
             while not self._callers.wait(0.4):
                 with contextlib.suppress(Exception):
@@ -132,7 +123,7 @@ class Bed:
         self._exits.callback(self._callers.set)
 
     def _beat(self, database):
-        """A heartbeat of each host of a cell."""
+        """Write a heartbeat of each host of a cell."""
         if not self.beats:
             return
         services = tables.services
@@ -188,16 +179,6 @@ class Bed:
         os.kill(self.daemon.workers[0], signal.SIGSTOP)
 
 
-def _make(url, hosts):
-    database = engine.Database(url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud(
-        hosts, cells=[], host_mappings=[], compute_nodes=[
-            clouds.a_compute_node(host, uuid=UUIDS[host])
-            for host in hosts]), shift=True)
-    database.close()
-
-
 @pytest.fixture
 def bed(stage):
     with contextlib.ExitStack() as exits:
@@ -218,7 +199,7 @@ def bed(stage):
     (Bed.ask_for_too_much, 'NovaSchedRefusals'),
     (Bed.stop_a_worker, 'NovaSchedWorkerStuck')],
     ids=lambda each: getattr(each, '__name__', ''))
-def test_a_fault_fires_its_alert_within_a_minute_and_no_other(
+def test_fault_fires_its_alert_within_a_minute_and_no_other(
         bed, fault, alert):
     assert bed.prometheus.firing() == set()
     fault(bed)
@@ -232,14 +213,14 @@ def test_a_fault_fires_its_alert_within_a_minute_and_no_other(
     print(f'{alert} fired after {took:.0f} seconds')  # noqa: T201
 
 
-def test_the_rules_are_what_their_tests_say():
+def test_rules_pass_promtool():
     for command in (['check', 'rules', RULES], ['test', 'rules', TESTS]):
         done = subprocess.run(['promtool', *command], capture_output=True,
                               text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_each_query_of_the_dashboard_is_answered_with_data(bed):
+def test_each_dashboard_query_returns_data(bed):
     bed.prometheus.wait_until_scraped(6)
     bed.ask_for_too_much()
     queries = {target['expr']: panel['title']
@@ -253,6 +234,6 @@ def test_each_query_of_the_dashboard_is_answered_with_data(bed):
 
 
 def _filled(expression):
-    """An expression as Grafana asks it."""
+    """An expression with Grafana's variables replaced."""
     expression = expression.replace('$__rate_interval', '1m')
     return expression.replace('$job', 'nova-sched').replace('$instance', '.*')

@@ -1,4 +1,4 @@
-"""What a caller gets from each driver, on each broker and database."""
+"""Answers of each driver, on each broker and database."""
 
 import oslo_messaging as messaging
 import pytest
@@ -25,7 +25,7 @@ def driver(request):
 
 @pytest.fixture(scope='module')
 def season(backend, driver, tmp_path_factory):
-    """(stage, cloud of 20 hosts) on which little is ever consumed."""
+    """(stage, cloud of 20 hosts); the tests consume little of it."""
     with conftest.open_stage(tmp_path_factory.mktemp('season'),
                              backend) as stage:
         cloud = stage.cloud(HOSTS)
@@ -40,8 +40,8 @@ def caller(season):
         yield stage.client()
 
 
-def test_an_instance_gets_a_host_and_alternates(season, caller):
-    """One host to build on and two others, all different and all alive."""
+def test_instance_gets_a_host_and_two_alternates(season, caller):
+    """All three are different hosts that are up and enabled."""
     _, cloud = season
     for _ in range(5):
         (chosen,) = stages.names(caller.ask())
@@ -52,7 +52,7 @@ def test_an_instance_gets_a_host_and_alternates(season, caller):
 
 
 def test_each_of_several_instances_gets_a_host(caller):
-    """Alternates are hosts that none of the instances was given."""
+    """Alternates are hosts that no instance was given."""
     answer = caller.ask(count=4)
     assert len(answer) == 4
     for chosen in stages.names(answer):
@@ -60,8 +60,8 @@ def test_each_of_several_instances_gets_a_host(caller):
         assert not set(chosen[1:]) & set(stages.picks(answer))
 
 
-def test_old_callers_get_a_dict_for_each_instance(season):
-    """Without return_objects there are no alternates and no objects."""
+def test_callers_without_return_objects_get_a_dict_for_each_instance(season):
+    """There are no alternates and no objects."""
     stage, _ = season
     spec = requests.a_request(num_instances=2).obj_to_primitive()
     with stage.scene():
@@ -74,13 +74,13 @@ def test_old_callers_get_a_dict_for_each_instance(season):
         assert entry.keys() == {'host', 'nodename', 'limits'}
 
 
-def test_a_refusal_counts_its_reasons(caller, driver):
-    """How many hosts each filter took out, the most first, and over what."""
+def test_refusal_counts_the_rejected_hosts(caller, driver):
+    """Per filter with its reason, the filter of most hosts first."""
     if driver == stages.CHANCE:
-        everybody = [f'fake-{number:04d}' for number in range(1, HOSTS + 1)]
+        all_hosts = [f'fake-{number:04d}' for number in range(1, HOSTS + 1)]
         with pytest.raises(exception.NoValidHost,
                            match='Could not find another compute'):
-            caller.ask(ignore_hosts=everybody)
+            caller.ask(ignore_hosts=all_hosts)
         return
     with pytest.raises(exception.NoValidHost) as raised:
         caller.ask(memory_mb=999999, availability_zone='az1')
@@ -93,7 +93,8 @@ def test_a_refusal_counts_its_reasons(caller, driver):
 
 
 def _malformed():
-    """Name of a field -> a RequestSpec on the wire that is wrong there."""
+    """Name of a field -> a RequestSpec on the wire with a wrong value there.
+    """
     good = requests.a_request().obj_to_primitive
 
     def spec(part, name, value):
@@ -116,8 +117,8 @@ def _malformed():
     }
 
 
-def test_wrong_requests_get_a_typed_error_that_names_the_field(caller):
-    """The worker goes on to serve the next right request."""
+def test_wrong_request_gets_an_error_with_the_field_name(caller):
+    """The worker serves the next request."""
     for field, spec in _malformed().items():
         with pytest.raises(exception.InvalidInput) as raised:
             caller.ask(spec)
@@ -127,5 +128,5 @@ def test_wrong_requests_get_a_typed_error_that_names_the_field(caller):
 
 
 def test_unknown_hints_are_ignored(caller):
-    """Hints belong to whatever filters an operator has; we have none."""
+    """A hint may be meant for an operator's own filter."""
     assert caller.pick(hints={'colour': ['green'], 'size': ['large']})

@@ -1,4 +1,4 @@
-"""Benchmarks that are run by hand still run."""
+"""The benchmarks that CI does not measure still run."""
 
 import os
 import pathlib
@@ -22,8 +22,8 @@ TOP = pathlib.Path(__file__).parents[2]
     ['beside', 'one=.', '--hosts', '4', '--turns', '1', '--seconds', '0.2',
      '--callers', '1,2']],
     ids=lambda words: words[0])
-def test_one_prints_its_table(words):
-    """Head, line and rows, of which each benchmark has two here."""
+def test_benchmark_prints_its_table(words):
+    """A head, a line and at least two rows."""
     program, *options = words
     database_url, drop = conftest.new_database()
     try:

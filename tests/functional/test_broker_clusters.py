@@ -1,6 +1,6 @@
-"""A service with several brokers in transport_url, of which one is alive.
+"""A service with several brokers in transport_url, one of them alive.
 
-Each broker is a way of its own to the same RabbitMQ, open or closed.
+Each broker is a Door to the same RabbitMQ, open or closed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 
 
 class Endpoint:
-    """Notes the numbers that casts to it have."""
+    """Records the numbers in casts."""
 
     def __init__(self):
         self.seen = []
@@ -35,13 +35,13 @@ class Endpoint:
 
 @pytest.fixture
 def url():
-    """Of the RabbitMQ, past all doors."""
+    """URL of the RabbitMQ, past all doors."""
     return conftest.broker()
 
 
 @pytest.fixture
 def doors_of(url):
-    """Function of a number that returns so many closed Doors."""
+    """Function that returns a number of closed Doors."""
     target = sa.make_url(url)
     with contextlib.ExitStack() as stack:
         def make(number):
@@ -53,16 +53,15 @@ def doors_of(url):
 
 
 def transport_url(url, doors):
-    """The URL of a cluster of these Doors, as operators write it."""
+    """The URL of a cluster with these Doors, as operators write it."""
     parsed = sa.make_url(url)
     hosts = ','.join(f'{parsed.username}:{parsed.password}@127.0.0.1:'
                      f'{door.port}' for door in doors)
     return f'rabbit://{hosts}/{parsed.database or ""}'
 
 
-@pytest.mark.parametrize('number', [1, 2, 3, 4, 5, 6])
-def test_each_broker_is_reached_if_it_alone_is_alive(url, doors_of, number,
-                                                     caplog):
+@pytest.mark.parametrize('number', [1, 2, 6])
+def test_only_living_broker_is_found(url, doors_of, number, caplog):
     caplog.set_level('INFO', 'nova_sched.rpc')
     topic, doors = f'clusters-{uuid.uuid4().hex[:8]}', doors_of(number)
     conf = rules.a_conf(
@@ -95,8 +94,8 @@ def test_each_broker_is_reached_if_it_alone_is_alive(url, doors_of, number,
 
 
 def _is_noted(url, topic, endpoint, number):
-    """Send a cast past all doors; return whether one has come."""
-    # While nothing consumes, the exchange is not there either.
+    """Send a cast past all doors; return whether one has arrived."""
+    # Without a consumer the exchange does not exist either.
     with (kombu.Connection(broker.plain_url(url)) as connection,
           contextlib.suppress(*connection.channel_errors)):
         connection.Producer().publish({

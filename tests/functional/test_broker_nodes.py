@@ -1,4 +1,4 @@
-"""A service of a cluster of three RabbitMQ nodes, which are killed in turn."""
+"""A service on a cluster of three RabbitMQ nodes that are killed in turn."""
 
 import contextlib
 import functools
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.real
 
 #: The orders in which the nodes are killed.
 ORDERS = [*itertools.permutations(range(3))]
-#: Seconds until a caller asks again: what is sent while the service has no
-#: queue is lost.
+#: Seconds until a caller calls again: a call is lost while the service has no
+#: queue.
 AGAIN = 3
 
 
@@ -36,7 +36,7 @@ class Endpoint:
 
 @pytest.fixture(scope='module')
 def cluster():
-    """A Cluster, all of whose nodes run."""
+    """A Cluster with all nodes running."""
     cluster = rabbitmq.Cluster()
     try:
         cluster.start()
@@ -58,7 +58,7 @@ def conf():
 def answers(cluster, conf):
     """Function: whether the service answers a caller at one node.
 
-    The service has all nodes in transport_url, its callers one.
+    The service has all nodes in transport_url, each caller one.
     """
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(
@@ -74,9 +74,8 @@ def answers(cluster, conf):
 
 
 @pytest.mark.parametrize('order', ORDERS[:so_many(len(ORDERS), 1)], ids=str)
-def test_each_node_that_listens_is_served(cluster, answers, order):
-    """Nodes are killed until none is left, and started the other way round.
-    """
+def test_each_running_node_is_served(cluster, answers, order):
+    """Nodes are killed until none runs, and started in reverse order."""
     def check(number):
         until(lambda: answers(number),
               f'an answer at node {number} after those of {order}',

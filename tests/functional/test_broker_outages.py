@@ -1,7 +1,7 @@
-"""A broker is away during a call, and the service finds it first.
+"""A broker is away during a call, and the service reconnects first.
 
-The caller here has its queue for replies only when the service has tried it
-in vain, as one that takes longer to find the broker again.
+The caller declares its reply queue only after the service's first attempt to
+reply, like a caller that reconnects later.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
 
-#: Seconds that a missing queue for replies is waited for.
+#: Seconds that a reply is retried while its queue is missing.
 MISSING = 5
 #: Seconds without a sign of life after which a caller gives up.
 MONITOR = 2
-#: What is said of a reply that finds no queue, at first and at last, and of a
-#: keepalive.
-IN_VAIN, GIVEN_UP = 'finds no queue', 'Abandoning'
-NOT_TOLD = 'Heartbeat send failed'
+#: Words of log lines: a reply without a queue, a reply that is given up, and
+#: a keepalive that fails.
+NO_QUEUE, GIVEN_UP = 'finds no queue', 'Abandoning'
+KEEPALIVE_FAILED = 'Heartbeat send failed'
 
 
 class Endpoint:
-    """Works on calls until it is told that they are done."""
+    """Works on calls until ``done`` is set."""
 
     target = messaging.Target(version='1.0')
 
@@ -51,7 +51,7 @@ class Endpoint:
 
 
 class Caller:
-    """A caller whose queue for replies is there for a block alone.
+    """A caller with a reply queue during a block only.
 
     url: of the broker.  topic: of the service, and the name of its exchange.
     """
@@ -62,7 +62,7 @@ class Caller:
 
     def call(self, monitor=None):
         """Send a call; monitor: seconds as MONITOR."""
-        # So that a queue takes no more than to declare it.
+        # Connect now, so that ``replies`` only has to declare the queue.
         self._connection = kombu.Connection(self._url)
         self._connection.connect()
         message = {
@@ -75,7 +75,7 @@ class Caller:
 
     @contextlib.contextmanager
     def replies(self):
-        """Function that waits for a reply, and returns its message."""
+        """Function that waits for a reply and returns its message."""
         with (self._connection as connection,
               connection.SimpleQueue(
                   kombu.Queue(self._queue, durable=False, exclusive=True),
@@ -86,13 +86,13 @@ class Caller:
 
 @pytest.fixture
 def url():
-    """Of a broker, past the Door."""
+    """URL of the broker, past the Door."""
     return conftest.broker()
 
 
 @pytest.fixture
 def door(url):
-    """The way of the service to its broker, open."""
+    """The open Door of the service to its broker."""
     target = sa.make_url(url)
     door = Door(target.host, target.port)
     door.open()
@@ -112,7 +112,7 @@ def endpoint(url, door, topic):
         DEFAULT__host='here', DEFAULT__scheduler_topic=topic,
         DEFAULT__control_exchange=topic,
         oslo_messaging_rabbit__amqp_auto_delete=True,
-        # A broker that is gone is tried every two seconds.
+        # The service tries to reconnect every two seconds.
         oslo_messaging_rabbit__rabbit_interval_max=1,
         oslo_messaging_rabbit__kombu_missing_consumer_retry_timeout=MISSING)
     through = sa.make_url(url).set(host='127.0.0.1', port=door.port)
@@ -129,9 +129,9 @@ def caller(url, topic):
     return Caller(url, topic)
 
 
-def test_a_reply_waits_for_its_queue_from_when_the_broker_is_back(
+def test_reply_waits_for_its_queue_from_the_reconnection_on(
         caller, endpoint, door, caplog):
-    """However long the broker was away."""
+    """The time without a broker does not count."""
     caplog.set_level(logging.DEBUG, 'nova_sched.rpc')
     caller.call()
     assert endpoint.begun.wait(PATIENCE)
@@ -140,7 +140,7 @@ def test_a_reply_waits_for_its_queue_from_when_the_broker_is_back(
     endpoint.done.set()
     time.sleep(MISSING)
     door.open()
-    until(lambda: IN_VAIN in caplog.text or GIVEN_UP in caplog.text,
+    until(lambda: NO_QUEUE in caplog.text or GIVEN_UP in caplog.text,
           'a reply is tried')
 
     with caller.replies() as reply:
@@ -148,9 +148,8 @@ def test_a_reply_waits_for_its_queue_from_when_the_broker_is_back(
     assert GIVEN_UP not in caplog.text
 
 
-def test_a_caller_is_told_that_its_call_is_worked_on_once_it_can_be(
+def test_keepalives_go_on_after_one_fails(
         caller, endpoint, door, caplog):
-    """A keepalive that is not delivered is not the last one."""
     caplog.set_level(logging.DEBUG, 'oslo_messaging')
     caplog.set_level(logging.DEBUG, 'nova_sched.rpc')
     caller.call(MONITOR)
@@ -159,12 +158,12 @@ def test_a_caller_is_told_that_its_call_is_worked_on_once_it_can_be(
     door.close()
     until(lambda: 'unreachable' in caplog.text, 'the broker is missed')
     door.open()
-    until(lambda: NOT_TOLD in caplog.text, 'a keepalive is tried')
+    until(lambda: KEEPALIVE_FAILED in caplog.text, 'a keepalive is tried')
 
     with caller.replies() as reply:
-        told = reply()
-        assert not told['ending']
+        received = reply()
+        assert not received['ending']
         endpoint.done.set()
-        while not told['ending']:
-            told = reply()
-    assert told['result'] == 'done'
+        while not received['ending']:
+            received = reply()
+    assert received['result'] == 'done'

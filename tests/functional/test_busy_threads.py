@@ -1,6 +1,6 @@
-"""All threads work, or callers are gone, or an operator tidies the broker up.
+"""All threads work, callers are gone, or an operator removes queues.
 
-None of it may cost those who call next more than a moment.
+The next call is answered soon in each case.
 """
 
 import json
@@ -24,10 +24,10 @@ from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
 
-#: After two to three times as many seconds a broker closes a silent
-#: connection.
+#: A broker closes a connection after two to three times as many seconds
+#: without a heartbeat.
 HEARTBEAT = 2
-#: Seconds that a missing queue is waited for: longer than a test takes.
+#: Seconds that replies to a missing queue are retried: longer than a test.
 MISSING = 10 * PATIENCE
 RABBIT = 'oslo_messaging_rabbit__'
 
@@ -45,7 +45,7 @@ def bus(url):
 
 @pytest.fixture
 def serve(url, bus):
-    """Function of endpoints and options: a context of an Endpoint."""
+    """Function of endpoints and options: a context with an Endpoint."""
     return lambda *others, **options: raw_bus.serving(url, bus, *others, **{
         f'{RABBIT}kombu_missing_consumer_retry_timeout': MISSING, **options})
 
@@ -55,7 +55,7 @@ def lost_queue():
 
 
 class Ping:
-    """What baseapi is, for one method."""
+    """A part of the baseapi endpoint."""
 
     target = messaging.Target(namespace='baseapi', version='1.1')
 
@@ -65,9 +65,7 @@ class Ping:
 
 @pytest.fixture
 def busy(bus, serve):
-    """The Endpoint of a server whose only thread works, with a call that
-    waits for it.
-    """
+    """The Endpoint of a server with one busy thread and one waiting call."""
     options = {'DEFAULT__executor_thread_pool_size': 1,
                f'{RABBIT}heartbeat_timeout_threshold': HEARTBEAT}
     with serve(Ping(), **options) as endpoint:
@@ -77,7 +75,7 @@ def busy(bus, serve):
         yield endpoint
 
 
-def test_the_broker_hears_from_a_server_that_has_no_thread_free(
+def test_server_without_a_free_thread_keeps_its_connection(
         bus, busy, caplog):
     time.sleep(4 * HEARTBEAT)
     busy.done.set()
@@ -87,14 +85,9 @@ def test_the_broker_hears_from_a_server_that_has_no_thread_free(
         assert trouble not in caplog.text
 
 
-def test_a_ping_is_answered_while_no_thread_is_free(bus, busy):
-    bus.call('ping', namespace='baseapi')
-
-    assert bus.reply(SOON)['result'] == 'pong'
-
-
-def test_so_is_one_behind_many_calls(bus, busy):
-    """More than are read ahead; all of them are answered in the end."""
+def test_ping_behind_many_calls_is_answered_while_no_thread_is_free(
+        bus, busy):
+    """There are more calls than are read ahead; all get answers later."""
     asked = [bus.call(args={'arg': str(number)}) for number in range(200)]
     bus.call('ping', namespace='baseapi')
 
@@ -106,8 +99,8 @@ def test_so_is_one_behind_many_calls(bus, busy):
     assert bus.reply(SOON)['result'] == 'good'
 
 
-def test_what_waits_for_a_thread_goes_back_when_the_server_stops(bus, serve):
-    """It is not acknowledged: another server, or the next one, has it."""
+def test_waiting_calls_are_requeued_when_the_server_stops(bus, serve):
+    """They are not acknowledged, and the next server gets them."""
     with serve(DEFAULT__executor_thread_pool_size=1) as endpoint:
         asked = {bus.call('work')}
         assert endpoint.begun.acquire(timeout=PATIENCE)
@@ -116,7 +109,7 @@ def test_what_waits_for_a_thread_goes_back_when_the_server_stops(bus, serve):
         assert {bus.reply()['_msg_id'] for _ in asked} == asked
 
 
-def test_callers_that_are_gone_keep_no_thread(bus, serve):
+def test_gone_callers_hold_no_thread(bus, serve):
     with serve(DEFAULT__executor_thread_pool_size=2):
         for _ in range(20):
             bus.call(queue=lost_queue())
@@ -125,7 +118,7 @@ def test_callers_that_are_gone_keep_no_thread(bus, serve):
         assert bus.reply(SOON)['result'] == 'good'
 
 
-def test_a_stop_does_not_wait_for_callers_that_are_gone(
+def test_stop_does_not_wait_for_gone_callers(
         bus, serve, monkeypatch, caplog):
     monkeypatch.setattr(replies, 'GRACE', 0.1)
     with serve():
@@ -138,7 +131,7 @@ def test_a_stop_does_not_wait_for_callers_that_are_gone(
     assert caplog.text.count('the service stops') == 20
 
 
-def test_a_caller_that_comes_late_has_all_its_answers(bus, serve):
+def test_late_caller_gets_all_its_replies(bus, serve):
     with serve():
         queue = lost_queue()
         asked = {bus.call(queue=queue) for _ in range(3)}
@@ -157,15 +150,14 @@ def test_a_caller_that_comes_late_has_all_its_answers(bus, serve):
     lambda channel, topic: channel.queue_delete(topic),
     lambda channel, topic: channel.queue_unbind(topic, topic, topic)],
     ids=['exchange', 'queue', 'binding'])
-def test_what_an_operator_removes_is_there_again(
+def test_removed_queue_or_exchange_is_declared_again(
         bus, serve, monkeypatch, remove):
-    """Without a restart."""
     monkeypatch.setattr(listener, 'LOOK', 0.5)
     with serve():
         remove(bus.connection.default_channel, bus.topic)
 
         def answered():
-            # As clients do before they send.
+            # Clients declare the exchange before they send.
             bus.connection.default_channel.exchange_declare(
                 bus.topic, 'topic', durable=False, auto_delete=False)
             bus.call()
@@ -173,8 +165,8 @@ def test_what_an_operator_removes_is_there_again(
         assert until(answered, 'a call is answered', SOON)
 
 
-def test_the_loop_turns_while_the_broker_is_away(url, bus):
-    """So a worker is not taken for one that hangs."""
+def test_loop_turns_while_the_broker_is_away(url, bus):
+    """The watchdog must not end such a worker."""
     target = sa.make_url(url)
     door = Door(target.host, target.port)
     door.open()
@@ -192,6 +184,6 @@ def test_the_loop_turns_while_the_broker_is_away(url, bus):
     assert endpoint.server.turned is None
 
 
-def test_the_loop_turns_while_no_thread_is_free(busy):
+def test_loop_turns_while_no_thread_is_free(busy):
     turned = busy.server.turned
     until(lambda: busy.server.turned > turned + 1, 'it turns')

@@ -1,4 +1,4 @@
-"""The page for callers: its program in Python gets an answer."""
+"""The Python program in doc/source/calling.rst works."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.real
 PAGE = pathlib.Path(__file__).parents[2] / 'doc/source/calling.rst'
 
 
-def test_the_program_in_python_prints_a_host(stage, capsys):
+def test_documented_program_prints_a_host(stage, capsys):
     stage.cloud(4, live=False)
     stage.daemon()
     program, = re.findall(r'code-block:: python\n\n((?:   .*\n|\n)+)',

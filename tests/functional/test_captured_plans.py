@@ -1,7 +1,7 @@
-"""What is planned of the requests that real Novas sent is what is done then.
+"""Requests of real Novas are decided as ``request plan`` predicted.
 
-Each is asked as it was captured: its version, its arguments and its answer's
-form are those of the caller, the plan knows its RequestSpec only.
+Each request is sent as captured, with its version and arguments; the plan
+has only its RequestSpec.
 """
 
 import contextlib
@@ -21,32 +21,32 @@ from tests.functional.processes import until
 from tests.functional.test_plan import planned
 from tests.functional.test_plan import rows
 
-#: The captured rules, and of amounts those that Placement counts otherwise.
+#: The captured filters, and filters of amounts, which Placement replaces.
 FILTERS = ('AvailabilityZoneFilter', 'ComputeFilter',
            'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
            'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
            'NUMATopologyFilter', 'PciPassthroughFilter')
 OF_AMOUNTS = ('RamFilter', 'DiskFilter', 'CoreFilter')
 OPTIONS = {
-    # Each is decided as if none had come before.
+    # No request counts for the next one.
     'nova_sched__pick_lifetime': 0, 'nova_sched__no_valid_host_text': 'full',
     # The captured compute services send no more heartbeats.
     'DEFAULT__service_down_time': 86400}
 
-#: Captures that no host is right for.
+#: Captures that no host fits.
 REFUSED = ('force-hosts-unknown', 'no-valid-host-filters',
            'no-valid-host-placement')
 
 
 @pytest.fixture(autouse=True)
 def plans():
-    """What a plan keeps this process from, the next test may do."""
+    """Undo the restrictions that plans put on this process."""
     with commands.plans_undone():
         yield
 
 
 def is_request(capture):
-    """Whether a capture asks for hosts, in one of the ways that there are."""
+    """Whether a capture is a request for hosts, of any era."""
     message = capture['request']['decoded']['oslo.message']
     return (message['version'].startswith('4.')
             and {*message['args']} & {'spec_obj', 'request_spec'}
@@ -54,7 +54,7 @@ def is_request(capture):
 
 
 def cloud(era):
-    """The captured one, in which no two hosts weigh the same."""
+    """The captured cloud, with a different weight for each host."""
     cloud = captures.cloud(era)
     for number, node in enumerate(cloud['compute_nodes']):
         node['free_ram_mb'] -= 100 * number
@@ -62,12 +62,12 @@ def cloud(era):
 
 
 def files(directory, era):
-    """{name of a capture: file for --spec}, of all requests of an era.
+    """{name of a capture: file for --spec}, for all requests of an era.
 
-    In turn the whole call, the RequestSpec and its fields alone.
+    The files have in turn the whole call, the RequestSpec or its fields.
     """
     found = {}
-    # A third of them where there is little time.
+    # A third of the captures without --everything.
     names = captures.names(era, is_request)[::3 // so_many(3)]
     for number, name in enumerate(names):
         call = _call(name)['args']
@@ -84,9 +84,9 @@ def _call(name):
 
 
 def decided(scheduler, client, name):
-    """What the service decides of a capture: as ``planned``, and the uuids.
+    """Send a capture: (decision in the form of ``planned``, uuids).
 
-    Without alternates, if its caller wants none.
+    There are alternates if the captured call wants them.
     """
     call = _call(name)
     uuids = call['args'].get('instance_uuids') or []
@@ -97,7 +97,7 @@ def decided(scheduler, client, name):
             call['method'], **call['args'])
     except (exception.NoValidHost, messaging.RemoteError) as refusal:
         assert getattr(refusal, 'exc_type', 'NoValidHost') == 'NoValidHost'
-        # Nova's words for some reasons are none.
+        # The error text has no reason in some cases, the record has it.
         kept = once_kept(scheduler, f'req-{name}',
                          lambda store, number: store.document(number))
         return kept['reason'], uuids
@@ -106,9 +106,9 @@ def decided(scheduler, client, name):
 
 
 def once_kept(scheduler, name, read):
-    """What is read of a decision, by the store and its number.
+    """Wait until a decision is stored; return ``read(store, number)``.
 
-    name: by which the store finds it, a moment after its answer.
+    name: request id or instance uuid to find the decision by.
     """
     def found():
         with (scheduler.recorder.reading() as store,
@@ -124,17 +124,17 @@ def _host(selected):
 
 
 def plans_of(stage, capsys, era):
-    """Plan all requests of an era: {name of a capture: what is told}."""
+    """Plan all requests of an era: {name of a capture: plan}."""
     return {name: commands.plan(stage, capsys, '--spec', str(path))[1]
             for name, path in files(stage.directory, era).items()}
 
 
 def differing(stage, found, after=lambda uuids: None):
-    """Have the service decide what was planned.
+    """Have the service decide the planned requests.
 
     found: as of ``plans_of``.
-    after: function of the uuids of each request, called when it is decided.
-    Returns {name: (what was planned, what was done)} where these differ.
+    after: called with the uuids of each request after its decision.
+    Returns {name: (plan, decision)} of those that differ.
     """
     scheduler = stage.embedded()
     client = messages.raw_client(stage.transport())
@@ -152,12 +152,11 @@ def differing(stage, found, after=lambda uuids: None):
 
 
 @pytest.mark.parametrize('era', captures.ERAS)
-@pytest.mark.parametrize('backend', [
-    'fake', pytest.param('real', marks=pytest.mark.real),
-    pytest.param(conftest.POSTGRESQL, marks=pytest.mark.real)][:so_many(3)])
-def test_captured_requests_are_decided_as_they_are_planned(
+@pytest.mark.parametrize('backend',
+                         conftest.IN_MEMORY_OR_REAL[:so_many(3)])
+def test_captured_requests_are_decided_as_planned(
         tmp_path, backend, era, capsys):
-    """And planning them changes no database."""
+    """A plan changes no database."""
     with conftest.open_stage(
             tmp_path, backend, **OPTIONS,
             filter_scheduler__enabled_filters=','.join(

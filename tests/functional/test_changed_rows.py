@@ -1,7 +1,7 @@
-"""Reads of what has changed, on the servers that clouds have.
+"""Incremental reads on MariaDB and PostgreSQL.
 
-NOVA_SCHED_TEST_INTERLEAVINGS_REAL: how many courses of writes, in place of 60
-or a third of them.
+NOVA_SCHED_TEST_INTERLEAVINGS_REAL: number of random courses of writes, by
+default 60 with --everything and 20 without.
 """
 
 import os
@@ -25,7 +25,7 @@ COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS_REAL', so_many(60)))
 
 @pytest.fixture(params=conftest.DATABASES)
 def cell(request):
-    """A CellReader of a database of as many hosts."""
+    """A CellReader of a database with interleavings.HOSTS hosts."""
     url, drop = conftest.new_database(request.param)
     database = engine.Database(url)
     schema.sync_database(database)
@@ -39,13 +39,13 @@ def cell(request):
     drop()
 
 
-def test_nothing_is_missed(cell, monkeypatch):
+def test_no_change_is_missed(cell, monkeypatch):
     interleavings.run(cell, monkeypatch, COUNT)
 
 
 @pytest.mark.parametrize('cell', ['mariadb'], indirect=True)
-def test_nothing_is_missed_where_the_server_cuts_texts(cell, monkeypatch):
-    """As MySQL does by default, after some more octets."""
+def test_no_change_is_missed_if_the_server_truncates_texts(cell, monkeypatch):
+    """MySQL's default group_concat_max_len is 1024."""
     @sa.event.listens_for(cell.db.engine, 'connect')
     def cut(connection, record):
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The Containerfile, carried out in a bare Debian, beside real servers."""
+"""The Containerfile, executed in a bare Debian, with real servers."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def doors(stage):
 
 
 class Contained(processes.Program):
-    """A container that runs; ``pid`` is its first process, as seen here."""
+    """A running container; ``pid`` is its first process, as seen here."""
 
     def __init__(self, container, log):
         program, *words = container.program()
@@ -43,7 +43,7 @@ class Contained(processes.Program):
 
     @property
     def is_one(self):
-        """Whether it is process 1 of its own."""
+        """Whether it is process 1 of its PID namespace."""
         status = pathlib.Path(f'/proc/{self.pid}/status').read_text()
         [inside] = [line.split()[-1] for line in status.splitlines()
                     if line.startswith('NSpid:')]
@@ -62,7 +62,7 @@ class Contained(processes.Program):
 
 @pytest.fixture
 def contained(stage, doors, container, tmp_path):
-    """The container at work, with the file of a Nova."""
+    """The running container, with a nova.conf."""
     stage.cloud(4, live=False)
     file = stage.config_file(
         'nova', DEFAULT__host=HOST, scheduler__workers=2,
@@ -71,15 +71,15 @@ def contained(stage, doors, container, tmp_path):
     shutil.copy(file, container.root / 'etc/nova/nova.conf')
     program = Contained(container, tmp_path / 'log')
     try:
-        program.wait_until_said('Serving requests', times=2)
+        program.wait_for_lines('Serving requests', times=2)
         yield program
     finally:
         program.end()
 
 
-def test_it_serves_as_nova_and_ends_as_it_should(
+def test_container_serves_as_process_1_and_as_nova_user(
         stage, doors, container, contained):
-    """As process 1, without an environment, and not as root."""
+    """It reloads and stops by signals, as process 1 must."""
     user, = {process.username() for process in probes.named()
              if process.pid in (contained.pid, *contained.workers)}
     uid = int(container.run('id', '-u', 'nova'))
@@ -90,27 +90,27 @@ def test_it_serves_as_nova_and_ends_as_it_should(
     assert {door.port for door in doors.values()} <= probes.ports()
     assert probes.running([contained.pid]) == {contained.pid}
     assert probes.is_alive(stage, HOST)
-    assert contained.said('nova.cmd.scheduler [-] Starting')
+    assert contained.lines('nova.cmd.scheduler [-] Starting')
 
     workers = contained.workers
     os.killpg(contained.pid, signal.SIGHUP)     # as dumb-init does
-    contained.wait_until_said('Configuration read again', times=2)
+    contained.wait_for_lines('Configuration read again', times=2)
     assert contained.workers == workers
     assert stage.client().ask()
 
     assert contained.stop()[0] == 0
 
 
-def test_the_commands_are_beside_it(container):
+def test_commands_are_installed(container):
     assert 'config check' in container.run('nova-sched-manage', 'help')
 
 
-def test_its_python_has_what_a_probe_of_helm_imports(container):
+def test_python_has_the_imports_of_helms_probe(container):
     container.run('env', f'PATH={container.environ["PATH"]}', 'python', '-c',
                   'import oslo_config, oslo_db, oslo_messaging, psutil')
 
 
-def test_without_servers_the_tests_say_what_to_install(container):
+def test_without_servers_the_script_lists_packages_to_install(container):
     shutil.copy(TOP / 'tools/with-services.sh', container.root / 'tmp')
 
     with pytest.raises(AssertionError, match=(
@@ -119,7 +119,7 @@ def test_without_servers_the_tests_say_what_to_install(container):
         container.run('bash', '/tmp/with-services.sh', 'true')
 
 
-def test_the_name_can_be_removed_alone(container):
+def test_nova_scheduler_name_can_be_uninstalled_alone(container):
     pip = '/opt/nova-sched/bin/pip'
     container.run(pip, 'uninstall', '--yes', 'nova_sched_as_nova_scheduler')
 

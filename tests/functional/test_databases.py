@@ -1,4 +1,4 @@
-"""What is read and written, on each kind of server that clouds have."""
+"""Reads and writes on MariaDB and on PostgreSQL."""
 
 import contextlib
 import json
@@ -17,7 +17,6 @@ from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
-from nova_sched.db import services
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders.cloud_database import cell_rows
@@ -37,10 +36,9 @@ def url_of(database):
 
 
 class Cloud:
-    """An API database, cell0's, and those of two cells.
+    """An API database, cell0 and two cells, each an engine.Database.
 
-    Each is an engine.Database of that name.  kind: of conftest.DATABASES.
-    conf: leads to the first two.
+    kind: of conftest.DATABASES.  conf: has the API database and cell0.
     """
 
     def __init__(self, kind, new):
@@ -51,7 +49,7 @@ class Cloud:
             schema.sync_database(database)
 
     def fill(self):
-        """Replace what is in them."""
+        """Replace all rows."""
         self.conf = config.new_conf([], [])
         for group, database in (('database', self.cell0),
                                 ('api_database', self.api)):
@@ -79,7 +77,7 @@ class Cloud:
 
 
 def _load(database, hosts, **lists):
-    """Replace what is there by hosts that are not mapped."""
+    """Replace the rows of a database by hosts that are not mapped."""
     cloud_file.load(database.engine, clouds.a_cloud(
         hosts, host_mappings=[], **lists, compute_nodes=[
             clouds.a_compute_node(host, mapped=0) for host in hosts]))
@@ -87,7 +85,7 @@ def _load(database, hosts, **lists):
 
 @pytest.fixture(scope='module')
 def new():
-    """Function that makes an empty engine.Database of a kind."""
+    """Function that creates an empty engine.Database of a kind."""
     with contextlib.ExitStack() as ends:
         def new(kind):
             url, drop = conftest.new_database(kind)
@@ -123,14 +121,14 @@ def hosts(cloud):
     hosts.close()
 
 
-def test_the_tables_are_what_the_definitions_describe(cloud):
+def test_tables_match_their_definitions(cloud):
     with cloud.api.reading() as connection:
         context = migration.MigrationContext.configure(
             connection, opts={'version_table': schema.VERSION_TABLE})
         assert autogenerate.compare_metadata(context, tables.metadata) == []
 
 
-def test_tables_are_made_once_and_have_a_version(cloud, empty):
+def test_tables_are_created_once_and_have_a_version(cloud, empty):
     cloud.conf.set_override('connection', url_of(empty), 'database')
     assert schema.version(cloud.conf) is None
 
@@ -138,14 +136,14 @@ def test_tables_are_made_once_and_have_a_version(cloud, empty):
     assert schema.sync(cloud.conf) == schema.version(cloud.conf)
 
 
-def test_a_database_without_tables_is_told_of(empty):
+def test_missing_tables_are_named(empty):
     with pytest.raises(exception.DatabaseUnavailable, match=(
             'it has no table compute_nodes and no table services')):
         empty.check()
 
 
-def test_no_statement_of_a_read_sees_what_came_after_its_first(cloud):
-    """Whatever the server's default is: PostgreSQL's is another."""
+def test_all_statements_of_a_read_see_the_same_rows(cloud):
+    """PostgreSQL's default isolation level would not guarantee it."""
     seen = sa.select(tables.compute_nodes.c.host)
 
     with cloud.one.reading() as connection:
@@ -158,24 +156,7 @@ def test_no_statement_of_a_read_sees_what_came_after_its_first(cloud):
         assert connection.execute(seen).all() == []
 
 
-def test_hosts_come_from_the_cells_that_are_mapped(hosts):
-    found = {rows.cell.name: [row[reader.COMPUTE_NODE_COLUMNS.index('host')]
-                              for row in rows.compute_nodes]
-             for rows in cell_rows(hosts)}
-
-    assert found == {'one': ['a', 'b'], 'two': ['c']}
-
-
-def test_instances_and_nodes_are_found_by_their_names(hosts):
-    assert hosts.locate_instances([INSTANCE, ONE]) == {INSTANCE: 'c'}
-    assert [each['uuid'] for each in hosts.instances_on(['b', 'c'])] == [
-        INSTANCE]
-    [node] = hosts.find_nodes('b', None)
-    assert (node.host, node.nodename) == ('b', 'b')
-    assert hosts.find_nodes('b', None, TWO) == []
-
-
-def test_aggregates_are_read_and_a_change_of_them_is_seen(cloud, hosts):
+def test_changed_aggregates_change_the_stamp(cloud, hosts):
     one, two = hosts.aggregates()
     assert (one['hosts'], one['metadata']) == (['a', 'c'], {'ssd': 'true'})
     assert two['hosts'] == []
@@ -188,15 +169,7 @@ def test_aggregates_are_read_and_a_change_of_them_is_seen(cloud, hosts):
     assert hosts.aggregates()[0]['hosts'] == ['c']
 
 
-def test_a_disabled_cell_is_one(cloud, hosts):
-    cloud.execute(cloud.api, sa.update(tables.cell_mappings).where(
-        tables.cell_mappings.c.uuid == TWO).values(disabled=True))
-
-    assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
-        ('one', False), ('two', True)]
-
-
-def test_an_export_loads_as_the_cloud_that_it_was_made_of(cloud, empty):
+def test_loaded_export_equals_its_cloud(cloud, empty):
     text = json.dumps(cloud_export.export(cloud.conf))
     schema.sync_database(empty)
     cloud_file.load(empty.engine, json.loads(text))
@@ -209,42 +182,12 @@ def test_an_export_loads_as_the_cloud_that_it_was_made_of(cloud, empty):
     assert loaded.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
     assert loaded.locate_instances([INSTANCE]) == {INSTANCE: 'c'}
     loaded.close()
-    # Ids go on behind those that were loaded.
+    # New ids follow the loaded ids.
     cloud.execute(empty, sa.insert(tables.aggregates).values(name='x'))
 
 
-def test_the_record_of_the_service_is_made_once_and_beats(cloud):
-    records = [services.ServiceRecord(cloud.cell0, host)
-               for host in ('b', 'a', 'b')]
-    for record in records:
-        record.register()
-        assert record.heartbeat()
-
-    assert records[0].leader(60) == 'a'
-    cloud.execute(cloud.cell0, sa.update(tables.services).where(
-        tables.services.c.host == 'a').values(disabled=True))
-    assert records[0].leader(60) == 'b'
-    with cloud.cell0.reading() as connection:
-        assert connection.execute(sa.select(
-            tables.services.c.host, tables.services.c.report_count)
-            .order_by(tables.services.c.id)).all() == [('b', 2), ('a', 1)]
-
-
-def test_new_hosts_are_mapped_to_their_cells_and_marked(cloud, hosts):
-    search = discovery.Discovery(cloud.conf)
-    try:
-        found = search.run()
-        assert sorted(found.mapped) == ['one:a', 'one:b', 'two:c']
-        again = search.run()
-    finally:
-        search.close()
-
-    assert (again.mapped, again.mapped_by_others) == ([], [])
-    assert hosts.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
-
-
-def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):
-    """It is inserted between the search for it and the insertion."""
+def test_host_that_another_process_maps_first_is_left_alone(cloud):
+    """The other mapping comes between this search and its insertion."""
     search = discovery.Discovery(cloud.conf)
     looked = search._mappings
 
@@ -267,9 +210,9 @@ def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):
 
 
 @pytest.mark.parametrize('made', [conftest.POSTGRESQL], indirect=True)
-def test_a_cell_that_takes_no_connections_is_left_out_until_it_does(
+def test_cell_that_accepts_no_connections_is_left_out_until_it_does(
         cloud, hosts):
-    """It ends those that there are, as a server that is stopped does."""
+    """It also ends its open connections, like a stopped server."""
     name = cloud.two.url.database
     assert len(cell_rows(hosts)) == 2
 
@@ -288,12 +231,12 @@ def test_a_cell_that_takes_no_connections_is_left_out_until_it_does(
     assert hosts.unavailable_cells() == {}
 
 
-#: Kind -> how a table is locked so that nobody reads it.
+#: Kind -> statement that locks a table against readers.
 LOCKS = {conftest.MARIADB: 'LOCK TABLES compute_nodes WRITE',
          conftest.POSTGRESQL: 'LOCK TABLE compute_nodes'}
 
 
-def test_a_cell_that_hangs_is_left_out_until_it_answers(cloud, hosts):
+def test_hanging_cell_is_left_out_until_it_answers(cloud, hosts):
     assert len(cell_rows(hosts)) == 2
 
     with cloud.two.engine.connect() as connection:
@@ -302,7 +245,7 @@ def test_a_cell_that_hangs_is_left_out_until_it_answers(cloud, hosts):
         assert rows.cell.name == 'one'
         assert [*hosts.unavailable_cells().values()] == [
             f'no answer within {TIMEOUT} seconds']
-        # That ends the lock, of whatever kind it is.
+        # The end of the connection releases the lock on both servers.
         connection.invalidate()
 
     until(lambda: len(cell_rows(hosts)) == 2, 'the cell is back')

@@ -1,11 +1,11 @@
-"""The configuration of each deployer, started and checked as it stands.
+"""The configuration of each deployer starts the service unchanged.
 
-A second file says where this test's broker, database, Placement, log and
-other files are, and nothing else.
+A second file has only the test's broker, database, Placement and paths.
 """
 
 import json
 import pathlib
+import re
 import shutil
 import types
 
@@ -29,8 +29,8 @@ _FILES = pathlib.Path(__file__).parents[1] / 'data' / 'deployers'
 HOSTS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
 
-#: What each starts nova-scheduler with, where {} is /etc/nova, and the file
-#: there that says where things are, which counts last.
+#: Arguments of nova-scheduler ({} is /etc/nova), and the name of the second
+#: file, which is read last.
 COMMANDS = {
     'kolla-ansible': ('', 'nova-scheduler.conf.d/where.conf'),
     'openstack-ansible': ('', 'nova-scheduler.conf.d/where.conf'),
@@ -51,7 +51,7 @@ COMMANDS = {
         'nova-scheduler.conf.d/where.conf'),
 }
 
-#: Where the files and directories of one alone are.
+#: Options with paths that only one deployer has.
 ELSEWHERE = {
     'kolla-ansible': {'DEFAULT__log_dir': '{}'},
     'openstack-helm': {'DEFAULT__log_config_append': '{}/logging.conf'},
@@ -61,14 +61,14 @@ ELSEWHERE = {
     'rdo': {'DEFAULT__log_dir': '{}'},
 }
 
-#: What it finds where Python lacks what the journal needs.
+#: The finding if Python lacks the module for the journal.
 _NO_JOURNAL = [] if handlers.journal else [
     ('options', 'warning',
      '[DEFAULT] use_journal: Python has no module systemd',
      'install nova_sched[journal]')]
 
-#: All that config check finds: option, level, words of the text, and words
-#: of what to do, which the text or the advice says.
+#: All findings of config check: option, level, words of the text, and words
+#: of the remedy in text or advice.
 FINDINGS = {
     'kolla-ansible': [],
     'openstack-ansible': _NO_JOURNAL,
@@ -93,14 +93,14 @@ def deployer(request):
 
 @pytest.fixture
 def placement():
-    """A Placement that offers all hosts and takes every claim."""
+    """A Placement that offers all hosts and accepts each claim."""
     with http_placement.offering(*HOSTS.values()) as server:
         yield server
 
 
 @pytest.fixture
 def deployed(deployer, stage, placement, monkeypatch):
-    """What the deployer has put on a host.
+    """The deployer's files on a host.
 
     etc: the directory of the files.  arguments: of nova-scheduler.
     """
@@ -117,7 +117,7 @@ def deployed(deployer, stage, placement, monkeypatch):
 
 
 def _where(stage, placement):
-    """Where all is that this test has: options, as ``group__option``."""
+    """Options with the test's servers and paths, as ``group__option``."""
     own = stage.conf.control_exchange
     return {
         'DEFAULT__transport_url': stage.transport_url,
@@ -141,10 +141,8 @@ def _where(stage, placement):
 
 @pytest.fixture
 def daemon(deployed, stage):
-    """The service, called nova-scheduler, with ``logged``: all it writes."""
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
+    """The service, named nova-scheduler; ``logged`` returns all its logs."""
+    stage.load(clouds.a_cloud(HOSTS))
     link = stage.directory / 'nova-scheduler'
     link.symlink_to(*processes.command_line('nova-sched'))
     with processes.running(str(link), deployed.arguments,
@@ -163,27 +161,35 @@ def caller(deployed, daemon):
     transport.cleanup()
 
 
-def test_what_a_deployer_has_written_starts_the_service(
+def test_configuration_of_a_deployer_starts_the_service(
         daemon, caller, placement):
-    """It claims what it chooses, and stops when it is told to."""
+    """It claims the picked host, and stops by SIGTERM.
+
+    Loggers and titles of processes have Nova's names.
+    """
     processes.until(
         lambda: not daemon.running or 'Serving requests' in daemon.logged(),
         'it serves')
     assert daemon.running, daemon.text
+    daemon.wait_for_messenger()
+    for pid in (daemon.pid, daemon.messenger, *daemon.workers):
+        assert pathlib.Path(f'/proc/{pid}/cmdline').read_text().startswith(
+            'nova-scheduler: ')
 
     assert caller.pick() in HOSTS
 
-    [instance] = caller.asked
+    [instance] = caller.instances
     assert http_placement.written(placement, claims=True) == [
         f'/allocations/{instance}']
     assert daemon.stop()[0] == 0
     assert ' nova.observe.log_line ' in daemon.logged()
+    assert not re.search('[A-Z] nova_sched[.]', daemon.logged())
     assert 'Traceback' not in daemon.logged()
 
 
-def test_config_check_finds_what_is_wrong_and_what_to_do(
+def test_config_check_reports_known_findings_with_remedies(
         deployer, deployed):
-    """And nothing else."""
+    """There are no other findings."""
     status, output, _ = processes.run(
         'nova-sched-manage', *(
             word for word in deployed.arguments

@@ -1,7 +1,6 @@
 """A nova.conf of each era starts the service that it describes.
 
-The files are what an operator of that time had.  A second file says where
-this test's broker, database and log are, and nothing else.
+A second file has only the test's broker, database and log.
 """
 
 import json
@@ -25,8 +24,8 @@ _PROPERTIES = ['ComputeFilter', 'ComputeCapabilitiesFilter',
 _ALL_WEIGHERS = {'RAMWeigher', 'DiskWeigher', 'IoOpsWeigher', 'CPUWeigher'}
 _NOWHERE = {'policy': 'affinity', 'hosts': ['nowhere']}
 
-# Era: driver, filters, weighers, a request that the last filter which can
-# refuse anything refuses, and how many alternates there are.
+# Era: driver, filters, weighers, a request that the last effective filter
+# refuses, and the number of alternates.
 ERAS = {
     'kilo': ('filter_scheduler',
              [*_COMMON, 'RamFilter', 'CoreFilter', 'DiskFilter',
@@ -49,7 +48,7 @@ def era(request):
 
 @pytest.fixture
 def stage(era, tmp_path):
-    """A Stage on the exchange that the eras' files say or imply."""
+    """A Stage on the exchange that the files name or imply."""
     with conftest.open_stage(tmp_path,
                              DEFAULT__control_exchange='nova') as stage:
         yield stage
@@ -57,7 +56,7 @@ def stage(era, tmp_path):
 
 @pytest.fixture
 def config_files(era, stage):
-    """The era's file, and the one that says where things are."""
+    """The era's file, and the second file."""
     where = stages.write_config(
         stage.directory / 'where.conf',
         DEFAULT__transport_url=stage.transport_url,
@@ -70,9 +69,9 @@ def config_files(era, stage):
     return [_FILES / f'{era}.conf', where]
 
 
-def test_the_file_of_an_era_starts_what_it_describes(
+def test_file_of_an_era_runs_its_driver_and_filters(
         stage, era, config_files):
-    """It answers, and its own log tells which filters have run."""
+    """The service answers, and its log names the filters that ran."""
     _, filters, _, refused, alternates = ERAS[era]
     stage.cloud(8)
     stage.start(config_files)
@@ -93,20 +92,20 @@ def test_the_file_of_an_era_starts_what_it_describes(
     assert 'Traceback' not in log.read_text()
 
 
-def test_config_check_says_what_the_file_of_an_era_describes(
+def test_config_check_lists_driver_filters_and_weighers_of_an_era(
         stage, era, config_files):
-    """Nothing but the driver, filters and weighers, and no complaints."""
+    """It has no findings."""
     driver, filters, weighers, _, _ = ERAS[era]
     status, output, _ = processes.run(
         'nova-sched-manage',
         *(word for path in config_files for word in ('--config-file', path)),
         'config', 'check', '-f', 'json')
     assert status == 0
-    told = {row['option']: row['text'] for row in json.loads(output)
-            if row['level'] == 'ok'}
-    assert told['driver'] == driver
-    assert told['filters'].split(', ') == filters
-    named = {text.split()[0] for text in told['weighers'].split(', ')}
+    texts = {row['option']: row['text'] for row in json.loads(output)
+             if row['level'] == 'ok'}
+    assert texts['driver'] == driver
+    assert texts['filters'].split(', ') == filters
+    named = {text.split()[0] for text in texts['weighers'].split(', ')}
     assert weighers <= named
     if era == 'kilo':
         assert weighers == named

@@ -1,7 +1,7 @@
-"""Kilo's tutorial on a filter of one's own, typed as it was printed.
+"""The filter of Kilo's tutorial works as printed.
 
-The file lies in nova/myproject/ on the Python path, its options have the
-names that they had then, and it is stepped through in the terminal.
+Its file is in nova/myproject/ on the Python path, its options have the names
+of Kilo, and it can be debugged in the terminal.
 """
 
 import concurrent.futures
@@ -54,7 +54,7 @@ OPTIONS = {
 
 
 def type_in(directory, text=FILTER, with_init=False):
-    """The files of the tutorial in a directory that is on the path then."""
+    """Write the tutorial's files into a directory of the Python path."""
     project = directory / 'nova' / 'myproject'
     project.mkdir(parents=True)
     (project / 'specified_host_filter.py').write_text(text)
@@ -72,13 +72,13 @@ def stage(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('with_init', [True, False],
                          ids=['__init__', 'none'])
-def test_the_filter_decides_as_printed(stage, tmp_path, with_init):
+def test_printed_filter_decides(stage, tmp_path, with_init):
     type_in(tmp_path, with_init=with_init)
     stage.cloud(3)
     daemon = stage.daemon(**OPTIONS)
     caller = stage.client()
 
-    assert daemon.said('SpecifiedHostFilter is initialized!')
+    assert daemon.lines('SpecifiedHostFilter is initialized!')
     for host in ('fake-0001', 'fake-0003'):
         assert stages.names(caller.ask(
             hints={'requested_host': [host]})) == [[host]]
@@ -88,9 +88,9 @@ def test_the_filter_decides_as_printed(stage, tmp_path, with_init):
 
 
 class Terminal:
-    """A program whose terminal this is.
+    """A program in a terminal.
 
-    words: its command line.  Its log is not part of what it shows.
+    words: its command line.  log: file of its standard error.
     """
 
     def __init__(self, words, log):
@@ -104,13 +104,13 @@ class Terminal:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
-        # The terminal is gone with the program.
+        # The terminal closes with the program.
         with contextlib.suppress(OSError):
             while text := os.read(self._ours, 4096):
                 self._shown += text.decode()
 
     def until(self, words):
-        """What it shows from now on until these words, with them."""
+        """Wait for these words; return the new output up to them."""
         processes.until(lambda: words in self._shown[self._seen:], words,
                         seconds=processes.SOON)
         begin = self._seen
@@ -129,7 +129,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(stage, tmp_path):
-    """One in which the service runs on one host, with the debugger."""
+    """A Terminal with the service, one host and the filter with pdb."""
     type_in(tmp_path, DEBUGGED)
     stage.cloud(1)
     log = tmp_path / 'scheduler.log'
@@ -147,7 +147,7 @@ def terminal(stage, tmp_path):
         terminal.end()
 
 
-def test_the_filter_is_stepped_through_in_the_terminal(stage, terminal):
+def test_filter_can_be_debugged_in_the_terminal(stage, terminal):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(stage.client().pick)
         terminal.until('(Pdb) ')

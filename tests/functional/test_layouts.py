@@ -1,7 +1,7 @@
-"""Databases of Nova as each era laid them out, read and written as they are.
+"""Databases of Nova in the layout of each era, read and written.
 
-The tables have the columns that the era's Nova made, no more.  What holds of
-all layouts is said once; each era's section says what is its own.
+The tables have exactly the columns of the era.  AnyLayout has the tests of
+all eras; subclasses have the differences.
 """
 
 import contextlib
@@ -35,19 +35,19 @@ SERVER, DELETED_SERVER = clouds.a_uuid(103), clouds.a_uuid(104)
 GROUP, DEAD_GROUP = clouds.a_uuid(105), clouds.a_uuid(106)
 NODE = clouds.a_uuid(107)
 
-#: Era -> the version of a service that is the first in such a database.
+#: Era -> version of the first service record in such a database.
 VERSIONS = {layouts.KILO: None, layouts.LIBERTY: 2, layouts.MITAKA: 9,
             layouts.OCATA: 9, layouts.PIKE: 22, layouts.QUEENS: 22,
             layouts.NOVA_34: 74}
 
 #: [DEFAULT] cpu_allocation_ratio, for hosts that report none.
 OPTION = 5.0
-#: Heartbeats are sent once; the host that is down has sent none since 2020.
+#: Heartbeats are written once; the host that is down has one of 2020.
 ALIVE = {'DEFAULT__service_down_time': 86400}
 
 
 def fill(layout):
-    """Hosts a, b, c and one that is down, a server on a, two aggregates."""
+    """Add hosts a, b, c and down, a server on a, and two aggregates."""
     one, *others = layout.cells.values()
     layout.add_host(one, 'a', uuid=NODE, vcpus_used=4, free_ram_mb=20000,
                     cpu_allocation_ratio=8.0)
@@ -67,7 +67,7 @@ def fill(layout):
                          availability_zone='east')
     layout.add_aggregate(layout.grouped, 2, 'fast', ['b', 'c'], ssd='true')
     layout.add_group(layout.grouped, GROUP, SERVER, 'anti-affinity')
-    # Deleted in the layout of one database, left over in cells.
+    # Deleted rows where there is one database, unused tables in cells.
     deleted = 3 if layout.grouped is layout.main else 0
     for database in {layout.main, one}:
         layout.add_aggregate(database, 3, 'dead', ['a', 'b', 'c'], deleted,
@@ -82,7 +82,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope='class')
 def layout(request):
-    """The Layout of a class's era, filled."""
+    """The filled Layout of a class's era."""
     with contextlib.ExitStack() as ends:
         def new():
             url, drop = conftest.new_database(request.param)
@@ -98,7 +98,7 @@ def layout(request):
 
 @pytest.fixture(scope='class')
 def urls(layout):
-    """Options of where the databases are."""
+    """Options with the URLs of the databases."""
     if layout.api is None:
         return {'database__connection': layout.main.url}
     return {'database__connection': layout.main.url,
@@ -131,12 +131,12 @@ def driver(conf):
 
 
 class AnyLayout:
-    """What holds of the layout of every era.
+    """Tests of the layout of each era.
 
     ERA: letter.  CELLS: names of the mapped cells.  CELL_OF: host -> uuid of
     its cell.  REPORTED: whether hosts report their ratios.  SERVING: hosts
-    that take servers.  SERVERS: kinds that it is tried on; those that differ
-    in a column alone have one.
+    that accept servers.  SERVERS: kinds of database servers; eras that
+    differ in a column only are tried on one kind.
     """
 
     SERVERS = (conftest.MARIADB,)
@@ -149,7 +149,7 @@ class AnyLayout:
     def finish(layout):
         """Add what only this era has."""
 
-    def test_is_none_that_a_command_may_write_to(self, layout):
+    def test_refuses_to_be_made_ours(self, layout):
         for database in {layout.main, layout.grouped, *layout.cells.values()}:
             before = database.rows('aggregates')
             made = engine.Database(database.url)
@@ -187,7 +187,7 @@ class AnyLayout:
 
         assert set(answer) == set(self.SERVING)
 
-    # Where the driver cannot start, a service would wait without end.
+    # If the driver cannot start, a service would wait forever.
     @pytest.mark.usefixtures('driver')
     def test_serves_a_service_that_has_its_own_record(
             self, layout, urls, tmp_path):
@@ -213,7 +213,7 @@ class AnyLayout:
     def test_has_the_stamp_of_aggregates(self, hosts):
         assert hosts.api_stamp()
 
-    def test_finds_instances_and_what_their_images_say(self, hosts):
+    def test_finds_instances_and_their_image_properties(self, hosts):
         assert hosts.locate_instances([SERVER, DELETED_SERVER]) == {
             SERVER: 'a'}
         [server] = hosts.instances_on(['a', 'b', 'c'])
@@ -221,8 +221,8 @@ class AnyLayout:
         assert hosts.image_properties(['a'], ['os_distro']) == [
             ('a', SERVER, 'os_distro', 'debian')]
 
-    def test_finds_what_is_kept_of_instances(self, hosts):
-        """What there is no column of is nothing."""
+    def test_finds_details_of_instances(self, hosts):
+        """A detail without a column is empty."""
         for name, value in (
                 ('system_metadata', {'image_os_distro': 'debian'}),
                 ('metadata', {'role': 'db'}), ('flavor', 'as it is'),
@@ -238,9 +238,10 @@ class AnyLayout:
             assert (found.host, found.nodename) == ('a', 'a')
             assert found.uuid == (None if self.ERA < layouts.MITAKA else NODE)
         assert hosts.find_nodes('a', 'b') == []
+        assert hosts.find_nodes('a', None, clouds.a_uuid(0)) == []
 
     def test_has_the_record_of_the_service(self, layout, conf):
-        """Of which every column there is, is written."""
+        """All columns of the era are written."""
         record = services.ServiceRecord(engine.database(conf), 'sched')
         record.register()
         assert record.heartbeat()
@@ -252,8 +253,8 @@ class AnyLayout:
             'nova-scheduler', 'scheduler', 1)
         unset = {name for name, value in row.items() if value is None}
         assert unset == {'deleted_at', 'disabled_reason'}
-        # Of the oldest release with such tables, of which a nova-scheduler
-        # starts beside it.
+        # The version of the oldest release with such tables, so that its
+        # nova-scheduler still starts.
         assert row.get('version') == VERSIONS[self.ERA]
 
     def test_is_exported_whole(self, conf):
@@ -278,7 +279,7 @@ class AnyLayout:
 
 
 class TestKilo(AnyLayout):
-    """One database; heartbeats show in updated_at only."""
+    """One database; heartbeats change updated_at only."""
 
     ERA = layouts.KILO
     SERVERS = conftest.DATABASES
@@ -288,7 +289,7 @@ class TestKilo(AnyLayout):
 
     @staticmethod
     def finish(layout):
-        """A row of before Kilo tells its host by its service."""
+        """Add a row of before Kilo, which has its host in its service."""
         layout.add_host(layout.main, 'old')
         [service] = layout.main.rows('services', host='old')
         layout.main.execute(
@@ -301,7 +302,7 @@ class TestKilo(AnyLayout):
 
 
 class TestLiberty(AnyLayout):
-    """One database; services say when they were seen."""
+    """One database; services have last_seen_up."""
 
     ERA = layouts.LIBERTY
 
@@ -317,7 +318,7 @@ class TestMitaka(AnyLayout):
 
 
 def discover(conf):
-    """What a search for hosts that are not mapped has mapped."""
+    """Run host discovery; return the newly mapped hosts."""
     search = discovery.Discovery(conf)
     try:
         return search.run().mapped
@@ -326,7 +327,7 @@ def discover(conf):
 
 
 def map_cells(layout, **two):
-    """Map all that there are, and their hosts but c."""
+    """Map all cells and all hosts but c."""
     layout.map_cell0()
     layout.map(ONE, 'one', layout.cells['one'].url, ['a', 'b', 'down'])
     if 'two' in layout.cells:
@@ -334,23 +335,23 @@ def map_cells(layout, **two):
 
 
 class MappedLayout(AnyLayout):
-    """What holds where cells are mapped, all hosts but c among them.
+    """Tests of layouts with mapped cells and hosts; host c is not mapped.
 
-    NEW: what is to be said of c once it is found.
+    NEW: the report of host c once it is mapped.
     """
 
-    def test_has_hosts_mapped_once_that_were_not(self, conf, layout, hosts):
+    def test_maps_a_new_host_once(self, conf, layout, hosts):
         assert discover(conf) == [self.NEW]
         assert discover(conf) == []
         assert hosts.host_cells() == self.CELL_OF
         [node] = [node for database in layout.cells.values()
                   for node in database.rows('compute_nodes', host='c')]
-        # Nodes of Ocata have no marks.
+        # Nodes of Ocata have no such column.
         assert node.get('mapped', 1) == 1
 
 
 class TestOcata(MappedLayout):
-    """An API database, cell0 and one cell, whose nodes have no marks."""
+    """An API database, cell0 and one cell; nodes have no mapped column."""
 
     ERA = layouts.OCATA
     CELLS = ('one',)
@@ -360,7 +361,7 @@ class TestOcata(MappedLayout):
 
 
 class TestPike(TestOcata):
-    """The nodes are marked once their hosts are mapped."""
+    """Nodes have the column mapped."""
 
     ERA = layouts.PIKE
 
@@ -400,6 +401,6 @@ class Test34(TestQueens):
         assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
             ('one', False), ('two', True)]
 
-    def test_decides_on_a_disabled_cell_that_is_named(self, driver):
+    def test_decides_on_a_disabled_cell_if_requested(self, driver):
         assert picks(driver, a_request(requested_destination=Destination(
             cell=CellMapping(uuid=TWO)))) == ['c']

@@ -1,4 +1,4 @@
-"""Log files that are moved away, and SIGHUP, as log rotation does."""
+"""Log rotation: the log file is moved away, then SIGHUP."""
 
 import os
 import pathlib
@@ -12,11 +12,11 @@ from tests.functional import processes
 
 pytestmark = pytest.mark.real
 
-#: What is installed for logrotate.
+#: The installed configuration of logrotate.
 ROTATION = pathlib.Path(__file__).parents[2] / (
     'etc/logrotate/nova-sched.logrotate')
 
-#: A file of log_config_append whose handler never looks at its path.
+#: A file of log_config_append with a handler that never reopens its file.
 APPENDED = """
 [loggers]
 keys = root
@@ -35,7 +35,7 @@ class = StreamHandler
 args = ()
 """
 
-#: How a log is configured: options of [DEFAULT].
+#: Ways to configure a log: options of [DEFAULT].
 KINDS = {
     'a directory': lambda path: {'log_dir': path},
     'a file of a bounded size': lambda path: {
@@ -66,7 +66,7 @@ def options(logs, kind):
 
 
 def opened(pid, directory):
-    """The files of a directory that a process has open: set of names."""
+    """Names of the files in a directory that a process has open: set."""
     found = set()
     for link in pathlib.Path(f'/proc/{pid}/fd').iterdir():
         try:
@@ -79,13 +79,13 @@ def opened(pid, directory):
 
 
 def rotate(daemon, logs):
-    """Move the log away, and tell the service."""
+    """Move the log away, and send SIGHUP."""
     os.rename(logs / 'nova-sched.log', logs / 'nova-sched.log.1')
     daemon.signal(signal.SIGHUP)
 
 
 def assert_rotated(logs, pids):
-    """All write to the new file, and nothing else is there."""
+    """Check that all write to the new file, and no other file appears."""
     for pid in pids:
         until(lambda pid=pid: opened(pid, logs) == {'nova-sched.log'},
               f'process {pid} writes to the new file alone')
@@ -93,8 +93,8 @@ def assert_rotated(logs, pids):
         'nova-sched.log', 'nova-sched.log.1'}
 
 
-def test_all_processes_write_to_a_new_file(stage, logs, options):
-    """Also where what the configuration has by now is refused."""
+def test_all_processes_write_to_the_new_file(stage, logs, options):
+    """Also if the reload refuses the configuration."""
     stage.cloud(4)
     daemon = stage.daemon(
         workers=2, healthcheck__uri=f'unix://{stage.directory}/health',
@@ -103,14 +103,14 @@ def test_all_processes_write_to_a_new_file(stage, logs, options):
     assert all(pids)
 
     rotate(daemon, logs)
-    daemon.wait_until_said('Configuration read again', times=2)
+    daemon.wait_for_lines('Configuration read again', times=2)
     assert_rotated(logs, pids)
     assert stage.client().ask()
     assert 'Request for ' in (logs / 'nova-sched.log').read_text()
 
     stage.config_file(scheduler__max_attempts='many')
     rotate(daemon, logs)
-    daemon.wait_until_said('Not reloading')
+    daemon.wait_for_lines('Not reloading')
     assert_rotated(logs, pids)
     assert stage.client().ask()
     assert 'Request for ' in (logs / 'nova-sched.log').read_text()
@@ -118,32 +118,34 @@ def test_all_processes_write_to_a_new_file(stage, logs, options):
     stage.config_file(scheduler__workers=2, scheduler__max_attempts=7,
                       **options)
     daemon.signal(signal.SIGHUP)
-    daemon.wait_until_said('max_attempts: 3 became 7', times=2)
-    assert not daemon.said('Traceback')
+    daemon.wait_for_lines('max_attempts: 3 became 7', times=2)
+    assert not daemon.lines('Traceback')
 
 
-def test_so_does_a_service_that_still_waits_for_its_database(
+@pytest.mark.parametrize('kind', ['a directory'], indirect=True)
+def test_service_that_waits_for_its_database_writes_to_the_new_file(
         stage, logs, options):
-    """And serves once it is there."""
+    """It serves once the database is there."""
     daemon = stage.start(database__retry_interval=1, **options)
-    daemon.wait_until_said('it has no table compute_nodes')
+    daemon.wait_for_lines('it has no table compute_nodes')
     until(lambda: daemon.workers, 'a worker')
     rotate(daemon, logs)
     assert_rotated(logs, [daemon.pid, *daemon.workers])
     stage.cloud(4)
-    daemon.wait_until_said('Serving requests')
+    daemon.wait_for_lines('Serving requests')
 
 
 @pytest.mark.parametrize(('words', 'ready'), [
     ('--no-fork', 'Serving requests'),
     ('--shadow', 'Starting as a shadow')])
 @pytest.mark.parametrize('kind', ['a directory'], indirect=True)
-def test_so_does_a_single_process(stage, logs, options, words, ready):
+def test_single_process_writes_to_the_new_file(
+        stage, logs, options, words, ready):
     stage.cloud(4)
     with processes.running(
             'nova-sched', [words, '--config-file', stage.config_file(
                 **options)], stage.directory / 'output') as daemon:
-        daemon.wait_until_said(ready)
+        daemon.wait_for_lines(ready)
         rotate(daemon, logs)
         assert_rotated(logs, [daemon.pid])
         assert daemon.running
@@ -153,21 +155,21 @@ def test_so_does_a_single_process(stage, logs, options, words, ready):
     ([], 'Serving requests', 'Configuration read again'),
     (['--no-fork'], 'Serving requests', 'Configuration read again'),
     (['--shadow'], 'Starting as a shadow', 'A shadow keeps')])
-def test_a_hangup_ends_no_service_that_has_just_begun(
+def test_sighup_during_the_start_ends_no_service(
         stage, words, ready, said):
-    """Not while it imports, nor while it reads its files."""
+    """From its first line of Python on."""
     stage.cloud(4)
     with processes.running(
             'nova-sched', [*words, '--config-file', stage.config_file()],
             stage.directory / 'output') as daemon:
         masks = pathlib.Path(f'/proc/{daemon.pid}/status')
         until(lambda: _blocks_sighup(masks.read_text()) or not daemon.running,
-              'the first of its own code runs')
+              'its own code runs')
         while not daemon.text:
             daemon.signal(signal.SIGHUP)
             assert daemon.running
-        daemon.wait_until_said(ready)
-        daemon.wait_until_said(said)
+        daemon.wait_for_lines(ready)
+        daemon.wait_for_lines(said)
 
 
 def _blocks_sighup(status):
@@ -177,8 +179,8 @@ def _blocks_sighup(status):
     return int(blocked, 16) & 1 << signal.SIGHUP - 1
 
 
-def test_the_file_for_logrotate_rotates_it(stage, tmp_path):
-    """As it is installed, but for the user, the path and how it signals."""
+def test_installed_file_of_logrotate_rotates_the_log(stage, tmp_path):
+    """With the test's path and signal command, and without its user."""
     stage.cloud(4)
     logs = tmp_path / 'logs'
     logs.mkdir(mode=0o755)

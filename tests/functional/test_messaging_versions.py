@@ -1,9 +1,8 @@
-"""The service on each release of oslo.messaging that it is to run with.
+"""The service on each supported release of oslo.messaging.
 
-Parts of oslo.messaging are used that it keeps to itself, so the same is tried
-on the release that is not installed here. It is fetched with pip into a
-folder of this environment, which comes first on the path of whoever is to use
-it.
+It uses private parts of oslo.messaging, so tests run on the release that is
+not installed here, too.  pip installs it into a folder of this environment,
+which comes first on the Python path of these processes.
 """
 
 import importlib.metadata
@@ -21,11 +20,11 @@ from tests.functional import processes
 pytestmark = pytest.mark.real
 
 TOP = pathlib.Path(__file__).parents[2]
-#: That of OpenStack 2026.2, and the one after it.
+#: The release of OpenStack 2026.2, and the next release.
 RELEASES = ('18.2', '18.3')
-#: Seconds for pip, and for the tests that are run once more.
+#: Seconds for pip, and for the repeated tests.
 PATIENCE = 1800
-#: What uses private parts, or sees all that is sent to Nova of that release.
+#: Tests of private parts, and of all messages to Nova of that release.
 AGAIN = ('tests/unit/rpc', 'tests/unit/options/test_options.py',
          'tests/functional/test_wire.py')
 NOT_AGAIN = 'not queens and not test_are_used_by_no_other_module'
@@ -37,7 +36,7 @@ def installed(release):
 
 
 def fetched(release):
-    """The folder with a release; fetched, whole or not at all, if need be."""
+    """The folder with a release, installed if need be."""
     folder = pathlib.Path(sys.prefix) / 'oslo.messaging' / release
     if folder.exists():
         return folder
@@ -53,7 +52,7 @@ def fetched(release):
 
 
 def environ(release):
-    """The variables to add to those of a process that is to use a release."""
+    """Additional variables of a process that uses a release."""
     if installed(release):
         return {}
     return {'PYTHONPATH': str(fetched(release))}
@@ -69,8 +68,8 @@ def run(release, *words):
 
 
 @pytest.mark.parametrize('release', RELEASES)
-def test_a_caller_gets_its_answer(stage, release):
-    """Both the service and its caller are on the release."""
+def test_caller_gets_its_answer(stage, release):
+    """Service and caller both use the release."""
     stage.cloud(4)
     stage.daemon(environ=environ(release))
     with processes.running(
@@ -88,7 +87,7 @@ def test_a_caller_gets_its_answer(stage, release):
 
 @pytest.mark.parametrize('release', [
     release for release in RELEASES if not installed(release)])
-def test_what_uses_private_parts_works(release):
-    """Nothing is sent, and no option read, in another way."""
+def test_private_parts_work_on_the_other_release(release):
+    """Messages and options are the same."""
     run(release, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
         '-k', NOT_AGAIN, *AGAIN)

@@ -1,10 +1,10 @@
-"""Whatever arrives, the service answers it or says so, and goes on.
+"""Mutated messages get an answer or a log line, and the service goes on.
 
-Messages of real conductors go to a daemon on a real broker with one value in
-each changed; after each hundred a good one asks how the service is.
+Captured messages of real conductors go to a daemon with one value changed in
+each; after each hundred a good request must be answered.
 
 NOVA_SCHED_TEST_MUTATIONS: how many; 100,000 take some twenty minutes.
-NOVA_SCHED_TEST_SEED: other changes.
+NOVA_SCHED_TEST_SEED: selects other changes.
 """
 
 import collections
@@ -30,19 +30,18 @@ pytestmark = pytest.mark.real
 MUTATIONS = int(os.environ.get('NOVA_SCHED_TEST_MUTATIONS', 1_500))
 SEED = os.environ.get('NOVA_SCHED_TEST_SEED', '34')
 
-#: Messages between two good ones.
+#: Mutated messages between two good requests.
 ROUND = 100
 
-#: Classes of errors that say what is wrong with a message.
+#: Classes of errors with the reason why a message is wrong.
 TYPED = {
     'InvalidInput', 'NoValidHost', 'IncompatibleObjectVersion',
     'NoSuchMethod', 'UnsupportedVersion',
-    # What Python says of arguments that a method does not have is what
-    # Nova's services answer, too.
+    # Unknown arguments are a TypeError of Python, as in Nova's services.
     'TypeError',
 }
 
-# TrustedFilter has a server to ask; the others let no host of the cloud pass.
+# Without TrustedFilter, which needs a server, and filters that reject all.
 _FILTERS = [
     cls.__name__ for cls in loadables.find_classes(
         'nova_sched.scheduler.filters', filters.BaseFilter)
@@ -52,7 +51,7 @@ _FILTERS = [
 
 
 class Attack:
-    """Sends changed messages to a daemon and keeps what came of them.
+    """Sends mutated messages to a daemon and records the outcomes.
 
     daemon: a Program.  wire: a broker.Wire.
     """
@@ -66,11 +65,11 @@ class Attack:
         self._log = daemon.log.open(errors='replace')
         self.slowest, self.outcomes = 0.0, collections.Counter()
         self.memory, self.threads = [], []
-        #: (what was changed, what came of it), for all that is not right.
+        #: (outcome, changed value) of each wrong outcome.
         self.wrong = []
 
     def round(self, size):
-        """Send so many changed messages, then a good one."""
+        """Send some mutated messages, then a good request."""
         asked, silent = {}, []
         for _ in range(size):
             capture = self._random.choice(self._captures)
@@ -107,16 +106,16 @@ class Attack:
         self._read()
 
     def _send_silent(self, what, message, msg_id):
-        """Send what may have no return address: a line is an answer, too.
+        """Send a message without a valid reply address; wait for a log line.
 
-        msg_id: of the call before it was changed; false for a cast, or what
-            has become one, of which nothing need be said.
+        msg_id: of the call before its mutation; false for a cast, which needs
+            no line.
         """
         self._wire.send(message)
         self.outcomes['a line or answer' if msg_id else 'cast'] += 1
         if msg_id:
             processes.until(
-                lambda: self._read() or self._wire.heard(0.05),
+                lambda: self._read() or self._wire.receives_any(0.05),
                 f'an answer to, or a line about {what}')
 
     def _ask_well(self):
@@ -134,7 +133,7 @@ class Attack:
         self._read()
 
     def _read(self):
-        """The new lines of the log."""
+        """Read new log lines; a traceback is wrong."""
         lines = self._log.readlines()
         self.wrong += [(line.strip(), 'in the log') for line in lines
                        if ' Traceback (most recent' in line]
@@ -142,7 +141,7 @@ class Attack:
 
 
 def _returns(whole, changed):
-    """Whether a changed body still says where its answer is to go."""
+    """Whether a changed body still has its reply address."""
     if whole.keys() != changed.keys() or (
             whole['oslo.version'] != changed['oslo.version']):
         return False
@@ -153,7 +152,7 @@ def _returns(whole, changed):
 
 
 def _wants_answer(body):
-    """Whether a body is no message at all, or one with the id of a call."""
+    """Whether a body is no message, or has the id of a call."""
     inner = body.get('oslo.message') if isinstance(body, dict) else None
     return not isinstance(inner, dict) or bool(inner.get('_msg_id'))
 
@@ -166,8 +165,8 @@ def _short(message, path):
     return text if len(text) < 200 else f'{text[:200]}... ({len(text)})'
 
 
-def test_each_changed_message_gets_an_answer_or_a_line(tmp_path):
-    """Good requests go on, and no worker dies."""
+def test_each_mutated_message_gets_an_answer_or_a_line(tmp_path):
+    """Good requests are answered, and no worker dies."""
     with conftest.open_stage(
             tmp_path, DEFAULT__control_exchange='nova',
             DEFAULT__host='sched1', DEFAULT__service_down_time=86400,

@@ -1,4 +1,4 @@
-"""Locks of a real database server, which one client holds at a time."""
+"""Named locks of a real database server."""
 
 import threading
 
@@ -23,7 +23,7 @@ def url(request):
 
 @pytest.fixture
 def locks(url):
-    """Function that makes the NamedLocks of one more client."""
+    """Function that returns the NamedLocks of another client."""
     made = []
 
     def make():
@@ -45,12 +45,12 @@ def test_one_client_holds_a_lock_at_a_time(locks):
         assert is_held
 
 
-def test_locks_of_other_names_are_held_beside(locks):
+def test_two_locks_can_be_held_at_a_time(locks):
     with locks().held('group g', 1), locks().held('group h', 0) as is_held:
         assert is_held
 
 
-def test_a_client_waits_for_a_lock(locks):
+def test_client_waits_for_a_lock(locks):
     one, other, found = locks(), locks(), []
 
     def wait():
@@ -68,7 +68,7 @@ def test_a_client_waits_for_a_lock(locks):
     assert found == [True]
 
 
-def test_a_block_that_fails_gives_the_lock_back(locks):
+def test_failing_block_releases_the_lock(locks):
     one = locks()
     with pytest.raises(exception.NoValidHost), one.held('group g', 1):
         raise exception.NoValidHost(reason='')
@@ -77,7 +77,7 @@ def test_a_block_that_fails_gives_the_lock_back(locks):
         assert is_held
 
 
-def test_a_lock_of_a_lost_connection_is_free(locks):
+def test_lost_connection_releases_the_lock(locks):
     one = locks()
     with one.held('group g', 1):
         one._database.engine.dispose()

@@ -1,16 +1,15 @@
-"""Messages that no client makes: each costs its sender alone.
+"""Messages that no client library sends do no harm to other callers.
 
-Whoever can be answered is told what is wrong, of all others there is a line
-in the log; and the connection that all requests come by stays as it is.
+A sender with a valid reply address gets an error, other messages cost a log
+line; the connection for requests stays open.  Unit tests of nova_sched.rpc
+have many more of them.
 """
 
 import bz2
 import json
 import logging
-import lzma
 import pickle
 import uuid
-import zlib
 
 import pytest
 
@@ -33,7 +32,7 @@ def season():
 
 @pytest.fixture
 def bus(season, caplog):
-    """A RawBus; nobody has had to connect again when the test ends."""
+    """A RawBus; fails if the server had to reconnect."""
     caplog.set_level(logging.INFO)
     yield season
     season.call(args={'arg': 'good'})
@@ -51,20 +50,15 @@ def nested(depth):
     {'_context_self': 1}, {'_context_': 1}, {'_context_cls': {}},
     {'_context_values': [1]}, {'_context_msg_id': 5}, {'_context_a b': 1},
     {'_context_conf': 1}, {'_context_client_timeout': 'x'},
-    {'_context_roles': 5}, {'_context_roles': [[{}]]},
-    {'_context_timestamp': {}}, {'_context_timestamp': '9' * 400},
-    {'_context_is_admin': []}, {'_context_user_id': {'a': 1}},
-    {'_context_request_id': []}, {'_context_auth_token': 7},
+    {'_context_roles': [[{}]]}, {'_context_timestamp': {}},
+    {'_context_is_admin': []}, {'_context_request_id': []},
     {'_context_service_catalog': 3}, {'_context_read_deleted': []},
-    {'_context_global_request_id': '\ud800'},
-    {'_timeout': 'soon'}, {'_timeout': []}, {'_timeout': -1},
-    {'_timeout': 1e400}, {'_timeout': 10 ** 40}, {'_timeout': True},
-    {'_unique_id': []}, {'_unique_id': {'a': 1}}, {'_unique_id': 'x' * 999},
-    {'_unique_id': None}, {'no_such_key': nested(50)}], ids=str)
-def test_what_says_nothing_about_the_call_does_it_no_harm(bus, odd):
-    bus.call(args={'arg': 'told'}, **odd)
+    {'_context_global_request_id': '\ud800'}, {'_timeout': 10 ** 40},
+    {'_unique_id': {'a': 1}}, {'no_such_key': nested(50)}], ids=str)
+def test_odd_context_timeout_or_id_does_the_call_no_harm(bus, odd):
+    bus.call(args={'arg': 'echo'}, **odd)
 
-    assert bus.reply()['result'] == 'told'
+    assert bus.reply()['result'] == 'echo'
 
 
 @pytest.mark.parametrize(('odd', 'named'), [
@@ -76,7 +70,7 @@ def test_what_says_nothing_about_the_call_does_it_no_harm(bus, odd):
     ({'version': '1.' + '9' * 5000}, 'version = '),
     ({'version': 'one.two'}, 'version = '), ({'version': {}}, 'version = {}'),
     ({'_context_x': nested(600)}, 'message: cannot be taken in')])
-def test_a_caller_is_told_what_is_wrong_with_its_message(bus, odd, named):
+def test_caller_gets_the_name_of_a_wrong_field(bus, odd, named):
     bus.call(**odd)
 
     kind, words = bus.failure()
@@ -92,7 +86,7 @@ def test_a_caller_is_told_what_is_wrong_with_its_message(bus, odd, named):
     ({'namespace': []}, 'UnsupportedVersion'),
     ({'namespace': 5}, 'UnsupportedVersion'),
     ({'version': '9.0'}, 'UnsupportedVersion')])
-def test_what_is_asked_for_in_vain_is_refused_as_by_nova(
+def test_missing_method_or_version_is_refused_as_by_nova(
         season, caplog, odd, kind):
     season.call(**odd)
 
@@ -112,24 +106,15 @@ def headed(kind, body):
     return {'body': body, 'headers': {'compression': kind}}
 
 
-#: What nothing can be made of, and what the log says of it.  A body may be a
-#: function: packing so much takes longer than to import this file.
+#: Unreadable messages, and words of their log lines.  A body may be a
+#: function, so that importing this file does not compress it.
 UNREADABLE = {
     'no JSON': ({'body': b'{'}, 'JSONDecodeError'),
-    'nothing': ({'body': b''}, 'JSONDecodeError'),
     'no text': ({'body': b'\xff\xfe\xfd'}, 'Error'),
-    'a list': ({'body': b'[1, 2]'}, 'no JSON object'),
-    'pairs': ({'body': b'[["method", "tell"]]'}, 'no JSON object'),
     'no message': ({'body': in_envelope('{')}, 'JSONDecodeError'),
-    'no text within': ({'body': in_envelope(5)}, 'TypeError'),
-    'a number within': ({'body': in_envelope('5')}, 'no JSON object'),
-    'another envelope': ({'body': in_envelope('{}', '3.0')}, 'version'),
     'an odd envelope': ({'body': in_envelope('{}', [])}, 'version'),
     'nested': ({'body': b'[' * 10 ** 5}, 'RecursionError'),
-    'many parts': ({'body': b'[' * 10 ** 6}, 'at most 300000 are read'),
     'long number': ({'body': b'{"method": ' + b'9' * 5000 + b'}'}, 'Error'),
-    'another type': ({'body': GOOD, 'content_type': 'text/plain'},
-                     'content type'),
     'no type': ({'body': GOOD, 'content_type': ''}, 'content type'),
     'pickle': ({'body': pickle.dumps(CAST), 'content_encoding': 'binary',
                 'content_type': 'application/x-python-serialize'},
@@ -141,14 +126,8 @@ UNREADABLE = {
     'a codec': ({'body': lambda: bz2.compress(ZEROS),
                  'content_encoding': 'bz2', 'content_type': 'text/x'},
                 'content type'),
-    'large': ({'body': b' ' * (9 << 20)}, 'at most 8388608'),
     'bzip2': (headed('bzip2', lambda: bz2.compress(ZEROS)),
               'unpack to more than'),
-    'gzip': (headed('application/x-gzip', lambda: zlib.compress(ZEROS)),
-             'unpack to more than'),
-    'lzma': (headed('xz', lambda: lzma.compress(ZEROS)),
-             'unpack to more than'),
-    'cut': (headed('gzip', zlib.compress(GOOD)[:-9]), 'ends too early'),
     'not packed': (headed('gzip', GOOD), 'Error'),
     'unknown': (headed('no such', GOOD), 'KeyError'),
     'odd header': (headed({'a': [1]}, GOOD), 'TypeError'),
@@ -156,8 +135,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize('name', UNREADABLE)
-def test_what_cannot_be_read_is_a_line(bus, caplog, name):
-    """And does not reach the memory in whole."""
+def test_unreadable_message_costs_one_line(bus, caplog, name):
     message, words = UNREADABLE[name]
     body = message['body']
 
@@ -172,23 +150,19 @@ def test_what_cannot_be_read_is_a_line(bus, caplog, name):
 
 
 @pytest.mark.parametrize('address', [
-    {'_reply_q': None}, {'_reply_q': 5}, {'_reply_q': {}}, {'_reply_q': ''},
-    {'_reply_q': 'x' * 256}, {'_reply_q': '\ud800'}, {'_msg_id': []},
-    {'_msg_id': ['x']}, {'_msg_id': {'a': 1}}, {'_msg_id': 'x' * 256},
-    {'_msg_id': 7}], ids=str)
-def test_a_call_without_an_address_is_a_line(bus, caplog, address):
-    """And is not worked on: what it did would have to be undone."""
+    {'_reply_q': None}, {'_reply_q': {}}, {'_reply_q': 'x' * 256},
+    {'_reply_q': '\ud800'}, {'_msg_id': {'a': 1}}], ids=str)
+def test_call_without_a_reply_address_costs_a_line(bus, caplog, address):
+    """It is not worked on, because its effects would have to be undone."""
     bus.call(**address)
 
-    if address['_reply_q' if '_reply_q' in address else '_msg_id'] == []:
-        return    # an empty id is none: a cast
     assert len(until(lambda: [
         record for record in caplog.records
         if 'answer cannot be addressed' in record.getMessage()],
         'it is dropped')) == 1
 
 
-def test_what_a_client_packs_is_read(bus):
+def test_compressed_messages_are_read(bus):
     inner = {**CAST, 'args': {'arg': 'packed'}, '_msg_id': uuid.uuid4().hex,
              '_reply_q': bus.replies.queue.name}
     for compression in ('gzip', 'bzip2', 'lzma'):
@@ -196,7 +170,8 @@ def test_what_a_client_packs_is_read(bus):
         assert bus.reply()['result'] == 'packed'
 
 
-def test_a_message_that_is_no_envelope_is_read_as_one_of_before_them(bus):
+def test_message_without_an_envelope_is_read(bus):
+    """As of releases before envelopes."""
     bus.publish(json.dumps({
         **CAST, 'args': {'arg': 'bare'}, '_msg_id': uuid.uuid4().hex,
         '_reply_q': bus.replies.queue.name}))

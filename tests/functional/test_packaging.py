@@ -1,7 +1,7 @@
-"""What is installed, and that doc/source/installing.rst says where it is.
+"""The installed files, and their places in doc/source/installing.rst.
 
-The tree is copied as out of an archive, which git knows nothing of; an sdist
-is made of that, and a wheel of the sdist.
+The tree is copied without git, as from an archive; an sdist is built from the
+copy, and a wheel from the sdist.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ import pytest
 TOP = pathlib.Path(__file__).parents[2]
 PAGE = (TOP / 'doc' / 'source' / 'installing.rst').read_text()
 UNIT = 'share/nova-sched/nova-sched.service'
-#: The virtual environment that the page and the unit speak of.
+#: The virtual environment in the page and in the unit.
 HOME = '/opt/nova-sched'
 
 _BUILD = """
@@ -28,7 +28,7 @@ print(pbr.build.build_sdist(sys.argv[1]))
 
 
 def run(*words, cwd=None):
-    """Run a command to its end: its output."""
+    """Run a command; return its output."""
     done = subprocess.run(list(map(str, words)), cwd=cwd, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
@@ -36,13 +36,13 @@ def run(*words, cwd=None):
 
 
 def pip(*words):
-    """Run pip with what is here, for nothing from elsewhere."""
+    """Run pip without an index."""
     run(sys.executable, '-m', 'pip', *words, '--no-deps', '--no-index')
 
 
 @pytest.fixture(scope='module')
 def sdist(tmp_path_factory):
-    """Path of an sdist, made of the tree without git."""
+    """Path of an sdist of the tree without git."""
     made = tmp_path_factory.mktemp('sdist')
     tree = made / 'tree'
     shutil.copytree(TOP, tree, ignore=shutil.ignore_patterns(
@@ -54,7 +54,7 @@ def sdist(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def wheel(sdist):
-    """Path of a wheel, made of the sdist."""
+    """Path of a wheel of the sdist."""
     pip('wheel', '--no-build-isolation', '-w', sdist.parent, sdist)
     [path] = sdist.parent.glob('*.whl')
     return path
@@ -62,7 +62,7 @@ def wheel(sdist):
 
 @pytest.fixture(scope='module')
 def home(wheel, tmp_path_factory):
-    """Path of a virtual environment with the wheel, without its needs."""
+    """Path of a virtual environment with the wheel, without dependencies."""
     path = tmp_path_factory.mktemp('opt') / 'nova-sched'
     run(sys.executable, '-m', 'venv', '--without-pip', path)
     pip('--python', path / 'bin' / 'python', 'install',
@@ -70,33 +70,33 @@ def home(wheel, tmp_path_factory):
     return path
 
 
-def said(wheel, name):
-    """What a file of a wheel's metadata holds."""
+def metadata(wheel, name):
+    """The text of a file of a wheel's metadata."""
     with zipfile.ZipFile(wheel) as files:
         [path] = [path for path in files.namelist()
                   if path.endswith(f'.dist-info/{name}')]
         return files.read(path).decode()
 
 
-def test_an_archive_without_git_has_the_version_that_comes_next(wheel):
+def test_archive_without_git_has_the_next_version(wheel):
     assert wheel.name == 'nova_sched-0.1.0.dev0-py3-none-any.whl'
 
 
-def test_a_wheel_asks_for_all_that_the_service_needs(wheel):
+def test_wheel_requires_all_dependencies(wheel):
     needs = re.findall('^Requires-Dist: [^;\n]+$',
-                       said(wheel, 'METADATA'), re.MULTILINE)
+                       metadata(wheel, 'METADATA'), re.MULTILINE)
     assert len(needs) == len(
         (TOP / 'requirements.txt').read_text().splitlines())
 
 
-def test_a_wheel_leaves_the_name_to_nova(wheel):
-    """A distribution of its own has that script."""
+def test_wheel_has_no_nova_scheduler_script(wheel):
+    """Another distribution has that script."""
     scripts = re.findall('^(\\S+) = nova_sched.cmd:',
-                         said(wheel, 'entry_points.txt'), re.MULTILINE)
+                         metadata(wheel, 'entry_points.txt'), re.MULTILINE)
     assert scripts == ['nova-sched', 'nova-sched-manage']
 
 
-def test_an_sdist_has_the_pages_and_what_is_below_etc(sdist):
+def test_sdist_has_the_pages_and_etc(sdist):
     with tarfile.open(sdist) as files:
         found = {name.partition('/')[2] for name in files.getnames()}
 
@@ -106,7 +106,7 @@ def test_an_sdist_has_the_pages_and_what_is_below_etc(sdist):
         *TOP.glob('etc/**/*.logrotate'))} <= found
 
 
-def test_all_that_the_page_names_is_there_once_it_is_installed(home):
+def test_all_paths_in_the_page_are_installed(home):
     named = set(re.findall(rf'{HOME}/([\w./-]*[\w-])', PAGE))
 
     assert {'bin/nova-sched-manage', UNIT} <= named
@@ -122,8 +122,7 @@ def test_each_page_is_installed(home):
         for path in (home / 'share/doc/nova-sched').rglob('*.rst')}
 
 
-def test_the_package_has_its_files_that_are_no_modules(wheel):
-    """Schemas, templates and styles."""
+def test_wheel_has_schemas_templates_and_styles(wheel):
     with zipfile.ZipFile(wheel) as files:
         found = {*files.namelist()}
 
@@ -136,8 +135,8 @@ def test_the_package_has_its_files_that_are_no_modules(wheel):
 
 
 @pytest.mark.real
-def test_systemd_finds_nothing_wrong_with_the_unit(home, tmp_path):
-    """Nor the program missing that it names, where the page puts it."""
+def test_systemd_accepts_the_unit(home, tmp_path):
+    """Its program exists at the page's place."""
     unit = tmp_path / 'nova-sched.service'
     unit.write_text((home / UNIT).read_text().replace(HOME, str(home)))
 
@@ -146,7 +145,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(home, tmp_path):
 
 
 @pytest.mark.real
-def test_the_unit_has_a_user_where_nova_has_none(home, tmp_path):
+def test_sysusers_creates_the_unit_s_user(home, tmp_path):
     user, group = re.findall('^(?:User|Group)=(.*)$',
                              (home / UNIT).read_text(), re.MULTILINE)
     (tmp_path / 'etc').mkdir()

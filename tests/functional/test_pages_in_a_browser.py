@@ -1,5 +1,4 @@
-"""Pages of --html, as a browser shows them: on a phone, on a desk, at night.
-"""
+"""Pages of --html in a browser: on a phone, on a desktop, in dark mode."""
 
 import zlib
 
@@ -42,8 +41,7 @@ def page(request, tmp_path_factory):
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 @pytest.mark.parametrize('screen', SCREENS)
-def test_is_shown_within_the_screen_without_a_complaint(browser, page, screen,
-                                                        scheme):
+def test_page_fits_the_screen_without_errors(browser, page, screen, scheme):
     width, height = SCREENS[screen]
     path, count = page
     browser.show(path, width, height, scheme)
@@ -52,19 +50,19 @@ def test_is_shown_within_the_screen_without_a_complaint(browser, page, screen,
     assert browser.value(
         'document.querySelectorAll(".cells li").length') == count
     assert is_drawn(browser.picture())
-    assert not [told for told in browser.said if told[0] in (
+    assert not [event for event in browser.events if event[0] in (
         'Log.entryAdded', 'Runtime.consoleAPICalled',
         'Runtime.exceptionThrown')]
-    assert {arguments['request']['url'] for name, arguments in browser.said
+    assert {arguments['request']['url'] for name, arguments in browser.events
             if name == 'Network.requestWillBeSent'} == {f'file://{path}'}
 
 
-def test_at_night_it_is_dark(browser, page):
-    def ground(scheme):
+def test_dark_mode_has_a_dark_background(browser, page):
+    def background(scheme):
         browser.show(page[0], 1280, 800, scheme)
         return browser.value('getComputedStyle(document.body).backgroundColor')
 
-    assert (ground('light'), ground('dark')) == (
+    assert (background('light'), background('dark')) == (
         'rgb(244, 245, 247)', 'rgb(18, 21, 26)')
 
 
@@ -73,16 +71,16 @@ def test_a_tap_on_a_host_shows_its_name_and_reason(browser, page, screen):
     browser.show(page[0], *SCREENS[screen])
     browser.tap('.cells li.g1')
 
-    told = browser.value("""[...document.querySelectorAll(".cells p")]
+    shown = browser.value("""[...document.querySelectorAll(".cells p")]
         .filter(p => p.offsetParent || p.getClientRects().length)
         .map(p => p.innerText)""")
-    assert len(told) == 1
-    name, reason = told[0].splitlines()
+    assert len(shown) == 1
+    name, reason = shown[0].splitlines()
     assert name.startswith(('host-', 'compute-'))
     assert 'too little' in reason
 
 
-def test_a_line_of_the_legend_hides_its_hosts(browser, page):
+def test_legend_entry_hides_its_hosts(browser, page):
     def shown(group):
         return browser.value(
             f"""[...document.querySelectorAll(".cells .g{group}")]
@@ -94,7 +92,7 @@ def test_a_line_of_the_legend_hides_its_hosts(browser, page):
     assert (shown(1), shown(2)) == (False, True)
 
 
-def test_hosts_are_a_list_as_well(browser, page):
+def test_hosts_can_be_shown_as_a_list(browser, page):
     browser.show(page[0], *SCREENS['phone'])
     browser.tap('#as-list')
 

@@ -1,4 +1,4 @@
-"""What ``request plan`` says is what the service does then.
+"""The service decides as ``request plan`` predicts.
 
 On an SQLite file, on MariaDB and on PostgreSQL.
 """
@@ -19,7 +19,7 @@ from tests.builders import rules
 from tests.functional import conftest
 from tests.functional import stage as stages
 
-#: Options of requests that different rules decide; each is booted then.
+#: Options of requests that different rules decide; each is booted.
 SHAPES = {
     'small': [],
     'large, two of them': ['--count', '2', '--ram', '60000', '--vcpus', '8'],
@@ -38,14 +38,12 @@ WITHOUT_PLACEMENT = ','.join((
 
 @pytest.fixture(autouse=True)
 def plans():
-    """What a plan keeps this process from, the next test may do."""
+    """Undo the restrictions that plans put on this process."""
     with commands.plans_undone():
         yield
 
 
-@pytest.fixture(params=[
-    'fake', pytest.param('real', marks=pytest.mark.real),
-    pytest.param(conftest.POSTGRESQL, marks=pytest.mark.real)])
+@pytest.fixture(params=conftest.IN_MEMORY_OR_REAL)
 def stage(request, tmp_path):
     with conftest.open_stage(
             tmp_path, request.param, nova_sched__no_valid_host_text='full',
@@ -55,7 +53,7 @@ def stage(request, tmp_path):
 
 @pytest.fixture
 def plan(stage, capsys):
-    """Function: "request plan -f json" with these options: (code, object)."""
+    """Function that runs "request plan -f json": (code, object)."""
     return functools.partial(commands.plan, stage, capsys)
 
 
@@ -68,14 +66,14 @@ def spec_of(options):
 
 
 def planned(found):
-    """What a plan comes to: hosts of each instance, or why there is none."""
+    """The hosts of each instance in a plan, or the reason for none."""
     return found['reason'] or [
         [placed['host'], *(other['host'] for other in placed['alternates'])]
         for placed in found['placements']]
 
 
 def done(caller, spec):
-    """What the service does: the same, and its answer."""
+    """Call the service: (hosts or reason, answer, uuids)."""
     uuids = [clouds.a_uuid() for _ in range(spec.num_instances)]
     spec.instance_uuid = uuids[0]
     if spec.instance_group is not None:
@@ -97,7 +95,7 @@ def rows(engine):
                 for name, table in metadata.tables.items()}
 
 
-def test_a_plan_comes_true(stage, plan):
+def test_decision_equals_its_plan(stage, plan):
     cloud = stage.cloud(12, live=False)
     before = rows(stage.engine())
     assert [plan(*SHAPES[name])[0] for name in ('apart', 'too large')] == [
@@ -115,8 +113,8 @@ def test_a_plan_comes_true(stage, plan):
             stages.boot(cloud, uuids, answer, spec.flavor)
 
 
-def test_a_plan_for_a_stored_request_comes_true(stage, plan):
-    """As a conductor asks for a live migration."""
+def test_decision_equals_the_plan_of_a_stored_request(stage, plan):
+    """For a live migration, as a conductor calls."""
     cloud = stage.cloud(8, live=False)
     stage.embedded()
     caller = stage.client()

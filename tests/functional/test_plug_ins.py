@@ -1,7 +1,7 @@
-"""Plug-ins written for Nova run as they are.
+"""Plug-ins written for Nova run unchanged.
 
-One is installed from PyPI, one is in a file: tests/data/licensed_hosts.py.
-The filter of Kilo's tutorial has a file of its own, test_kilo_plugin.py.
+One is installed from PyPI, others are in tests/data.  Kilo's tutorial is in
+test_kilo_tutorial.py.
 """
 
 import pathlib
@@ -19,9 +19,9 @@ ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 FILES = pathlib.Path(__file__).parent.parent / 'data'
 
 
-@pytest.fixture(params=conftest.BACKENDS)
+@pytest.fixture(params=conftest.IN_MEMORY_OR_REAL[:2])
 def caller(request, tmp_path, monkeypatch):
-    """Function: a caller of a scheduler on a cloud, with these options."""
+    """Function that starts a scheduler on a cloud: a caller of it."""
     monkeypatch.syspath_prepend(FILES)
     monkeypatch.setenv('PYTHONPATH', str(FILES), prepend=':')
     with conftest.open_stage(tmp_path, request.param) as stage:
@@ -40,9 +40,8 @@ def a_cloud(**aggregates):
         in enumerate(aggregates.items(), 1)])
 
 
-def test_blazars_filter(caller):
-    """Hosts that are reserved go to their reservation, the others do not;
-    its option of the configuration file counts."""
+def test_blazars_filter_keeps_reserved_hosts_for_their_reservation(caller):
+    """Its option of the configuration file counts."""
     ask = caller(
         a_cloud(spare=(['host1'], {}),
                 lease=(['host2'], {'availability_zone': 'blazar_lease',
@@ -62,9 +61,10 @@ def test_blazars_filter(caller):
                                project_id='another'))
 
 
-def test_an_operators_filters_and_weigher(caller):
-    """With options of their own and of Nova, a built-in as base class, and
-    an exception."""
+def test_operators_filters_and_weigher_run(caller):
+    """They have own options, Nova's options, a built-in as base class and an
+    exception.
+    """
     ask = caller(
         a_cloud(licensed=(['host1', 'host2'], {'licence_list': 'db, os'}),
                 old=(['host2'], {'licence_list': 'os'})),
@@ -94,11 +94,8 @@ def test_an_operators_filters_and_weigher(caller):
     {'scheduler__host_manager': 'row_plug_ins.MethodicalManager'},
     {'scheduler__driver': 'row_plug_ins.QueensScheduler',
      'scheduler__host_manager': 'row_plug_ins.RackManager'}])
-def test_a_host_manager_and_a_driver_of_queens(caller, options):
-    """Which override Nova's steps, host state by host state.
-
-    Half of the memory of their hosts is another's.
-    """
+def test_host_manager_and_driver_of_queens_override_steps(caller, options):
+    """They work on host states, and halve the memory of hosts."""
     ask = caller(clouds.a_cloud(['a', 'b', 'c'], compute_nodes=[
         clouds.a_compute_node(host, memory_mb=8192, free_ram_mb=free)
         for host, free in (('a', 2048), ('b', 4096), ('c', 8192))]),
@@ -115,9 +112,8 @@ def test_a_host_manager_and_a_driver_of_queens(caller, options):
 
 
 @pytest.mark.real
-def test_a_debugger_in_a_worker_is_told_where_it_has_a_terminal(
-        stage, tmp_path):
-    """The request fails, the worker goes on."""
+def test_debugger_in_a_worker_fails_the_request_with_advice(stage, tmp_path):
+    """The worker goes on."""
     (tmp_path / 'traced.py').write_text(
         'import pdb\n\nfrom nova.scheduler import filters\n\n\n'
         'class TracedFilter(filters.BaseHostFilter):\n'
@@ -133,4 +129,4 @@ def test_a_debugger_in_a_worker_is_told_where_it_has_a_terminal(
     with pytest.raises(messaging.RemoteError, match='BdbQuit'):
         stage.client().ask()
 
-    daemon.wait_until_said('run "nova-sched --no-fork" in one')
+    daemon.wait_for_lines('run "nova-sched --no-fork" in one')

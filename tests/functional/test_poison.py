@@ -1,8 +1,8 @@
-"""No message takes the service from others, whatever its properties hold.
+"""Odd properties and headers of messages do not disturb the service.
 
-Each kind of property and header of AMQP 0-9-1 comes with odd values, by the
-shared queue, the host's own and the fanout; after each a good call is
-answered.
+Each property and header type of AMQP 0-9-1 comes with odd values by the
+shared queue, the host's queue and the fanout; after each message a good call
+is answered.
 """
 
 import json
@@ -32,7 +32,7 @@ WAYS = (('nova', 'scheduler'), ('nova', 'scheduler.sched1'),
 
 
 def _is_checked_by_brokers(what):
-    """Whether RabbitMQ refuses an odd value of what a message is about."""
+    """Whether RabbitMQ itself refuses such a message."""
     return what.startswith(('expiration', 'user_id', 'delivery_mode')) or (
         what.endswith((' nan', ' inf')))
 
@@ -60,7 +60,7 @@ def season():
     ({'texts': {'content_encoding': poison.NOT_UTF8}}, 'UnicodeDecodeError'),
     ({'texts': {'correlation_id': poison.NOT_UTF8}}, 'UnicodeDecodeError')],
     ids=str)
-def test_properties_that_cannot_be_decoded_are_a_line(
+def test_undecodable_properties_cost_a_line(
         season, poisoner, caplog, odd, words):
     caplog.set_level(logging.INFO)
     poisoner.publish('', poison.message(CAST, **odd), season.topic,
@@ -79,7 +79,7 @@ def test_properties_that_cannot_be_decoded_are_a_line(
     assert 'Traceback' not in caplog.text
 
 
-def test_a_routing_key_that_is_no_text_is_a_line(season, poisoner, caplog):
+def test_routing_key_that_is_no_text_costs_a_line(season, poisoner, caplog):
     poisoner.publish('', poison.message(CAST), f'{season.topic}_fanout',
                      poison.NOT_UTF8)
 
@@ -90,8 +90,8 @@ def test_a_routing_key_that_is_no_text_is_a_line(season, poisoner, caplog):
     assert season.reply()['result'] == 'good'
 
 
-def test_a_body_is_not_decoded_by_its_encoding(season, poisoner):
-    """Text of 3 MB in punycode takes minutes."""
+def test_content_encoding_does_not_choose_the_codec(season, poisoner):
+    """Decoding 3 MB of punycode would take minutes."""
     body = (b'a' * 1_500_000 + b'-' + b'9a' * 750_000)
     poisoner.publish('', poison.message(
         body, {'content_encoding': b'punycode'}), season.topic, season.topic)
@@ -100,8 +100,8 @@ def test_a_body_is_not_decoded_by_its_encoding(season, poisoner):
     assert season.reply(SOON)['result'] == 'good'
 
 
-def test_after_each_a_good_call_is_answered(tmp_path):
-    """By the same workers, and nothing is left in the queues."""
+def test_good_call_is_answered_after_each_odd_message(tmp_path):
+    """By the same workers, and no message stays in the queue."""
     with conftest.open_stage(
             tmp_path, DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
             DEFAULT__service_down_time=86400, scheduler__workers=2) as stage:
@@ -123,8 +123,8 @@ def test_after_each_a_good_call_is_answered(tmp_path):
         poisoner.close()
         assert all(_is_checked_by_brokers(what) for what in poisoner.refused)
         assert daemon.workers == workers
-        assert not daemon.said('Reconnected')
-        assert not daemon.said('Traceback')
+        assert not daemon.lines('Reconnected')
+        assert not daemon.lines('Traceback')
         with kombu.Connection(broker.plain_url(
                 stage.transport_url)) as connection:
             queue = connection.default_channel.queue_declare(

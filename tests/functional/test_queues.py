@@ -1,7 +1,7 @@
-"""Queues of each kind that oslo.messaging offers: calls and casts over them.
+"""Calls and casts over each kind of queue of oslo.messaging.
 
-All services on a message bus have to declare a queue alike, so the options
-are those of Nova's services, with the same defaults.
+All services on a message bus must declare a queue alike, so the service has
+the options and defaults of Nova's services.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ MANAGED = {'use_queue_manager': True, 'processname': 'nova-sched'}
 #: Time to live: of queues for casts to all, and of messages in streams.
 TTL_MS, TTL_TEXT = {'x-expires': 60000}, {'x-max-age': '60s'}
 
-#: Name -> options, and what the broker then knows of queues: of the topic's,
-#: and of the one for casts to all, if its name is known (its end is).
+#: Name -> options, expected arguments of the topic's queue, and of the fanout
+#: queue (suffix of its name, arguments) if its name is known.
 KINDS = {
     'classic': ({}, {}, None),
     'durable': ({'amqp_durable_queues': True}, {'durable': True}, None),
@@ -82,7 +82,7 @@ def stage(cloud):
 
 @pytest.fixture
 def topic(stage):
-    """One of its own: the names of queues and exchanges follow from it."""
+    """A topic of this test; names of queues and exchanges follow from it."""
     topic = f'sched-{uuid.uuid4().hex[:8]}'
     yield topic
     lockutils.set_defaults(None)
@@ -96,13 +96,13 @@ def topic(stage):
 
 @contextlib.contextmanager
 def channel(stage):
-    """A channel to the broker; what it refuses ends the connection."""
+    """A channel to the broker; a refused operation ends its connection."""
     with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
         yield bus.default_channel
 
 
 def options(stage, topic, **rabbit):
-    """Of the service and of its callers."""
+    """Options of the service and of its callers."""
     return {'DEFAULT__scheduler_topic': topic,
             'DEFAULT__control_exchange': f'nova-{topic}',
             'oslo_concurrency__lock_path': stage.directory,
@@ -113,7 +113,7 @@ def options(stage, topic, **rabbit):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_calls_are_answered_and_casts_arrive(stage, topic, caplog, kind):
-    """Over queues of the kind that the options are for."""
+    """The queues are declared in the options' kind."""
     caplog.set_level(logging.DEBUG, 'nova_sched.scheduler')
     rabbit, wanted, fanout = KINDS[kind]
     settings = options(stage, topic, **rabbit)
@@ -134,7 +134,7 @@ def test_calls_are_answered_and_casts_arrive(stage, topic, caplog, kind):
         suffix, declared = fanout
         queues[f'{topic}_fanout{suffix.replace("here", topic)}'] = declared
     for name, declared in queues.items():
-        # Refused by the broker unless that is what it has.
+        # The broker refuses a declaration with other arguments.
         with channel(stage) as bus:
             bus.queue_declare(name, **{
                 'durable': False, 'auto_delete': False, **declared})
@@ -150,8 +150,7 @@ def test_calls_are_answered_and_casts_arrive(stage, topic, caplog, kind):
      'rabbit_stream_fanout need rabbit_qos_prefetch_count'),
     ({'rpc_conn_pool_size': 1, 'conn_pool_min_size': 5},
      'rpc_conn_pool_size: 1 must be greater')])
-def test_options_that_contradict_each_other_end_the_start(
-        stage, topic, rabbit, words):
-    """In the words of oslo.messaging."""
+def test_contradicting_options_end_the_start(stage, topic, rabbit, words):
+    """The error has oslo.messaging's text."""
     with pytest.raises(exception.ConfigurationError, match=words):
         stage.embedded(**options(stage, topic, **rabbit))

@@ -1,4 +1,4 @@
-"""The row of nova-sched in the services table, and hosts that it maps."""
+"""The service record of nova-sched, and host discovery."""
 
 import threading
 
@@ -29,13 +29,13 @@ def rows(stage):
 
 
 def beats(stage):
-    """The number of heartbeats in the only row."""
+    """The number of heartbeats in the single row."""
     row, = rows(stage)
     return row['report_count']
 
 
-def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
-    """From before requests are taken; after the stop it stays as it is."""
+def test_daemon_has_one_record_with_heartbeats(stage):
+    """It exists before the first request and stays after the stop."""
     stage.cloud(2)
     daemon = stage.daemon(workers=3, DEFAULT__report_interval=1)
     made, = rows(stage)
@@ -52,25 +52,10 @@ def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
     assert left['id'] == made['id']
     assert left['report_count'] >= first['report_count']
     assert not left['deleted']
-    assert not daemon.said('Traceback')
+    assert not daemon.lines('Traceback')
 
 
-def test_a_second_start_takes_the_row_over(stage):
-    """With all that an admin has set in it."""
-    stage.cloud(2)
-    stage.daemon().stop()
-    with stage.engine().begin() as connection:
-        connection.execute(tables.services.update().where(
-            tables.services.c.binary == 'nova-scheduler').values(
-                version=30, disabled=True, disabled_reason='maintenance'))
-    before, = rows(stage)
-    stage.daemon(name='again').stop()
-    after, = rows(stage)
-    assert {name for name in before if before[name] != after[name]} <= {
-        'report_count', 'last_seen_up', 'updated_at'}
-
-
-#: What Nova's services wrote, from Liberty to 2026.2.
+#: Versions of Nova's services from Liberty to 2026.2.
 RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
             68, 70, 72, 74)
 
@@ -79,11 +64,11 @@ RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
     {'nova-scheduler': [0]}, {'nova-scheduler': [1, 0, 44]},
     {'nova-conductor': [0]}, {'nova-conductor': [44, 0]},
     {'nova-scheduler': [0], 'nova-conductor': [-1]}])
-def test_a_new_row_lets_a_nova_scheduler_of_the_release_start(
+def test_new_record_has_the_lowest_version_of_other_services(
         database, others):
-    """It has the least version of those that it looks at.
+    """So that a nova-scheduler of that release can still start.
 
-    others: binary -> how far each is above the release's version.
+    others: binary -> distances of versions above the release's version.
     """
     db = db_engine.Database(database)
     for version in RELEASED:
@@ -116,8 +101,8 @@ def real_stage(request, tmp_path):
         yield stage
 
 
-def test_an_outage_is_told_once_and_requests_are_answered(real_stage):
-    """A table that is renamed cannot be written to until it is back."""
+def test_failing_heartbeats_are_logged_once_and_requests_answered(real_stage):
+    """The table of services is renamed for a while."""
     stage = real_stage
     stage.cloud(4, live=False)
     daemon = stage.daemon(scheduler__driver='caching_scheduler',
@@ -125,22 +110,22 @@ def test_an_outage_is_told_once_and_requests_are_answered(real_stage):
     processes.until(lambda: beats(stage), 'a heartbeat')
     with stage.engine().begin() as connection:
         connection.exec_driver_sql('ALTER TABLE services RENAME TO away')
-    line, = daemon.wait_until_said('is up fails')
+    line, = daemon.wait_for_lines('is up fails')
     assert 'services' in line
     assert 'WARNING' in line
     assert stage.client().ask()
     with stage.engine().begin() as connection:
         connection.exec_driver_sql('ALTER TABLE away RENAME TO services')
-    daemon.wait_until_said('is up works again')
+    daemon.wait_for_lines('is up works again')
     before = beats(stage)
     processes.until(lambda: beats(stage) > before, 'heartbeats again')
-    assert len(daemon.said('is up fails')) == 1
+    assert len(daemon.lines('is up fails')) == 1
     status, _seconds = daemon.stop()
     assert status == 0
 
 
-def test_a_locked_row_holds_up_neither_requests_nor_the_stop(real_stage):
-    """The heartbeat waits for it; nobody waits for the heartbeat."""
+def test_locked_record_delays_neither_requests_nor_the_stop(real_stage):
+    """Only the heartbeat waits for the lock."""
     stage = real_stage
     stage.cloud(4, live=False)
     daemon = stage.daemon(DEFAULT__report_interval=1)
@@ -148,7 +133,7 @@ def test_a_locked_row_holds_up_neither_requests_nor_the_stop(real_stage):
     with stage.engine().begin() as connection:
         connection.execute(sa.select(tables.services).with_for_update())
         seen = beats(stage)
-        # InnoDB tells what it knew before as long as it is asked within 0.1 s.
+        # InnoDB caches its answer for 0.1 s after each query.
         processes.until(lambda: _waiting(stage), 'a heartbeat that waits',
                         interval=0.3)
         assert stage.client().ask()
@@ -158,7 +143,7 @@ def test_a_locked_row_holds_up_neither_requests_nor_the_stop(real_stage):
     assert seconds < processes.SOON
 
 
-#: Dialect -> a query for how many transactions wait for a lock.
+#: Dialect -> a query for the number of transactions that wait for a lock.
 _WAITING = {
     'mysql': "SELECT COUNT(*) FROM information_schema.innodb_trx "
              "WHERE trx_state = 'LOCK WAIT'",
@@ -183,7 +168,7 @@ def database(request):
     drop()
 
 
-def test_a_race_of_many_makes_one_row_and_no_error(database):
+def test_race_of_registrations_creates_one_record(database):
     failed, start = [], threading.Barrier(12)
 
     def register(db):
@@ -214,7 +199,7 @@ def test_a_race_of_many_makes_one_row_and_no_error(database):
 
 @pytest.fixture
 def cell(database):
-    """URL of the database of a cell with two hosts that are not mapped."""
+    """URL of the database of a cell with two unmapped hosts."""
     db = db_engine.Database(database)
     fake_cloud.FakeCloud(db.engine, 2).create()
     with db.writing() as connection:
@@ -223,8 +208,8 @@ def cell(database):
     return database
 
 
-def test_new_hosts_of_a_cell_are_mapped_by_one_of_all_daemons(stage, cell):
-    """One line says so, and nobody warns of the others."""
+def test_one_daemon_maps_new_hosts_of_a_cell(stage, cell):
+    """It logs one line; other daemons log nothing."""
     stage.sync()
     with stage.engine().begin() as connection:
         connection.execute(tables.cell_mappings.insert().values(
@@ -233,17 +218,17 @@ def test_new_hosts_of_a_cell_are_mapped_by_one_of_all_daemons(stage, cell):
                'scheduler__discover_hosts_in_cells_interval': 1}
     daemons = [stage.daemon(name=name, DEFAULT__host=name, **options)
                for name in ('a', 'b')]
-    daemons[0].wait_until_said('Discovered 2 new hosts: one:')
+    daemons[0].wait_for_lines('Discovered 2 new hosts: one:')
     db = db_engine.Database(cell)
     with db.writing() as connection:
         connection.execute(tables.compute_nodes.update().where(
             tables.compute_nodes.c.id == 1).values(
                 host='new', mapped=0))
     db.close()
-    line, = daemons[0].wait_until_said('Discovered 1 new hosts: one:new')
+    line, = daemons[0].wait_for_lines('Discovered 1 new hosts: one:new')
     assert 'INFO' in line
     for daemon in daemons:
         daemon.stop()
-        assert not daemon.said('nova-manage')
-        assert not daemon.said('Traceback')
-    assert not daemons[1].said('Discovered')
+        assert not daemon.lines('nova-manage')
+        assert not daemon.lines('Traceback')
+    assert not daemons[1].lines('Discovered')

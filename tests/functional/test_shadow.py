@@ -1,10 +1,8 @@
-"""A shadow on a real broker: it hears all that is asked, and says nothing."""
+"""A shadow on a real broker receives all requests and answers none."""
 
 import contextlib
 import json
-import logging
 import signal
-import threading
 import uuid
 
 from amqp import exceptions as amqp
@@ -14,16 +12,12 @@ import pytest
 
 from nova_sched import context
 from nova_sched.compat.nova import reach
-from nova_sched.daemon import systemd
 from nova_sched.dry_run.shadow import compare
 from nova_sched.dry_run.shadow import report
-from nova_sched.dry_run.shadow import runner
 from nova_sched.dry_run.shadow import tap
 from tests.builders import requests
-from tests.builders import rules
 from tests.functional import broker
 from tests.functional import processes
-from tests.functional import rabbitmq
 from tests.functional import stage as stages
 
 pytestmark = pytest.mark.real
@@ -36,20 +30,21 @@ each_kind = pytest.mark.parametrize('kind', [CLASSIC, QUORUM],
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a shadow in this process keeps plug-ins from, the next may do."""
+    """Undo the limits that a shadow in this process puts on plug-ins."""
     yield
     reach.limit(None)
 
 
 @pytest.fixture
 def options():
-    """With a topic of its own, so that queues of a kind are this test's."""
+    """Options with a topic of this test, because kinds of queues differ."""
     return {'DEFAULT__scheduler_topic': f'sched-{uuid.uuid4().hex[:8]}'}
 
 
 @pytest.fixture
 def shadow(stage, options):
-    """Function: start a shadow; its Program, with ``told``."""
+    """Function that starts a shadow: its Program; ``reports`` reads its file.
+    """
     def start(listening=True, **more):
         path = stage.directory / 'shadow.jsonl'
         conf = stage.config_file('shadow', **{
@@ -58,10 +53,10 @@ def shadow(stage, options):
             'nova-sched', ['--shadow', '--config-file', conf],
             stage.directory / 'shadow.log')
         exits.callback(program.end)
-        program.told = lambda: (
+        program.reports = lambda: (
             list(report.read(path)) if path.exists() else [])
         if listening:
-            program.wait_until_said('Listening to topic')
+            program.wait_for_lines('Listening to topic')
         return program
     with contextlib.ExitStack() as exits:
         yield start
@@ -69,7 +64,7 @@ def shadow(stage, options):
 
 @contextlib.contextmanager
 def channel(stage):
-    """A channel on which what was published has arrived at its queues."""
+    """A channel that confirms each message before it returns."""
     with kombu.Connection(broker.plain_url(stage.transport_url),
                           transport_options={'confirm_publish': True}) as bus:
         yield bus.default_channel
@@ -82,12 +77,12 @@ def is_there(stage, queue):
         except amqp.NotFound:
             return False
         except amqp.ResourceLocked:
-            return True     # it is, for its own connection alone
+            return True     # it is exclusive to another connection
     return True
 
 
 def publish(stage, conf, number):
-    """Ask for hosts, so many times, and want no answer."""
+    """Publish some numbered casts of select_destinations."""
     with channel(stage) as bus:
         for each in range(number):
             kombu.Producer(bus).publish(
@@ -104,8 +99,9 @@ def declare_exchange(stage, conf, kind):
                        durable=bool(kind))(bus).declare()
 
 
-def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
-    """Both get each request, and the caller one answer."""
+def test_shadow_compares_each_request_with_the_live_decision(
+        stage, options, shadow):
+    """The caller gets one answer, from the live scheduler."""
     cloud = stage.cloud(8, live=False)
     stage.daemon(**options)
     watching = shadow(DEFAULT__debug=True)
@@ -113,19 +109,19 @@ def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
     for number in range(5):
         spec = requests.a_request(instance_uuid=str(uuid.uuid4()))
         answer = caller.place(spec)
-        watching.wait_until_said(f'{spec.instance_uuid} is decided here')
+        watching.wait_for_lines(f'{spec.instance_uuid} is decided here')
         stages.boot(cloud, [spec.instance_uuid], answer, spec.flavor)
-        told = processes.until(
-            lambda wanted=number + 1: len(watching.told()) == wanted
-            and watching.told()[-1], 'a line about it')
-        assert told['instances'] == [spec.instance_uuid]
-        assert told['live']['hosts'] == stages.picks(answer)
-        assert told['verdict'] in (*compare.AGREEMENTS,
-                                   compare.NOT_COMPARABLE)
+        entry = processes.until(
+            lambda count=number + 1: len(watching.reports()) == count
+            and watching.reports()[-1], 'a line about it')
+        assert entry['instances'] == [spec.instance_uuid]
+        assert entry['live']['hosts'] == stages.picks(answer)
+        assert entry['verdict'] in (*compare.AGREEMENTS,
+                                    compare.NOT_COMPARABLE)
 
 
-def test_it_answers_nothing(stage, options, shadow):
-    """Without a live scheduler a caller waits in vain."""
+def test_shadow_answers_no_call(stage, options, shadow):
+    """Without a live scheduler a caller times out."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
     watching = shadow(DEFAULT__rpc_response_timeout=1)
@@ -135,14 +131,14 @@ def test_it_answers_nothing(stage, options, shadow):
     with pytest.raises(messaging.MessagingTimeout):
         caller.ask()
 
-    told = processes.until(watching.told, 'a line about it')
-    assert told[0]['verdict'] == compare.NOT_COMPARABLE
+    entries = processes.until(watching.reports, 'a line about it')
+    assert entries[0]['verdict'] == compare.NOT_COMPARABLE
 
 
 @each_kind
-def test_its_queue_is_bounded_and_goes_with_it(
+def test_queue_of_a_shadow_is_bounded_and_ends_with_it(
         stage, options, kind, monkeypatch):
-    """The newest requests are kept."""
+    """It keeps the newest requests."""
     monkeypatch.setattr(tap, 'MAX_WAITING', 3)
     conf = stage.configuration(**options, **kind)
     declare_exchange(stage, conf, kind)
@@ -163,28 +159,9 @@ def test_its_queue_is_bounded_and_goes_with_it(
     assert not is_there(stage, listener.queue)
 
 
-def test_what_unpacks_to_much_is_not_read(stage, options):
-    """And does not reach the memory in whole."""
-    conf = stage.configuration(**options)
-    declare_exchange(stage, conf, CLASSIC)
-    listener = tap.Tap(conf)
-    listener.open()
-    try:
-        with channel(stage) as bus:
-            kombu.Producer(bus).publish(
-                b'0' * (64 << 20), exchange=conf.control_exchange,
-                routing_key=conf.scheduler_topic, compression='bzip2',
-                content_type='application/json', content_encoding='utf-8')
-        with pytest.raises(ValueError, match='unpack to more than'):
-            listener.next(processes.PATIENCE)
-    finally:
-        listener.close()
-
-
 @each_kind
-def test_a_connection_that_breaks_is_made_anew(
+def test_shadow_reconnects_and_compares_later_requests(
         stage, options, shadow, kind):
-    """What was asked meanwhile is not compared; what comes then is."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), kind)
     door = stage.door_to_broker()
@@ -192,23 +169,23 @@ def test_a_connection_that_breaks_is_made_anew(
     watching = shadow(**kind, DEFAULT__rpc_response_timeout=1,
                       DEFAULT__transport_url=stage.url_through(door))
     door.close()
-    watching.wait_until_said('Cannot listen at')
+    watching.wait_for_lines('Cannot listen at')
     door.open()
-    watching.wait_until_said('Listening to topic', times=2)
+    watching.wait_for_lines('Listening to topic', times=2)
 
     caller = messages_to(stage, **options, **kind)
     caller('select_destinations',
            spec_obj=requests.a_request().obj_to_primitive(),
            instance_uuids=[requests.INSTANCE_UUID])
 
-    told = processes.until(watching.told, 'a line about it')
-    assert [entry['instances'] for entry in told] == [
+    entries = processes.until(watching.reports, 'a line about it')
+    assert [entry['instances'] for entry in entries] == [
         [requests.INSTANCE_UUID]]
-    assert not watching.said('Traceback')
+    assert not watching.lines('Traceback')
 
 
 def messages_to(stage, **options):
-    """A function that casts to the topic."""
+    """Function that casts to the topic."""
     conf = stage.configuration(**options)
     client = messaging.get_rpc_client(
         stage.transport(**options),
@@ -217,91 +194,47 @@ def messages_to(stage, **options):
         context.RequestContext().to_dict(), method, **args)
 
 
-def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
-    """Whoever made it might make it otherwise than the live services."""
+def test_shadow_waits_for_the_exchange_and_never_declares_it(
+        stage, options, shadow):
+    """Its declaration might differ from the live services'."""
     stage.cloud(4, live=False)
     watching = shadow(listening=False)
-    [line] = watching.wait_until_said('Cannot listen at')
+    [line] = watching.wait_for_lines('Cannot listen at')
     assert f'there is no exchange {stage.conf.control_exchange}' in line
     with channel(stage) as bus, pytest.raises(amqp.NotFound):
         bus.exchange_declare(stage.conf.control_exchange, 'topic',
                              passive=True)
 
     stage.daemon(**options)
-    watching.wait_until_said('Listening to topic')
+    watching.wait_for_lines('Listening to topic')
 
 
-def test_a_line_tells_now_and_then_how_it_stands(
-        stage, options, monkeypatch, caplog):
-    """With the requests whose live decision does not show yet."""
-    monkeypatch.setattr(runner, '_HEALTH', 0)
-    caplog.set_level(logging.INFO)
-    stage.cloud(4, live=False)
-    conf = stage.configuration(**options, DEFAULT__rpc_response_timeout=2)
-    declare_exchange(stage, conf, CLASSIC)
-    shadow = runner.Shadow(conf, systemd.Notifier())
-    thread = threading.Thread(target=shadow.run)
-    thread.start()
-    try:
-        processes.until(lambda: 'Listening to topic' in caplog.text,
-                        'a shadow that listens')
-        messages_to(stage, **options)(
-            'select_destinations',
-            spec_obj=requests.a_request().obj_to_primitive(),
-            instance_uuids=[requests.INSTANCE_UUID])
-        for line in ('Shadow: 0 of 0 comparable requests agree; 1 without a '
-                     'live decision yet, 0 waiting at the broker',
-                     'Shadow: 0 of 0 comparable requests agree (1 not '
-                     'comparable); 0 without a live decision yet'):
-            processes.until(lambda line=line: line in caplog.text, line)
-    finally:
-        shadow.stop()
-        thread.join()
-
-
-def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
-    """Within seconds, with the totals in the log."""
+def test_sigterm_ends_a_shadow_and_sighup_does_not(stage, options, shadow):
+    """It ends within seconds, with the totals in the log."""
     stage.cloud(4, live=False)
     declare_exchange(stage, stage.configuration(**options), CLASSIC)
     watching = shadow()
     watching.signal(signal.SIGHUP)
-    watching.wait_until_said('A shadow keeps its configuration')
+    watching.wait_for_lines('A shadow keeps its configuration')
 
     status, seconds = watching.stop()
 
     assert status == 0
     assert seconds < processes.SOON
-    assert watching.said('0 of 0 comparable requests agree')
+    assert watching.lines('0 of 0 comparable requests agree')
 
 
-def test_a_bus_that_is_no_rabbitmq_stops_the_start(stage):
-    conf = stage.config_file('shadow', DEFAULT__transport_url='fake://')
-
-    status, _out, error = processes.run('nova-sched', '--shadow',
-                                        '--config-file', conf)
-
-    assert status == 2
-    assert error.count('\n') == 1
-    assert '[DEFAULT] transport_url' in error
-
-
-def test_a_broker_that_hangs_keeps_no_listener_from_ending():
-    own = rabbitmq.RabbitMQ()
-    own.start()
-    try:
-        conf = rules.a_conf(
-            DEFAULT__transport_url=own.url,
-            oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
-        with kombu.Connection(broker.plain_url(own.url)) as bus:
-            kombu.Exchange(conf.control_exchange, 'topic', durable=False)(
-                bus.default_channel).declare()
-        listener = tap.Tap(conf)
-        listener.open()
-        own.hang()
-        with pytest.raises(tap.ConnectionLost):
-            while True:
-                listener.next(0.2)
-        listener.close()
-    finally:
-        own.resume()
-        own.end()
+def test_hanging_broker_ends_a_listener(stage, options):
+    door = stage.door_to_broker()
+    door.open()
+    conf = stage.configuration(
+        **options, DEFAULT__transport_url=stage.url_through(door),
+        oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
+    declare_exchange(stage, conf, CLASSIC)
+    listener = tap.Tap(conf)
+    listener.open()
+    door.hangs = True
+    with pytest.raises(tap.ConnectionLost):
+        while True:
+            listener.next(0.2)
+    listener.close()

@@ -1,4 +1,4 @@
-"""Requests that are hard to decide on take no thread from others for long."""
+"""Requests with expensive rules do not hold up other requests."""
 
 import concurrent.futures
 
@@ -21,7 +21,7 @@ CELLS, HARD = 32, 64
 
 
 def a_hard_request():
-    """Two kinds of devices that no selection of host cells has enough of."""
+    """A request for two kinds of devices that no cells have together."""
     return a_request(
         numa_topology=numa.a_guest(*(
             numa.guest_cell(number, pinned=1)
@@ -32,7 +32,7 @@ def a_hard_request():
 
 
 def a_big_host(name, memory):
-    """A host of CELLS cells, unlike others."""
+    """A host of CELLS cells; memory differs between hosts."""
     return clouds.a_compute_node(
         name,
         numa_topology=numa.cells_text(*(
@@ -43,7 +43,7 @@ def a_big_host(name, memory):
             for number in range(CELLS))))
 
 
-def test_good_calls_are_answered_meanwhile(stage):
+def test_call_is_answered_beside_many_expensive_requests(stage):
     hosts = [f'big{number}' for number in range(10)]
     cloud = clouds.a_cloud(hosts)
     cloud['compute_nodes'] = [a_big_host(name, 4096 + number)
@@ -60,5 +60,5 @@ def test_good_calls_are_answered_meanwhile(stage):
     for refused in hard:
         with pytest.raises(exception.NoValidHost):
             refused.result(PATIENCE)
-    assert daemon.said('The search for NUMA cells')
+    assert daemon.lines('The search for NUMA cells')
     assert daemon.stop(SOON)[0] == 0

@@ -1,4 +1,4 @@
-"""No statement lasts longer than the time of its question."""
+"""A statement ends with its timeout, also if its result trickles in."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from tests.functional import processes
 
 pytestmark = pytest.mark.real
 
-#: What takes more than a day where it comes a byte at a time.
+#: A result that takes more than a day at a byte at a time.
 LONG = "SELECT REPEAT('x', 200000)"
 
 
@@ -41,7 +41,7 @@ def door(request):
 
 
 def read(database, door):
-    """Begin a transaction, and read what then comes a byte at a time."""
+    """Begin a transaction, and read a result that trickles in."""
     with database.reading() as connection:
         connection.exec_driver_sql('SELECT 1')
         door.trickles = True
@@ -56,8 +56,8 @@ def write(database, door):
 
 
 @pytest.mark.parametrize('block', [read, write])
-def test_it_ends_though_nobody_gives_it_up(database, door, block):
-    """As those of heartbeats and of host discovery."""
+def test_statement_outside_of_a_call_ends(database, door, block):
+    """Heartbeats and host discovery have such statements."""
     failed = []
 
     def run():
@@ -79,7 +79,7 @@ def wait_for_its_end():
         'its thread ends')
 
 
-def test_it_ends_with_the_call_that_is_given_up(database, door):
+def test_statement_ends_with_its_call(database, door):
     with pytest.raises(remote.DeadlineExceeded):
         remote.Call(2, read, database, door, name='ask').result()
 
@@ -87,8 +87,8 @@ def test_it_ends_with_the_call_that_is_given_up(database, door):
     assert database.engine.pool.checkedout() == 0
 
 
-def test_so_does_a_log_in(database, door, monkeypatch):
-    """A byte each 10 seconds, of some 100."""
+def test_log_in_ends_with_its_call(database, door, monkeypatch):
+    """Some 100 bytes come at one byte in 10 seconds."""
     monkeypatch.setattr(processes, 'TRICKLE', 10)
     database.close()
     door.trickles = True
@@ -98,7 +98,7 @@ def test_so_does_a_log_in(database, door, monkeypatch):
     wait_for_its_end()
 
 
-def test_a_connection_that_is_ended_between_statements_is_told_of_by_none(
+def test_connection_ended_between_statements_is_not_logged(
         database, caplog):
     with database.reading():
         time.sleep(2)

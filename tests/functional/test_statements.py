@@ -1,46 +1,30 @@
-"""What is written about Nova's scheduler and its way through one request.
+"""Log lines that articles and runbooks quote of Nova's scheduler.
 
-Articles and runbooks on Queens quote these lines of a log at DEBUG; people
-who know them look for them here.  Two cells of their own databases, cell0,
-and a Placement that says what it is told.
+They quote a log of Queens at DEBUG.  The cloud has two cells, cell0, and a
+scripted Placement.
 """
 
 import re
 
 import pytest
-import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.cloud import file as cloud_file
 from nova_sched.db import cells
-from nova_sched.db import engine
-from nova_sched.db import schema
-from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
+from tests.functional import cell_databases
 from tests.functional import conftest
+from tests.functional.cell_databases import CELL1
+from tests.functional.cell_databases import CELL2
 
 pytestmark = pytest.mark.real
 
-CELL1 = '00000000-0000-0000-0000-0000000000c1'
-CELL2 = '00000000-0000-0000-0000-0000000000c2'
 A, B, C = (clouds.a_uuid(number) for number in range(1, 4))
-#: What Placement tells of them: b has nothing to claim.
+#: Placement's answer; b has no allocation request.
 CANDIDATES = http_placement.candidates(
     *map(http_placement.a_candidate, (A, C)), others=[B])
 #: Header that names the request.
 ID = 'X-Openstack-Request-Id'
-
-
-def make(url, **hosts):
-    """Fill an empty database with compute nodes: name -> uuid."""
-    database = engine.Database(url)
-    schema.sync_database(database)
-    cloud_file.load(database.engine, clouds.a_cloud(
-        [*hosts], cells=[], host_mappings=[], compute_nodes=[
-            clouds.a_compute_node(host, uuid=uuid)
-            for host, uuid in hosts.items()]))
-    return database
 
 
 @pytest.fixture(scope='module')
@@ -54,7 +38,9 @@ def stage(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def placement():
-    """Offers the hosts a and c; a is full, and c takes one of a request."""
+    """Offers the hosts a and c; a is full, c has room for one instance a
+    request.
+    """
     with http_placement.placement() as server:
         def claimed(asked):
             same = [other for other in server.to('PUT', '/allocations/')
@@ -71,26 +57,17 @@ def placement():
 
 @pytest.fixture(scope='module')
 def daemon(stage, placement):
-    """On cell one, hosts a and b, and cell two, host c."""
-    found = {name: conftest.new_database() for name in ('api', 'one', 'two')}
+    """A daemon with cell one, hosts a and b, and cell two, host c."""
     stage.sync()
-    make(found['one'][0], a=A, b=B).close()
-    make(found['two'][0], c=C).close()
-    api = make(found['api'][0])
-    with api.writing() as connection:
-        connection.execute(sa.insert(tables.cell_mappings), [
-            {'uuid': uuid, 'name': name, 'database_connection': url}
-            for uuid, name, url in (
-                (cells.CELL0_UUID, 'cell0', stage.database_url),
-                (CELL1, 'one', found['one'][0]),
-                (CELL2, 'two', found['two'][0]))])
-    api.close()
-    yield stage.daemon(
-        api_database__connection=found['api'][0],
-        placement__auth_type='none',
-        placement__endpoint_override=placement.url)
-    for _, drop in found.values():
-        drop()
+    with cell_databases.new(3) as [api, one, two]:
+        cell_databases.fill(one, {'a': A, 'b': B})
+        cell_databases.fill(two, {'c': C})
+        cell_databases.fill(api, cells=[
+            (cells.CELL0_UUID, 'cell0', stage.database_url),
+            (CELL1, 'one', one), (CELL2, 'two', two)])
+        yield stage.daemon(
+            api_database__connection=api, placement__auth_type='none',
+            placement__endpoint_override=placement.url)
 
 
 class Trail:
@@ -109,7 +86,7 @@ class Trail:
         return [line for line in self._lines if words in line]
 
     def order(self, *expressions):
-        """Which of the expressions lines match, one after the other."""
+        """The expressions in the order in which lines match them."""
         found = [expression for line in self._lines
                  for expression in expressions if re.search(expression, line)]
         return [expression for expression, before
@@ -122,30 +99,30 @@ REQUEST_ID = 'req-8a3f1c52-0b6e-4d0e-9d4b-{:012d}'
 
 @pytest.fixture(scope='module')
 def placed(stage, daemon):
-    """The Trail of a request that goes to c because a refuses."""
+    """The Trail of a request that gets c because a is full."""
     caller = stage.client()
     [[selected, *_]] = caller.ask(request_id=REQUEST_ID.format(1))
     assert selected.service_host == 'c'
-    return Trail(daemon, REQUEST_ID.format(1), caller.asked[0])
+    return Trail(daemon, REQUEST_ID.format(1), caller.instances[0])
 
 
 @pytest.fixture(scope='module')
 def refused(stage, daemon):
-    """Of a request for two instances, of which c takes one."""
+    """The Trail of a request for two instances; c has room for one."""
     with pytest.raises(exception.NoValidHost):
         stage.client().ask(count=2, request_id=REQUEST_ID.format(2))
     return Trail(daemon, REQUEST_ID.format(2))
 
 
-def test_the_cells_are_named_as_they_are_read(placed):
-    """All but cell0, in which no host ever is."""
+def test_each_cell_that_is_read_has_a_line(placed):
+    """All but cell0, which never has hosts."""
     [one, two] = placed.of('Getting compute nodes and services for cell ')
     assert f'for cell {CELL1}(one) ' in one
     assert f'for cell {CELL2}(two) ' in two
 
 
-def test_the_milestones_come_in_the_order_that_scripts_know(placed):
-    """Where a claim is refused, the hosts are ranked again."""
+def test_milestones_are_logged_in_nova_s_order(placed):
+    """After a refused claim the hosts are ranked again."""
     read = ['GET .*/allocation_candidates', 'Getting compute nodes']
     tried = [
         r'Starting with 3 host\(s\)', 'Filtered ', 'Weighed ',
@@ -156,14 +133,14 @@ def test_the_milestones_come_in_the_order_that_scripts_know(placed):
         *read, *tried, *tried, *last]
 
 
-def test_placement_is_asked_for_a_thousand_candidates(placed):
+def test_query_for_candidates_has_a_limit_of_1000(placed):
     [line] = [line for line in placed.of('REQ: curl -g -i -X GET ')
               if '/allocation_candidates?' in line]
     assert 'limit=1000' in line
     assert 'resources=DISK_GB%3A1%2CMEMORY_MB%3A512%2CVCPU%3A1' in line
 
 
-def test_each_claim_is_one_request(placed):
+def test_claim_is_one_request(placed):
     claims = placed.of('Attempting to claim resources in the placement API')
     assert len(claims) == 2
     for method, count in (('GET', 0), ('PUT', 2)):
@@ -172,7 +149,7 @@ def test_each_claim_is_one_request(placed):
         assert len(asked) == count, method
 
 
-def test_a_host_without_a_candidate_is_skipped_and_told(refused):
+def test_skipped_host_without_a_candidate_is_logged(refused):
     skipped = refused.of('did not have a matching allocation_request was '
                          'encountered while scheduling.')
     assert skipped
@@ -180,7 +157,7 @@ def test_a_host_without_a_candidate_is_skipped_and_told(refused):
         assert f"A host state with uuid = '{B}' that did not have" in line
 
 
-def test_claims_of_a_request_that_fails_are_cleaned_up(refused, placement):
+def test_claims_of_a_failed_request_are_cleaned_up(refused, placement):
     assert refused.order(
         'Selected host: ', 'Unable to successfully claim against any host',
         'Cleaning up allocations for ') == [
@@ -194,7 +171,7 @@ def test_claims_of_a_request_that_fails_are_cleaned_up(refused, placement):
             if f'/allocations/{instance}' in released]
 
 
-def test_nothing_offered_is_told_without_debug(stage, daemon, placement):
+def test_missing_candidates_are_logged_at_info(stage, daemon, placement):
     placement.on('GET', '/allocation_candidates', http_placement.candidates())
     with pytest.raises(exception.NoValidHost):
         stage.client().ask(request_id=REQUEST_ID.format(3))

@@ -1,7 +1,7 @@
-"""What a conductor and compute nodes live through with this scheduler.
+"""Stories of conductors and compute nodes with this scheduler.
 
-On every pair of broker and database: daemons on the real ones, a scheduler
-within this process on those in memory.
+Daemons run on real brokers and databases; in memory the scheduler runs in
+this process.
 """
 
 import time
@@ -13,13 +13,13 @@ from tests.builders import requests
 from tests.functional import processes
 from tests.functional import stage as stages
 
-# Takes most of the memory of a host of tests.builders.clouds.
+# Most of the memory of a host of tests.builders.clouds.
 LARGE = {'memory_mb': 20000, 'vcpus': 2, 'root_gb': 20}
 HOSTS = ['fake-0001', 'fake-0002', 'fake-0003', 'fake-0004']
 
 
 def play(stage, driver):
-    """(cloud of four equal hosts, caller), that driver between them."""
+    """(cloud of four equal hosts, caller of a scheduler with a driver)."""
     cloud = stage.cloud(len(HOSTS), alike=True)
     stage.scheduler(scheduler__driver=driver,
                     scheduler__periodic_task_interval=1)
@@ -27,23 +27,21 @@ def play(stage, driver):
 
 
 @pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_what_was_booted_counts_in_the_next_answer(any_stage, driver):
-    """Compute nodes fill up and report it until there is no more room.
-
-    When one is freed again, it is chosen again.
-    """
+def test_booted_instances_count_until_they_are_deleted(any_stage, driver):
+    """Each of four hosts gets one; then a request is refused."""
     cloud, caller = play(any_stage, driver)
     instances = {}
     for _ in HOSTS:
         answer = caller.ask(**LARGE)
-        stages.boot(cloud, caller.asked, answer, requests.a_flavor(**LARGE))
-        instances[stages.picks(answer)[0]] = caller.asked[0]
+        stages.boot(cloud, caller.instances, answer,
+                    requests.a_flavor(**LARGE))
+        instances[stages.picks(answer)[0]] = caller.instances[0]
     assert sorted(instances) == HOSTS
     with pytest.raises(exception.NoValidHost,
                        match='0 of 4 hosts: 4 RamFilter'):
         caller.ask(**LARGE)
 
-    # One that comes and goes between two reads counts for its lifetime.
+    # An instance that no read ever shows would count for its lifetime.
     time.sleep(1.5)
     cloud.delete(instances['fake-0003'])
     cloud.audit()
@@ -58,17 +56,9 @@ def _fits(caller, wanted=LARGE):
         return None
 
 
-def test_the_caching_driver_remembers_what_it_placed(any_stage):
-    """Nobody boots anything here, but the room is given away only once."""
-    _, caller = play(any_stage, stages.CACHING)
-    assert sorted(caller.pick(**LARGE) for _ in HOSTS) == HOSTS
-    assert not _fits(caller)
-
-
 @pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_instances_of_a_request_take_what_is_left_by_those_before(
-        any_stage, driver):
-    """All of them get a host, or none does; a refusal consumes nothing."""
+def test_request_for_several_instances_places_all_or_none(any_stage, driver):
+    """A refused request consumes nothing."""
     _, caller = play(any_stage, driver)
     with pytest.raises(exception.NoValidHost,
                        match='4 of 5 instances could be placed'):
@@ -77,15 +67,14 @@ def test_instances_of_a_request_take_what_is_left_by_those_before(
 
 
 @pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_a_server_group_keeps_its_instances_apart(any_stage, driver):
-    """Three at a time, and the fourth sees where the first three went.
+def test_server_group_keeps_its_instances_apart(any_stage, driver):
+    """Three in one request, and a fourth in another.
 
-    Its conductor does not say where they are, as Queens' ones do: they are
-    looked up.
+    The fourth request has no group hosts, so the scheduler looks them up.
     """
     cloud, caller = play(any_stage, driver)
     answer = caller.ask(count=3, group={'hosts': []})
-    members = caller.asked
+    members = caller.instances
     stages.boot(cloud, members, answer, requests.a_flavor())
     group = requests.a_group(members=members)
     group.hosts = None
@@ -93,21 +82,21 @@ def test_a_server_group_keeps_its_instances_apart(any_stage, driver):
     assert sorted([*stages.picks(answer), fourth]) == HOSTS
 
 
-def test_hosts_that_die_are_chosen_no_more(any_stage):
-    """Without heartbeats nothing is scheduled; with the next one it is."""
+def test_hosts_without_heartbeats_are_not_picked(any_stage):
+    """With the next heartbeat they are."""
     cloud = any_stage.cloud(4, live=False, alike=True)
     any_stage.scheduler(DEFAULT__service_down_time=3,
                         DEFAULT__report_interval=1)
     caller = any_stage.client()
     assert processes.until(lambda: not _fits(caller, {}), 'they are down')
-    # On a busy machine the next may be late.
+    # On a busy machine a heartbeat may be late.
     assert processes.until(lambda: cloud.heartbeat() and _fits(caller, {}),
                            'they are up')
 
 
 @pytest.mark.real
-def test_two_daemons_share_the_work(stage):
-    """Both answer calls from the one queue; nobody is asked twice."""
+def test_two_daemons_share_the_calls_of_a_queue(stage):
+    """Each call is answered by one daemon."""
     stage.cloud(8)
     daemons = [stage.daemon(name=name, DEFAULT__host=name)
                for name in ('first', 'second')]
@@ -120,6 +109,6 @@ def test_two_daemons_share_the_work(stage):
 
 
 def _served(daemons, count):
-    """How many instances each has placed, if so many in all; else None."""
-    served = [len(daemon.said('instance(s) placed: ')) for daemon in daemons]
+    """Numbers of placed instances per daemon once they sum up to ``count``."""
+    served = [len(daemon.lines('instance(s) placed: ')) for daemon in daemons]
     return served if sum(served) >= count else None

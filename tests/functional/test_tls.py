@@ -1,7 +1,7 @@
 """TLS to the message broker, the database and Placement.
 
-Each wants a certificate of its clients, and has one for ``localhost`` alone.
-Whatever is wrong is said in a line of the log; nothing hangs, no worker dies.
+Each requires client certificates, and has a certificate for ``localhost``.
+Each fault is logged; nothing hangs, no worker dies.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ NO_CERTIFICATE = 'handshake failure'
 
 
 class World:
-    """The authority that issues all that is right, and one that nobody asked.
+    """A trusted authority, and one that is not trusted.
 
-    server, expired, client: authority.Issued of the first.
+    server, expired, client: authority.Issued of the trusted authority.
     """
 
     def __init__(self, directory):
@@ -80,24 +80,24 @@ def placement(world):
 
 @pytest.fixture
 def door_with_expired(world):
-    """A server with an expired certificate, whatever one speaks to it."""
+    """A server with an expired certificate, for any protocol."""
     with https.Server(world.expired).running() as server:
         yield server
 
 
 def goes_on(daemon):
-    """It has one worker, and ends when it is told to."""
+    """Check that a daemon has one worker, and stops by SIGTERM."""
     assert len(daemon.workers) == 1
     status, seconds = daemon.stop()
     assert status == 0
     assert seconds < processes.SOON
-    assert not daemon.said('Traceback')
-    assert not daemon.said(tls.PASSWORD)
+    assert not daemon.lines('Traceback')
+    assert not daemon.lines(tls.PASSWORD)
 
 
 class TestBroker:
     def options(self, world, broker, **changes):
-        """Of a service whose broker it is, with changes to TLS or URL."""
+        """Options of a service on the broker, with changes to TLS or URL."""
         values = {'ssl': True, 'ssl_ca_file': world.ours.file,
                   'ssl_cert_file': world.client.certificate,
                   'ssl_key_file': world.client.key} | changes
@@ -112,23 +112,22 @@ class TestBroker:
         assert stage.client(**options).pick()
         goes_on(daemon)
 
-    def test_one_that_is_not_trusted_is_tried_again(
-            self, stage, world, broker):
-        """Each try is a line in the log."""
+    def test_untrusted_broker_is_retried(self, stage, world, broker):
+        """Each try is logged."""
         stage.cloud(4)
         daemon = stage.start(**self.options(
             world, broker, ssl_ca_file=world.theirs.file))
-        lines = daemon.wait_until_said('Connection failed', times=2)
+        lines = daemon.wait_for_lines('Connection failed', times=2)
         assert STRANGER in lines[0]
-        daemon.wait_until_said('does not answer yet')
+        daemon.wait_for_lines('does not answer yet')
         goes_on(daemon)
 
     @pytest.mark.parametrize(('wrong', 'words'), [
         ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
         ('no certificate', NO_CERTIFICATE)])
-    def test_what_is_wrong_is_said(self, stage, world, broker, wrong, words,
-                                   door_with_expired):
-        """To a caller as well, who need not try again for ever."""
+    def test_fault_is_named(self, stage, world, broker, wrong, words,
+                            door_with_expired):
+        """In the caller's error, too, which can limit its retries."""
         changes = {
             'authority': {'ssl_ca_file': world.theirs.file},
             'name': {'url': broker.url('127.0.0.1')},
@@ -142,13 +141,13 @@ class TestBroker:
 
 class TestDatabase:
     def query(self, world, **changes):
-        """Of a URL, with changes to it; those of None are left out."""
+        """The query of a URL, with changes; None leaves a key out."""
         values = {'ssl_ca': world.ours.file,
                   'ssl_cert': world.client.certificate,
                   'ssl_key': world.client.key} | changes
         return {name: value for name, value in values.items() if value}
 
-    def test_it_is_read_over_tls(self, tmp_path, world, database):
+    def test_database_is_read_over_tls(self, tmp_path, world, database):
         stage = stages.Stage(tmp_path, conftest.broker(), database.url)
         with contextlib.closing(stage):
             stage.cloud(4)
@@ -157,20 +156,19 @@ class TestDatabase:
             assert stage.client().pick()
             goes_on(daemon)
 
-    def test_one_that_is_not_trusted_is_tried_again(
-            self, stage, world, database):
-        """Each try is a line in the log."""
+    def test_untrusted_database_is_retried(self, stage, world, database):
+        """Each try is logged."""
         daemon = stage.start(
             database__retry_interval=1, database__connection=database.tls_url(
                 **self.query(world, ssl_ca=world.theirs.file)))
-        lines = daemon.wait_until_said('Attempt', times=2)
+        lines = daemon.wait_for_lines('Attempt', times=2)
         assert STRANGER in lines[0]
         goes_on(daemon)
 
     @pytest.mark.parametrize(('wrong', 'words'), [
         ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
         ('no certificate', 'Access denied'), ('no TLS', 'Access denied')])
-    def test_what_is_wrong_is_said(self, world, database, wrong, words):
+    def test_fault_is_named(self, world, database, wrong, words):
         changes = {
             'authority': {'ssl_ca': world.theirs.file},
             'no certificate': {'ssl_cert': None, 'ssl_key': None},
@@ -190,10 +188,8 @@ class TestDatabase:
 class TestPlacement:
     @pytest.fixture
     def serve(self, stage, world, placement):
-        """Function of changes to [placement]: a daemon that asks it."""
-        stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-            clouds.a_compute_node(host, uuid=uuid)
-            for host, uuid in HOSTS.items()]))
+        """Function that starts a daemon with changes to [placement]."""
+        stage.load(clouds.a_cloud(HOSTS))
 
         def serve(**changes):
             options = {'auth_type': 'none', 'timeout': 5,
@@ -206,19 +202,19 @@ class TestPlacement:
                 for name, value in options.items()})
         return serve
 
-    def test_it_is_asked_over_tls(self, stage, placement, serve):
+    def test_claims_are_sent_over_tls(self, stage, placement, serve):
         daemon = serve()
         assert stage.client().pick() in HOSTS
         assert placement.to('PUT', '/allocations/')
         goes_on(daemon)
 
-    def test_what_is_wrong_is_said_and_there_is_no_host(
+    def test_untrusted_placement_is_logged_and_the_request_refused(
             self, stage, world, placement, serve):
-        """What else may be wrong is in the tests of its client."""
+        """Unit tests of the client have the other faults."""
         daemon = serve(cafile=world.theirs.file)
         with pytest.raises(exception.NoValidHost):
             stage.client().ask()
-        assert any(STRANGER in line for line in daemon.said(
+        assert any(STRANGER in line for line in daemon.lines(
             'There is no TLS connection for placement API'))
         assert not placement.asked
         goes_on(daemon)

@@ -1,4 +1,4 @@
-"""A worker that somebody has stopped is replaced."""
+"""A stopped worker is replaced."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ from tests.functional import processes
 
 pytestmark = pytest.mark.real
 
-#: Seconds within which the supervisor wants a sign of life.
+#: Seconds of systemd's watchdog.
 WATCHDOG = 5
 
 
-def test_a_stopped_worker_is_replaced(stage):
-    """And systemd, which is told by the parent alone, has no cause to act."""
+def test_stopped_worker_is_replaced(stage):
+    """The master goes on notifying systemd."""
     stage.cloud(4)
     with processes.supervisor_socket(stage.directory) as (address, received):
         daemon = stage.daemon(workers=2, environ={
@@ -22,10 +22,10 @@ def test_a_stopped_worker_is_replaced(stage):
             'WATCHDOG_USEC': str(WATCHDOG * 10 ** 6)})
         stopped, _ = daemon.workers
         os.kill(stopped, signal.SIGSTOP)
-        daemon.wait_until_said(f'Worker {stopped} is ended')
-        daemon.wait_until_said('Serving requests', times=3)
+        daemon.wait_for_lines(f'Worker {stopped} is ended')
+        daemon.wait_for_lines('Serving requests', times=3)
         assert stopped not in daemon.workers
-        told = received.count('WATCHDOG=1')
-        processes.until(lambda: received.count('WATCHDOG=1') > told,
-                        'the supervisor is told')
+        before = received.count('WATCHDOG=1')
+        processes.until(lambda: received.count('WATCHDOG=1') > before,
+                        'a notification')
     assert len(stage.client().ask()[0]) == 3

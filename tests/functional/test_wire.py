@@ -1,12 +1,11 @@
-"""Every captured request of both eras gets an answer of the captured shape.
+"""Each captured request of both eras gets an answer of the captured shape.
 
-The very bytes that real conductors published go to a daemon on a real broker,
-with other ids and another reply queue; it decides on the four hosts that the
-captured schedulers had.  Shape means: nesting, keys, object names and
-versions, JSON types, and for failures class, module and texts.  Which of the
-right hosts is picked is not part of it.
+The captured bytes go to a daemon with new ids and another reply queue; it
+decides on the four hosts of the captured schedulers.  The shape of an answer
+is its nesting, keys, object names and versions and JSON types, and of a
+failure its class, module and texts.  The picked host is not part of it.
 
-Where an answer differs on purpose, one of the tables below says so and why.
+The tables below have the intended differences and their reasons.
 """
 
 import json
@@ -26,7 +25,7 @@ _FILTERS = ('RetryFilter,AvailabilityZoneFilter,ComputeFilter,'
             'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
             'NUMATopologyFilter,PciPassthroughFilter')
 
-# -- Where answers differ from the captured ones, and why -------------------
+# -- Intended differences from the captured answers, and why ----------------
 
 # Answered as the named capture; the captured scheduler failed.
 ANSWERED_AS = {
@@ -34,27 +33,27 @@ ANSWERED_AS = {
     '34-kilo-style-call': 'queens-kilo-style-call',
     '34-mitaka-style-call': 'queens-mitaka-style-call',
     '34-cap-4-2-legacy-dicts-group': 'queens-cap-4-2-legacy-dicts-group',
-    # Nova 34 asked Neutron, which the captured cloud did not have.
+    # Nova 34 queried Neutron, which the captured cloud did not have.
     '34-port-resources-networks': '34-simple-flavor',
-    # Placement knew that no host has 500 VCPUs; nobody asks it here, and
-    # none of the filters above counts VCPUs.
+    # Placement knew that no host has 500 VCPUs.  Here is no Placement, and no
+    # filter above counts VCPUs.
     '34-no-valid-host-placement': '34-simple-flavor',
     'queens-no-valid-host-placement': 'queens-simple-flavor',
 }
 
-# Nova fails over a missing argument somewhere inside; we name it.
+# Nova fails with an internal error; we name the missing argument.
 INVALID_INPUT = {
     'err-no-args': 'request_spec.instance_type: is missing',
     'err-spec-none': 'spec_obj = None: must be a RequestSpec object',
 }
 
-# In all Selections there is nothing to claim: allocation_request is the text
-# 'null', its version null.  nova_object.changes, which is optional and which
-# no client looks at in an answer, is left out.
+# No Selection has an allocation request: the field is the text 'null', its
+# version null.  The optional nova_object.changes, which no client reads in an
+# answer, is left out.
 NOT_CLAIMED = {'allocation_request_version': None}
 
-# Texts of failures begin as captured, except for these; those of NoValidHost
-# are the same to the byte.
+# Texts of failures begin as captured, except for these; texts of NoValidHost
+# are equal.
 TEXTS = {
     # Nova 34's words for it, to callers of all eras.
     'queens-force-hosts-unknown':
@@ -82,12 +81,12 @@ def bench(request, tmp_path_factory):
             tmp_path_factory.mktemp('wire'),
             # Where the captured messages were sent to.
             DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
-            # Each call is answered as if none had come before.
+            # No call counts for the next one.
             nova_sched__pick_lifetime=0,
             nova_sched__no_valid_host_text='nova',
             # The captured compute services send no more heartbeats.
             DEFAULT__service_down_time=86400,
-            # Tells which messages have arrived.
+            # Logs the ids of received messages.
             DEFAULT__debug=True, DEFAULT__default_log_levels=(
                 'amqp=INFO,oslo_messaging._drivers.amqpdriver=DEBUG'),
             filter_scheduler__enabled_filters=_FILTERS) as stage:
@@ -97,7 +96,7 @@ def bench(request, tmp_path_factory):
 
 
 def each_era(argument, kind):
-    """Runs a test with each era's bench and each of its captures."""
+    """Parametrize a test with each era's bench and its captures."""
     return pytest.mark.parametrize(
         ('bench', argument),
         [pytest.param(era, name, id=name) for era in captures.ERAS
@@ -106,8 +105,8 @@ def each_era(argument, kind):
 
 
 @each_era('call', captures.is_call)
-def test_a_captured_call_gets_an_answer_of_the_captured_shape(bench, call):
-    """Envelope, properties, and result or failure are like the captured."""
+def test_captured_call_gets_an_answer_of_the_captured_shape(bench, call):
+    """In its envelope, properties, and result or failure."""
     captured = captures.load(call)
     request, reply = bench.wire.call(captured['request'])
     wanted = _wanted(call)
@@ -128,23 +127,22 @@ def test_a_captured_call_gets_an_answer_of_the_captured_shape(bench, call):
 
 
 @each_era('cast', captures.is_cast)
-def test_a_captured_cast_is_taken_without_complaint(bench, cast):
-    """The service goes on to answer, and its log holds no traceback."""
-    before = bench.daemon.said(' ERROR ')
+def test_captured_cast_causes_no_error(bench, cast):
+    """The service answers the next call."""
+    before = bench.daemon.lines(' ERROR ')
     unique_id = bench.wire.cast(captures.load(cast)['request'])
-    bench.daemon.wait_until_said(unique_id)
+    bench.daemon.wait_for_lines(unique_id)
     name = f'{bench.era}-simple-flavor'
     _, reply = bench.wire.call(captures.load(name)['request'])
     assert reply['decoded']['oslo.message']['failure'] is None
-    # What the calls with wrong arguments before have left there.
-    assert bench.daemon.said(' ERROR ') == before
+    # Earlier calls with wrong arguments have logged errors.
+    assert bench.daemon.lines(' ERROR ') == before
 
 
 @pytest.mark.parametrize('name', [
     f'{era}-cap-4-4-objects-refused' for era in captures.ERAS])
-def test_a_capped_client_refuses_what_the_captured_client_refused(
-        stage, name):
-    """Nothing is sent: there is no scheduler to answer it here."""
+def test_capped_client_refuses_like_the_captured_client(stage, name):
+    """It sends nothing; no scheduler runs here."""
     caller = stage.client(upgrade_levels__scheduler='4.4')
     with pytest.raises(
             exception.SelectionObjectsWithOldRPCVersionNotSupported) as raised:
@@ -152,13 +150,13 @@ def test_a_capped_client_refuses_what_the_captured_client_refused(
     assert str(raised.value) == captures.load(name)['client_saw']['str']
 
 
-# -- What is wanted ----------------------------------------------------------
+# -- Expected answers --------------------------------------------------------
 
 def shape(value):
     """A JSON value with types in place of values.
 
-    Names and versions of objects stay; a list of plain values, such as lines
-    of a traceback, is known by the types in it.
+    Names and versions of objects stay.  A list of plain values, such as
+    lines of a traceback, becomes the list of its types.
     """
     if isinstance(value, dict):
         return {key: part if key in ('nova_object.name',
@@ -174,7 +172,7 @@ def shape(value):
 
 
 def _wanted(name):
-    """The captured reply's inner message, after the tables above."""
+    """The inner message of the expected reply, by the tables above."""
     name = ANSWERED_AS.get(name, name)
     case = name.partition('-')[2]
     reply = captures.load(name)['replies'][0]['decoded']['oslo.message']
@@ -188,7 +186,7 @@ def _wanted(name):
 
 
 def _answer(value):
-    """One instance's answer, and whatever is inside it."""
+    """An instance's captured answer with NOT_CLAIMED applied."""
     if isinstance(value, list):
         return list(map(_answer, value))
     if not isinstance(value, dict):
@@ -222,7 +220,7 @@ def _check_failure(name, failure, wanted):
 
 
 def _check_selections(era, result):
-    """What is said of a host is what the database says of it."""
+    """Check that fields of hosts equal the database's."""
     cloud = captures.cloud(era)
     known = {node['host']: node for node in cloud['compute_nodes']}
     for chosen in result if isinstance(result, list) else []:

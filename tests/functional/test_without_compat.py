@@ -74,7 +74,7 @@ def start(stage, package):
             stage.directory / 'nova-sched.log',
             {'PYTHONPATH': str(package)})
         stage._exit.callback(daemon.end)
-        daemon.wait_until_said('Serving requests')
+        daemon.wait_for_lines('Serving requests')
         return daemon
     return start
 

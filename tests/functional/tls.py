@@ -1,5 +1,4 @@
-"""A RabbitMQ and a MariaDB that speak TLS, with certificates of a test's own.
-"""
+"""A RabbitMQ and a MariaDB with TLS, with certificates of a test's own."""
 
 import pathlib
 import shutil
@@ -15,7 +14,7 @@ PASSWORD = 'p4ss-over-tls'
 
 
 class RabbitMQ(pifpaf.RabbitMQDriver):
-    """A RabbitMQ that wants a certificate of its clients; not running yet.
+    """A RabbitMQ that requires client certificates; not running yet.
 
     directory: for its configuration.  authority: Authority of its clients.
     issued: its own authority.Issued.  start, end: as of other servers.
@@ -30,7 +29,8 @@ class RabbitMQ(pifpaf.RabbitMQDriver):
             f'ssl_options.certfile = {issued.certificate}\n'
             f'ssl_options.keyfile = {issued.key}\n'
             'ssl_options.verify = verify_peer\n'
-            # With 1.3 clients learn of theirs after the handshake, by chance.
+            # In TLS 1.3 a client's certificate is refused after the
+            # handshake, so that errors of clients differ by timing.
             'ssl_options.versions.1 = tlsv1.2\n'
             'ssl_options.fail_if_no_peer_cert = true\n')
         self._more = {'RABBITMQ_CONFIG_FILE': str(config),
@@ -52,7 +52,7 @@ class RabbitMQ(pifpaf.RabbitMQDriver):
 
 
 class MariaDB(mariadb.MariaDB):
-    """A MariaDB on a port that wants TLS, and a certificate of its clients.
+    """A MariaDB on a port that requires TLS and client certificates.
 
     name: of its one database.  directory: for its certificate.
     authority: Authority of its clients.
@@ -68,27 +68,21 @@ class MariaDB(mariadb.MariaDB):
             f'--ssl-key={self._files / "key"}')
 
     def start(self, issued):
-        """Run with a certificate, authority.Issued, and have an account."""
+        """Start with a certificate, authority.Issued, and an account."""
         self._copy(issued)
         super().start()
-        self._tell(f"CREATE USER tls@'%%' IDENTIFIED BY '{PASSWORD}' "
-                   'REQUIRE X509', "GRANT ALL ON *.* TO tls@'%%'")
+        self.execute(f"CREATE USER tls@'%%' IDENTIFIED BY '{PASSWORD}' "
+                     'REQUIRE X509')
+        self.execute("GRANT ALL ON *.* TO tls@'%%'")
 
     def show(self, issued):
-        """Take another certificate, authority.Issued, from now on."""
+        """Use another certificate, authority.Issued, from now on."""
         self._copy(issued)
-        self._tell('FLUSH SSL')
+        self.execute('FLUSH SSL')
 
     def _copy(self, issued):
         shutil.copy(issued.certificate, self._files / 'certificate')
         shutil.copy(issued.key, self._files / 'key')
-
-    def _tell(self, *statements):
-        engine = sa.create_engine(self.url)
-        with engine.begin() as connection:
-            for statement in statements:
-                connection.exec_driver_sql(statement)
-        engine.dispose()
 
     def tls_url(self, host='localhost', **query):
         """SQLAlchemy URL of its database over TLS.

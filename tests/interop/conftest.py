@@ -1,7 +1,7 @@
 """A real Nova of 2026.2 beside the service.
 
-``tools/nova-venv.sh`` installs it; NOVA_SCHED_TEST_NOVA names its Python if
-it is elsewhere.
+``tools/nova-venv.sh`` installs it; NOVA_SCHED_TEST_NOVA names another Python
+with Nova.
 """
 
 import atexit
@@ -22,19 +22,19 @@ from tests.interop.placement import open_placement
 
 TOP = pathlib.Path(__file__).parent.parent.parent
 PEER = pathlib.Path(__file__).parent / 'peer.py'
-#: Seconds until a Nova that has not answered is given up.
+#: Seconds to wait for an answer of Nova.
 PATIENCE = 180
 
 
 class Peer:
-    """A process that has imported Nova, for all that a test run asks it."""
+    """A process that has imported Nova, for all questions of a test run."""
 
     def __init__(self):
         python = pathlib.Path(os.environ.get(
             'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python'))
         if not python.exists():
             pytest.fail(f'{python} does not exist: tools/nova-venv.sh '
-                        f'installs the Nova that these tests ask')
+                        f'installs the Nova of these tests')
         self._log = shared.folder() / f'peer-{os.getpid()}.log'
         with self._log.open('wb') as output:
             self._process = subprocess.Popen(
@@ -42,27 +42,27 @@ class Peer:
                 stderr=output, text=True, start_new_session=True)
 
     def close(self):
-        """End it, with what it is doing."""
+        """Kill it with its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
     def converse(self, **conversation):
-        """What comes of a conversation, as of peer.py."""
-        told = self._process.stdin
-        told.write(json.dumps(
+        """Send a conversation to peer.py; return its answers."""
+        stdin = self._process.stdin
+        stdin.write(json.dumps(
             conversation, default=lambda obj: obj.obj_to_primitive()) + '\n')
-        told.flush()
-        heard, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
-        line = self._process.stdout.readline() if heard else 'null'
+        stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if ready else 'null'
         answers = json.loads(line or 'null')
         if answers is None:
             _peer.cache_clear()
             self.close()
-            said = self._log.read_text(errors='replace')
+            log = self._log.read_text(errors='replace')
             pytest.fail(
-                f'Nova {"ended" if heard else f"took over {PATIENCE} seconds"}'
-                f' without an answer, and said:\n{said[-4000:]}')
+                f'Nova {"ended" if ready else f"took over {PATIENCE} seconds"}'
+                f' without an answer.  Its log:\n{log[-4000:]}')
         return answers
 
 
@@ -75,17 +75,17 @@ def _peer():
 
 
 class Nova:
-    """A Nova with a configuration file; see peer.py for what it answers."""
+    """A Nova with a configuration file; peer.py has its questions."""
 
     def __init__(self, config_file):
         self._config_file, self._questions = str(config_file), []
 
     def will(self, what, *args, **kwargs):
-        """One more question for ``answers``."""
+        """Add a question for ``answers``."""
         self._questions.append([what, args, kwargs])
 
     def answers(self):
-        """What Nova answers to all questions: a list of dicts."""
+        """Ask Nova all questions: a list of dicts."""
         questions, self._questions = self._questions, []
         return _peer().converse(
             config_file=self._config_file, questions=questions,
@@ -93,11 +93,11 @@ class Nova:
                 'PYTHONPATH', '').split(os.pathsep) if folder])
 
     def answer(self, what, *args, **kwargs):
-        """What it answers to one question; an assertion if it is an error."""
+        """Ask Nova one question; AssertionError for an error."""
         self.will(what, *args, **kwargs)
-        found, = self.answers()
-        assert 'error' not in found, found
-        return found['answer']
+        reply, = self.answers()
+        assert 'error' not in reply, reply
+        return reply['answer']
 
 
 @pytest.fixture
@@ -109,13 +109,13 @@ def stage(tmp_path):
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
-    """A Placement that the tests of this file share."""
+    """A Placement shared by the tests of a file."""
     with open_placement(tmp_path_factory.mktemp('placement')) as placement:
         yield placement
 
 
 @pytest.fixture
 def placement(server):
-    """The same, without what earlier tests left in it."""
+    """The shared Placement without providers of earlier tests."""
     server.clear()
     return server

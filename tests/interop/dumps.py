@@ -1,12 +1,12 @@
-"""Databases of MariaDB as others have made them, for copies of them."""
+"""Dumps of MariaDB databases, to be copied."""
 
 import sqlalchemy as sa
 
 
 class Tables:
-    """A transaction in a database, and the tables that are there.
+    """A transaction in a database, and its reflected tables.
 
-    names: of the tables, instead of all.
+    names: of the tables; by default all.
     """
 
     def __init__(self, url, *names):
@@ -27,9 +27,9 @@ class Tables:
 
 
 def dump(url):
-    """What a MariaDB's database holds: {table: (statement, rows)}.
+    """The tables of a MariaDB database: {table: (statement, rows)}.
 
-    statement: that makes it.  rows: dicts.
+    statement: CREATE TABLE.  rows: dicts.
     """
     with Tables(url) as (connection, tables):
         return {name: (
@@ -39,10 +39,10 @@ def dump(url):
 
 
 def load(url, dumped):
-    """Make in an empty database what ``dump`` returned of another one."""
+    """Load a result of ``dump`` into an empty database."""
     engine = sa.create_engine(url)
     with engine.begin() as connection:
-        # Tables come in any order, not in that of their references.
+        # Tables are not in the order of their references.
         connection.exec_driver_sql('SET foreign_key_checks = 0')
         for name, (statement, rows) in dumped.items():
             connection.exec_driver_sql(statement)
@@ -53,7 +53,7 @@ def load(url, dumped):
 
 
 def restore(url, dumped):
-    """Have a database whose tables are there hold what ``dump`` returned."""
+    """Replace the rows of existing tables by a result of ``dump``."""
     with Tables(url) as (connection, tables):
         connection.exec_driver_sql('SET foreign_key_checks = 0')
         for name, (_, rows) in dumped.items():

@@ -1,4 +1,4 @@
-"""Questions for two schedulers, drawn by a seed; no answer is expected."""
+"""Random requests for two schedulers, by a seed, without expected answers."""
 
 import dataclasses
 import json
@@ -11,13 +11,12 @@ from tests.interop import generate_moves
 from tests.interop import generate_wishes
 from tests.interop import rig_world
 
-#: What to ask about: topic -> functions that add to a Draft, one after the
-#: other.
+#: Topic of a question -> functions that add to its Draft, in order.
 TOPICS = {
     **{name: (wish,) for name, wish in generate_wishes.WISHES.items()},
     **{name: (move,) for name, move in generate_moves.MOVES.items()},
 }
-#: Wishes that go well with each other, whichever are taken.
+#: Topics that can be combined with each other.
 _MIXED = ('flavor traits', 'image traits', 'zone', 'aggregates',
           'ignored hosts', 'cell', 'volume', 'tenant', 'several',
           'granular groups', 'ports', 'image', 'server group', 'beside',
@@ -26,7 +25,7 @@ _MIXED = ('flavor traits', 'image traits', 'zone', 'aggregates',
 
 @dataclasses.dataclass
 class Question:
-    """A call of select_destinations and what is so before it.
+    """A call of select_destinations, and allocations before it.
 
     spec: the RequestSpec as a primitive.  uuids: of the instances.
     held: consumer -> provider -> resource class -> amount in Placement.
@@ -39,7 +38,7 @@ class Question:
 
     @property
     def consumers(self):
-        """Whose allocations the answer may change."""
+        """The consumers whose allocations the answer may change."""
         return list(dict.fromkeys([*self.uuids, *self.held]))
 
     @property
@@ -48,11 +47,11 @@ class Question:
 
 
 class Draft:
-    """A question in the making.
+    """A builder of a Question.
 
     random: random.Random.  world: World.  cells: name -> fields of the
     mapping.  request: keywords of a_request.  uuids, held: as of Question.
-    The other attributes are parts of the request that wishes add to.
+    The other attributes are parts of the request.
     """
 
     def __init__(self, draw, world, cells):
@@ -68,33 +67,33 @@ class Draft:
             'ephemeral_gb': draw.choice([0, 0, 5]),
             'swap': draw.choice([0, 0, 512, 1500])}
         self.uuids = [self.uuid()]
-        # Whole kinds, so that not always the same hosts are the best.
+        # Ignore whole kinds, so that different hosts are the best.
         kinds = self.some(rig_world.KINDS)[:draw.choice([0, 0, 3, 6])]
         self.ignored = [host.name for host in world.hosts
                         if host.kind in kinds]
 
     def uuid(self):
-        """Another uuid."""
+        """A new uuid."""
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
     def some(self, among, least=1):
-        """Some of a collection, in an order of its own."""
+        """Some items of a collection, in random order."""
         among = list(among)
         return self.random.sample(
             among, self.random.randint(least, len(among)))
 
     def host(self, *kinds):
-        """One of the hosts, or of the hosts of some kinds."""
+        """A random host, of some kinds if given."""
         return self.random.choice([
             host for host in self.world.hosts
             if not kinds or host.kind in kinds])
 
     def several(self, count):
-        """Ask for so many instances."""
+        """Request ``count`` instances."""
         self.uuids += [self.uuid() for _ in range(count - len(self.uuids))]
 
     def group(self, requester_id, resources, required=()):
-        """Ask one more provider for resources; the group's name."""
+        """Add a request group; return its requester_id."""
         self.groups.append(objects.RequestGroup(
             use_same_provider=True, resources=resources,
             required_traits=set(required), forbidden_traits=set(),
@@ -127,7 +126,7 @@ class Draft:
 
 
 def questions(world, cells, seed, each):
-    """So many Questions about each topic, and twice as many mixed ones."""
+    """Yield ``each`` Questions a topic, and twice as many mixed Questions."""
     for number in range(each):
         for topic, wishes in TOPICS.items():
             yield _question(f'{seed} {topic} {number}', topic, wishes,

@@ -1,11 +1,11 @@
-"""Requests for instances that are somewhere: functions that add to a Draft.
+"""Requests that move instances: functions that add to a Draft.
 
-What a conductor does in Placement before it asks is in ``held``.
+``held`` has the allocations that a conductor makes before its call.
 """
 
 
 def _somewhere(draft, *kinds):
-    """The host that the instance is on, and what it holds of it."""
+    """The instance's host, and its allocations there."""
     host = draft.host(*(kinds or ('plain', 'large', 'ssd', 'licensed',
                                   'network', 'down')))
     return host, {host.uuid: {'VCPU': 2, 'MEMORY_MB': 2048, 'DISK_GB': 20}}
@@ -16,7 +16,7 @@ def _stays_in_cell(draft, host, **more):
 
 
 def resize(draft):
-    """The migration holds the source, which is of no use."""
+    """The migration holds the source host, which is ignored."""
     host, held = _somewhere(draft)
     draft.held = {draft.uuid(): held, draft.uuids[0]: {}}
     draft.ignored = [host.name]
@@ -24,7 +24,7 @@ def resize(draft):
 
 
 def resize_in_place(draft):
-    """The new flavor may go to the source too, if that has room for both."""
+    """The source host is a candidate, too, if it has room for both."""
     host, held = _somewhere(draft, 'single')
     draft.ignored = []
     draft.held = {draft.uuid(): held, draft.uuids[0]: {}}
@@ -35,7 +35,7 @@ def resize_in_place(draft):
 
 
 def cross_cell_resize(draft):
-    """To whichever cell, best to that where it is."""
+    """To any cell, preferably the instance's own."""
     host, held = _somewhere(draft)
     draft.held = {draft.uuid(): held, draft.uuids[0]: {}}
     draft.ignored = [host.name]
@@ -43,7 +43,7 @@ def cross_cell_resize(draft):
 
 
 def live_migration(draft):
-    """To a host of the administrator's choice, or to any but its own."""
+    """To a host that the administrator names, or to any other host."""
     host, held = _somewhere(draft)
     draft.held = {draft.uuid(): held, draft.uuids[0]: {}}
     draft.ignored = [host.name]
@@ -53,7 +53,7 @@ def live_migration(draft):
 
 
 def evacuation(draft):
-    """The instance keeps what it holds of its host, which is down."""
+    """The instance keeps its allocations on its host, which is down."""
     host, held = _somewhere(draft)
     draft.held = {draft.uuids[0]: held}
     draft.ignored = [host.name]
@@ -61,7 +61,7 @@ def evacuation(draft):
 
 
 def again(draft):
-    """A call that is repeated: the instance has a claim already."""
+    """A repeated call: the instance has a claim already."""
     host, held = _somewhere(draft, 'single', 'down')
     draft.ignored = []
     draft.held = {draft.uuids[0]: held}

@@ -1,4 +1,4 @@
-"""What a request for new instances may say: functions that add to a Draft."""
+"""Parts of requests for new instances: functions that add to a Draft."""
 
 from nova_sched import objects
 from tests.builders import numa
@@ -15,16 +15,16 @@ def plain(draft):
 
 
 def too_much(draft):
-    """More of something than any host has, or just about as much."""
-    wish, what = draft.random.choice([
+    """About as much of a resource as the largest host has, or more."""
+    field, attribute = draft.random.choice([
         ('vcpus', 'vcpus'), ('memory_mb', 'memory_mb'),
         ('root_gb', 'disk_gb')])
-    most = max(getattr(host, what) for host in draft.world.hosts)
-    draft.request[wish] = int(most * draft.random.choice([.6, .9, 1.1, 2]))
+    most = max(getattr(host, attribute) for host in draft.world.hosts)
+    draft.request[field] = int(most * draft.random.choice([.6, .9, 1.1, 2]))
 
 
 def several(draft):
-    """Some instances at once, at times more than there is room for."""
+    """Some instances in one request, at times too many for the cloud."""
     draft.several(draft.random.randint(2, 5))
     if draft.random.random() < .3:
         draft.request['memory_mb'] = draft.random.randint(12, 40) * 1024
@@ -42,7 +42,7 @@ def image_traits(draft):
 
 
 def unknown_trait(draft):
-    """One that Placement has never heard of, or a value without meaning."""
+    """A trait that Placement does not know, or an invalid value."""
     draft.extra_specs.update(draft.random.choice([
         {'trait:CUSTOM_UNHEARD_OF': 'required'},
         {'trait:CUSTOM_UNHEARD_OF': 'forbidden'},
@@ -53,7 +53,7 @@ def unknown_trait(draft):
 
 
 def overrides(draft):
-    """Amounts that stand in place of the flavor's own."""
+    """Extra specs that override amounts of the flavor."""
     amounts = {'VCPU': ('0', '3', '30'), 'MEMORY_MB': ('0', '3000', '70000'),
                'DISK_GB': ('0', '33', '500'), 'VGPU': ('0', '1')}
     for name in draft.random.sample(sorted(amounts),
@@ -63,7 +63,7 @@ def overrides(draft):
 
 
 def granular(draft):
-    """Groups of the flavor, each from one provider."""
+    """Granular request groups of the flavor."""
     wanted = draft.random.sample([
         ({'VGPU': 1}, None), ({'VGPU': 2}, 'CUSTOM_GPU_LARGE'),
         ({'VGPU': 1}, 'CUSTOM_GPU_SMALL'), ({'VGPU': 1}, 'HW_GPU_API_VULKAN'),
@@ -85,7 +85,7 @@ def granular(draft):
 
 
 def ports(draft):
-    """Bandwidth of physical networks, as Neutron asks for it."""
+    """Bandwidth of physical networks, as Neutron requests it."""
     for _ in range(draft.random.randint(1, 2)):
         network = draft.random.choice(['RED', 'BLUE', 'BLUE'])
         draft.group(draft.uuid(), dict.fromkeys(
@@ -109,7 +109,7 @@ def zone(draft):
 
 
 def aggregates(draft):
-    """All of some sets of aggregates, any of each; and none of others."""
+    """Required sets of aggregates, and forbidden aggregates."""
     uuids = [uuid for uuid, _, _ in draft.world.aggregates.values()]
     draft.destination['aggregates'] = [
         ','.join(draft.random.sample(uuids, draft.random.randint(1, 2)))
@@ -120,7 +120,7 @@ def aggregates(draft):
 
 
 def forced(draft):
-    """A host, a node or both of an administrator's choice; or no such one."""
+    """A forced host, node or both, which may not exist."""
     host, draft.ignored = draft.host(), []
     host_name, node_name = draft.random.choice([
         (host.name, None), (host.name, None), (None, host.node),
@@ -131,7 +131,7 @@ def forced(draft):
 
 
 def requested_host(draft):
-    """A destination that filters may still refuse."""
+    """A requested destination, which filters may reject."""
     host, draft.ignored = draft.host(), []
     draft.destination['host'] = draft.random.choice(
         [host.name, host.name, host.name, 'nobody'])
@@ -146,30 +146,30 @@ def ignored_hosts(draft):
 
 
 def cell(draft):
-    """A cell, also the disabled one; at times only as where it comes from."""
+    """A cell, possibly disabled, or with cross-cell moves allowed."""
     draft.destination['cell'] = draft.random.choice(draft.world.cells)
     draft.destination['allow_cross_cell_move'] = (
         draft.random.random() < .3)
 
 
 def volume(draft):
-    """Its root disk is not the host's."""
+    """Boot from volume: the root disk is not on the host."""
     draft.request.update(is_bfv=True, root_gb=draft.random.choice([40, 2000]))
 
 
 def tenant(draft):
-    """Of a project that has hosts of its own."""
+    """A project with hosts of its own."""
     draft.request['project_id'] = 'tenant'
 
 
 def licensed(draft):
-    """Hosts that are kept for those who ask for what they have."""
+    """A trait of isolated aggregates."""
     draft.extra_specs['trait:CUSTOM_LICENSED'] = draft.random.choice(
         ['required', 'required', 'forbidden'])
 
 
 def image(draft):
-    """Properties that become traits, and formats that not all hosts take."""
+    """Image properties that become traits, and disk formats."""
     draft.image_properties.update(draft.random.choice([
         {'hw_disk_bus': 'virtio'}, {'hw_disk_bus': 'scsi'},
         {'hw_architecture': 'x86_64'}, {'hw_architecture': 'aarch64'},
@@ -178,7 +178,7 @@ def image(draft):
 
 
 def capabilities(draft):
-    """What hosts say of themselves."""
+    """Capabilities that hosts report."""
     draft.extra_specs.update(draft.random.choice([
         {'capabilities:cpu_info:vendor': 'Intel'},
         {'capabilities:cpu_info:vendor': 'AMD'},
@@ -189,8 +189,8 @@ def capabilities(draft):
 
 
 def group(draft):
-    """Of a server group that has members on some hosts."""
-    # One of a kind, so that no two are as near to the group as each other.
+    """A server group with members on some hosts."""
+    # One host of a kind, so that no two hosts are equally near to the group.
     near = {host.kind: host for host in draft.some(draft.world.hosts)
             if host.instances}
     hosts = list(near.values())[:draft.random.randint(0, 3)]
@@ -212,7 +212,7 @@ def group(draft):
 
 
 def beside(draft):
-    """On the hosts of other instances, or away from them."""
+    """On the hosts of other instances, or on other hosts."""
     instances = [instance for host in draft.world.hosts
                  for instance in host.instances]
     draft.hints[draft.random.choice(['same_host', 'different_host'])] = (
@@ -220,7 +220,7 @@ def beside(draft):
 
 
 def devices(draft):
-    """PCI devices, each of which is asked of Placement as a group."""
+    """PCI devices, each with a request group in Placement."""
     wanted = draft.random.sample([
         (rig_world.CARD, 'type-PF', 1, ()), (rig_world.CARD, 'type-PF', 2, ()),
         (rig_world.PART, 'type-VF', 1, ()),
@@ -245,7 +245,7 @@ def devices(draft):
 
 
 def pinned(draft):
-    """CPUs of one's own, which few hosts have."""
+    """Dedicated CPUs, which few hosts have."""
     count, cells = draft.random.choice([(2, 1), (4, 1), (4, 2), (6, 2)])
     draft.request.update(vcpus=count, memory_mb=2048)
     draft.extra_specs.update({'hw:cpu_policy': 'dedicated',
@@ -261,7 +261,7 @@ def pinned(draft):
 
 
 def rebuild(draft):
-    """On the host where it is; Placement is not asked."""
+    """A rebuild on the instance's host, without Placement."""
     host, draft.ignored = draft.host(), []
     draft.hints['_nova_check_type'] = ['rebuild']
     draft.request.update(force_hosts=[host.name], force_nodes=[host.node])

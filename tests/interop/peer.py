@@ -1,15 +1,15 @@
-"""A real Nova, asked from outside: runs on the Python of Nova's environment.
+"""A real Nova as a subprocess; runs on the Python of Nova's environment.
 
     python peer.py <CONVERSATIONS >ANSWERS
 
-It imports Nova once; each conversation has a process of its own, forked from
-that.  CONVERSATIONS: JSON, a line each, of {'config_file': path that Nova is
-told of its configuration by, 'path': folders to import from, 'questions':
-list of [what, arguments]}, what being a function of ``ANSWERED``.  ANSWERS:
-JSON, a line each: a list, one for each question, of {'answer': ...} or
-{'error': name of the exception's class, 'classes': full names of all that it
-is of, 'text': ..., 'reason': of Nova's own, or null}; null if the process
-ended without.
+It imports Nova once, and forks a process for each conversation.
+CONVERSATIONS: a line of JSON each: {'config_file': path of Nova's
+configuration, 'path': folders to import from, 'questions': list of
+[what, arguments]}, what being a function of ``ANSWERED``.  ANSWERS: a line of
+JSON each: a list, one item a question, of {'answer': ...} or {'error': name
+of the exception's class, 'classes': full names of the class and its bases,
+'text': ..., 'reason': Nova's reason, or null}; null if the process ended
+without answers.
 """
 
 import importlib
@@ -28,13 +28,13 @@ from nova.scheduler import rpcapi
 from nova.scheduler import weights
 from nova.scheduler.client import query
 
-# The folder of a program is where its imports are looked for.
+# Imported from the folder of this program.
 import peer_flavors
 import peer_shapes
 
 
 def select_destinations(spec, uuids, **kwargs):
-    """Ask the scheduler on the message bus as a conductor does."""
+    """Call the scheduler over the message bus, as a conductor does."""
     found = query.SchedulerQueryClient().select_destinations(
         context.get_admin_context(), _request(spec), uuids, **kwargs)
     if not kwargs.get('return_objects'):
@@ -43,7 +43,7 @@ def select_destinations(spec, uuids, **kwargs):
 
 
 def cast(method, *args):
-    """Tell all schedulers something as Nova's services do."""
+    """Cast to all schedulers, as Nova's services do."""
     getattr(rpcapi.SchedulerAPI(), method)(
         context.get_admin_context(),
         *(_object(arg) if isinstance(arg, dict) else arg for arg in args))
@@ -63,7 +63,7 @@ def decide(cloud, spec, filter_paths, weigher_paths):
 
 
 def narrow(cloud, spec, path, offered):
-    """What a filter leaves of the candidates of each host that passes.
+    """Run a filter; return the candidates left on each host that passes.
 
     offered: host -> list of allocation candidates.  path: of the filter.
     """
@@ -128,7 +128,7 @@ def _answer(what, args, kwargs):
     try:
         return {'answer': ANSWERED[what](*args, **kwargs)}
     except Exception as exc:
-        # From another process it is of a class of its own, made for it.
+        # oslo.messaging derives a class for an error of another process.
         name = type(exc).__name__.removesuffix('_Remote')
         return {'error': name, 'text': str(exc),
                 'classes': [f'{cls.__module__}.{cls.__qualname__}'
@@ -138,7 +138,7 @@ def _answer(what, args, kwargs):
 
 def _converse(answers, config_file, path, questions):
     sys.path[1:1] = path
-    # What is at hazard is to differ between conversations.
+    # Random choices must differ between conversations.
     random.seed()
     config.parse_args(['peer', '--config-file', config_file],
                       configure_db=False)
@@ -149,7 +149,7 @@ def _converse(answers, config_file, path, questions):
 
 def main():
     answers = os.fdopen(os.dup(sys.stdout.fileno()), 'w')
-    # What Nova prints is no answer.
+    # Nova's own output must not mix with answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     objects.register_all()
     for line in sys.stdin:

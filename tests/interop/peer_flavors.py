@@ -1,4 +1,5 @@
-"""What a real Nova's API makes of flavors and images; for peer.py."""
+"""Requests that a real Nova's API makes of flavors and images; for peer.py.
+"""
 
 from nova import objects
 from nova.compute import api
@@ -10,9 +11,9 @@ _IMAGE = {'id': '155d900f-4e14-4e4c-a73d-069cbf4541e6', 'status': 'active',
 
 
 def wanted(extra_specs, properties):
-    """What it asks a scheduler for: cells, emulator policy, devices.
+    """The NUMA cells, emulator policy and devices that Nova requests.
 
-    Of a flavor of 4 VCPUs and 2048 MB.
+    For a flavor of 4 VCPUs and 2048 MB.
     """
     flavor = objects.Flavor(
         id=1, name='f', flavorid='f', vcpus=4, memory_mb=2048, root_gb=1,
@@ -36,7 +37,7 @@ def wanted(extra_specs, properties):
 
 
 def properties(given):
-    """The properties that an image of these texts has: name -> value."""
+    """The properties of an image with these texts: name -> value."""
     made = objects.ImageMetaProps.from_dict(given)
     return {name: getattr(made, name) for name in given
             if made.obj_attr_is_set(name)}

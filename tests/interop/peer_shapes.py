@@ -1,4 +1,4 @@
-"""What captured messages ask, asked by the real Nova's own client classes.
+"""Requests of captured messages, sent by the real Nova's client classes.
 
 Part of peer.py; runs on the Python of Nova's environment.
 """
@@ -12,7 +12,7 @@ from nova.scheduler.client import query
 
 
 def own(value):
-    """A JSON value with Nova's own objects in place of primitives."""
+    """A JSON value with Nova's objects in place of primitives."""
     if isinstance(value, dict) and 'nova_object.name' in value:
         return objects.base.NovaObject.obj_from_primitive(
             value, context.get_admin_context())
@@ -21,19 +21,19 @@ def own(value):
     return list(map(own, value)) if isinstance(value, list) else value
 
 
-def told(value):
-    """JSON of what a client got: objects as primitives with their class."""
+def as_json(value):
+    """A client's result as JSON: objects as primitives with their class."""
     if isinstance(value, objects.base.NovaObject):
-        found = value.obj_to_primitive()
-        return {**found, 'class': type(value).__qualname__,
+        primitive = value.obj_to_primitive()
+        return {**primitive, 'class': type(value).__qualname__,
                 'module': type(value).__module__}
     if isinstance(value, dict):
-        return {key: told(part) for key, part in value.items()}
-    return list(map(told, value)) if isinstance(value, list) else value
+        return {key: as_json(part) for key, part in value.items()}
+    return list(map(as_json, value)) if isinstance(value, list) else value
 
 
 def ask(args, cap=None):
-    """A request by the query client, with [upgrade_levels] scheduler = cap.
+    """Call by the query client, with [upgrade_levels] scheduler = cap.
 
     args: of a captured call of version 4.5.
     """
@@ -42,7 +42,7 @@ def ask(args, cap=None):
         flags = {} if cap else {
             name: args.get(name) for name
             in ('return_objects', 'return_alternates')}
-        return told(query.SchedulerQueryClient().select_destinations(
+        return as_json(query.SchedulerQueryClient().select_destinations(
             context.get_admin_context(), own(args['spec_obj']),
             args['instance_uuids'], **flags))
     finally:
@@ -50,7 +50,7 @@ def ask(args, cap=None):
 
 
 def ask_for_objects(args, cap):
-    """A request for Selections with a cap, which the client refuses."""
+    """Call for Selections with a cap, which the client refuses."""
     config.CONF.set_override('scheduler', cap, 'upgrade_levels')
     try:
         query.SchedulerQueryClient().select_destinations(
@@ -61,16 +61,16 @@ def ask_for_objects(args, cap):
 
 
 def say(method, version, args):
-    """A call with the arguments as they are, by Nova's RPC client.
+    """Call with unchanged arguments by Nova's RPC client.
 
-    For what its other classes do not say: of older releases, or wrong.
+    For calls of older releases, and for wrong calls.
     """
-    return told(rpcapi.SchedulerAPI().client.prepare(version=version).call(
+    return as_json(rpcapi.SchedulerAPI().client.prepare(version=version).call(
         context.get_admin_context(), method, **args))
 
 
 def announce(method, args):
-    """A cast by the query client."""
+    """Cast by the query client."""
     getattr(query.SchedulerQueryClient(), method)(
         context.get_admin_context(), *map(own, args))
 

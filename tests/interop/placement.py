@@ -1,7 +1,7 @@
-"""A real Placement, as a process of its own over a real MariaDB.
+"""A real Placement in a process of its own, with a real MariaDB.
 
 ``tools/nova-venv.sh`` installs it beside Nova; NOVA_SCHED_TEST_NOVA names
-the Python of that environment if it is elsewhere.
+another Python with both.
 """
 
 import contextlib
@@ -25,34 +25,33 @@ from tests.interop import dumps
 
 TOP = pathlib.Path(__file__).parent.parent.parent
 SERVER = pathlib.Path(__file__).parent / 'placement_server.py'
-#: Under ``noauth2`` this is the token of an administrator.
+#: The token of an administrator with ``noauth2``.
 TOKEN = 'admin'
-#: The microversion in which the tests speak for themselves.
+#: The microversion of the tests' own requests.
 VERSION = '1.39'
-#: Seconds until an answer to the tests themselves counts as missing.
+#: Seconds to wait for answers to the tests' own requests.
 PATIENCE = 30
 
-#: What a process of SERVER prints once it takes connections.
+#: The output of SERVER once it accepts connections.
 SERVES = b'Placement takes connections'
 
-#: Without it a MariaDB before 11.6 lets one request write over what another
-#: has just written, and Placement gives more of a provider than there is.
+#: Without it, MariaDB before 11.6 lets two requests overwrite each other, and
+#: Placement allocates more of a provider than there is.
 _STRICT = 'SET SESSION innodb_snapshot_isolation = ON'
 
 
 class Refused(AssertionError):
-    """Placement said no to a request that a test made for itself."""
+    """Placement refused a request of the test itself."""
 
 
 class Placement:
-    """A Placement of its own port and database, without Keystone.
+    """A Placement with a port and a database of its own, without Keystone.
 
-    directory: for its files.  database_url: of an empty database, whose
-    tables ``start`` makes; several processes take one that has them.
-    threads: how many requests a process works on at a time.
-    processes: how many take connections from the one socket.
-    url: where it listens.  options: of ``[placement]`` of a client of it.
-    database_url: as given.
+    directory: for its files.  database_url: of an empty database, or with
+    several processes of a database with tables.
+    threads: number of concurrent requests a process.
+    processes: number of processes that share the socket.
+    url: where it listens.  options: ``[placement]`` of its clients.
     """
 
     def __init__(self, directory, database_url, threads=16, processes=1):
@@ -77,11 +76,11 @@ class Placement:
 
     @property
     def log(self):
-        """What it has said so far, a line a request: text."""
+        """Its log so far, a line a request: text."""
         return (self._directory / 'placement.log').read_text(errors='replace')
 
     def start(self):
-        """Have it answer, at the same address each time."""
+        """Start it at the same address each time; return once it answers."""
         assert self._python.exists(), (
             f'{self._python} does not exist: tools/nova-venv.sh installs it')
         log = self._directory / 'placement.log'
@@ -92,15 +91,15 @@ class Placement:
             self._processes = [
                 self._served(listener.fileno(), output)
                 for _ in range(self._count)]
-        # One that comes late would find all connections taken.
+        # A late process would get none of the connections.
         processes.until(lambda: self._take_connections(begin),
                         'all processes of Placement')
         processes.until(self._answers, 'an answer of Placement')
 
     def _served(self, descriptor, output):
-        """A process that answers on a socket."""
+        """Start a process on a listening socket."""
         return subprocess.Popen(
-            # -P: this file has the name of what the program imports.
+            # -P: the program must not import this file as placement.
             [self._python, '-P', SERVER, str(descriptor),
              str(self._threads)],
             stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -110,8 +109,8 @@ class Placement:
 
     def _take_connections(self, begin):
         self._check()
-        said = (self._directory / 'placement.log').read_bytes()[begin:]
-        return said.count(SERVES) == self._count
+        log = (self._directory / 'placement.log').read_bytes()[begin:]
+        return log.count(SERVES) == self._count
 
     def _check(self):
         assert all(process.poll() is None for process in self._processes), (
@@ -123,7 +122,7 @@ class Placement:
             return requests.get(self.url, timeout=PATIENCE).ok
 
     def stop(self):
-        """End it: connections are refused from then on."""
+        """Kill it: connections are refused from now on."""
         for process in self._processes:
             process.kill()
         for process in self._processes:
@@ -131,11 +130,11 @@ class Placement:
         self._processes = []
 
     def hang(self):
-        """Have it take connections and requests, but answer none."""
+        """Make it accept connections and answer nothing."""
         self._signal(signal.SIGSTOP)
 
     def resume(self):
-        """Have it answer again, also what came in meanwhile."""
+        """Have it answer again, also requests that arrived in between."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number):
@@ -143,9 +142,9 @@ class Placement:
             process.send_signal(number)
 
     def ask(self, method, path, body=None, version=VERSION):
-        """The JSON of its answer, or None for an empty one.
+        """Send a request; return the JSON of the answer, None if empty.
 
-        Raises Refused, with its words, when it says no.
+        Raises Refused, with Placement's text, for an error.
         """
         answer = self._session.request(
             method, self.url + path, json=body, timeout=PATIENCE, headers={
@@ -158,11 +157,11 @@ class Placement:
 
     def provider(self, name, uuid, inventories=None, traits=(),
                  aggregates=(), parent=None):
-        """Make a resource provider; its uuid.
+        """Create a resource provider; return its uuid.
 
-        inventories: resource class -> total, or a dict of what Placement
-            keeps of it (total, reserved, allocation_ratio, max_unit, ...).
-        traits: those that are neither there nor standard are made.
+        inventories: resource class -> total, or a dict of an inventory's
+            fields (total, reserved, allocation_ratio, max_unit, ...).
+        traits: custom traits are created.
         aggregates: uuids.  parent: uuid of another provider.
         """
         generation = self.ask('POST', '/resource_providers', {
@@ -178,9 +177,9 @@ class Placement:
         return uuid
 
     def inventories(self, provider, inventories, generation=None):
-        """Replace the inventories of a provider; its generation then.
+        """Replace the inventories of a provider; return its new generation.
 
-        inventories: as of ``provider``.  generation: of before, if known.
+        inventories: as of ``provider``.  generation: current, if known.
         """
         self._make('resource_classes', inventories)
         return self._set(provider, 'inventories', {
@@ -188,7 +187,7 @@ class Placement:
             for name, amount in inventories.items()}, generation)
 
     def _make(self, what, names):
-        """Make the traits or resource classes that are not standard."""
+        """Create custom traits or resource classes."""
         for name in names:
             if name.startswith('CUSTOM_') and (what, name) not in self._named:
                 self.ask('PUT', f'/{what}/{name}')
@@ -202,14 +201,14 @@ class Placement:
                 'resource_provider_generation']
 
     def generation(self, provider):
-        """How often a provider was changed: int."""
+        """The generation of a provider: int."""
         return self.ask('GET', f'/resource_providers/{provider}')['generation']
 
     def allocate(self, consumer, allocations, is_new=False, **fields):
-        """Have a consumer hold allocations instead of those it has.
+        """Replace the allocations of a consumer.
 
-        allocations: provider uuid -> resource class -> amount; none of them
-            takes all away.  is_new: whether it is known to have none.
+        allocations: provider uuid -> resource class -> amount; empty to
+            delete all.  is_new: whether the consumer has none yet.
         fields: of the request, such as mappings.
         """
         if not allocations:
@@ -225,7 +224,7 @@ class Placement:
             'consumer_generation': held.get('consumer_generation'), **fields})
 
     def consumer(self, consumer):
-        """All that Placement says of a consumer: dict.
+        """Placement's answer about a consumer: dict.
 
         allocations, and if there are any: project_id, user_id,
         consumer_generation, consumer_type.
@@ -233,33 +232,30 @@ class Placement:
         return self.ask('GET', f'/allocations/{consumer}')
 
     def allocations(self, consumer):
-        """What a consumer holds: provider uuid -> resource class -> amount."""
+        """Allocations of a consumer: provider uuid -> class -> amount."""
         return {provider: held['resources'] for provider, held
                 in self.consumer(consumer)['allocations'].items()}
 
     def usages(self, provider):
-        """What is taken of a provider: resource class -> amount."""
+        """Usages of a provider: resource class -> amount."""
         return self.ask(
             'GET', f'/resource_providers/{provider}/usages')['usages']
 
     def consumers(self, provider):
-        """What is taken of a provider by whom.
-
-        Consumer uuid -> resource class -> amount.
-        """
+        """Allocations of a provider: consumer uuid -> class -> amount."""
         return {consumer: held['resources'] for consumer, held in self.ask(
             'GET', f'/resource_providers/{provider}/allocations')[
                 'allocations'].items()}
 
     def clear(self):
-        """Remove all providers, and what is held of them.
+        """Remove all providers and allocations.
 
-        What was asked before may still come meanwhile.
+        Late requests of an earlier test may add some, so repeat until none.
         """
         processes.until(self._cleared, 'no provider is left', interval=0.01)
 
     def _cleared(self):
-        """Remove what has no children; whether there was nothing left."""
+        """Remove providers without children; whether there was none."""
         left = self.ask('GET', '/resource_providers')['resource_providers']
         parents = {found['parent_provider_uuid'] for found in left}
         with contextlib.suppress(Refused):
@@ -279,9 +275,9 @@ class Placement:
 
 @contextlib.contextmanager
 def open_placement(directory, **kwargs):
-    """A Placement that answers, over a database of its own.
+    """A running Placement with a database of its own.
 
-    directory: for its files.  kwargs: as for Placement.
+    directory: for its files.  kwargs: of Placement.
     """
     database_url, drop = functional.new_database()
     dumps.load(database_url, shared.once('placement-database', _made))
@@ -295,7 +291,7 @@ def open_placement(directory, **kwargs):
 
 
 def _made():
-    """A dump of the database that a Placement has made."""
+    """A dump of the tables that a Placement creates."""
     database_url, drop = functional.new_database()
     with tempfile.TemporaryDirectory() as directory:
         placement = Placement(directory, database_url)
@@ -308,5 +304,5 @@ def _made():
 
 
 def a_consumer():
-    """The uuid of a consumer that Placement does not know yet."""
+    """A new uuid, for a consumer or provider."""
     return str(uuid.uuid4())

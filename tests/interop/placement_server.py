@@ -2,7 +2,7 @@
 
     python placement_server.py DESCRIPTOR THREADS
 
-DESCRIPTOR: of a socket that listens, which other processes may share.
+DESCRIPTOR: of a listening socket, which processes may share.
 """
 
 import socket
@@ -11,7 +11,7 @@ import sys
 from placement.wsgi import api
 import waitress
 
-#: What it prints once it takes connections.
+#: Printed once it accepts connections.
 SERVES = 'Placement takes connections'
 
 if __name__ == '__main__':
@@ -19,7 +19,7 @@ if __name__ == '__main__':
     server = waitress.create_server(
         api.application, sockets=[socket.socket(fileno=descriptor)],
         threads=threads,
-        # Beyond that many it takes none, and clients keep theirs.
+        # Clients keep their connections open.
         connection_limit=1000)
     print(SERVES, flush=True)    # noqa: T201
     server.run()

@@ -1,7 +1,7 @@
-"""The daemon, whose copy of Placement is read anew for each request.
+"""A daemon that refreshes its copy of Placement before each request.
 
-For tests that compare what is decided on the copy with what is decided on
-listings, while others change Placement between two requests.
+For tests that compare decisions on the copy with decisions on listings, while
+Placement changes between requests.
 """
 
 import sys
@@ -18,12 +18,12 @@ upkeep.SINGLE = 1000
 
 
 class _QuickUpkeep(upkeep.Upkeep):
-    """Reads all when it is told to, however soon after the last time."""
+    """An Upkeep that can read everything at any time."""
 
     _complete_as_of = 0
 
     def read_now(self):
-        """Return when the copy has all that Placement knew at the call."""
+        """Return once the copy has Placement's state as of the call."""
         moment = time.monotonic()
 
         def is_newer():
@@ -32,7 +32,7 @@ class _QuickUpkeep(upkeep.Upkeep):
             self._changes.at = self._all.at = 0
             self._woken.set()
             return False
-        processes.until(is_newer, 'a copy of what Placement knows now')
+        processes.until(is_newer, 'an up-to-date copy of Placement')
 
     def _read_all(self, generations):
         super()._read_all(generations)
@@ -40,7 +40,7 @@ class _QuickUpkeep(upkeep.Upkeep):
 
 
 class _QuickMirror(mirror.PlacementMirror):
-    """Has everything read before it tells who fits."""
+    """A mirror that refreshes before it returns candidates."""
 
     def candidates(self, queries):
         if self.age is not None:

@@ -1,7 +1,7 @@
-"""Two schedulers side by side on the same databases and the same Placement.
+"""Schedulers side by side on the same databases and the same Placement.
 
-Each has an exchange and a host name of its own; all else of their
-configuration is the same, in the words of a nova.conf.
+Each has an exchange and a host name of its own; their other options, of a
+nova.conf, are the same.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ from tests.interop import rig_databases
 from tests.interop import rig_providers
 from tests.interop import rig_world
 
-#: Name -> the program that serves.
+#: Name of a scheduler -> its program.
 PROGRAMS = {
     'nova': lambda: [rig_databases.program('nova-scheduler')],
     'ours': lambda: processes.command_line('nova-sched')[:1],
     'mirror': lambda: [sys.executable, '-m', quick_mirror.__name__],
 }
-#: Name -> where candidates come from.  Placement changes between two questions
-#: quicker than a copy follows.
+#: Name -> [nova_sched] candidates.  Placement changes between two questions
+#: faster than an ordinary copy is updated.
 CANDIDATES = {'ours': 'list', 'mirror': 'mirror'}
 FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
@@ -42,12 +42,12 @@ FILTERS = (
     'SameHostFilter', 'DifferentHostFilter',
     'NUMATopologyFilter', 'PciPassthroughFilter')
 _OPTIONS = {
-    # Nobody beats for the compute services while the test lasts.
+    # Compute services send no heartbeats during the test.
     'DEFAULT__service_down_time': 3600,
     'DEFAULT__debug': os.environ.get('NOVA_SCHED_TEST_DEBUG', 'false'),
     'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
     'scheduler__workers': 1,
-    # So many alternates that an answer shows all hosts that would do.
+    # So many alternates that an answer has all fitting hosts.
     'scheduler__max_attempts': 30,
     'scheduler__limit_tenants_to_placement_aggregate': 'true',
     'scheduler__enable_isolated_aggregate_filtering': 'true',
@@ -63,7 +63,7 @@ class Scheduler(processes.Program):
 
     name: of PROGRAMS.  directory: for its files.  options: as
     ``group__option``, without exchange and host.
-    identity: the name of both, if it is not to be a new one.
+    identity: the name of both, by default a new name.
     """
 
     def __init__(self, name, directory, options, identity=None):
@@ -86,7 +86,7 @@ class Scheduler(processes.Program):
 
 
 class Rig:
-    """A cloud and the schedulers that decide in it.
+    """A cloud, and schedulers that decide on it.
 
     directory: for files.  names: of the schedulers, of PROGRAMS.
     seed: of the World.
@@ -130,7 +130,7 @@ class Rig:
             self.wait_for(scheduler)
 
     def start(self, name, identity=None, **options):
-        """Start a Scheduler; as of there, with these options as well."""
+        """Start a Scheduler with additional options."""
         placement = {f'placement__{option}': value for option, value
                      in self.placement.options.items()}
         scheduler = Scheduler(name, self._directory, {
@@ -141,13 +141,12 @@ class Rig:
         return scheduler
 
     def wait_for(self, scheduler):
-        """Return as soon as a scheduler answers."""
+        """Wait until a scheduler answers."""
         processes.until(functools.partial(self._serves, scheduler),
                         f'an answer of {scheduler.host}')
 
     def _client(self, scheduler, **target):
-        # To the one daemon alone: the queue for whoever is free has the same
-        # name on all exchanges.
+        # To one daemon: the shared queue has the same name on all exchanges.
         return messages.raw_client(
             self.transport, exchange=scheduler.exchange,
             server=scheduler.host, **target)
@@ -160,9 +159,9 @@ class Rig:
                 context.RequestContext(), 'ping', arg='all is well')
 
     def ask(self, scheduler, question):
-        """What comes of a Question, asked of one of the schedulers.
+        """Send a Question to a scheduler; return the Outcome.
 
-        Placement is afterwards as it was before.
+        Restores Placement's allocations.
         """
         rig_providers.hold(self.placement, question.held)
         try:
@@ -175,7 +174,7 @@ class Rig:
                                    allocations)
 
     def call(self, scheduler, question):
-        """(refusal or None, selections) as rig_answers.outcome wants them."""
+        """Call a scheduler: (refusal or None, selections)."""
         client = self._client(scheduler, version='4.5')
         try:
             return None, client.prepare(timeout=processes.PATIENCE).call(
@@ -187,5 +186,5 @@ class Rig:
         except messaging.RemoteError as error:
             return rig_answers.refusal(error), []
         except messaging.MessagingTimeout:
-            # The name makes it differ, even if both are silent.
+            # With its name, so that two timeouts differ.
             return ['no answer', scheduler.host], []

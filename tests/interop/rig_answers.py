@@ -1,4 +1,4 @@
-"""Answers of schedulers, brought into a form that can be compared."""
+"""Answers of schedulers in a form that can be compared."""
 
 import dataclasses
 import json
@@ -11,12 +11,11 @@ _REASONS = re.compile(r' (\d+ of \d+ hosts|hosts rejected): .*')
 
 @dataclasses.dataclass
 class Outcome:
-    """What came of a question, in plain JSON.
+    """The outcome of a question, in plain JSON.
 
-    refusal: (class of the exception, text) or None.  picks: a selection for
-    each instance.  alternates: lists of selections for each.  allocations:
-    consumer -> what Placement says of it.  Hosts go by the names of
-    rig_providers.Names.
+    refusal: (class of the exception, text) or None.  picks: a selection an
+    instance.  alternates: a list of selections an instance.  allocations:
+    consumer -> Placement's answer.  Hosts have names of rig_providers.Names.
     """
 
     refusal: list | None
@@ -25,14 +24,14 @@ class Outcome:
     allocations: dict
 
     def differences(self, other):
-        """Lines of text: what is not as in another Outcome."""
+        """Differences to another Outcome: lines of text."""
         return [f'{where}: {mine:.500} != {others:.500}'
                 for where, mine, others
                 in _differences('', vars(self), vars(other))]
 
 
 def _differences(where, mine, others):
-    """(where, JSON here, JSON there) of the innermost parts that differ."""
+    """(path, JSON here, JSON there) of the innermost differing parts."""
     if isinstance(mine, dict) and isinstance(others, dict) and (
             mine.keys() == others.keys()):
         parts = [(f'{where}.{key}', mine[key], others[key]) for key in mine]
@@ -48,7 +47,7 @@ def _differences(where, mine, others):
 
 
 def refusal(error):
-    """[class, text] of a RemoteError, without the reasons that we count."""
+    """[class, text] of a RemoteError, without our counted reasons."""
     text = (error.value or '').partition('\n')[0]
     return [error.exc_type, _REASONS.sub('', text)]
 
@@ -57,7 +56,7 @@ def outcome(world, question, refused, selections, allocations):
     """The Outcome of a Question.
 
     refused: as of ``refusal``.  selections: as on the wire.
-    allocations: consumer -> what Placement says of it.
+    allocations: consumer -> Placement's answer.
     """
     lists = [[_data(selection) for selection in chosen]
              for chosen in selections]
@@ -67,12 +66,13 @@ def outcome(world, question, refused, selections, allocations):
     alternates = [[_plain(names, found) for found in chosen[1:]]
                   for chosen in lists]
     return Outcome(refused, picks, alternates, {
-        consumer: {**said, 'allocations': names.of_allocations(
-            said['allocations'])} for consumer, said in allocations.items()})
+        consumer: {**answer, 'allocations': names.of_allocations(
+            answer['allocations'])}
+        for consumer, answer in allocations.items()})
 
 
 def _data(primitive):
-    """The fields of an object on the wire, with those of nested ones."""
+    """The fields of an object on the wire, including nested objects."""
     if isinstance(primitive, dict):
         return {name: _data(value) for name, value in primitive.get(
             'nova_object.data', primitive).items()}

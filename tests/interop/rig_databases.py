@@ -1,6 +1,6 @@
-"""The databases of a deployment, as the real nova-manage makes them.
+"""The databases of a deployment, created by the real nova-manage.
 
-It makes them once a test run; every deployment has copies of what it made.
+It runs once a test run; each deployment gets copies.
 """
 
 import concurrent.futures
@@ -40,7 +40,7 @@ def program(name):
 
 
 def _originals(transport_url, cells, disabled):
-    """What nova-manage makes, by nova-manage: {name: (URL, dump)}."""
+    """Run nova-manage: {name of a database: (URL, dump)}."""
     with tempfile.TemporaryDirectory() as directory:
         made = Databases(pathlib.Path(directory), transport_url, cells,
                          disabled)
@@ -69,18 +69,18 @@ class Databases:
         self.mappings = {}
 
     def drop(self):
-        """Leave none behind."""
+        """Drop all databases."""
         for drop in self._drops:
             drop()
 
     def options(self, cell='cell0'):
-        """Of a configuration file of Nova, as ``group__option``."""
+        """Options of Nova's configuration, as ``group__option``."""
         return {'DEFAULT__transport_url': self._transport_url,
                 'api_database__connection': self.urls['api'],
                 'database__connection': self.urls[cell]}
 
     def make(self):
-        """The tables, and the mappings of the cells."""
+        """Create the tables and the cell mappings."""
         originals = shared.once(
             'nova-databases', functools.partial(
                 _originals, self._transport_url, self._cells, self._disabled))
@@ -97,11 +97,11 @@ class Databases:
                              in connection.execute(mappings.select())}
 
     def database(self, name):
-        """What the server calls a database."""
+        """The name of a database on the server."""
         return sa.make_url(self.urls[name]).database
 
     def manage(self):
-        """Have nova-manage make the tables and map the cells."""
+        """Have nova-manage create the tables and map the cells."""
         stage.write_config(self._config, **self.options())
         self._manage_all(('api_db', 'sync'), ('db', 'sync', '--local_cell'))
         made = dumps.dump(self.urls['cell0'])
@@ -117,7 +117,7 @@ class Databases:
               for number, cell in enumerate(self._cells)))
 
     def _manage_all(self, *commands):
-        """Run nova-manage for each (words...)."""
+        """Run nova-manage with each command's words."""
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(self._manage, *command)
                          for command in commands]:
@@ -136,7 +136,7 @@ class Databases:
                                       done.stderr[-2000:])
 
     def _written(self, cell, as_template):
-        """A cell's database URL as an operator writes it down."""
+        """A cell's database URL, or its template."""
         if not as_template:
             return self.urls[cell]
         url = sa.make_url(self.urls[cell])
@@ -146,14 +146,14 @@ class Databases:
                 + ('?{query}' if url.query else ''))
 
     def _bus(self, cell, as_template):
-        """A transport URL of a cell, on which nobody is."""
+        """A transport URL of a cell, which is not used, or its template."""
         if as_template:
             return ('{scheme}://{username}:{password}@{hostname}:{port}/'
                     + cell)
         return broker.in_virtual_host(self._transport_url, cell)
 
     def cell(self, name):
-        """The fields of a cell's mapping as a conductor sends them."""
+        """The fields of a cell mapping as a conductor sends them."""
         row = self.mappings[name]
         return {'id': row['id'], 'uuid': row['uuid'], 'name': name,
                 'transport_url': self._bus(name, False),
@@ -165,7 +165,7 @@ class Databases:
         return dumps.Tables(self.urls[name], *tables)
 
     def fill(self, world):
-        """Write the rows of a World as its services would have."""
+        """Write the rows of a World."""
         now = datetime.datetime.now(datetime.UTC).replace(
             tzinfo=None, microsecond=0)
         for cell in self._cells:
@@ -224,7 +224,7 @@ def _fill_host(connection, tables, host, now):
 
 
 def _compute_node(host):
-    """The row of a host's node: what it has, and what its instances use."""
+    """The compute node row of a host, with its instances' usage."""
     count = len(host.instances)
     used = {name: amount * count for name, amount in host.each.items()}
     used['MEMORY_MB'] += rig_world.RESERVED_MB
@@ -247,7 +247,7 @@ def _compute_node(host):
 
 
 def _pools(host):
-    """A pool for each provider of PCI devices, as its service reports it."""
+    """Yield a pool for each provider of PCI devices."""
     for device in host.is_.devices:
         for name, count in device.inventory.items():
             if name.startswith('CUSTOM_PCI_'):
@@ -259,7 +259,7 @@ def _pools(host):
 
 
 def _numa(host):
-    """Two cells, each with half of everything."""
+    """Two NUMA cells, each with half of the host's resources."""
     half, pinned = host.vcpus // 2, host.pcpus // 2
     return numa.cells_text(*(numa.a_cell(
         cell, cpuset=range(cell * half, (cell + 1) * half - pinned),

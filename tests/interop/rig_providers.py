@@ -1,4 +1,4 @@
-"""Placement as the compute services of a World would have filled it."""
+"""Placement's providers and allocations of a World."""
 
 import functools
 import json
@@ -7,9 +7,9 @@ from tests.interop import rig_world
 
 
 def fill(placement, world):
-    """Register the hosts of a World, and what their instances hold.
+    """Create the providers of a World, and its instances' allocations.
 
-    placement: of placement.py, empty.
+    placement: an empty one of placement.py.
     """
     for host in world.hosts:
         aggregates = world.aggregates_of(host)
@@ -25,7 +25,7 @@ def fill(placement, world):
 
 
 def hold(placement, held):
-    """Have consumers that are new to Placement hold something.
+    """Create allocations of new consumers.
 
     held: consumer -> provider -> resource class -> amount.
     """
@@ -35,38 +35,36 @@ def hold(placement, held):
 
 
 def forget(placement, consumers):
-    """Take all away; nobody knows of these consumers afterwards."""
+    """Delete all allocations of consumers."""
     for consumer in consumers:
         placement.allocate(consumer, {})
 
 
 def dump(placement, consumers):
-    """What Placement says of each consumer: consumer -> JSON.
+    """Placement's answers about consumers: consumer -> JSON.
 
-    Without the generations of providers, which count whatever happened to
-    them since the test began.
+    Without the generations of providers, which other requests change, too.
     """
-    def plain(said):
-        for allocation in said['allocations'].values():
+    def plain(answer):
+        for allocation in answer['allocations'].values():
             del allocation['generation']
-        return said
+        return answer
 
     return {consumer: plain(placement.consumer(consumer))
             for consumer in consumers}
 
 
 class Names:
-    """Puts names that do not tell equals apart in the place of host names.
+    """Replaces host names by names that equal hosts share.
 
-    Hosts become the first, second, ... host of their kind that an answer
-    mentions.  Those of a kind that the question means one of keep their
-    names, unless all of that kind could be chosen: then the question does
-    not tell them apart either.  Devices of a host share a name if they have
-    the same resource classes and the same of the traits that the question is
-    about: in which order Placement offers them is chance.
+    Hosts become the first, second, ... host of their kind in an answer.  If a
+    question names a host of a kind, hosts of that kind keep their names,
+    unless all of them could be picked.  Devices of a host share a name if
+    they have the same resource classes and the same traits of the question:
+    Placement offers them in random order.
 
-    question_text: all of a question.  chosen: names of the hosts, all that
-    could be chosen.
+    question_text: of a question.  chosen: names of all hosts that could be
+    picked.
     """
 
     def __init__(self, world, question_text, chosen):
@@ -74,7 +72,7 @@ class Names:
         self._parts = world.part_names()
         self._hosts = {text: host for host in world.hosts
                        for text in (host.name, host.node)}
-        # How many members of a group are near is a matter of weight.
+        # In soft groups the number of near members is a weight.
         weighed = '"soft-' in question_text
         missed = {host.kind for host in world.hosts
                   if weighed or host.name not in chosen}
@@ -82,7 +80,7 @@ class Names:
         self._seen = {}
 
     def of_host(self, host):
-        """The name that stands for a Host."""
+        """The name of a Host in answers."""
         if host.kind in self._exact:
             return host.name
         seen = self._seen.setdefault(host.kind, [])
@@ -91,7 +89,7 @@ class Names:
         return f'{host.kind} {seen.index(host.name) + 1}'
 
     def of_provider(self, uuid):
-        """The name that stands for a provider, unknown ones as they are."""
+        """The name of a provider; an unknown uuid is returned unchanged."""
         if uuid not in self._parts:
             return uuid
         host, name = self._parts[uuid]
@@ -103,7 +101,7 @@ class Names:
         return f"{self.of_host(host)}: {' '.join(offers)}"
 
     def of_text(self, text):
-        """The name for a host's or node's name, other texts as they are."""
+        """The name of a host or node; another text is returned unchanged."""
         host = self._hosts.get(text)
         return self.of_host(host) if host else text
 

@@ -1,19 +1,18 @@
-"""The made-up cloud that two schedulers are asked about.
+"""The made-up cloud of the schedulers in a Rig.
 
-A seed decides the sizes; what kinds of hosts there are is written here.  Two
-hosts of a kind are alike in all but their names, so that either is right
-where one of them is.
+KINDS has the kinds of hosts; a seed decides their sizes.  Two hosts of a kind
+differ only in their names, so that both are equally right.
 """
 
 import dataclasses
 import random
 import uuid
 
-#: Ratios as in every row of a compute node: VCPU, MEMORY_MB, DISK_GB.
+#: Allocation ratios of all compute nodes.
 RATIOS = {'VCPU': 4.0, 'MEMORY_MB': 1.0, 'DISK_GB': 1.0, 'PCPU': 1.0}
-#: MB that every host keeps for itself.
+#: MB that each host reserves.
 RESERVED_MB = 512
-#: What a compute service of our time says of each of its nodes.
+#: Traits of all compute nodes.
 TRAITS = ('COMPUTE_NODE', 'OWNER_NOVA', 'COMPUTE_TRUSTED_CERTS',
           'COMPUTE_IMAGE_TYPE_QCOW2', 'COMPUTE_STORAGE_BUS_VIRTIO',
           'HW_CPU_X86_SSE42')
@@ -24,10 +23,10 @@ BANDWIDTH = ('NET_BW_EGR_KILOBIT_PER_SEC', 'NET_BW_IGR_KILOBIT_PER_SEC')
 
 @dataclasses.dataclass
 class Device:
-    """A provider below a host's own one.
+    """A child provider of a host.
 
-    name: after the host's.  inventory: resource class -> total.
-    parent: name of the device that it is part of, or None.
+    name: suffix to the host's name.  inventory: resource class -> total.
+    parent: name of its parent device, or None.
     """
 
     name: str
@@ -38,7 +37,7 @@ class Device:
 
 @dataclasses.dataclass
 class Kind:
-    """What hosts of a kind have; sizes are drawn unless given."""
+    """A kind of hosts; their sizes are random."""
 
     cell: str
     zone: str | None = None
@@ -52,9 +51,9 @@ class Kind:
 
 @dataclasses.dataclass
 class Host:
-    """A host; its only node has the host's name and a domain.
+    """A host; its node has the host's name and a domain.
 
-    instances: uuids of those that run on it.  each: what each of them takes.
+    instances: uuids of its instances.  each: resources of an instance.
     providers: name of a device, '' for the host itself -> provider uuid.
     """
 
@@ -79,7 +78,7 @@ class Host:
 
     @property
     def texts(self):
-        """By what a request can mean this host and no other."""
+        """Texts by which a request can name this host."""
         return [self.name, self.node, *self.providers.values(),
                 *self.instances]
 
@@ -135,7 +134,7 @@ class World:
     """Hosts and aggregates.
 
     hosts: list of Host.  aggregates: name -> (uuid, metadata, host names).
-    cells: names of those that have hosts; the last one is disabled.
+    cells: names of the cells with hosts; the last cell is disabled.
     """
 
     cells = ('cell1', 'cell2', 'cell3')
@@ -176,16 +175,16 @@ class World:
                     '', *(device.name for device in kind.devices))})
 
     def host(self, name):
-        """The host of that name."""
+        """The host with a name."""
         return next(host for host in self.hosts if host.name == name)
 
     def aggregates_of(self, host):
-        """Uuids of the aggregates that a host is in."""
+        """Uuids of a host's aggregates."""
         return [uuid for uuid, _, hosts in self.aggregates.values()
                 if host.name in hosts]
 
     def inventory(self, host):
-        """The inventories of a host's own provider, as Placement has them."""
+        """The inventories of a host's root provider, in Placement's form."""
         totals = {'VCPU': host.vcpus - host.pcpus, 'PCPU': host.pcpus,
                   'MEMORY_MB': host.memory_mb, 'DISK_GB': host.disk_gb}
         return {name: {
@@ -195,12 +194,12 @@ class World:
             for name, total in totals.items() if total}
 
     def held(self):
-        """What instances hold from the start: consumer -> provider -> ..."""
+        """Initial allocations: consumer -> provider -> class -> amount."""
         return {instance: {host.uuid: host.each} for host in self.hosts
                 for instance in host.instances}
 
     def named_in(self, text):
-        """Kinds of hosts of which a text names one."""
+        """Kinds of the hosts that a text names."""
         return {host.kind for host in self.hosts
                 if any(name in text for name in host.texts)}
 

@@ -1,6 +1,6 @@
-"""From the real nova-scheduler to ours and back, with nothing done by hand.
+"""From the real nova-scheduler to nova-sched and back, without manual steps.
 
-Both have the same nova.conf: the same queues, host name, databases and
+Both use the same nova.conf: the same queues, host name, databases and
 Placement.
 """
 
@@ -21,7 +21,7 @@ from tests.interop import rig as rigs
 
 pytestmark = pytest.mark.real
 
-#: Seconds that a caller waits: as long as a nova-scheduler may take to start.
+#: Seconds that a caller waits, longer than a start of nova-scheduler takes.
 PATIENCE = 120
 #: The exchange, and the [DEFAULT] host, of each scheduler.
 IDENTITY = 'controller'
@@ -30,7 +30,7 @@ WAITING = 5
 
 @pytest.fixture
 def rig(tmp_path):
-    """A cloud and a Placement, and no scheduler yet."""
+    """A cloud and a Placement, without a scheduler."""
     with rigs.Rig(tmp_path, [], '34') as rig:
         yield rig
 
@@ -42,7 +42,7 @@ def callers():
 
 
 def place(rig, held_by=None, **request):
-    """Ask for one instance: (its uuid, host, provider's uuid).
+    """Call for one instance: (its uuid, host, provider's uuid).
 
     held_by: uuid of an instance that moves.
     """
@@ -61,14 +61,14 @@ def place(rig, held_by=None, **request):
 
 
 def waiting(rig):
-    """How many requests wait in the queue for whoever is free."""
+    """The number of messages in the shared queue."""
     with kombu.Connection(broker.plain_url(rig.bus)) as connection:
         return connection.default_channel.queue_declare(
             'scheduler', passive=True).message_count
 
 
 def record(rig):
-    """The row of the one scheduler that there is: dict."""
+    """The row of the only service record: dict."""
     engine = sa.create_engine(rig.databases.urls['cell0'])
     with contextlib.closing(engine.connect()) as connection:
         row = connection.execute(sa.text(
@@ -79,7 +79,7 @@ def record(rig):
 
 @contextlib.contextmanager
 def serving(rig, name):
-    """One of the schedulers, which is stopped at the end of the block."""
+    """A scheduler for a block."""
     scheduler = rig.start(name, IDENTITY, DEFAULT__report_interval=1)
     rig.wait_for(scheduler)
     yield scheduler
@@ -89,7 +89,7 @@ def serving(rig, name):
 
 
 def evacuate(rig, instance, host, provider):
-    """It holds what it held, and something of another host."""
+    """Check an evacuation: the instance holds both hosts."""
     held = rig.placement.allocations(instance)
     _, there, other = place(rig, instance, ignore_hosts=[host])
 
@@ -99,7 +99,7 @@ def evacuate(rig, instance, host, provider):
 
 
 def resize(rig, instance, host, provider):
-    """The migration holds the source, and the instance another host."""
+    """Check a resize: the migration holds the source host."""
     migration, held = str(uuid.uuid4()), rig.placement.allocations(instance)
     rig.placement.allocate(instance, {})
     rig.placement.allocate(migration, held)
@@ -112,16 +112,17 @@ def resize(rig, instance, host, provider):
 
 
 def beaten(rig, before):
-    """The record, once it has more heartbeats than one of before."""
+    """Wait until a record has more heartbeats than before; return it."""
     return processes.until(
         lambda: (found := record(rig))
         and found['report_count'] > before['report_count'] and found,
         'heartbeats')
 
 
-def test_each_takes_over_from_the_other_without_a_hand(rig, callers):
-    """Requests that wait meanwhile are answered, what one has claimed the
-    other moves, and there is one service record."""
+def test_schedulers_take_over_from_each_other(rig, callers):
+    """Waiting requests are answered, claims of the other scheduler can be
+    moved, and there is one service record.
+    """
     placed, calls, last = [], [], {'report_count': 0}
     for name, successor in (('nova', True), ('ours', True), ('nova', False)):
         with serving(rig, name):

@@ -1,4 +1,4 @@
-"""A crowd of callers until all is full, claimed in the real Placement."""
+"""Many callers fill a cloud with claims in the real Placement."""
 
 from concurrent import futures
 
@@ -21,9 +21,7 @@ FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
 def providers(stage, placement):
     """{host: provider uuid}: compute nodes with room for SLOTS instances."""
     made = {f'cn{number:02}': clouds.a_uuid() for number in range(HOSTS)}
-    stage.load(clouds.a_cloud([*made], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid) for host, uuid
-        in made.items()]))
+    stage.load(clouds.a_cloud(made))
     for host, uuid in made.items():
         placement.provider(
             host, uuid, {'VCPU': SLOTS * FLAVOR['vcpus'],
@@ -38,7 +36,7 @@ def daemons(request, stage, placement, providers):
     candidates, workers_of_each = request.param
     options = {f'placement__{name}': value
                for name, value in placement.options.items()}
-    # On a busy machine Placement takes its time for so many.
+    # On a busy machine Placement is slow.
     options['placement__timeout'] = PATIENCE
     return [stage.daemon(
         name=f'daemon{number}', workers=workers, **options,
@@ -48,7 +46,7 @@ def daemons(request, stage, placement, providers):
 
 
 class Crowd:
-    """Callers that ask at the same time.
+    """Concurrent callers.
 
     placed: {instance uuid: host}.  refused: uuids.
     """
@@ -57,7 +55,7 @@ class Crowd:
         self._stage, self.placed, self.refused = stage, {}, []
 
     def ask(self, calls, count=1):
-        """So many calls for so many instances each, all under way at once."""
+        """Send ``calls`` concurrent calls for ``count`` instances each."""
         client = self._stage.client(DEFAULT__long_rpc_timeout=PATIENCE,
                                     DEFAULT__rpc_response_timeout=PATIENCE)
         wanted = [[clouds.a_uuid() for _ in range(count)]
@@ -79,7 +77,7 @@ class Crowd:
                     in zip(uuids, chosen, strict=True)}
 
 
-def test_every_claim_is_made_once_and_none_is_left_behind(
+def test_each_placed_instance_has_one_claim_and_no_other_has(
         stage, daemons, placement, providers):
     crowd = Crowd(stage)
     crowd.ask(24)

@@ -1,7 +1,7 @@
-"""What is kept of decisions that claim in the real Placement.
+"""Stored decisions with claims in the real Placement.
 
-NOVA_SCHED_TEST_DECISIONS: so many requests on so many hosts, and all of each
-request is compared; 500,1000 take some minutes.
+NOVA_SCHED_TEST_DECISIONS: numbers of requests and of hosts; then each
+request is compared.  500,1000 take some minutes.
 """
 
 import os
@@ -22,15 +22,15 @@ from tests.functional.test_decisions import until_kept
 
 pytestmark = pytest.mark.real
 
-#: Requests that are under way or just answered when all is killed.
+#: Requests that are under way or just answered at the kill.
 LAST = 5
-#: How many are looked at one by one.
+#: Number of requests whose whole decision is compared.
 SOME = REQUESTS if 'NOVA_SCHED_TEST_DECISIONS' in os.environ else len(KINDS)
 
 
 @pytest.fixture
 def hosts(stage, placement):
-    """As many as there are to be, all of which Placement knows."""
+    """HOSTS hosts with providers in Placement: {name: uuid}."""
     stage.cloud(HOSTS)
     with stage.engine().connect() as connection:
         nodes = connection.execute(sa.text(
@@ -45,9 +45,9 @@ def hosts(stage, placement):
 
 
 @pytest.mark.parametrize('candidates', ['list', 'mirror'][:so_many(2, 1)])
-def test_all_that_is_answered_is_kept_with_what_was_claimed(
+def test_stored_decisions_equal_answers_and_claims(
         stage, placement, hosts, candidates):
-    """Of two workers, all of which are killed amid further requests."""
+    """They survive a kill of both workers and the master amid requests."""
     daemon = stage.daemon(
         2, nova_sched__candidates=candidates,
         **{f'placement__{name}': value
@@ -68,7 +68,7 @@ def test_all_that_is_answered_is_kept_with_what_was_claimed(
         assert found['candidates']['providers'] <= HOSTS
         taken = {claim['instance']: hosts[claim['node']]
                  for claim in found['claims'] if claim['taken']}
-        # Nothing is claimed for a refused request.
+        # A refused request has no claims.
         assert taken == {pick['instance']: hosts[pick['node']]
                          for pick in found['picks']}
         assert [[*placement.allocations(uuid)] for uuid in uuids] == [

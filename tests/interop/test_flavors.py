@@ -1,4 +1,4 @@
-"""What a plan asks for, of flavors and images, is what Nova's API asks for."""
+"""``request plan`` reads flavors and images as Nova's API does."""
 
 import json
 import random
@@ -54,7 +54,7 @@ TYPED = ('hw_boot_menu', 'hw_pmu', 'hw_qemu_guest_agent', 'hw_mem_encryption',
 
 @pytest.fixture
 def nova(tmp_path):
-    """A Nova that knows the aliases."""
+    """A Nova with the aliases."""
     file = tmp_path / 'nova.conf'
     file.write_text('[pci]\n' + ''.join(
         f'alias = {alias}\n' for alias in ALIASES))
@@ -62,13 +62,13 @@ def nova(tmp_path):
 
 
 def drawn(chance, choices, most):
-    """Some of the choices, with a value each."""
+    """At most ``most`` of the choices, with a value each."""
     return {name: chance.choice(choices[name]) for name in chance.sample(
         sorted(choices), chance.randint(0, most))}
 
 
 def ours(extra_specs, properties):
-    """What a plan asks for, in the form of Nova's answer; None if refused."""
+    """The request of a plan in the form of Nova's answer; None if refused."""
     try:
         spec = spec_of('--vcpus', 4, '--ram', 2048, *(
             f'--extra-spec={name}={value}'
@@ -89,8 +89,8 @@ def ours(extra_specs, properties):
                     for device in spec.pci_requests.requests]}
 
 
-def test_cells_and_devices_are_those_that_nova_s_api_asks_for(nova):
-    """Or both refuse, whatever the reason is called."""
+def test_cells_and_devices_equal_those_of_nova_s_api(nova):
+    """Or both refuse, for any reason."""
     chance = random.Random(1)
     asked = [(drawn(chance, EXTRA_SPECS, 5), drawn(chance, PROPERTIES, 2))
              for _ in range(so_many(400))]
@@ -106,7 +106,7 @@ def test_cells_and_devices_are_those_that_nova_s_api_asks_for(nova):
 
 
 @pytest.mark.parametrize('name', TYPED)
-def test_properties_are_the_values_that_nova_reads_of_texts(nova, name):
+def test_image_properties_are_read_as_by_nova(nova, name):
     for text in TEXTS:
         nova.will('properties', {name: text})
 

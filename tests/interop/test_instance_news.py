@@ -1,9 +1,9 @@
-"""An instance appears, moves and leaves: whom does each scheduler choose?
+"""An instance appears, moves and disappears: schedulers pick the same hosts.
 
-Beside this one runs a nova-scheduler that keeps the instances of all hosts
-and is told of changes, and one that asks the database at each request
-(track_instance_changes).  Compute services tell, as they do, after they have
-written; what they tell this service changes nothing.
+Beside nova-sched run two nova-schedulers: one tracks instances by the casts
+of compute services, the other reads the database at each request
+(track_instance_changes).  Compute services write first and cast then; casts
+do not change what nova-sched knows.
 """
 
 import copy
@@ -27,10 +27,10 @@ pytestmark = pytest.mark.real
 NEW = clouds.a_uuid(77)
 HOME, NEXT = 'ssd-a', 'ssd-b'
 CELL = 'cell2'
-#: So that nothing else decides who comes first.
+#: So that no other weigher decides the order of hosts.
 OPTIONS = {f'filter_scheduler__soft_{policy}_weight_multiplier': 1000
            for policy in ('affinity', 'anti_affinity')}
-#: What is asked, by what the answer depends on.
+#: Requests whose answer depends on the instance, by kind.
 REQUESTS = {
     'same_host': {'hints': {'same_host': [NEW]}},
     'different_host': {'hints': {'different_host': [NEW]}},
@@ -46,7 +46,7 @@ def rig(tmp_path):
 
 
 class Schedulers:
-    """The three, and the compute services that they hear of."""
+    """The three schedulers, and a cell's compute services."""
 
     def __init__(self, rig):
         self._rig = rig
@@ -67,7 +67,7 @@ class Schedulers:
             connection.execute(sa.text(statement), values)
 
     def tell(self, method, **args):
-        """All schedulers, as a compute service does."""
+        """Cast to all schedulers, as a compute service does."""
         for scheduler in self.all:
             messages.raw_client(
                 self._rig.transport, version='4.2', fanout=True,
@@ -75,9 +75,10 @@ class Schedulers:
                     context.get_admin_context(), method, **args)
 
     def hosts(self, scheduler, group=None, **wanted):
-        """Names of all hosts of the cell that would do, best first.
+        """Names of all fitting hosts of the cell, best first.
 
-        group: of a_group, a new one with each call: nobody builds the others.
+        group: keywords of a_group.  Each call has a group of its own, because
+        its instances are never built.
         """
         uuid = clouds.a_uuid()
         if group:
@@ -93,10 +94,9 @@ class Schedulers:
                 for chosen in answer for selection in chosen]
 
     def choices(self, scheduler, host):
-        """What each kind of request gets: name -> host names.
+        """The hosts for each kind of request: name -> host names.
 
-        host: where the instance is, or None; without it groups of the soft
-            kinds have no member that matters.
+        host: of the instance, or None; then soft groups have no effect.
         """
         found = {name: self.hosts(scheduler, **wanted)
                  for name, wanted in REQUESTS.items()
@@ -106,7 +106,7 @@ class Schedulers:
                 else sorted(names) for name, names in found.items()}
 
     def check(self, host):
-        """All choose by the host that the instance is on, or by none."""
+        """Check the picks of all schedulers for the instance's host."""
         every = sorted(self.hosts(self.ours))
         others = sorted({*every} - {host})
         wanted = {'same_host': [host] if host else [],
@@ -117,7 +117,7 @@ class Schedulers:
         assert self.choices(self.ours, host) == wanted
         assert self.choices(self.asking, host) == wanted
         until(lambda: self.choices(self.tracking, host) == wanted,
-              'what was told has arrived')
+              'the casts have arrived')
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def schedulers(rig):
 
 
 def an_instance(uuid, host):
-    """What a compute service of Nova sends of one that it runs."""
+    """The primitive that a compute service sends of an instance."""
     sent = copy.deepcopy(captures.load('34-info-update-instance-info')[
         'request']['decoded']['oslo.message']['args']['instance_info'])
     [instance] = sent['nova_object.data']['objects'][:1]
@@ -137,8 +137,8 @@ def an_instance(uuid, host):
     return sent
 
 
-def test_all_choose_by_where_the_instance_is(schedulers):
-    """This service and the one that asks at once; the third when told."""
+def test_schedulers_pick_by_the_current_host_of_an_instance(schedulers):
+    """The tracking nova-scheduler does so after the casts."""
     schedulers.check(None)
 
     schedulers.write(

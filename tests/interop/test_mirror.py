@@ -1,4 +1,4 @@
-"""The copy of a real Placement's providers beside its own listings."""
+"""The copy of a real Placement compared with Placement's listings."""
 
 import contextlib
 import os
@@ -17,21 +17,21 @@ from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
 from tests.interop.placement import open_placement
 
-#: How many requests are compared; far more of them with --everything.
+#: Number of compared requests.
 REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_MIRRORED_REQUESTS', 150))
 HOSTS = 120
 TRAITS = ('HW_CPU_X86_AVX2', 'HW_CPU_X86_SGX', 'COMPUTE_NODE',
           'COMPUTE_STATUS_DISABLED', 'CUSTOM_GOLD', 'CUSTOM_SILVER')
-#: ... of which none has one.
+#: With a trait that no host has.
 ASKED_TRAITS = (*TRAITS, 'HW_CPU_X86_AVX512F')
-#: An allocation ratio of more than columns of integers hold.
+#: An allocation ratio too large for columns of integers.
 UNBOUNDED = 1e38
 AGGREGATES = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 
 
 @pytest.fixture(scope='module')
 def placement(tmp_path_factory):
-    """A Placement whose providers are full, empty and odd."""
+    """A Placement with full, empty and odd providers."""
     chance = random.Random(5)
     with open_placement(tmp_path_factory.mktemp('placement')) as placement:
         for number in range(HOSTS):
@@ -66,7 +66,7 @@ def make_host(placement, number, chance):
 
 @pytest.fixture
 def mirror(placement, tmp_path):
-    """A PlacementMirror that is complete."""
+    """A complete PlacementMirror."""
     with mirrored(placement, tmp_path) as mirror:
         until(lambda: mirror.age is not None
               and not mirror.providers.without_limits(),
@@ -87,12 +87,12 @@ def mirrored(placement, tmp_path, freed=tuple):
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch):
-    """Have single providers read without a pause."""
+    """Read single providers without a pause."""
     monkeypatch.setattr('nova_sched.placement.mirror.upkeep.SINGLE', 10000)
 
 
 def a_request(chance):
-    """A query of one group, as flavors, images and tenants make them."""
+    """A random query with one group."""
     resources = {'VCPU': chance.choice((1, 2, 4, 5)), 'MEMORY_MB':
                  chance.choice((512, 700, 1024, 3500))}
     if chance.random() < 0.5:
@@ -120,9 +120,9 @@ def a_request(chance):
 
 
 def listed(placement, query):
-    """What Placement lists: uuid -> allocation request.
+    """Placement's listing: uuid -> allocation request.
 
-    Nothing for what it refuses: that traits contradict each other.
+    Empty if Placement refuses contradicting traits.
     """
     try:
         found = placement.ask('GET', '/allocation_candidates?'
@@ -137,7 +137,7 @@ def listed(placement, query):
     return by_provider
 
 
-def test_has_the_candidates_that_placement_lists(placement, mirror):
+def test_mirror_has_the_candidates_that_placement_lists(placement, mirror):
     chance = random.Random(7)
     empty = 0
     for number in range(REQUESTS):

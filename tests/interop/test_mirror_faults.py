@@ -1,4 +1,4 @@
-"""Requests on a copy of a Placement that others change, and that fails."""
+"""Requests on a copy while Placement changes or fails."""
 
 from concurrent import futures
 import contextlib
@@ -23,16 +23,15 @@ NAMES = {uuid: host for host, uuid in HOSTS.items()}
 VCPUS = 4
 FLAVOR = {'vcpus': 1, 'memory_mb': 1, 'root_gb': 0, 'ephemeral_gb': 0,
           'swap': 0}
-#: Seconds that the service waits for Placement, and where that is made to
-#: hang.
+#: Seconds that the service waits for Placement, and if Placement hangs.
 TIMEOUT, SHORT = 20, 3
-#: Seconds that somebody else goes on filling and emptying hosts.
+#: Seconds in which another client fills and empties hosts.
 CHURN = so_many(15)
 
 
 @pytest.fixture
 def placement(placement):
-    """It has eight empty hosts and nothing else."""
+    """A Placement with eight empty hosts."""
     for host, uuid in HOSTS.items():
         add(placement, host, uuid)
     return placement
@@ -65,13 +64,13 @@ class Scene:
             DEFAULT__service_down_time=10 ** 9,
             **{f'placement__{name}': value
                for name, value in placement.options.items()})
-        self.daemon.wait_until_said('were copied from Placement')
+        self.daemon.wait_for_lines('were copied from Placement')
         self._client = stage.client()
         self.placed, self.refused = {}, []
         self._lock = threading.Lock()
 
     def load(self, hosts, **values):
-        """Have these hosts, host -> uuid; values: of the last one's node."""
+        """Replace the hosts, host -> uuid; values: of the last node's row."""
         *nodes, last = hosts
         self._stage.load(clouds.a_cloud([*hosts], compute_nodes=[
             *(clouds.a_compute_node(host, uuid=hosts[host])
@@ -79,7 +78,7 @@ class Scene:
             clouds.a_compute_node(last, uuid=hosts[last], **values)]))
 
     def ask(self, uuid=None, **request):
-        """Ask for an instance; its host, or None if it is refused."""
+        """Call for an instance; return its host, None for a refusal."""
         uuid = uuid or a_consumer()
         spec = requests.a_request(
             instance_uuid=uuid, flavor=requests.a_flavor(**FLAVOR), **request)
@@ -94,29 +93,30 @@ class Scene:
         return selected.service_host
 
     def fill(self):
-        """Ask until there is no more room; how many were placed."""
+        """Call until a refusal; return the number of placed instances."""
         count = 0
         while self.ask():
             count += 1
         return count
 
     def delete(self, uuid):
-        """End an instance, as a compute service does."""
+        """Delete an instance's allocations, as a compute service does."""
         self.placement.ask('DELETE', f'/allocations/{uuid}')
         with self._lock:
             del self.placed[uuid]
 
     def listings(self):
-        """How many requests were listed; the upkeep of the copy has no limit.
+        """The number of listings for requests; those of the copy have no
+        limit.
         """
         return sum('GET /allocation_candidates' in line and 'limit=' in line
                    for line in self.placement.log[
                        self._before:].splitlines())
 
     def check(self, others=()):
-        """All that was placed holds its host, and nothing else is held.
+        """Check that exactly the placed instances have allocations.
 
-        others: consumers that somebody else made.
+        others: consumers of another client.
         """
         held = {}
         for uuid in self.placement.providers().values():
@@ -129,18 +129,18 @@ class Scene:
         assert held == self.placed
 
 
-def test_a_request_costs_a_claim(scene):
+def test_request_costs_one_claim_and_no_listing(scene):
     assert all(scene.ask() for _ in range(10))
 
     assert scene.listings() == 0
     scene.check()
     scene.fill()
-    # One of candidates, and one that is for the amounts alone.
+    # One listing of candidates, and one for the amounts only.
     assert scene.listings() == 2
 
 
-def test_a_host_that_has_just_started_is_used_at_once(scene):
-    """Another cell may have no other one."""
+def test_new_host_is_used_at_once(scene):
+    """It may be the only host of a new cell."""
     assert scene.ask()
     new = {'cn9': clouds.a_uuid(9)}
     add(scene.placement, *next(iter(new.items())))
@@ -151,8 +151,8 @@ def test_a_host_that_has_just_started_is_used_at_once(scene):
     assert scene.listings() == 0
 
 
-def test_somebody_else_fills_and_empties_hosts(scene):
-    """There is room on the last two hosts for all: none is refused."""
+def test_no_request_is_refused_while_another_client_changes_hosts(scene):
+    """The last two hosts, which it does not change, have room for all."""
     others, stop = {}, threading.Event()
 
     def churn():
@@ -186,7 +186,7 @@ def test_somebody_else_fills_and_empties_hosts(scene):
     scene.check(others)
 
 
-def test_room_that_somebody_else_frees_is_found_before_a_refusal(scene):
+def test_freed_room_is_found_before_a_refusal(scene):
     scene.fill()
     uuid = next(iter(scene.placed))
     host = scene.placed[uuid]
@@ -198,7 +198,7 @@ def test_room_that_somebody_else_frees_is_found_before_a_refusal(scene):
     scene.check()
 
 
-def test_placement_is_killed(scene):
+def test_requests_are_served_after_a_restart_of_placement(scene):
     assert scene.ask()
     scene.placement.stop()
     assert scene.ask() is None
@@ -211,20 +211,20 @@ def test_placement_is_killed(scene):
 
 
 @pytest.mark.parametrize('timeout', [SHORT])
-def test_placement_hangs(scene):
+def test_claim_in_a_hanging_placement_is_released(scene):
     assert scene.ask()
     scene.placement.hang()
     assert scene.ask() is None
 
     scene.placement.resume()
 
-    scene.daemon.wait_until_said('remaining claims are released:')
+    scene.daemon.wait_for_lines('remaining claims are released:')
     assert scene.fill() == VCPUS * len(HOSTS) - 1
     scene.check()
 
 
-def test_placement_is_restored_from_an_older_dump(scene):
-    """Generations fall, and rise again to what they were."""
+def test_copy_follows_a_restore_of_placement_from_an_older_dump(scene):
+    """Generations fall, and rise to the same values again."""
     for _ in range(3):
         assert scene.ask()
     dumped = dumps.dump(scene.placement.database_url)
@@ -240,16 +240,16 @@ def test_placement_is_restored_from_an_older_dump(scene):
     scene.check()
 
 
-def test_hosts_are_deleted_and_made_anew_under_their_names(scene):
+def test_copy_follows_hosts_recreated_under_their_names(scene):
     assert scene.ask()
     for uuid in list(scene.placed):
         scene.delete(uuid)
     for uuid in HOSTS.values():
         scene.placement.ask('DELETE', f'/resource_providers/{uuid}')
-    anew = {host: clouds.a_uuid() for host in HOSTS}
-    for host, uuid in anew.items():
+    recreated = {host: clouds.a_uuid() for host in HOSTS}
+    for host, uuid in recreated.items():
         add(scene.placement, host, uuid)
-    scene.load(anew)
+    scene.load(recreated)
 
     assert scene.fill() == VCPUS * len(HOSTS)
     assert sorted(set(scene.placed.values())) == sorted(HOSTS)

@@ -1,12 +1,11 @@
-"""The same requests of the real nova-scheduler and of ours.
+"""The same requests to the real nova-scheduler and to nova-sched.
 
-NOVA_SCHED_TEST_PAIRS names the schedulers to compare with the first of them,
-of rig.PROGRAMS, instead of those below: ``nova,nova`` shows that what is
-compared does not differ by chance.
-NOVA_SCHED_TEST_TOPICS: words that topics begin with, with commas; all.
-NOVA_SCHED_TEST_EACH: how many requests a topic.
+NOVA_SCHED_TEST_PAIRS: names of rig.PROGRAMS; the others are compared with the
+first.  ``nova,nova`` shows that the compared values do not vary by chance.
+NOVA_SCHED_TEST_TOPICS: prefixes of topics, with commas; by default all.
+NOVA_SCHED_TEST_EACH: number of requests a topic.
 NOVA_SCHED_TEST_SEED: another cloud and other requests.
-NOVA_SCHED_TEST_DEBUG: ``true`` for all that schedulers say, in --basetemp.
+NOVA_SCHED_TEST_DEBUG: ``true`` for debug logs of schedulers in --basetemp.
 """
 
 import collections
@@ -27,15 +26,15 @@ SEED = os.environ.get('NOVA_SCHED_TEST_SEED', '34')
 EACH = int(os.environ.get('NOVA_SCHED_TEST_EACH', 1))
 
 
-def test_all_choose_the_same_hosts_and_claim_the_same(tmp_path, capsys):
-    """Or hosts that are alike, or all refuse; alternates and limits too."""
+def test_schedulers_pick_and_claim_the_same(tmp_path, capsys):
+    """Or equal hosts, or all refuse; alternates and limits are the same."""
     assert len(NAMES) > 1
     with rigs.Rig(tmp_path, NAMES, SEED) as rig:
         compare(rig, capsys)
 
 
 def compare(rig, capsys):
-    """Ask all schedulers of a Rig."""
+    """Send the questions to all schedulers of a Rig; compare outcomes."""
     questions = [question for question in generate.questions(
         rig.world, rig.cells, SEED, EACH) if question.topic.startswith(TOPICS)]
     tally, differing = collections.Counter(), []

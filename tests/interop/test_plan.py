@@ -1,4 +1,4 @@
-"""``request plan`` beside a real Placement: the same hosts, and no trace."""
+"""``request plan`` with a real Placement: the same hosts, and no changes."""
 
 import pytest
 import sqlalchemy as sa
@@ -36,7 +36,7 @@ HOSTS = 6
 
 @pytest.fixture(autouse=True)
 def plans():
-    """What a plan keeps this process from, the next test may do."""
+    """Undo the restrictions that plans put on this process."""
     with commands.plans_undone():
         yield
 
@@ -49,7 +49,7 @@ def _options(placement):
 
 
 def _provide(placement, node, aggregates):
-    """Have Placement know a compute node, and which aggregates it is in."""
+    """Create the provider of a compute node, with its aggregates."""
     placement.provider(
         node['hypervisor_hostname'], node['uuid'],
         {'VCPU': 16, 'MEMORY_MB': 8000, 'DISK_GB': 500, 'CUSTOM_NOSUCH': 1},
@@ -60,7 +60,7 @@ def _provide(placement, node, aggregates):
 
 @pytest.fixture
 def stage(tmp_path, placement):
-    """A Stage with Placement, which knows all of its hosts."""
+    """A Stage with Placement, which has providers of all hosts."""
     with functional.open_stage(
             tmp_path, nova_sched__no_valid_host_text='full',
             **_options(placement)) as stage:
@@ -77,11 +77,11 @@ def stage(tmp_path, placement):
 
 @pytest.fixture
 def plan(stage, capsys):
-    """Function: "request plan -f json" with these options: the object."""
+    """Function that runs "request plan -f json": its object."""
     return lambda *options: commands.plan(stage, capsys, *options)[1]
 
 
-def test_nothing_differs_after_plans(stage, placement, plan):
+def test_plans_change_neither_databases_nor_placement(stage, placement, plan):
     engine = sa.create_engine(placement.database_url)
     before = rows(stage.engine()), rows(engine)
 
@@ -89,18 +89,18 @@ def test_nothing_differs_after_plans(stage, placement, plan):
 
     assert (rows(stage.engine()), rows(engine)) == before
     engine.dispose()
-    assert [name for name, told in found.items()
-            if told['outcome'] == 'refused'] == REFUSED
-    # Who is refused in Placement does not fit.
-    assert [told['why']['matrix']['fitting'] for name, told in found.items()
+    assert [name for name, planned in found.items()
+            if planned['outcome'] == 'refused'] == REFUSED
+    # No host fits if Placement offers none.
+    assert [planned['why']['matrix']['fitting']
+            for name, planned in found.items()
             if name in REFUSED] == [0] * len(REFUSED)
     assert found['small']['placement'] == {'asked': True, 'offered': HOSTS}
     assert found['with a trait']['placement']['offered'] == HOSTS // 2
 
 
-def test_a_plan_comes_true(stage, placement, plan):
-    """And what came of it is kept, with what Placement offered and granted.
-    """
+def test_decision_equals_its_plan(stage, placement, plan):
+    """The stored decision has Placement's candidates and claims."""
     scheduler, caller = stage.embedded(), stage.client()
     for name, options in SHAPES.items():
         expected = planned(plan(*options))
@@ -116,7 +116,7 @@ def test_a_plan_comes_true(stage, placement, plan):
             pick['alternates']))] for pick in kept['picks']] == expected
         assert {claim['instance'] for claim in kept['claims']
                 if claim['taken']} == {*uuids}
-        # All hosts are accounted for, also by what decides it once more.
+        # Deciding again from the store accounts for all hosts.
         offered = kept['candidates']['providers']
         matrix = judge(past.hosts(scheduler.driver.host_manager),
                        past.request().spec_obj, scheduler.driver.ranker)
@@ -124,8 +124,8 @@ def test_a_plan_comes_true(stage, placement, plan):
                         strict=True))[OFFERED] == HOSTS - offered
 
 
-def test_explains_what_placement_does_not_offer(stage, placement, plan):
-    """By resource and trait, with figures of the host that is asked about."""
+def test_plan_explains_missing_candidates(stage, placement, plan):
+    """By resource and trait, with figures of a host that --host names."""
     large, traits, unknown = (plan(*options) for options in (
         ['--ram', '9000', '--host', 'host1'],
         ['--extra-spec', 'trait:CUSTOM_GOLD=required', '--vcpus', '17'],
@@ -134,8 +134,8 @@ def test_explains_what_placement_does_not_offer(stage, placement, plan):
     assert (large['code'], large['kind']) == (
         'placement_offers_none', 'no_capacity')
     assert _rejects(large) == {'Placement: MEMORY_MB': HOSTS}
-    [told] = large['why_not']
-    assert told['rejected_by'] == [{
+    [why_not] = large['why_not']
+    assert why_not['rejected_by'] == [{
         'rule': 'Placement: MEMORY_MB',
         'code': 'placement_resource',
         'reason': 'it cannot provide 9000 MEMORY_MB',
@@ -148,7 +148,7 @@ def test_explains_what_placement_does_not_offer(stage, placement, plan):
 
 
 def _rejects(found):
-    """How many hosts each rule rejects, of a plan."""
+    """Numbers of hosts that each rule of a plan rejects."""
     return {rule['name']: rule['rejects']
             for rule in found['why']['matrix']['rules'] if rule['rejects']}
 
@@ -156,9 +156,9 @@ def _rejects(found):
 @pytest.mark.parametrize('backend', [
     'fake', 'real', functional.POSTGRESQL][:so_many(3)])
 @pytest.mark.parametrize('era', captures.ERAS)
-def test_captured_requests_are_decided_as_they_are_planned(
+def test_captured_requests_are_decided_as_planned(
         tmp_path, placement, backend, era, capsys):
-    """And planning them changes neither a database nor Placement."""
+    """The plans change neither a database nor Placement."""
     with http_neutron.neutron() as neutron, functional.open_stage(
             tmp_path, backend, **captured.OPTIONS, **_options(placement),
             neutron__auth_type='none', neutron__endpoint_override=neutron.url,
@@ -183,7 +183,7 @@ def test_captured_requests_are_decided_as_they_are_planned(
 
 
 def _kept(scheduler, uuid):
-    """What is kept of the decision on an instance, and what it rested on."""
+    """The stored decision on an instance: (document, past decision)."""
     return captured.once_kept(
         scheduler, uuid, lambda store, number: (
             store.document(number), store.past(number)))

@@ -1,7 +1,7 @@
-"""Plug-ins decide here as in Nova, unmodified in both.
+"""Unmodified plug-ins decide here as in Nova.
 
-Blazar's filter comes from PyPI, ../data/licensed_hosts.py is a file, and so
-are those of ../plugins_of_the_wild that a Nova of today can load.
+Blazar's filter is from PyPI; ../data/licensed_hosts.py and the modules in
+../plugins_of_the_wild that a current Nova can load are files.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from tests.interop.conftest import Nova
 
 @dataclasses.dataclass
 class Case:
-    """Plug-ins, a cloud and what to ask for.
+    """Plug-ins, a cloud and requests.
 
     filters, weighers: dotted paths.  options: as ``group__option``.
     questions: keywords of requests.a_request.
@@ -106,10 +106,10 @@ HANDLERS = Case(
 @pytest.mark.parametrize(('case', 'different'), [
     (BLAZAR, 3), (LICENCES, 3), (OF_THE_WILD, 3), (HANDLERS, 1)],
     ids=['blazar', 'licences', 'of the wild', 'handlers'])
-def test_as_in_nova(case, different, tmp_path, monkeypatch):
+def test_plug_ins_decide_as_in_nova(case, different, tmp_path, monkeypatch):
     """The same hosts in the same order, or an exception of the same name.
 
-    different: how many different answers there are, at least.
+    different: least number of different answers.
     """
     folders = [functional_plug_ins.FILES, WILD]
     for folder in folders:
@@ -127,7 +127,7 @@ def test_as_in_nova(case, different, tmp_path, monkeypatch):
                 path.rpartition('.')[2] for path in case.filters)],
             filter_scheduler__weight_classes=','.join(case.weighers),
             filter_scheduler__shuffle_best_same_weighed_hosts=False,
-            # Nova is asked about the cloud as it is, each time.
+            # Nova does not count earlier requests either.
             nova_sched__pick_lifetime=0, **case.options)
         caller = stage.client()
         ours = [ours_to(caller, question) for question in case.questions]
@@ -162,7 +162,7 @@ def test_candidates_are_narrowed_as_in_nova(tmp_path, monkeypatch, unwanted):
 
 
 def ours_to(caller, question):
-    """Names of hosts, best first; or the name of the exception."""
+    """Names of hosts, best first, or the name of the exception."""
     try:
         chosen, = caller.ask(requests.a_request(**question))
     except Exception as exc:

@@ -1,11 +1,10 @@
-"""Drivers written for Nova of Queens beside a real Placement.
+"""Drivers written for Nova of Queens, with a real Placement.
 
 They are in ../data/queens_drivers.py.
 """
 
 import pytest
 
-from nova_sched import exception
 from tests.builders import clouds
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
@@ -15,32 +14,9 @@ from tests.interop.placement import a_consumer
 pytestmark = pytest.mark.real
 
 
-def test_a_driver_of_queens_gives_back_what_is_too_little(
+def test_drivers_of_queens_decide_by_traits_and_summaries(
         placement, tmp_path, monkeypatch):
-    """There is room for one of two instances."""
-    monkeypatch.syspath_prepend(functional_plug_ins.FILES)
-    node = clouds.a_compute_node('small', uuid=clouds.a_uuid(1))
-    with functional.open_stage(tmp_path, 'fake') as stage:
-        placement.provider(
-            'small', node['uuid'],
-            {'VCPU': 1, 'MEMORY_MB': 32768, 'DISK_GB': 500}, ['OWNER_NOVA'])
-        stage.load(clouds.a_cloud(['small'], compute_nodes=[node]))
-        with stage.scene():
-            stage.scheduler(
-                scheduler__driver='queens_drivers.WordyScheduler',
-                **{f'placement__{option}': value for option, value
-                   in placement.options.items()})
-            caller = stage.client()
-            with pytest.raises(exception.NoValidHost):
-                caller.ask(count=2)
-
-            assert [placement.allocations(uuid) for uuid
-                    in caller.asked] == [{}, {}]
-
-
-def test_drivers_of_queens_decide_on_what_placement_says(
-        placement, tmp_path, monkeypatch):
-    """One leaves out the host with a trait, one that with most in use."""
+    """One avoids hosts with a trait, one avoids hosts with most usage."""
     monkeypatch.syspath_prepend(functional_plug_ins.FILES)
     loud, quiet = (clouds.a_compute_node(name, uuid=clouds.a_uuid(number))
                    for number, name in enumerate(('loud', 'quiet'), 1))
@@ -62,6 +38,6 @@ def test_drivers_of_queens_decide_on_what_placement_says(
                 caller = stage.client()
 
                 assert stages.picks(caller.ask()) == ['quiet'], name
-                assert placement.allocations(caller.asked[0]) == {
+                assert placement.allocations(caller.instances[0]) == {
                     quiet['uuid']: {
                         'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}}, name

@@ -1,4 +1,4 @@
-"""Nova 34 and the service over queues of each kind."""
+"""Nova 34 and the service over each kind of queue."""
 
 import uuid
 
@@ -23,7 +23,7 @@ KINDS = {
 
 @pytest.fixture(params=KINDS)
 def options(request, stage):
-    """Of the service and of Nova; leaves no queue of the kind behind."""
+    """Options of the service and of Nova; deletes their queues later."""
     with stage.scene():
         yield {'oslo_concurrency__lock_path': stage.directory,
                **{f'oslo_messaging_rabbit__{name}': value
@@ -35,7 +35,7 @@ def options(request, stage):
 
 
 def test_novas_calls_are_answered_and_its_casts_arrive(stage, options):
-    """Both declare the same queues, or one of them would be refused."""
+    """Both declare the queues alike, otherwise one would be refused."""
     stage.cloud(4)
     daemon = stage.daemon(DEFAULT__debug=True, **options)
     nova = Nova(stage.config_file('nova', **options))
@@ -47,5 +47,5 @@ def test_novas_calls_are_answered_and_its_casts_arrive(stage, options):
     _, found = nova.answers()
 
     assert len(found['answer']) == 1
-    daemon.wait_until_said(f'left host {host}')
-    assert not daemon.said('Traceback')
+    daemon.wait_for_lines(f'left host {host}')
+    assert not daemon.lines('Traceback')

@@ -1,4 +1,4 @@
-"""What the comparison of two schedulers takes for the same, and what not."""
+"""The comparison of schedulers finds differences and accepts equal hosts."""
 
 from tests.interop import generate
 from tests.interop import rig_answers
@@ -10,12 +10,12 @@ CELLS = {name: {'id': number, 'uuid': f'cell {number}', 'name': name,
 
 
 def a_question(text=''):
-    """One about nothing in particular, or that names what is in a text."""
+    """A Question, which names a text."""
     return generate.Question('plain', {'hints': text}, ['an instance'], {})
 
 
 def outcome(*hosts, question=None, amount=1, device=''):
-    """Of one instance that goes to the first host and may go to others."""
+    """The Outcome of an instance: the picked host, then alternates."""
     hosts = [WORLD.host(name) for name in hosts]
     return rig_answers.outcome(
         WORLD, question or a_question(), None, [[selection(
@@ -36,25 +36,25 @@ def selection(host, amount, device):
 
 
 def same(one, other):
-    """Whether nothing differs, whichever is asked."""
+    """Whether two Outcomes have no difference, in both directions."""
     found, again = one.differences(other), other.differences(one)
     assert bool(found) == bool(again)
     return not found
 
 
-def test_hosts_of_a_kind_are_equals():
+def test_hosts_of_a_kind_are_equal():
     assert same(outcome('ssd-a', 'ssd-b', 'gpu-a'),
                 outcome('ssd-b', 'ssd-a', 'gpu-b'))
 
 
-def test_hosts_of_another_kind_are_not():
+def test_hosts_of_different_kinds_differ():
     found = outcome('ssd-a').differences(outcome('gpu-a'))
 
     assert 'picks[0].service_host: "ssd 1" != "gpu 1"' in found
 
 
-def test_a_host_that_is_named_is_not_like_the_other_of_its_kind():
-    """As long as only one of them can be chosen."""
+def test_named_host_differs_from_the_other_of_its_kind():
+    """If only one of them can be picked."""
     question = a_question('ssd-a')
 
     assert not same(outcome('ssd-a', question=question),
@@ -63,7 +63,7 @@ def test_a_host_that_is_named_is_not_like_the_other_of_its_kind():
                 outcome('ssd-b', 'ssd-a', question=question))
 
 
-def test_near_members_of_a_soft_group_the_order_counts():
+def test_order_of_hosts_counts_for_a_soft_group():
     question = a_question('ssd-a "soft-affinity"')
 
     assert not same(outcome('ssd-a', 'ssd-b', question=question),
@@ -75,7 +75,7 @@ def test_amounts_and_alternates_count():
     assert not same(outcome('ssd-a'), outcome('ssd-a', 'ssd-b'))
 
 
-def test_devices_are_equals_unless_the_question_is_about_their_traits():
+def test_devices_are_equal_unless_the_question_has_their_traits():
     small, large = (outcome('gpu-a', device=name)
                     for name in ('gpu0', 'gpu1'))
     assert same(small, large)
@@ -86,7 +86,7 @@ def test_devices_are_equals_unless_the_question_is_about_their_traits():
     assert not same(small, large)
 
 
-def test_there_are_two_hundred_questions_and_a_seed_gives_the_same():
+def test_seed_gives_the_same_200_different_questions():
     asked, again = ([question.text for question in generate.questions(
         WORLD, CELLS, 'a seed', each=7)] for _ in range(2))
 

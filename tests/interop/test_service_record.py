@@ -1,4 +1,4 @@
-"""What the service writes into Nova's own databases, as Nova 34 sees it."""
+"""Nova 34 accepts the service's record and its host mappings."""
 
 import contextlib
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real
 
 
 class RealNova:
-    """Databases that nova-manage has made, and programs of Nova on them.
+    """Databases created by nova-manage, and programs of Nova on them.
 
     directory: for files.  databases: rig_databases.Databases.
     """
@@ -41,21 +41,21 @@ class RealNova:
                                    **{**self.options, **options})
 
     def hosts(self):
-        """What nova-manage prints of hosts that are mapped."""
+        """The output of nova-manage cell_v2 list_hosts."""
         return subprocess.run(
             [rig_databases.program('nova-manage'), '--config-file',
              self.config_file('manage'), 'cell_v2', 'list_hosts'],
             capture_output=True, text=True, check=True).stdout
 
     def mapped(self):
-        """Hosts that are mapped to a cell: set of names."""
+        """Names of the mapped hosts: set."""
         with self.database('api') as connection:
             return set(connection.execute(sa.text(
                 'SELECT host FROM host_mappings')).scalars())
 
     @contextlib.contextmanager
     def scheduler(self, host):
-        """A nova-scheduler for a block; function that returns its log."""
+        """A nova-scheduler for a block: function that returns its log."""
         log = self._directory / f'{host}.log'
         config = self.config_file(host, DEFAULT__host=host,
                                   DEFAULT__debug='true')
@@ -80,7 +80,7 @@ class RealNova:
         engine.dispose()
 
     def records(self):
-        """Rows of schedulers: dict host -> row."""
+        """Service records of schedulers: dict host -> row."""
         with self.database('cell0') as connection:
             return {row['host']: dict(row) for row in connection.execute(
                 sa.text('SELECT * FROM services')).mappings()}
@@ -104,7 +104,7 @@ def deployment(tmp_path_factory):
 
 @pytest.fixture
 def nova(deployment):
-    """A Nova in which no scheduler has been up lately."""
+    """A RealNova without service records."""
     with deployment.database('cell0') as connection:
         connection.execute(tables.services.delete())
     return deployment
@@ -112,18 +112,18 @@ def nova(deployment):
 
 @contextlib.contextmanager
 def daemon(nova, host):
-    """The service beside this Nova, for a block."""
+    """The service beside Nova, for a block."""
     config = nova.config_file(f'ours-{host}', DEFAULT__host=host,
                               DEFAULT__debug='true')
     with processes.running('nova-sched', ['--config-file', config],
                            config.with_suffix('.log')) as program:
-        program.wait_until_said('Serving requests')
+        program.wait_for_lines('Serving requests')
         yield program
 
 
-def test_nova_takes_the_service_for_a_scheduler_that_is_up(nova):
-    """It leaves to it what is for the first of the schedulers that are."""
-    with daemon(nova, 'a-ours'), nova.scheduler('b-nova') as log:
+def test_nova_leaves_host_discovery_to_the_service_until_it_is_disabled(nova):
+    """The first scheduler that is up maps new hosts."""
+    with daemon(nova, 'a-ours') as program, nova.scheduler('b-nova') as log:
         processes.until(lambda: 'Current leader is a-ours' in log(),
                         'a leader')
         nova.add_compute_node('by-ours')
@@ -131,6 +131,15 @@ def test_nova_takes_the_service_for_a_scheduler_that_is_up(nova):
         assert 'by-ours' in nova.hosts()
         assert 'Discovered' not in log()
         ours, theirs = (nova.records()[host] for host in ('a-ours', 'b-nova'))
+        with nova.database('cell0') as connection:
+            connection.execute(sa.text(
+                'UPDATE services SET disabled = (host = :host)'),
+                {'host': 'a-ours'})
+        program.wait_for_lines('Not looking for new hosts')
+        nova.add_compute_node('by-the-other')
+        processes.until(lambda: 'cell1:by-the-other' in log(),
+                        'a mapped host')
+        assert nova.records()['a-ours']['disabled']
     own = ('id', 'uuid', 'host', 'created_at', 'updated_at', 'last_seen_up',
            'report_count')
     assert {name: value for name, value in ours.items()
@@ -139,7 +148,7 @@ def test_nova_takes_the_service_for_a_scheduler_that_is_up(nova):
     assert ours['last_seen_up'] == ours['updated_at']
 
 
-def test_the_service_leaves_the_lead_to_a_nova_scheduler_before_it(nova):
+def test_service_leaves_host_discovery_to_an_earlier_nova_scheduler(nova):
     with nova.scheduler('c-nova') as log:
         processes.until(
             lambda: nova.records().get('c-nova', {}).get('last_seen_up'),
@@ -148,24 +157,11 @@ def test_the_service_leaves_the_lead_to_a_nova_scheduler_before_it(nova):
             nova.add_compute_node('by-nova')
             processes.until(lambda: 'Discovered 1 new hosts: cell1:by-nova'
                             in log(), 'a mapped host')
-            assert not program.said('Discovered')
+            assert not program.lines('Discovered')
 
 
-def test_nova_takes_over_once_the_service_is_disabled(nova):
-    with daemon(nova, 'e-ours') as program, nova.scheduler('f-nova') as log:
-        with nova.database('cell0') as connection:
-            connection.execute(sa.text(
-                'UPDATE services SET disabled = (host = :host)'),
-                {'host': 'e-ours'})
-        program.wait_until_said('Not discovering hosts')
-        nova.add_compute_node('by-the-other')
-        processes.until(lambda: 'cell1:by-the-other' in log(),
-                        'a mapped host')
-        assert nova.records()['e-ours']['disabled']
-
-
-def test_nova_takes_over_a_record_that_the_service_has_made(nova):
-    """It has the version of the conductors; Nova writes its own into it."""
+def test_nova_scheduler_takes_over_the_service_s_record(nova):
+    """The record has the conductors' version; then Nova's own."""
     with nova.database('cell0') as connection:
         connection.execute(tables.services.insert().values(
             host='conductor', binary='nova-conductor', topic='conductor',
@@ -180,14 +176,3 @@ def test_nova_takes_over_a_record_that_the_service_has_made(nova):
         assert 'ServiceTooOld' not in log()
     taken = nova.records()['h-both']
     assert (taken['id'], taken['version']) == (made['id'], 74)
-
-
-def test_a_stopped_service_leaves_its_record_as_nova_does(nova):
-    with daemon(nova, 'g-ours') as program:
-        processes.until(lambda: nova.records()['g-ours']['report_count'],
-                        'a heartbeat')
-        status, _seconds = program.stop()
-    assert status == 0
-    record = nova.records()['g-ours']
-    assert not record['deleted']
-    assert not record['disabled']

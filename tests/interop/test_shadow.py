@@ -1,6 +1,8 @@
-"""A shadow beside the real nova-scheduler: same bus, databases, Placement.
+"""A shadow, and config check, beside the real nova-scheduler.
 
-NOVA_SCHED_TEST_SHADOW: how many requests; 500 are compared in some minutes.
+They share its bus, databases and Placement.
+
+NOVA_SCHED_TEST_SHADOW: number of requests; 500 take some minutes.
 NOVA_SCHED_TEST_SEED: another cloud and other requests.
 """
 
@@ -30,27 +32,27 @@ pytestmark = pytest.mark.real
 
 REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_SHADOW', 40))
 SEED = os.environ.get('NOVA_SCHED_TEST_SEED', '34')
-#: Callers at a time, where requests get in each other's way.
+#: Number of concurrent callers.
 CALLERS = 4
-#: Requests to a shadow of other options.
+#: Requests to a shadow with other options.
 OTHER = 12
-#: Of a request that only Placement can judge.
+#: Verdict on a request that only Placement can judge.
 NOT_JUDGED = 'not judged'
 
 
 class Rig(rigs.Rig):
-    """The real nova-scheduler, asked as conductors do, and a shadow."""
+    """The real nova-scheduler, called as by conductors, and a shadow."""
 
     def watch(self, directory, **options):
-        """Start a shadow, by the configuration of the scheduler.
+        """Start a shadow with the configuration of the scheduler.
 
-        directory: where the scheduler's is.  options: of the shadow alone.
+        directory: of the scheduler's file.  options: additional ones.
         """
         [scheduler] = self.schedulers
         name = f'shadow-{uuid.uuid4().hex[:8]}'
         file = directory / f'{name}.jsonl'
         file.touch()
-        self._told, self._reading = {}, threading.Lock()
+        self._reports, self._reading = {}, threading.Lock()
         self._rest = ''
         self._lines = self._exit.enter_context(file.open())
         own = stage.write_config(
@@ -63,39 +65,39 @@ class Rig(rigs.Rig):
                 '--config-file', own],
             directory / f'{name}.log')
         self._exit.callback(self.shadow.end)
-        self.shadow.wait_until_said('Listening to topic')
+        self.shadow.wait_for_lines('Listening to topic')
         self._cell0 = sa.create_engine(self.databases.urls['cell0'])
         self._exit.callback(self._cell0.dispose)
 
-    def told(self):
-        """What the shadow has reported: first instance -> dict."""
+    def reports(self):
+        """The shadow's reports: first instance -> dict."""
         with self._reading:
             *whole, self._rest = (
                 self._rest + self._lines.read()).split('\n')
             for line in whole:
                 entry = json.loads(line)
-                self._told[entry['instances'][0]] = entry
-            return dict(self._told)
+                self._reports[entry['instances'][0]] = entry
+            return dict(self._reports)
 
     def _client(self, scheduler, **target):
-        # By the queue for whoever is free, as a conductor: the key that the
-        # shadow's queue is bound with.
+        # By the shared queue's routing key, as a conductor: the shadow's
+        # queue is bound with that key.
         if target.get('namespace'):
             return super()._client(scheduler, **target)
         return messages.raw_client(self.transport,
                                    exchange=scheduler.exchange, **target)
 
     def call(self, scheduler, question):
-        """As of Rig; returns when the shadow has compared it."""
+        """Call as Rig; return when the shadow has reported."""
         refused, selections = super().call(scheduler, question)
         if refused:
             self._bury(question.uuids)
-        processes.until(lambda: question.uuids[0] in self.told(),
+        processes.until(lambda: question.uuids[0] in self.reports(),
                         f'a line about {question.topic}', interval=0.02)
         return refused, selections
 
     def _bury(self, uuids):
-        """Put instances into cell0, as their conductor does."""
+        """Write refused instances to cell0, as a conductor does."""
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         with self._cell0.begin() as connection:
             for uuid_ in uuids:
@@ -118,84 +120,138 @@ def rig(directory):
 
 
 def questions(rig):
-    """So many, in the order of their topics, over and over."""
+    """REQUESTS questions, of all topics in turn."""
     return list(itertools.islice(generate.questions(
         rig.world, rig.cells, SEED, 1 + REQUESTS // 10), REQUESTS))
 
 
-def asked(rig, found):
-    """What the shadow told of these questions: list of dicts."""
-    told = rig.told()
-    return [told[question.uuids[0]] for question in found]
+def reports_on(rig, asked):
+    """The shadow's reports on questions: list of dicts."""
+    reports = rig.reports()
+    return [reports[question.uuids[0]] for question in asked]
 
 
-def show(capsys, told):
-    """Print what came of them, for whoever runs it with many."""
+def show(capsys, reports):
+    """Print the totals of reports."""
     with capsys.disabled():
-        for row in report.totals(told):
+        for row in report.totals(reports):
             sys.stdout.write('\n{:20} {:40} {:5}'.format(*row))
 
 
-def lines(told):
-    """Those that do not agree, for whoever reads of a failure."""
-    return '\n'.join(json.dumps(entry) for entry in told
+def disagreements(reports):
+    """The reports that do not agree, for the text of a failure."""
+    return '\n'.join(json.dumps(entry) for entry in reports
                      if entry['verdict'] not in compare.AGREEMENTS)
 
 
-def test_one_request_at_a_time_both_agree(rig, capsys):
-    """Nothing moves in between, so a difference would be one of rules."""
+def rows_of(rows, check):
+    """The rows of a check: list of (level, text)."""
+    return [(row['level'], row['text']) for row in rows
+            if row['option'] == check]
+
+
+def host_states(rig, cell):
+    """The numbers of hosts of a cell by state, as rows have them."""
+    hosts = [host.is_ for host in rig.world.hosts if host.is_.cell == cell]
+    disabled = sum(kind.disabled for kind in hosts)
+    down = sum(kind.down and not kind.disabled for kind in hosts)
+    return (f'{len(hosts) - disabled - down} up, {disabled} disabled, '
+            f'{down} down')
+
+
+def test_config_check_accepts_a_cloud_of_nova(rig, tmp_path):
+    """Its only warnings are about the live nova-scheduler."""
+    processes.until(lambda: _rows(rig.databases.urls['cell0'],
+                                  'SELECT host FROM services'),
+                    'the record of nova-scheduler')
+    file = stage.write_config(tmp_path / 'nova.conf', **{
+        'DEFAULT__host': 'ours', 'DEFAULT__service_down_time': 3600,
+        **rig.databases.options(), **{
+            f'placement__{name}': value for name, value
+            in rig.placement.options.items()}})
+    status, output, errors = processes.run(
+        'nova-sched-manage', '--config-file', file, 'config', 'check',
+        '--connect', '-f', 'json', '--from', '2026.2')
+    rows = json.loads(output)
+
+    assert (status, errors) == (0, '')
+    assert {row['option'] for row in rows if row['level'] == 'warning'} - {
+        'MariaDB'} == {'other schedulers', 'queue scheduler'}
+    (_, api), = rows_of(rows, 'API database')
+    for words in (f'{len(rig.world.cells) + 1} cell mappings',
+                  f'{len(rig.world.hosts)} host mappings',
+                  f'{len(rig.world.aggregates)} aggregates', 'as of 2026.2'):
+        assert words in api
+    assert 'the database of cell cell0' in rows_of(rows, 'database')[0][1]
+    for cell in rig.world.cells:
+        (_, text), = rows_of(rows, 'cell {}({})'.format(
+            rig.databases.mappings[cell]['uuid'], cell))
+        assert 'as of 2026.2' in text
+        assert host_states(rig, cell) in text
+        assert ('the cell is disabled' in text) == (
+            cell == rig.world.cells[-1])
+    assert rows_of(rows, 'queue scheduler')[0][1].startswith('1 consumers')
+    assert rows_of(rows, 'other schedulers') == [(
+        'warning', f'a scheduler is up on host {rig.schedulers[0].host}, of '
+        'version 74 (34.0.0 (2026.2))')]
+    assert f'all {len(rig.world.hosts)} compute nodes' in rows_of(
+        rows, 'Placement providers')[0][1]
+
+
+def test_shadow_agrees_on_requests_in_sequence(rig, capsys):
+    """Nothing changes in between, so each difference would be of rules."""
     [scheduler] = rig.schedulers
-    found = questions(rig)
-    for question in found:
+    asked = questions(rig)
+    for question in asked:
         rig.ask(scheduler, question)
 
-    told = asked(rig, found)
-    show(capsys, told)
-    assert {entry['verdict'] for entry in told} <= {
-        *compare.AGREEMENTS, compare.NOT_COMPARABLE}, lines(told)
-    seen = [entry for entry in told
-            if entry['verdict'] != compare.NOT_COMPARABLE]
-    assert len(seen) >= 0.9 * len(told), lines(told)
+    reports = reports_on(rig, asked)
+    show(capsys, reports)
+    assert {entry['verdict'] for entry in reports} <= {
+        *compare.AGREEMENTS, compare.NOT_COMPARABLE}, disagreements(reports)
+    compared = [entry for entry in reports
+                if entry['verdict'] != compare.NOT_COMPARABLE]
+    assert len(compared) >= 0.9 * len(reports), disagreements(reports)
 
 
-def test_at_rest_its_copy_offers_what_placement_lists(rig):
-    """What a question has changed before, a copy has seen after a while."""
+def test_copy_at_rest_offers_what_placement_lists(rig):
+    """The copy follows the allocations of earlier questions in a while."""
     [scheduler] = rig.schedulers
-    rig.shadow.wait_until_said('resource providers were copied')
+    rig.shadow.wait_for_lines('resource providers were copied')
     judged = []
     for question in [each for each in questions(rig) if not each.held][:OTHER]:
         def agrees(question=question):
             again = _renewed(question)
             rig.ask(scheduler, again)
-            [told] = asked(rig, [again])
-            return _copy_verdict(told) in (copied.SAME, NOT_JUDGED) and told
-        told = processes.until(agrees, f'the copy for {question.topic}',
-                               interval=1)
-        judged.append(_copy_verdict(told))
+            [entry] = reports_on(rig, [again])
+            return _copy_verdict(entry) in (copied.SAME, NOT_JUDGED) and entry
+        entry = processes.until(agrees, f'the copy for {question.topic}',
+                                interval=1)
+        judged.append(_copy_verdict(entry))
     assert judged.count(copied.SAME) >= OTHER // 2
 
 
-def _copy_verdict(told):
-    return told['copy']['verdict'] if told['copy'] else NOT_JUDGED
+def _copy_verdict(entry):
+    return entry['copy']['verdict'] if entry['copy'] else NOT_JUDGED
 
 
-def test_of_requests_at_a_time_each_is_told_of(rig, capsys):
-    """Those that got into each other's way are told apart."""
+def test_shadow_reports_on_each_of_concurrent_requests(rig, capsys):
+    """Requests that influenced each other are not comparable."""
     [scheduler] = rig.schedulers
-    found = [_renewed(question) for question in questions(rig)
+    asked = [_renewed(question) for question in questions(rig)
              if not question.held][:REQUESTS // 2]
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
-        list(pool.map(lambda question: rig.ask(scheduler, question), found))
+        list(pool.map(lambda question: rig.ask(scheduler, question), asked))
 
-    told = asked(rig, found)
-    show(capsys, told)
-    assert {entry['verdict'] for entry in told} <= {
-        *compare.AGREEMENTS, compare.NOT_COMPARABLE}, lines(told)
-    assert not rig.shadow.said('Traceback')
+    reports = reports_on(rig, asked)
+    show(capsys, reports)
+    assert {entry['verdict'] for entry in reports} <= {
+        *compare.AGREEMENTS, compare.NOT_COMPARABLE}, disagreements(reports)
+    assert not rig.shadow.lines('Traceback')
 
 
 def _renewed(question):
-    """The same for other instances."""
+    """The same Question for new instances."""
     text = json.dumps([question.spec, question.uuids])
     for old in question.uuids:
         text = text.replace(old, str(uuid.uuid4()))
@@ -203,24 +259,23 @@ def _renewed(question):
     return dataclasses.replace(question, spec=spec, uuids=uuids)
 
 
-def test_other_weights_are_seen_in_what_they_change(rig, directory):
-    """The same requests, decided by a shadow that packs hosts."""
+def test_shadow_attributes_differences_to_other_weights(rig, directory):
+    """The same requests, decided by a shadow that stacks instances."""
     rig.shadow.end()
     rig.watch(directory, filter_scheduler__ram_weight_multiplier=-5)
     [scheduler] = rig.schedulers
-    found = [_renewed(question) for question in questions(rig)
+    asked = [_renewed(question) for question in questions(rig)
              if not question.held][:OTHER]
-    for question in found:
+    for question in asked:
         rig.ask(scheduler, question)
 
-    told = asked(rig, found)
-    lower = [entry for entry in told if entry['verdict'] == compare.LOWER]
-    assert lower, lines(told)
+    reports = reports_on(rig, asked)
+    lower = [entry for entry in reports if entry['verdict'] == compare.LOWER]
+    assert lower, disagreements(reports)
     assert {entry['rule'] for entry in lower} == {'weight'}
 
 
-def test_a_shadow_leaves_no_trace(rig):
-    """No record of a service; it ends when it is told to."""
+def test_shadow_has_no_service_record_and_stops_by_sigterm(rig):
     services = [row for name in ('cell0', *rig.world.cells)
                 for row in _rows(rig.databases.urls[name],
                                  'SELECT host FROM services '

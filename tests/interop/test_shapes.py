@@ -1,9 +1,8 @@
-"""Each shape of request that was captured, made by Nova 34's own classes.
+"""Each captured shape of request, sent by Nova 34's own client classes.
 
-Its client classes send them over a real RabbitMQ, as objects of its own, and
-make objects of its own of the answers.  The four hosts are those that the
-captured scheduler had.  One Nova asks everything, and tests look at what it
-got.
+They send Nova's objects over a real RabbitMQ, and make Nova's objects of the
+answers.  The hosts are the captured scheduler's four.  One Nova sends all
+requests; the tests look at its results.
 """
 
 import pytest
@@ -20,8 +19,8 @@ FILTERS = ('RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
            'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
            'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
            'NUMATopologyFilter', 'PciPassthroughFilter')
-#: What [upgrade_levels] scheduler lets a client send, to conductors that are
-#: not upgraded: without objects, without uuids, as dicts.
+#: Values of [upgrade_levels] scheduler: calls without objects, without uuids,
+#: with dicts.
 CAPS = ('4.4', '4.3', '4.2')
 
 
@@ -31,7 +30,7 @@ def sent(name):
 
 
 def shapes(test):
-    """Names of the captured messages for which a function says so."""
+    """Names of the captured messages that satisfy a predicate."""
     return [name.partition('-')[2] for name in captures.names('34')
             if test(sent(name.partition('-')[2]))]
 
@@ -43,16 +42,16 @@ def is_request(message):
             and message['args']['spec_obj'] is not None)
 
 
-#: Made by the client classes as a conductor uses them.
+#: Requests that a conductor's client classes can send.
 REQUESTS = shapes(is_request)
-#: What they do not say themselves: older releases, and what is wrong.
+#: Other calls: of older releases, and wrong calls.
 SAID = [name for name in shapes(lambda message: '_msg_id' in message)
         if name not in REQUESTS and not name.startswith(('cap', 'baseapi'))]
 CASTS = shapes(lambda message: '_msg_id' not in message)
 
 
-#: Where older words say something else: in a group of dicts its hosts count,
-#: as they did when callers sent dicts, and later its members.
+#: Older forms with another meaning: in a group of dicts its hosts count, as
+#: at that time; in later forms its members count.
 SAYS_OTHERWISE = {('server-group-anti-affinity', '4.2')}
 
 
@@ -60,7 +59,7 @@ SAYS_OTHERWISE = {('server-group-anti-affinity', '4.2')}
 def stage(tmp_path_factory):
     with functional.open_stage(
             tmp_path_factory.mktemp('shapes'),
-            # Each call is answered as if none had come before.
+            # No call counts for the next one.
             nova_sched__pick_lifetime=0,
             # The captured compute services send no more heartbeats.
             DEFAULT__service_down_time=86400, DEFAULT__debug=True,
@@ -76,7 +75,7 @@ def daemon(stage):
 
 @pytest.fixture(scope='module')
 def answers(stage, daemon):
-    """What Nova got: (shape, cap) -> answer."""
+    """Nova's results: (shape, cap) -> answer."""
     nova, asked = Nova(stage.config_file('nova')), []
 
     def will(key, what, *args):
@@ -102,13 +101,13 @@ def answers(stage, daemon):
 
 
 def captured(name):
-    """What the captured client got, of what ours is to be like."""
+    """The result of the captured client, for comparison."""
     name = wire.ANSWERED_AS.get(f'34-{name}', f'34-{name}')
     return captures.load(name)['client_saw']
 
 
 def bare(value):
-    """A result without what no client looks at, and no claims."""
+    """A result without claims and without fields that no client reads."""
     if isinstance(value, list):
         return list(map(bare, value))
     if not isinstance(value, dict):
@@ -120,7 +119,7 @@ def bare(value):
 
 
 def classes(value):
-    """Names of the classes of all objects in a result: set."""
+    """Names of the classes of the objects in a result: set."""
     if isinstance(value, list):
         return set().union(*map(classes, value))
     if not isinstance(value, dict):
@@ -131,7 +130,7 @@ def classes(value):
 
 
 def picks(result):
-    """(host, node) of the chosen hosts, whatever form the result has."""
+    """(host, node) of the picked hosts, for any form of a result."""
     found = []
     for chosen in result:
         if isinstance(chosen, list):
@@ -145,8 +144,7 @@ def picks(result):
 @pytest.mark.parametrize('name', [
     name for name in REQUESTS if captured(name)['ok']])
 class TestRequest:
-    def test_is_answered_in_the_shape_that_the_captured_client_got(
-            self, answers, name):
+    def test_is_answered_in_the_captured_shape(self, answers, name):
         result = answers[name, None]['answer']
 
         assert wire.shape(bare(result)) == wire.shape(
@@ -161,9 +159,9 @@ class TestRequest:
         assert bool(found) == bool(sent(name)['args']['return_objects'])
 
     @pytest.mark.parametrize('cap', CAPS)
-    def test_gets_the_same_hosts_in_the_words_of_older_clients(
+    def test_gets_the_same_hosts_in_the_form_of_older_clients(
             self, answers, name, cap):
-        """One for each instance that they can tell of."""
+        """A host for each instance that the form can express."""
         old, new = (picks(answers[name, level]['answer'])
                     for level in (cap, None))
 
@@ -178,7 +176,7 @@ class TestRequest:
 @pytest.mark.parametrize('cap', [None, *CAPS])
 @pytest.mark.parametrize('name', [
     name for name in REQUESTS if not captured(name)['ok']])
-def test_a_refusal_is_the_exception_of_nova_for_clients_of_all_ages(
+def test_refusal_is_nova_s_exception_for_all_clients(
         answers, name, cap):
     found = answers[name, cap]
 
@@ -188,8 +186,8 @@ def test_a_refusal_is_the_exception_of_nova_for_clients_of_all_ages(
 
 
 @pytest.mark.parametrize('name', SAID)
-def test_what_the_classes_do_not_say_is_answered_as_captured(answers, name):
-    """Or what is wrong with it is told, by an exception that Nova knows."""
+def test_older_and_wrong_calls_are_answered_as_captured(answers, name):
+    """Or with an exception of Nova that names the wrong field."""
     found, wanted = answers[name, None], captured(name)
     if name in wire.INVALID_INPUT:
         assert found['classes'][1] == 'nova.exception.InvalidInput'
@@ -203,29 +201,28 @@ def test_what_the_classes_do_not_say_is_answered_as_captured(answers, name):
 
 
 @pytest.mark.parametrize('cap', CAPS)
-def test_clients_that_are_capped_do_not_ask_for_objects(answers, cap):
-    """They know before they send anything."""
+def test_capped_clients_refuse_to_call_for_objects(answers, cap):
     assert answers['refused', cap]['error'] == (
         'SelectionObjectsWithOldRPCVersionNotSupported')
 
 
 @pytest.mark.parametrize('name', CASTS)
-def test_a_cast_is_sent_and_taken_without_complaint(answers, daemon, name):
+def test_cast_causes_no_error(answers, daemon, name):
     assert answers[name, None] == {'answer': None}
     method = sent(name)['method']
-    assert not [line for line in daemon.said(method) if ' ERROR ' in line]
+    assert not [line for line in daemon.lines(method) if ' ERROR ' in line]
 
 
 @pytest.mark.parametrize(('name', 'words'), [
     ('info-update-instance-info', 'Instances of host 34-cn1 changed'),
     ('info-delete-instance-info', 'left host 34-cn1'),
     ('info-sync-instance-info', 'Instances of host 34-cn1 announced')])
-def test_a_cast_about_instances_arrives(answers, daemon, name, words):
-    """They come by fanout, not in line with the calls."""
-    daemon.wait_until_said(words)
+def test_cast_about_instances_arrives(answers, daemon, name, words):
+    """By fanout, not in sequence with the calls."""
+    daemon.wait_for_lines(words)
 
 
-def test_the_service_tells_that_it_is_there(answers):
+def test_ping_and_backdoor_port_are_answered(answers):
     assert answers['ping', None] == {'answer': {
         'service': 'scheduler', 'arg': {'any': ['thing', None]}}}
     assert answers['backdoor port', None] == {'answer': None}

@@ -1,2 +1,1 @@
-"""Filters and weighers in the shapes of Nova's releases, as files that an
-operator would bring along."""
+"""Operators' filters and weighers in the styles of Nova's releases."""

@@ -1,4 +1,4 @@
-"""Of before Kilo: dicts, Nova's own copy of oslo.log, a dotted oslo."""
+"""Before Kilo: dicts, Nova's own copy of oslo.log, oslo with a dot."""
 
 from nova.i18n import _
 from nova.openstack.common import log as logging
@@ -13,7 +13,7 @@ CONF.register_opts([cfg.IntOpt('grizzly_reserved_mb', default=512,
 
 
 class ReservedMemoryFilter(filters.BaseHostFilter):
-    """Leaves some memory free on each host, none for tenants that pay."""
+    """Keeps some memory of each host free, except for paying tenants."""
 
     def host_passes(self, host_state, filter_properties):
         instance_type = filter_properties.get('instance_type')

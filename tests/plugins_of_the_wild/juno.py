@@ -1,4 +1,4 @@
-"""Of Juno: a weigher without an argument, marked for translation."""
+"""Juno: weight_multiplier without an argument, translated log lines."""
 
 from nova.i18n import _LW
 from nova.openstack.common import log as logging
@@ -8,12 +8,12 @@ LOG = logging.getLogger(__name__)
 
 
 class WantedHostWeigher(weights.BaseHostWeigher):
-    """Hosts whose name begins as the hint says."""
+    """Prefers hosts with a hint's text as prefix of their name."""
 
     minval, maxval = 0, 1
 
     def weight_multiplier(self):
-        """Counts more than all others."""
+        """Return more than all other multipliers."""
         return 50.0
 
     def _weigh_object(self, host_state, weight_properties):

@@ -1,4 +1,4 @@
-"""Of Kilo: a built-in asked with a changed copy of the properties."""
+"""Kilo: a built-in that is called with a changed copy of the properties."""
 
 import copy
 
@@ -10,7 +10,7 @@ LOG = logging.getLogger(__name__)
 
 
 class HeadroomFilter(ram_filter.RamFilter):
-    """As RamFilter, as if each instance took a tenth more."""
+    """RamFilter with a tenth more memory for each instance."""
 
     def host_passes(self, host_state, filter_properties):
         properties = copy.deepcopy(filter_properties)
@@ -21,7 +21,7 @@ class HeadroomFilter(ram_filter.RamFilter):
 
 
 class NotesFilter(filters.BaseHostFilter):
-    """Passes, and notes in the properties which hosts it has seen."""
+    """Passes all hosts, and writes their names to the properties."""
 
     def host_passes(self, host_state, filter_properties):
         filter_properties.setdefault('seen', []).append(host_state.host)
@@ -29,7 +29,7 @@ class NotesFilter(filters.BaseHostFilter):
 
 
 class SeenFilter(filters.BaseHostFilter):
-    """All but the first host that NotesFilter has seen."""
+    """Passes all hosts except the first of NotesFilter."""
 
     def host_passes(self, host_state, filter_properties):
         return host_state.host != filter_properties.get('seen', [None])[0]

@@ -1,4 +1,4 @@
-"""Filters as of Liberty, from the bases that Nova had for ratios."""
+"""Liberty: filters with Nova's base classes for ratios."""
 
 from nova.i18n import _LW
 from nova.scheduler.filters import core_filter
@@ -10,7 +10,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RackRamFilter(ram_filter.BaseRamFilter):
-    """Memory with the ratio that a host's rack sets."""
+    """RamFilter with a ratio by the host's rack."""
 
     def _get_ram_allocation_ratio(self, host_state, filter_properties):
         ratios = utils.aggregate_values_from_key(host_state, 'rack_ratio')
@@ -23,7 +23,7 @@ class RackRamFilter(ram_filter.BaseRamFilter):
 
 
 class PaidCoreFilter(core_filter.BaseCoreFilter):
-    """CPUs without overcommit for those who pay."""
+    """CoreFilter without overcommit for paid flavors."""
 
     def _get_cpu_allocation_ratio(self, host_state, filter_properties):
         flavor = filter_properties.get('instance_type')

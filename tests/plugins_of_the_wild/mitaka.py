@@ -1,4 +1,4 @@
-"""Of Mitaka: a RequestSpec, hints and aggregates."""
+"""Mitaka: a RequestSpec, hints and aggregates."""
 
 import nova.conf
 from nova.i18n import _
@@ -11,7 +11,7 @@ CONF = nova.conf.CONF
 
 
 class RackFilter(filters.BaseHostFilter):
-    """Hosts of the rack that a hint names, by their aggregates."""
+    """Passes hosts of the rack in a hint, by their aggregates."""
 
     run_filter_once_per_request = True
 

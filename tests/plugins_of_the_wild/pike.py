@@ -1,4 +1,4 @@
-"""Of Pike: what Nova has besides base classes, and imports of no use."""
+"""Pike: Nova's notifier, clients and handlers, and unused imports."""
 
 from nova import db  # noqa: F401
 from nova import rpc
@@ -13,7 +13,7 @@ LOG = logging.getLogger(__name__)
 
 
 class TellingFilter(filters.BaseHostFilter):
-    """Passes, and notifies of each host that it sees."""
+    """Passes all hosts, and sends a notification for each."""
 
     def __init__(self):
         self.notifier = rpc.get_notifier('scheduler')
@@ -25,7 +25,7 @@ class TellingFilter(filters.BaseHostFilter):
 
 
 class HolderFilter(filters.BaseHostFilter):
-    """Hosts where Placement says that an instance holds something."""
+    """Passes hosts on which an instance has allocations in Placement."""
 
     def __init__(self):
         self.reportclient = client.SchedulerClient().reportclient
@@ -38,21 +38,21 @@ class HolderFilter(filters.BaseHostFilter):
 
 
 class SmallHostFilter(filters.BaseHostFilter):
-    """Hosts of at most 16 GB free; one of those of BothFilter."""
+    """Passes hosts with at most 16 GB free; used by BothFilter."""
 
     def host_passes(self, host_state, spec_obj):
         return host_state.free_ram_mb <= 16384
 
 
 class IdleHostFilter(filters.BaseHostFilter):
-    """Hosts without I/O; another one."""
+    """Passes hosts without I/O; used by BothFilter."""
 
     def host_passes(self, host_state, spec_obj):
         return host_state.num_io_ops == 0
 
 
 class BothFilter(filters.BaseHostFilter):
-    """What two filters leave that no option names."""
+    """Runs two filters that no option names."""
 
     def __init__(self):
         self.handler = filters.HostFilterHandler()
@@ -65,14 +65,14 @@ class BothFilter(filters.BaseHostFilter):
 
 
 class FreeRamWeigher(weights.BaseHostWeigher):
-    """Free memory; that of RankWeigher."""
+    """Weighs free memory; used by RankWeigher."""
 
     def _weigh_object(self, host_state, weight_properties):
         return host_state.free_ram_mb
 
 
 class RankWeigher(FreeRamWeigher):
-    """Places by free memory, the last one of which is best."""
+    """Weighs the rank by free memory, so that the last host is best."""
 
     def __init__(self):
         self.handler = weights.HostWeightHandler()

@@ -1,4 +1,4 @@
-"""Of Queens: built-ins as base classes, and methods of all hosts at once."""
+"""Queens: built-ins as base classes, and methods on all hosts at once."""
 
 from nova.scheduler import filters
 from nova.scheduler.filters import io_ops_filter
@@ -6,7 +6,7 @@ from nova.scheduler.filters import isolated_hosts_filter
 
 
 class QuietHostsFilter(io_ops_filter.IoOpsFilter):
-    """As IoOpsFilter, with a maximum of the flavor's."""
+    """IoOpsFilter with a maximum from the flavor."""
 
     def _get_max_io_ops_per_host(self, host_state, spec_obj):
         specs = spec_obj.flavor.extra_specs
@@ -14,7 +14,7 @@ class QuietHostsFilter(io_ops_filter.IoOpsFilter):
 
 
 class AsIfPlainFilter(isolated_hosts_filter.IsolatedHostsFilter):
-    """As IsolatedHostsFilter, where one project's images are like others."""
+    """IsolatedHostsFilter without isolation of one project's images."""
 
     def host_passes(self, host_state, spec_obj):
         if spec_obj.project_id == 'trusted':
@@ -24,7 +24,7 @@ class AsIfPlainFilter(isolated_hosts_filter.IsolatedHostsFilter):
 
 
 class EmptiestFilter(filters.BaseHostFilter):
-    """The two hosts with most free memory, for a request's first instance."""
+    """Passes the two hosts with most free memory, for the first instance."""
 
     def run_filter_for_index(self, index):
         return index == 0

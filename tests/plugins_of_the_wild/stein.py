@@ -1,4 +1,4 @@
-"""Of Stein and later: a multiplier of each host, bounds, and traits."""
+"""Stein and later: a multiplier a host, bounds, and traits."""
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
@@ -9,7 +9,7 @@ from nova.scheduler.weights import ram
 
 
 class MemoryWeigher(weights.BaseHostWeigher):
-    """Free memory, of which a fixed range counts; aggregates turn it."""
+    """Weighs free memory in a fixed range, with factors of aggregates."""
 
     minval = 0
     maxval = 16384
@@ -25,7 +25,7 @@ class MemoryWeigher(weights.BaseHostWeigher):
 
 
 class FullestWeigher(ram.RAMWeigher):
-    """As RAMWeigher for big instances, the other way round for others."""
+    """RAMWeigher for big instances, with reversed weights for others."""
 
     minval = None
 
@@ -37,7 +37,7 @@ class FullestWeigher(ram.RAMWeigher):
 
 
 class TraitFilter(filters.BaseHostFilter):
-    """Hosts whose provider, or one that it is in, has a trait."""
+    """Passes hosts with a trait on their provider or on an ancestor of it."""
 
     def __init__(self):
         self.client = report.SchedulerReportClient()

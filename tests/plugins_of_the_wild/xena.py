@@ -1,10 +1,10 @@
-"""Of Xena and later: rebuilds, and candidates of Placement."""
+"""Xena and later: rebuilds, and allocation candidates."""
 
 from nova.scheduler import filters
 
 
 class SupportedImageFilter(filters.BaseHostFilter):
-    """Hosts that their aggregates do not keep from an image's system."""
+    """Passes hosts unless an aggregate excludes the image's system."""
 
     RUN_ON_REBUILD = True
 
@@ -16,7 +16,7 @@ class SupportedImageFilter(filters.BaseHostFilter):
 
 
 class NicFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
-    """Keeps the ways to place an instance that a hint does not exclude."""
+    """Keeps candidates that a hint does not exclude."""
 
     def host_passes(self, host_state, spec_obj):
         unwanted = spec_obj.get_scheduler_hint('not_nic')

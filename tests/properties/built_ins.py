@@ -7,12 +7,12 @@ from nova_sched.scheduler.filters.trusted_filter import TrustedFilter
 from tests.builders.rules import a_conf
 from tests.properties.requests import ISOLATED_IMAGE
 
-#: What a rule may raise, for a request or a host that makes no sense to it.
+#: Errors that a rule may raise for a senseless request or host.
 ERRORS = (exception.InvalidInput, exception.ComputeHostMetricNotFound)
 
 _ISOLATED = {'isolated_images': [ISOLATED_IMAGE],
              'isolated_hosts': ['host0', 'host1']}
-#: Options that give every rule something to do, as of ``a_conf``.
+#: Options with which each rule has an effect, as of ``a_conf``.
 OPTIONS = ({}, {
     **_ISOLATED, 'max_io_ops_per_host': 2, 'max_instances_per_host': 3,
     'image_props_weight_multiplier': 1.0,
@@ -65,7 +65,7 @@ CONFIGURED = [_made(options) for options in OPTIONS]
 
 
 def outcome(ask, *args):
-    """What ``ask(*args)`` returns, or the class of what it raises of ERRORS.
+    """The result of ``ask(*args)``, or the class if it raises one of ERRORS.
     """
     try:
         return ask(*args)

@@ -1,4 +1,4 @@
-"""Random clouds, biased towards edges: something to decide for every rule."""
+"""Random clouds with many edge cases, so that each rule has an effect."""
 
 import dataclasses
 import functools
@@ -87,7 +87,7 @@ _AGGREGATES = st.lists(
 
 _HOSTS = st.tuples(
     _RAM, _DISK, _CPUS, _SERVICE, _SOFTWARE, _REPORTS, _HARDWARE,
-    # The numbers of its aggregates, of which there may be fewer.
+    # Numbers of its aggregates; numbers beyond the drawn ones are ignored.
     one_of_each(aggregates=[(0,), (), (1,), (2,), (0, 1), (2, 0)]),
     st.sampled_from([{}] * 9 + [NEVER_REPORTED])).map(
         lambda parts: {name: value for part in parts
@@ -100,7 +100,7 @@ _RUNNING = st.dictionaries(st.sampled_from(UUIDS), one_of_each(
            {'hw_architecture': 'amd64', 'os_type': 'linux'},
            {'vm_mode': 'pv', 'trait:A': 'required'}]), min_size=2)
 
-#: What Placement says of the providers, which are named as NODES.
+#: Placement's candidates; providers have the names in NODES.
 _OFFERS = st.dictionaries(
     st.sampled_from([*NODES, 'nowhere']), st.lists(st.sampled_from([
         {}, {'nic-id-0': ['p1']}, {'nic-id-0': ['p2']}, {'other': ['p2']}]),
@@ -109,7 +109,7 @@ _OFFERS = st.dictionaries(
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """Hosts, what runs on them, and what Placement offers of them.
+    """Hosts, their instances, and Placement's candidates.
 
     records: as of ``a_host``.
     running: {uuid: dict} with host, instance_type_id and image.
@@ -144,12 +144,12 @@ class Cloud:
             offer)
 
     def block(self, rows=None):
-        """The hosts, or some rows, as nobody has looked at them yet."""
+        """A fresh HostBlock of all hosts, or of some rows."""
         return self.snapshot(self.offer().candidates).block(
             None if rows is None else np.array(rows, dtype=np.int64))
 
     def of(self, rows):
-        """The cloud of only these hosts, in this order."""
+        """The cloud with only these hosts, in this order."""
         return dataclasses.replace(
             self, records=tuple(self.records[row] for row in rows))
 

@@ -1,4 +1,4 @@
-"""Random requests that ask for a bit of everything."""
+"""Random requests with any combination of features."""
 
 import json
 
@@ -97,7 +97,7 @@ _RETRIES = st.lists(st.sampled_from([
     *zip(NAMES, NODES, strict=False), ('host0', 'node1'), ('host1', 'host1'),
     ('host2', 'node3')]), max_size=2).map(lambda found: found or None)
 
-#: What the driver itself looks at, before any filter.
+#: Fields that the driver itself applies, before any filter.
 _NARROWING = some_of([
     *pairs('ignore_hosts', ['host0'], ['HOST1', 'host2'], ['elsewhere'], []),
     *pairs('force_hosts', ['host0'], ['Host1'], ['host0', 'host2'],
@@ -118,7 +118,7 @@ def _a_group(version, **fields):
 def in_groups(uuids):
     """A RequestSpec of a small instance in a server group.
 
-    uuids: of instances that are members besides.
+    uuids: of additional members.
     """
     return _GROUPS.map(lambda group: a_request(
         memory_mb=1, vcpus=1, root_gb=0, group=_a_group(
@@ -129,7 +129,7 @@ def in_groups(uuids):
 def requests(draw, narrowing=False):
     """A RequestSpec.
 
-    narrowing: whether it may force, ignore or be bound to hosts, too.
+    narrowing: whether it may force or ignore hosts, or name a destination.
     """
     fields = draw(_SIZES) | draw(_WHERE)
     if narrowing:

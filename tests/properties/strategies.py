@@ -1,4 +1,4 @@
-"""Ways of drawing that all strategies share, and PCI and NUMA hardware."""
+"""Helpers for strategies, and strategies of PCI and NUMA hardware."""
 
 import itertools
 import json
@@ -20,23 +20,23 @@ from tests.builders.pci import pci_stats
 def one_of_each(**choices):
     """A dict with one of each name's choices, all combinations alike.
 
-    It is a single draw, which is much faster than one a name.  A choice that
-    stands there twice is drawn twice as often.
+    It is a single draw, which is much faster than a draw a name.  A choice
+    that is listed twice is drawn twice as often.
     """
     simplest, *others = [dict(zip(choices, values, strict=True))
                          for values in itertools.product(*choices.values())]
-    # Of a long list the items at its begin are drawn more often.
+    # Hypothesis prefers items at the begin of a long list.
     random.Random(0).shuffle(others)
     return st.sampled_from([simplest, *others])
 
 
 def together(*topics):
-    """A dict of one dict of each topic's, which are drawn alike."""
+    """A dict that joins one dict of each topic."""
     return st.tuples(*map(st.sampled_from, topics)).map(_joined)
 
 
 def some_of(parts, min_size, max_size):
-    """Some of these dicts, as one dict."""
+    """Some of these dicts, joined."""
     return st.lists(st.sampled_from(parts), min_size=min_size,
                     max_size=max_size).map(_joined)
 
@@ -46,7 +46,7 @@ def _joined(dicts):
 
 
 def pairs(name, *values, missing=0):
-    """One dict a value, with only this name, after some empty ones."""
+    """``missing`` empty dicts, and a dict {name: value} for each value."""
     return [{}] * missing + [{name: value} for value in values]
 
 
@@ -61,7 +61,7 @@ POOLS = st.lists(one_of_each(
         **pool['tags'])), max_size=3)
 PCI_STATS = st.sampled_from([None, '{', '[{}]']) | POOLS.map(
     json.dumps) | POOLS.map(lambda found: pci_stats(*found))
-#: As they stand on whole hosts, where drawing pool by pool would take long.
+#: Columns of whole hosts; drawing each pool would take long.
 SOME_PCI_STATS = (
     None, '{', pci_stats(), json.dumps(a_pool(count=2)),
     pci_stats(a_pool(count=2), a_pool(product_id='10fb', count=2)),
@@ -84,7 +84,7 @@ PCI_REQUESTS = st.lists(one_of_each(
         lambda fields: a_pci_request(**fields)), max_size=2).map(
             lambda found: pci_requests(*found))
 
-#: Hosts of each era, and reports that are of none.
+#: Reports of hosts of each era, and malformed reports.
 SOME_CELLS = (
     cells_text(a_cell()), None, '{', '{"cells": []}',
     '{"cells": [{"id": 0, "cpus": "0-3", "mem": {"total": 512, "used": 0}}]}',

@@ -1,4 +1,4 @@
-"""Whatever one host's row holds, requests find the other hosts."""
+"""A bad row of one host does not keep requests from other hosts."""
 
 import math
 
@@ -16,7 +16,7 @@ from tests.builders.drivers import picks
 from tests.builders.examples import examples
 from tests.builders.requests import a_request
 
-#: All columns of numbers, but those that say which row it is.
+#: All numeric columns except the row's identity.
 NUMBERS = [column for table in (tables.compute_nodes, tables.services)
            for column in table.columns
            if isinstance(column.type, (sa.Integer, sa.Float, sa.DateTime,
@@ -28,10 +28,10 @@ REPORTS = [tables.compute_nodes.c[name] for name in (
     'cpu_info', 'supported_instances', 'stats', 'metrics', 'pci_stats',
     'numa_topology', 'host_ip')]
 BIG = '9' * 400
-#: Values in JSON that are of no kind that is meant, or too much of it.
+#: JSON values of a wrong type or of an extreme size.
 ODD = ['null', 'true', 'NaN', '-1', '1e400', BIG, '9' * 5000, '"x"', '[]',
        '{}', '[[]]', '[{}]', '[' * 100_000 + ']' * 100_000]
-#: Reports that have such a value in place of %s.
+#: Reports with such a value in place of %s.
 MEANT = [
     '%s', '[%s]', '[["x86_64", %s, "hvm"]]', '{"maxphysaddr": {"bits": %s}}',
     '{"topology": {"cores": %s}, "features": %s}',
@@ -41,7 +41,7 @@ MEANT = [
     '{"cells": [{"id": %s, "cpuset": [0, 1], "memory": 512}]}',
     '{"cells": [{"id": 0, "cpuset": [%s], "memory": %s, "cpu_usage": %s}]}']
 
-#: What SQLite holds in any column, and with it all that MariaDB does.
+#: Values that SQLite stores in any column; they include MariaDB's.
 HELD = (st.integers(-2 ** 63, 2 ** 63 - 1) | st.integers(-2 ** 31, 2 ** 31)
         | st.floats(allow_nan=False) | st.text() | st.binary()
         | st.sampled_from([0, -1, 1e300, 9e999, -9e999, 2 ** 62, 'inf',
@@ -57,7 +57,7 @@ REQUESTS = [
     {'extra_specs': {'capabilities:hypervisor_version': '>= 1'}},
     {'hints': {'query': '[">=", "$free_ram_mb", 1]'}}]
 
-#: All but those that no ordinary host passes.
+#: All filters except those that reject ordinary hosts.
 FILTERS = [cls.__name__ for cls in plugins.all_filters()
            if not cls.__name__.startswith(('Exact', 'Trusted'))]
 
@@ -83,11 +83,11 @@ def driver(cloud):
 
 @examples(70)
 @given(data=st.data())
-def test_a_bad_value_in_a_row_leaves_the_other_hosts_placeable(
+def test_bad_value_in_a_row_keeps_no_request_from_other_hosts(
         cloud, driver, data):
     column, value = data.draw(st.sampled_from(NUMBERS)), data.draw(HELD)
     if isinstance(value, str):
-        # Also what is no text in UTF-8.
+        # Including texts that are not valid UTF-8.
         value = value.encode('utf-8', 'replace')
         value += data.draw(st.sampled_from([b'', b'', b'\xc3\x28']))
         check_others(cloud, driver, column, value, 'CAST(? AS TEXT)')
@@ -96,7 +96,7 @@ def test_a_bad_value_in_a_row_leaves_the_other_hosts_placeable(
 
 
 def check_others(cloud, driver, column, value, held='?'):
-    """Check that all requests find a host, whatever host a has."""
+    """Check that all requests find a host with this value in host a's row."""
     table, name = column.table.name, column.name
     [(before,)] = cloud.rows(f"SELECT {name} FROM {table} WHERE host = 'a'")
     cloud.execute(f"UPDATE {table} SET {name} = {held} WHERE host = 'a'",
@@ -115,18 +115,18 @@ def check_others(cloud, driver, column, value, held='?'):
 @given(column=st.sampled_from(REPORTS), meant=st.sampled_from(MEANT),
        odd=st.sampled_from(ODD))
 @example(column=tables.compute_nodes.c.cpu_info, meant=MEANT[3], odd='1e400')
-def test_a_report_that_is_none_leaves_the_other_hosts_placeable(
+def test_malformed_report_keeps_no_request_from_other_hosts(
         cloud, driver, column, meant, odd):
     check_others(cloud, driver, column, meant.replace('%s', odd))
 
 
 @pytest.mark.parametrize('version', ['x', 9e999, 1e300, b'\xff', '', -1])
-def test_a_service_of_no_version_leaves_the_other_hosts_placeable(
+def test_bad_service_version_keeps_no_request_from_other_hosts(
         cloud, driver, version):
     check_others(cloud, driver, tables.services.c.version, version)
 
 
-def test_all_values_that_are_drawn_are_of_numbers():
+def test_drawn_columns_include_each_numeric_kind():
     assert {'vcpus', 'hypervisor_version', 'ram_allocation_ratio',
             'updated_at', 'version', 'forced_down'} <= {
                 column.name for column in NUMBERS}

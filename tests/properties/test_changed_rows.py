@@ -1,6 +1,6 @@
-"""Reads of what has changed know what a read of everything says.
+"""Incremental reads have the same rows as a full read.
 
-NOVA_SCHED_TEST_INTERLEAVINGS: how many courses of writes, in place of 300.
+NOVA_SCHED_TEST_INTERLEAVINGS: number of courses of writes, in place of 300.
 """
 
 import os
@@ -16,7 +16,7 @@ COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS', 300))
 
 @pytest.fixture
 def cell(tmp_path):
-    """A CellReader of a database of as many hosts."""
+    """A CellReader of a database with interleavings.HOSTS hosts."""
     cloud = CloudDatabase(make_tables(tmp_path), tmp_path)
     cloud.load(interleavings.HOSTS)
     cell, hosts = interleavings.cell_of(cloud.conf(
@@ -26,6 +26,6 @@ def cell(tmp_path):
     cloud.close()
 
 
-def test_nothing_is_missed(cell, monkeypatch):
-    """Whoever's clock is wrong, whatever is committed late."""
+def test_no_change_is_missed(cell, monkeypatch):
+    """With wrong clocks and late commits."""
     interleavings.run(cell, monkeypatch, COUNT)

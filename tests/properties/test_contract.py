@@ -1,6 +1,6 @@
-"""What holds for every built-in filter and weigher, on any hosts.
+"""Properties of all built-in filters and weighers, on any hosts.
 
-Each example is put to all of them, configured in one of several ways.
+Each example runs all of them, in one of several configurations.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ from nova_sched.hosts.decision import State
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
 from tests.builders.examples import examples
-from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.rules import a_conf
 from tests.properties.built_ins import CONFIGURED
@@ -42,15 +41,15 @@ WEIGHERS = st.sampled_from([weighers for _, weighers in CONFIGURED])
 
 
 def column(rule, block, spec):
-    """The column a rule answers with."""
+    """The column that a rule returns."""
     return rule.mask(block, spec) if hasattr(rule, 'mask') else rule.raw(
         block, spec)
 
 
 def answer(rule, block, spec):
-    """Of each host what a rule says, and the allocation requests it leaves.
+    """A rule's verdict and the remaining allocation requests of each host.
 
-    What plug-ins' methods and columns have in common; or what was raised.
+    Both columns and plug-ins' methods have them.  Or the class of an error.
     """
     def ask():
         found = column(rule, block, spec).tolist()
@@ -61,7 +60,7 @@ def answer(rule, block, spec):
 
 
 def row_answer(rule, block, spec):
-    """The same of one host, through the methods plug-ins have."""
+    """The same for one host, by the methods of plug-ins."""
     state, = block.states()
 
     def ask():
@@ -73,16 +72,16 @@ def row_answer(rule, block, spec):
 
 
 def agree(together, alone):
-    """Whether all hosts are answered together as each of them alone.
+    """Whether the answer for all hosts equals the answers for single hosts.
 
-    If some raise, any of that is raised for all.
+    If single hosts raise, any of these errors is raised for all.
     """
     raised = [one for one in alone if isinstance(one, type)]
     return together in raised if raised else together == alone
 
 
 def fingerprint(block):
-    """All that a rule could have changed in what it was given."""
+    """All parts of its input that a rule could change."""
     columns = {name: block.objects(name) for name in host_columns.NAMES}
     columns['aggregates'] = [[aggregate.metadata for aggregate in found]
                              for found in columns['aggregates']]
@@ -90,7 +89,7 @@ def fingerprint(block):
 
 
 class Formatted(logging.Handler):
-    """Makes the text of each record, as a log file would."""
+    """Formats each record, as a log file would."""
 
     def emit(self, record):
         record.getMessage()
@@ -108,7 +107,7 @@ def no_log():
 
 @contextlib.contextmanager
 def debug_log():
-    """The debug log is on, and goes nowhere."""
+    """Enable the debug log for a block, without output."""
     logger, handler = logging.getLogger('nova_sched'), Formatted()
     level, propagate = logger.level, logger.propagate
     logger.setLevel(logging.DEBUG)
@@ -122,10 +121,10 @@ def debug_log():
 
 @given(data=st.data(), cloud=clouds(1), spec=requests(), rules=RULES)
 @ANY
-def test_columns_answer_as_row_by_row(data, cloud, spec, rules):
-    """Whatever other hosts there are, and in whatever order.
+def test_columns_equal_row_by_row_answers(data, cloud, spec, rules):
+    """For any other hosts, in any order.
 
-    A column raises exactly if one of the hosts alone would.
+    A column raises exactly if a single host would.
     """
     rows = data.draw(st.permutations(range(len(cloud.records))))
     rows = rows[:data.draw(st.integers(1, len(rows)))]
@@ -140,7 +139,7 @@ def test_columns_answer_as_row_by_row(data, cloud, spec, rules):
 
 @given(cloud=clouds(), spec=requests(), rules=RULES)
 @ANY
-def test_the_input_is_left_as_it_was(cloud, spec, rules):
+def test_rules_do_not_change_their_input(cloud, spec, rules):
     block = cloud.block()
     before, request = copy.deepcopy(fingerprint(block)), repr(spec)
     changing = []
@@ -153,9 +152,9 @@ def test_the_input_is_left_as_it_was(cloud, spec, rules):
 
 @given(cloud=clouds(1), spec=requests(), rules=RULES)
 @ANY
-def test_a_rule_reads_no_column_but_its_inputs(cloud, spec, rules):
-    """Its lines may name a host; in the debug log, and in errors, they may
-    tell more of it.
+def test_rules_read_only_their_declared_inputs(cloud, spec, rules):
+    """Except host names in log lines, and any column for the debug log and
+    for errors.
     """
     undeclared = {}
     for name, rule in rules.items():
@@ -188,7 +187,7 @@ def columns_read(snapshot):
 
 @given(cloud=clouds(), spec=requests(), rules=RULES)
 @FEWER
-def test_shape_and_type(cloud, spec, rules):
+def test_columns_have_a_value_a_host_of_the_right_type(cloud, spec, rules):
     for name, rule in rules.items():
         found = outcome(column, rule, cloud.block(), spec)
         if not isinstance(found, type):
@@ -196,13 +195,6 @@ def test_shape_and_type(cloud, spec, rules):
             assert found.dtype == (np.bool_ if hasattr(rule, 'mask')
                                    else np.float64), name
             assert not np.isnan(found).any(), name
-
-
-@given(spec=requests(), rules=RULES)
-@FEWER
-def test_no_hosts_give_an_empty_column(spec, rules):
-    for name, rule in rules.items():
-        assert column(rule, hosts(), spec).tolist() == [], name
 
 
 @given(cloud=clouds(1), spec=requests(), rules=RULES)
@@ -219,13 +211,13 @@ def test_the_debug_log_changes_nothing(cloud, spec, rules):
 
 
 def shown(numbers):
-    """Numbers of which NaN equals itself."""
+    """Numbers with None in place of NaN, so that they can be compared."""
     return [None if math.isnan(number) else number for number in numbers]
 
 
 @given(block=blocks(), weighers=WEIGHERS)
 @ANY
-def test_multipliers_answer_as_row_by_row(block, weighers):
+def test_multipliers_equal_row_by_row_answers(block, weighers):
     for name, weigher in named(weighers).items():
         factors = np.broadcast_to(weigher.multipliers(block), len(block))
         assert shown(factors.tolist()) == shown([
@@ -235,8 +227,8 @@ def test_multipliers_answer_as_row_by_row(block, weighers):
 
 @given(cloud=clouds(1), spec=requests(), rules=FILTERS)
 @ANY
-def test_every_rejected_host_gets_a_reason(cloud, spec, rules):
-    """One by one and all together."""
+def test_each_rejected_host_gets_a_reason(cloud, spec, rules):
+    """For single hosts and for all together."""
     for name, rule in rules.items():
         block = cloud.block()
         passes = outcome(rule.mask, block, spec)
@@ -273,7 +265,7 @@ def run(block, spec):
 
 @given(block=blocks(max_size=8), spec=requests())
 @FEWER
-def test_every_host_is_either_left_or_rejected_once(block, spec):
+def test_each_host_passes_or_is_rejected_once(block, spec):
     found = outcome(run, block, spec)
 
     if not isinstance(found, type):
@@ -290,7 +282,7 @@ def weights(weighers, block, spec):
 @given(cloud=clouds(2, 6), spec=requests(), weighers=WEIGHERS)
 @FEWER
 def test_weights_are_sorted_and_add_up(cloud, spec, weighers):
-    """Hosts without a weight, because an aggregate says nan, come last."""
+    """Hosts with a weight of nan, by an aggregate's value, come last."""
     weighed = outcome(weights, weighers, cloud.block(), spec)
 
     if not isinstance(weighed, type):
@@ -318,8 +310,7 @@ def test_the_order_of_hosts_changes_nothing_but_ties(data, cloud, spec,
     assert by_row(order) == by_row(sorted(order))
 
 
-def test_every_rule_of_novas_is_given_something_to_decide():
-    """Among what is made up are clouds whose hosts it does not hold alike."""
+def test_each_rule_of_nova_distinguishes_hosts_of_some_drawn_cloud():
     deciding = set()
 
     @given(cloud=clouds(2), spec=requests(), rules=RULES)

@@ -1,6 +1,6 @@
-"""What holds for every decision of the filter scheduler, on any hosts.
+"""Properties of decisions of the filter scheduler, on any hosts.
 
-Any few of the built-in filters are enabled, in any order; all weighers are.
+Some built-in filters are enabled in any order, and all weighers.
 """
 
 import collections
@@ -42,7 +42,7 @@ Case = collections.namedtuple('Case', 'cloud spec uuids filters')
 
 
 class _Asked(Decision):
-    """A record that has the filters asked again about each pick."""
+    """A record that has the filters run again on each pick."""
 
     def __init__(self, scheduler):
         super().__init__()
@@ -85,7 +85,7 @@ class CloudScheduler(MemoryScheduler):
         return ranking.Ranker.ranked(self.ranker, hosts, spec_obj, *args)
 
     def ask_again(self, pick):
-        """Ask the filters again about the picked host alone."""
+        """Run the filters again on the picked host only."""
         snapshot, spec_obj = self._asked
         index, row = pick.index, snapshot.table.row(pick.host, pick.nodename)
         block = (snapshot.state(row).block() if index
@@ -96,7 +96,7 @@ class CloudScheduler(MemoryScheduler):
             and not rule.keep(block, spec_obj).all()]
 
     def errors_of_rules(self, case):
-        """The classes of what any rule raises about any host alone."""
+        """The classes of all errors that rules raise for single hosts."""
         found = []
         for uuid, row in itertools.product(
                 case.uuids or [case.spec.instance_uuid],
@@ -110,14 +110,14 @@ class CloudScheduler(MemoryScheduler):
 
 
 class PlainScheduler(CloudScheduler):
-    """The same, but its filters are asked by itself alone."""
+    """A CloudScheduler that does not run filters again."""
 
     def ask_again(self, pick):
         pass
 
 
-class AnewScheduler(PlainScheduler):
-    """The same, but all hosts are ranked anew after each pick."""
+class RankAllScheduler(PlainScheduler):
+    """A PlainScheduler that ranks all hosts again after each pick."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -125,7 +125,7 @@ class AnewScheduler(PlainScheduler):
 
 
 class RowScheduler(PlainScheduler):
-    """The same, host state by host state, by Nova's steps as they are."""
+    """A PlainScheduler that works on host states, by Nova's steps."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -148,9 +148,9 @@ class RowScheduler(PlainScheduler):
 # A required metric is missing too often for many answers.
 DRIVERS = [CloudScheduler(**{**options, 'metrics__required': False})
            for options in OPTIONS]
-PLAIN_ANEW_AND_ROWS = [
+PLAIN_RANK_ALL_AND_ROWS = [
     tuple(cls(**{**options, 'metrics__required': False})
-          for cls in (PlainScheduler, AnewScheduler, RowScheduler))
+          for cls in (PlainScheduler, RankAllScheduler, RowScheduler))
     for options in OPTIONS]
 ANY_DRIVER = st.sampled_from(DRIVERS)
 STEADY_DRIVER = st.sampled_from([DRIVERS[0], DRIVERS[2]])
@@ -159,8 +159,8 @@ STEADY_DRIVER = st.sampled_from([DRIVERS[0], DRIVERS[2]])
 def cases(uuids=(*ONE, *SOME), least=2, always=(), **kwargs):
     """A Case.
 
-    least: how many filters there are at least, and at most 4 more.
-    always: filters that are among them.
+    least: least number of filters; there are at most 4 more.
+    always: filters that are enabled in each case.
     kwargs: of ``requests``.
     """
     others = st.permutations([name for name in FILTERS if name not in always])
@@ -182,10 +182,9 @@ def is_forced(spec):
 
 @given(driver=ANY_DRIVER, case=cases(narrowing=True))
 @ANY
-def test_a_picked_host_passes_every_filter_when_asked_alone(driver, case):
-    """For later instances, those that run again: on what earlier ones left.
-
-    Forced hosts are not filtered.
+def test_picked_host_alone_passes_all_filters(driver, case):
+    """For later instances of a request, with earlier picks consumed, all
+    filters that run again.  Forced hosts are not filtered.
     """
     outcome(driver.decide, case)
 
@@ -194,7 +193,7 @@ def test_a_picked_host_passes_every_filter_when_asked_alone(driver, case):
 
 @given(driver=ANY_DRIVER, case=cases(ONE, narrowing=True))
 @ANY
-def test_so_does_every_alternate(driver, case):
+def test_alternates_alone_pass_all_filters(driver, case):
     answer = outcome(driver.decide, case)
 
     if isinstance(answer, list) and not is_forced(case.spec):
@@ -208,15 +207,15 @@ def test_so_does_every_alternate(driver, case):
 
 @given(driver=ANY_DRIVER, case=cases(narrowing=True))
 @ANY
-def test_a_request_fails_only_where_a_rule_does(driver, case):
+def test_request_raises_only_errors_of_rules(driver, case):
     answer = outcome(driver.decide, case)
 
     if isinstance(answer, type):
         assert answer in driver.errors_of_rules(case)
 
 
-def told(driver, case, seed):
-    """What is answered, and all that stands on record of it."""
+def recorded(driver, case, seed):
+    """The answer, and its whole decision record."""
     answer = outcome(driver.decide, case, seed)
     record = driver.decision
     return (repr(answer), record.funnel.steps, record.reason,
@@ -227,30 +226,30 @@ def told(driver, case, seed):
               kept.parts.tobytes()) for kept in record.weighing.kept])
 
 
-@given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
+@given(drivers=st.sampled_from(PLAIN_RANK_ALL_AND_ROWS),
        case=group_cases() | cases([*SOME, *MANY], 0, narrowing=True),
        seed=st.integers(0, 99))
 @examples(200)
-def test_after_a_pick_the_same_is_decided_as_on_all_hosts_anew(
+def test_reranking_of_the_pick_equals_a_ranking_of_all_hosts(
         drivers, case, seed):
-    """With the same on record, each weight included."""
-    plain, anew, _ = drivers
-    assert told(plain, case, seed) == told(anew, case, seed)
+    """The records are equal, including each weight."""
+    plain, rank_all, _ = drivers
+    assert recorded(plain, case, seed) == recorded(rank_all, case, seed)
 
 
-@given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
+@given(drivers=st.sampled_from(PLAIN_RANK_ALL_AND_ROWS),
        case=cases(narrowing=True), seed=st.integers(0, 99))
 @ANY
-def test_host_state_by_host_state_the_same_is_decided(drivers, case, seed):
-    """With the same on record, but for filters that were given no host."""
-    def told(driver):
+def test_decision_on_host_states_is_the_same(drivers, case, seed):
+    """The records are equal, except for filters without any host."""
+    def record(driver):
         answer = outcome(driver.decide, case, seed)
         steps = [step for step in driver.decision.funnel.steps if step.before]
         return (repr(answer), steps, repr(driver.decision.picks),
                 driver.decision.weighing.weighers, driver.decision.reason)
 
     plain, _, rows = drivers
-    assert told(rows) == told(plain)
+    assert record(rows) == record(plain)
 
 
 @given(driver=ANY_DRIVER, case=cases(narrowing=True), seed=st.integers(0, 99))
@@ -262,9 +261,9 @@ def test_the_same_seed_gives_the_same_answer(driver, case, seed):
 
 @given(driver=STEADY_DRIVER, case=cases(ONE, narrowing=True), data=st.data())
 @ANY
-def test_the_order_of_hosts_changes_nothing_but_ties(driver, case, data):
-    """As many hosts are left by each filter, and as good a one is picked."""
-    def told(case):
+def test_order_of_hosts_changes_only_ties(driver, case, data):
+    """Each filter passes as many hosts, and the pick has the same weight."""
+    def record(case):
         answer = outcome(driver.decide, case)
         if isinstance(answer, type):
             return 'raised'
@@ -273,13 +272,13 @@ def test_the_order_of_hosts_changes_nothing_but_ties(driver, case, data):
             None if math.isnan(weight) else weight for weight in weights]
 
     turned = data.draw(st.permutations(range(len(case.cloud.records))))
-    assert told(case) == told(case._replace(cloud=case.cloud.of(turned)))
+    assert record(case) == record(case._replace(cloud=case.cloud.of(turned)))
 
 
 @given(driver=ANY_DRIVER, case=cases(SOME, 0, CAPACITY))
 @ANY
-def test_what_is_consumed_stays_within_the_limits(driver, case):
-    """Except on bare metal, which takes one instance; and rebuilds."""
+def test_consumed_resources_stay_within_the_limits(driver, case):
+    """Except for rebuilds, and on bare metal, which has one instance."""
     answer = outcome(driver.decide, case)
 
     if isinstance(answer, list) and not case.spec.is_rebuild:
@@ -296,7 +295,7 @@ def assert_within_limits(host, spec, count):
     assert (disk * 1024 - host['free_disk_mb']
             + count * (spec.root_gb + spec.ephemeral_gb) * 1024
             <= disk * 1024 * host['disk_allocation_ratio'])
-    # A host without CPUs is one that cannot count them.
+    # Hosts with 0 VCPUs cannot count them.
     assert not host['vcpus_total'] or (
         host['vcpus_used'] + count * spec.vcpus
         <= host['vcpus_total'] * host['cpu_allocation_ratio'])
@@ -305,9 +304,9 @@ def assert_within_limits(host, spec, count):
 @given(driver=ANY_DRIVER, case=cases(narrowing=True))
 @ANY
 def test_the_counts_of_a_decision_add_up(driver, case):
-    """Each step starts with the hosts that the one before it left.
+    """Each step starts with the hosts that passed the previous step.
 
-    An instance that is claimed apart starts with all hosts again.
+    An instance that is claimed separately starts with all hosts again.
     """
     answer, decision = outcome(driver.decide, case), driver.decision
 

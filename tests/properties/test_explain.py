@@ -1,4 +1,4 @@
-"""What holds for every explanation, of any decision."""
+"""Properties of explanations of any decision."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from tests.properties.clouds import clouds
 from tests.properties.requests import requests
 
 ANY = examples(30)
-#: All built-in rules; and any few of the filters.
+#: All built-in rules; and some of the filters.
 RANKERS = st.sampled_from([Ranker(*rules) for rules in CONFIGURED])
 FEW = st.builds(
     lambda rules, which: Ranker([rules[0][i % len(rules[0])] for i in which],
@@ -37,8 +37,7 @@ def fitting(found):
 
 @given(cloud=clouds(1), spec=requests(narrowing=True), ranker=RANKERS)
 @ANY
-def test_each_filter_judges_as_when_it_is_asked_alone_host_by_host(
-        cloud, spec, ranker):
+def test_matrix_equals_verdicts_on_single_hosts(cloud, spec, ranker):
     found = judged(cloud, spec, ranker)
     wrong = {}
     for name, filter_, rejected in zip(found.rules, found.judges,
@@ -67,8 +66,7 @@ def test_combinations_add_up_to_all_hosts(cloud, spec, ranker):
 
 @given(cloud=clouds(1), spec=requests(narrowing=True), ranker=FEW)
 @ANY
-def test_those_that_no_rule_rejects_are_those_that_are_ranked(
-        cloud, spec, ranker):
+def test_fitting_hosts_are_the_ranked_hosts(cloud, spec, ranker):
     found = judged(cloud, spec, ranker)
     if found.errors:
         return
@@ -84,7 +82,7 @@ def test_those_that_no_rule_rejects_are_those_that_are_ranked(
 
 @given(cloud=clouds(1), spec=requests(narrowing=True), ranker=FEW)
 @ANY
-def test_without_a_rejected_host_the_same_is_said_of_the_others(
+def test_rejected_host_does_not_affect_verdicts_on_others(
         cloud, spec, ranker):
     found = judged(cloud, spec, ranker)
     if found.errors or len(found.fitting) == len(cloud.records):
@@ -114,7 +112,7 @@ def test_why_not_names_the_rules_that_reject_a_host(cloud, spec, ranker):
 
 @given(cloud=clouds(1), spec=requests(), ranker=RANKERS)
 @ANY
-def test_a_filter_of_amounts_rejects_exactly_the_hosts_that_lack_some(
+def test_filters_of_amounts_reject_exactly_hosts_with_too_little(
         cloud, spec, ranker):
     wrong = {}
     for filter_ in ranker.filters:

@@ -1,4 +1,4 @@
-"""What holds for the changes by which a refused request is placed."""
+"""Properties of the changes with which a refused request would be placed."""
 
 import collections
 import dataclasses
@@ -103,7 +103,7 @@ def freed(case, row, ram_mb=0, disk_mb=0, vcpus=0, instances=0,
 
 
 def applied(case, change):
-    """The case with a Change, made from what it says alone."""
+    """The case with a Change applied, by its document only."""
     kind, what = change.kind, change.to_dict()['change']
     rows = [row for row, record in enumerate(case.cloud.records)
             if record['nodename'] == what.get('node')]
@@ -130,7 +130,7 @@ def applied(case, change):
 
 
 def smaller(case, memory_mb=None, vcpus=None, disk_gb=None):
-    """The flavor of a case, with other amounts of what is given."""
+    """The flavor of a case, with the given amounts."""
     flavor = base.clone(case.request.spec_obj.flavor)
     if memory_mb is not None:
         flavor.memory_mb = memory_mb
@@ -142,7 +142,7 @@ def smaller(case, memory_mb=None, vcpus=None, disk_gb=None):
 
 
 def is_smaller(flavor, other):
-    """Whether a flavor is less of something, and nowhere more."""
+    """Whether a flavor has less of a resource, and more of none."""
     sizes, others = ([getattr(each, name) for name in (
         'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')]
         for each in (flavor, other))
@@ -150,10 +150,10 @@ def is_smaller(flavor, other):
 
 
 def all_changed(case):
-    """Yield (kind, the case with each change of the kind there is)."""
+    """Yield (kind, changed case) for all possible changes."""
     spec_obj = case.request.spec_obj
     for filter_ in case.ranker.filters:
-        # Without one of amounts hosts have no more of them.
+        # Switching off a filter of amounts would not add resources.
         if filter_.code not in codes.OF_AMOUNTS:
             yield 'filter_off', without_filter(case, type(filter_).__name__)
     if spec_obj.numa_topology is None:
@@ -184,24 +184,24 @@ def found(case):
 
 
 def check(case, changes):
-    """Check that each change places the request when it is made."""
+    """Check that the request is placed with each change."""
     for change in changes:
         assert is_placed(applied(case, change)), change
 
 
 @given(case=CASES)
 @examples(30)
-def test_every_change_places_the_request_when_it_is_made(case):
+def test_each_change_places_the_request(case):
     changes = found(case)
 
     assert not (changes and is_placed(case))
     check(case, changes)
 
 
-def test_nearly_every_request_that_a_change_can_help_is_given_one():
-    """Beside all changes of all kinds, tried one by one.
+def test_changes_are_found_for_nearly_each_request_that_has_some():
+    """Compared with a trial of all possible changes.
 
-    To ask for fewer instances does not count: who does is not helped.
+    A request for fewer instances does not count as help.
     """
     helped, missed = collections.Counter(), collections.Counter()
 

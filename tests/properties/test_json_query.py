@@ -1,4 +1,4 @@
-"""Queries of users on any hosts: columns against one host at a time."""
+"""Queries of users on any hosts: columns compared with single hosts."""
 
 import json
 import operator
@@ -33,7 +33,7 @@ _COMPARE = {'=': operator.eq, '<': operator.lt, '>': operator.gt,
 
 
 def plain(query, host):
-    """The rules once more, for one HostState, word by word."""
+    """A plain implementation of queries, for one HostState."""
     if not query:
         return True
     name = query[0]
@@ -58,7 +58,7 @@ def looked_up(arg, host):
     if not isinstance(arg, str) or not arg.startswith('$'):
         return None if arg == '' else arg
     name, *path = arg[1:].split('.')
-    # A host that never reported has no statistics, but plug-ins see a dict.
+    # A host that never reported has no statistics; plug-ins see a dict.
     found = (host.block().objects(name)[0] if name == 'stats'
              else getattr(host, name, None))
     for key in path:
@@ -67,7 +67,7 @@ def looked_up(arg, host):
 
 
 def outcome(judge):
-    """What a function returns, or the class of what it raises."""
+    """The result of a function, or the class of its error."""
     try:
         return judge()
     except (AttributeError, KeyError, TypeError,
@@ -83,8 +83,8 @@ def one_by_one(query, block):
 
 @given(block=blocks(min_size=1), query=_QUERIES)
 @_MANY
-def test_columns_answer_as_one_host_after_another(block, query):
-    """Where hosts differ in what goes wrong, any of it may be raised."""
+def test_columns_equal_answers_for_single_hosts(block, query):
+    """If hosts raise different errors, any of them may be raised."""
     spec = a_request(hints={'query': [json.dumps(query)]})
 
     expected = outcome(lambda: one_by_one(query, block))

@@ -1,12 +1,12 @@
-"""The ledger of a service against a model, whatever happens in which order.
+"""The ledger of a service compared with a model, for any order of events.
 
-Two workers share it; news of another daemon come late, again, and in any
+Two workers share it; news of another daemon come late, repeatedly, and in any
 order; Placement grants claims or does not; the database shows instances late,
 elsewhere or never; workers are restarted, reloaded, and killed at any line.
 
-Each instance counts once: in the row of the host that runs it, or on the host
-that it was given, until this one runs it, and for its lifetime at most.  There
-it counts with all that it takes; once it is claimed, with its hardware alone.
+Each instance counts once: in the row of the host that runs it, or on its
+picked host, until that host runs it, and for its lifetime at most.  There it
+counts with all its resources; once it is claimed, with its hardware only.
 """
 
 import collections
@@ -36,11 +36,11 @@ from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
 
 LIFETIME, HOSTS, GROUP = 100, 'ab', 'g'
-#: What each instance takes one of, and how many of each a host has.
+#: Resources of which each instance takes one unit; a host has ROOM units.
 AMOUNTS, ROOM = ('memory', 'disk', 'vcpus'), 8
-#: Lines of telling others of a pick, and of its claim, at most.
+#: More lines than sharing a pick and its claim takes.
 LINES = 100
-#: What instances of a kind take one of besides, and a request for one.
+#: Hardware of which instances of a kind take one unit, and its request.
 KINDS = [
     ((), {}),
     (('cpus', 'pages'), {'numa_topology': a_guest(
@@ -53,7 +53,7 @@ KEYS = {f'8d3f2c1e-0000-4000-8000-00000000000{number}': (
 
 
 def a_row(host, taken):
-    """A host of which so many are taken: Counter of (host, what)."""
+    """A host with used units: Counter of (host, resource)."""
     left = {what: ROOM - taken[host, what] for what in (*AMOUNTS, 'devices')}
     return a_host(
         host, free_ram_mb=1000 * left['memory'],
@@ -66,7 +66,7 @@ def a_row(host, taken):
 
 
 def taken_of(hosts):
-    """What is taken of the hosts of a HostTable: as of ``a_row``."""
+    """The used units of the hosts of a HostTable, as of ``a_row``."""
     hosts, taken = hosts.snapshot(None), collections.Counter()
     for row, host in enumerate(HOSTS):
         def left(name, row=row):
@@ -83,11 +83,12 @@ def taken_of(hosts):
 
 
 class Worker:
-    """state: that decides; first: that began, before any reload.
+    """A worker of the service.
 
-    next: that takes over soon.
-    running: instance -> host, as it has read last.
-    over: picks whose end the database has shown it.
+    state: the current state; first: the state before any reload.
+    next: the state of a reload that has begun.
+    running: instance -> host, as of its last read.
+    over: picks that have ended by a read of the database.
     """
 
     def __init__(self, state):
@@ -96,24 +97,24 @@ class Worker:
 
 
 class LedgerMachine(stateful.RuleBasedStateMachine):
-    """Workers, another daemon, a database, and what is true of instances."""
+    """Workers, another daemon, a database, and a model of instances."""
 
     def __init__(self):
         super().__init__()
         self.now, self.shared = 1000.0, shared_picks.SharedPicks(
             2, size=1 << 20)
         self.elsewhere, self.heard = self.shared.exchange(), []
-        # By instance: the latest pick that is known, and what host runs it.
+        # Instance -> its latest known pick, and the host that runs it.
         self.latest, self.running = {}, {}
         self.claimed, self.forgotten, self.deleted = set(), set(), set()
-        # The worker that a request is answered by, by its pick.
+        # Pick -> the worker of its request.
         self.asking = {}
         self.workers = [self.started(), self.started()]
 
-    # What is true.
+    # The model.
 
     def note(self, pick):
-        """Have a pick be known; of an instance's picks the latest counts."""
+        """Make a pick known; the latest pick of an instance counts."""
         if pick.at >= self.latest.get(pick.key, pick).at:
             self.latest[pick.key] = pick
 
@@ -122,9 +123,9 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
                 and self.now - pick.at < LIFETIME)
 
     def taken(self, worker, at_most=False):
-        """What is to be taken of the hosts, by what a worker has read.
+        """The expected used units of the hosts for a worker.
 
-        at_most: where it has not noticed yet what is over with time.
+        at_most: including picks whose lifetime has ended.
         """
         taken = [(host, what) for key, host in worker.running.items()
                  for what in (*AMOUNTS, *KEYS[key][0])]
@@ -180,7 +181,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
             key: self.running.get(key) for key in asked})
 
     def settle(self):
-        """Have all read what there is, until any grace is over."""
+        """Have all workers read until any grace period is over."""
         for _ in range(4):
             for worker in self.workers:
                 self.read(worker)
@@ -214,31 +215,31 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         return pick
 
     def is_asking(self, pick):
-        """Whether the request of a pick is under way."""
+        """Whether the request of a pick is in progress."""
         return self.asking.get(pick) in self.workers
 
     @stateful.rule(pick=picks)
     def placement_grants(self, pick):
-        """Maybe a request from before a reload."""
+        """For a request that may have begun before a reload."""
         if self.is_asking(pick) and pick.claiming:
             self.asking[pick].first.claimed([pick], {})
             self.claimed.add(pick)
 
     @stateful.rule(pick=picks)
     def a_request_fails(self, pick):
-        """Placement refuses it, or does not answer; or it is too late."""
+        """Placement refuses or does not answer, or the request times out."""
         if self.is_asking(pick):
             self.asking.pop(pick).first.forget([pick])
             self.forgotten.add(pick)
 
     @stateful.rule(number=number)
     def a_worker_is_restarted(self, number):
-        """It does not know what the database has shown since."""
+        """It loses all that it has read."""
         self.workers[number] = self.started()
 
     @stateful.rule(number=number, a_pick=a_pick, line=st.integers(0, LINES))
     def a_worker_is_killed(self, number, a_pick, line):
-        """At any line that tells others; they know all of it, or nothing."""
+        """At any line that shares picks; others see all of it, or nothing."""
         pick, worker = self.pick(*a_pick), self.workers[number]
 
         def work():
@@ -284,7 +285,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(said=said)
     def news_come(self, said):
-        """Late, or again, or after others that were told later."""
+        """Late, repeatedly, or after newer news."""
         pick, what = said
         self.heard.append(said)
         if self.now - pick.at >= OLD:
@@ -302,12 +303,12 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def all_news_come_again(self):
-        """The messenger of the daemon is replaced, for example."""
+        """As after a replacement of the daemon's messenger."""
         heard, self.heard = self.heard[::-1], []
         for said in heard:
             self.news_come(said)
 
-    # The database, where instances are once their requests are answered.
+    # The database, which shows instances after their requests' answers.
 
     def is_answered(self, pick):
         return (pick not in {None} | self.forgotten | self.deleted
@@ -341,7 +342,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
                 del self.running[key]
 
     def is_over(self, pick, change):
-        """Have all read before a change of the database, and after it."""
+        """Have all workers read before and after a change of the database."""
         self.settle()
         change()
         self.settle()
@@ -359,7 +360,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-# The same orders of events each time; other ones with --everything.
+# The same orders of events each time; random orders with --everything.
 TestLedger.settings = hypothesis.settings(
     max_examples=150, stateful_step_count=40, deadline=None,
     derandomize=examples.ALL not in os.environ)

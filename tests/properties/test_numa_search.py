@@ -1,4 +1,4 @@
-"""The search for host cells finds what walking all permutations finds."""
+"""The search for host cells finds the result of walking all permutations."""
 
 import dataclasses
 import itertools
@@ -15,13 +15,13 @@ from nova_sched.hardware.numa import search as numa_search
 from tests.builders import numa
 from tests.builders.examples import so_many
 
-#: Guests that ask for any page size come out with one of these, or none.
+#: Page sizes that guests with any page size may get.
 SIZES = (4, 2048)
 
 
 @dataclasses.dataclass
 class Guest:
-    """A guest cell of which only the identity and the pages matter."""
+    """A guest cell with only its identity and page size."""
 
     id: int
     pagesize: int | None
@@ -29,11 +29,11 @@ class Guest:
 
 @dataclasses.dataclass
 class Case:
-    """Which guest cell takes which host cell, with which pages.
+    """Guest cells, host cells, and page sizes with which they fit.
 
     fits[i][h]: the page sizes with which guest cell i fits on host cell h.
-    starts: page sizes to begin with; -3 is any.
-    refused: sets of positions that will not do as complete selections.
+    starts: requested page sizes; -3 is any.
+    refused: sets of positions that are refused as complete selections.
     """
 
     host_ids: list
@@ -50,7 +50,7 @@ class Case:
         return [types.SimpleNamespace(id=number) for number in self.host_ids]
 
     def place(self, guests, by_id):
-        """A place function, and the list of what it was asked."""
+        """A place function, and the list of its calls."""
         def place(index, position):
             guest = guests[index]
             asked.append((index, position, guest.id, guest.pagesize))
@@ -59,7 +59,7 @@ class Case:
             if not sizes:
                 return False
             guest.pagesize = sizes[0]
-            # Some places settle the pages and are refused nevertheless.
+            # Some refused places still set the page size.
             if by_id and None in self.fits[index][position]:
                 return False
             guest.id = self.host_ids[position]
@@ -68,7 +68,7 @@ class Case:
         return place, asked
 
     def may_fit(self, guests, by_id):
-        """A function for Matching, of what the guests have come to want."""
+        """A function for Matching, by the guests' current page sizes."""
         def may_fit(index, position):
             sizes = self.fits[index][position]
             return not (by_id and None in sizes) and any(
@@ -81,7 +81,9 @@ class Case:
 
 
 def walked(case, by_id):
-    """What ``itertools.permutations`` finds, and the guests it leaves."""
+    """The selection by ``itertools.permutations``, the guests afterwards, and
+    the calls.
+    """
     guests = case.guests()
     place, asked = case.place(guests, by_id)
     known = {}
@@ -118,13 +120,13 @@ class Rules:
 
 
 class Patient(numa_search.Search):
-    """Never asks whether anything can be found."""
+    """A search that never checks whether a solution exists."""
 
     FIRST_LOOK = 1 << 60
 
 
 class Impatient(numa_search.Search):
-    """Soon asks, and often."""
+    """A search that checks early and often."""
 
     FIRST_LOOK = 1
 
@@ -168,11 +170,10 @@ def all_selections(case):
 
 CASES = cases() | cases().map(lambda case: dataclasses.replace(
     case, refused=all_selections(case)))
-#: Where a shortcut that is a little too short goes wrong, which is rarely
-#: drawn: no selection walked that will do; host cells' verdicts not shared;
-#: tokens not as the walk leaves them; what fits not told from what is not
-#: known; rules not asked; what was refused again not gone back to; verdicts
-#: forgotten of ids that no guest cell has any more.
+#: Cases that are rarely drawn and in which wrong shortcuts fail: skipping the
+#: right selection; not sharing host cells' verdicts; other tokens than the
+#: walk's; confusing unknown with fitting; skipping the rules; not going back
+#: after a repeated refusal; dropping verdicts on ids that no cell has now.
 SHAPES = (
     Case([2, 6], [10, 11], [[(2048,)] * 2] * 2, [2048, 2048], []),
     Case([4, 1, 2, 3, 5], [0, 1, 2],
@@ -205,13 +206,13 @@ SHAPES = (
 
 
 def with_shapes(test):
-    """Try the SHAPES, too, each time."""
+    """Add the SHAPES as examples of a test."""
     for case in SHAPES:
         test = example(case=case)(test)
     return test
 
 
-#: The profile ``search`` has far more of them.
+#: The profile ``search`` has far more examples.
 MANY = settings(max_examples=max(so_many(300),
                                  settings.default.max_examples))
 
@@ -219,15 +220,15 @@ MANY = settings(max_examples=max(so_many(300),
 @with_shapes
 @given(case=CASES)
 @MANY
-def test_shared_verdicts_as_in_a_plain_walk(case):
-    """All guest cells are left alike, and asked in the same order."""
+def test_search_with_shared_verdicts_equals_a_walk(case):
+    """Guest cells end the same, and calls have the same order."""
     assert searched(case, numa_search.ById) == walked(case, True)
 
 
 @with_shapes
 @given(case=CASES)
 @MANY
-def test_verdicts_of_their_own_as_in_a_plain_walk(case):
+def test_search_with_verdicts_per_cell_equals_a_walk(case):
     found, guests, _ = searched(case, numa_search.ByCell)
     wanted, left, _ = walked(case, False)
 
@@ -243,7 +244,7 @@ def test_verdicts_of_their_own_as_in_a_plain_walk(case):
 @with_shapes
 @given(case=CASES)
 @MANY
-def test_it_is_only_given_up_when_nothing_can_be_found(rules, final, case):
+def test_search_gives_up_only_without_a_solution(rules, final, case):
     found, guests, _ = searched(case, rules, Impatient, final)
     wanted, left, _ = walked(case, rules.shared)
 
@@ -257,8 +258,8 @@ def test_it_is_only_given_up_when_nothing_can_be_found(rules, final, case):
     [[(4,)] * 7 + [()] * 9] * 8, [[()] * 9 + [(4,)] * 7] * 8,
     [[(4,)] * 16] * 7 + [[()] * 16], [[()] * 16] + [[(4,)] * 16] * 7,
     [[(4,)] * 16] * 6 + [[(4,)] + [()] * 15] * 2], ids=[
-        '7 of 16 will do', 'the last 7 of 16 will do', 'the last cell never '
-        'fits', 'the first never fits', 'two want the same'])
+        'the first 7 of 16 fit', 'the last 7 of 16 fit', 'the last cell never '
+        'fits', 'the first never fits', 'two need the same'])
 def test_half_a_billion_selections_are_not_walked(rules, taking):
     case = Case(list(range(16)), list(range(20, 28)), taking, [4] * 8, [])
 

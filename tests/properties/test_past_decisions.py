@@ -1,4 +1,4 @@
-"""What is kept of a decision suffices to make it once more."""
+"""A stored decision is complete: it can be repeated."""
 
 import dataclasses
 
@@ -14,20 +14,20 @@ from tests.builders.examples import examples
 from tests.builders.placement import Placement
 from tests.properties.built_ins import outcome
 from tests.properties.test_decisions import ONE
-from tests.properties.test_decisions import PLAIN_ANEW_AND_ROWS
+from tests.properties.test_decisions import PLAIN_RANK_ALL_AND_ROWS
 from tests.properties.test_decisions import SOME
 from tests.properties.test_decisions import cases
-from tests.properties.test_decisions import told
+from tests.properties.test_decisions import recorded
 
-#: Rules that look at what runs on all hosts, which is not kept.
+#: Rules that read instances of all hosts, which are not stored.
 LOOKING_AROUND = frozenset(('TypeAffinityFilter', 'JsonFilter'))
 
 
 @dataclasses.dataclass(frozen=True)
 class PastCloud:
-    """The cloud that a past decision was made on.
+    """The cloud of a past decision.
 
-    past: PastDecision.  up: which services were up, a list.
+    past: PastDecision.  up: whether each service was up, a list.
     """
 
     past: object
@@ -45,7 +45,7 @@ class PastCloud:
 
 
 def keep(store, driver, case):
-    """Keep the last decision of a driver on a case: its PastDecision."""
+    """Store the last decision of a driver; return its PastDecision."""
     record, cloud = driver.decision, case.cloud
     record.state = decision.State.of(
         cloud.table, record.state.in_flight, record.state.clock,
@@ -69,29 +69,29 @@ class _Knowing:
 
 
 DRIVERS = [type('Knowing', (_Knowing, type(plain)), {})(
-    metrics__required=False) for plain, *_ in PLAIN_ANEW_AND_ROWS[:1]]
+    metrics__required=False) for plain, *_ in PLAIN_RANK_ALL_AND_ROWS[:1]]
 
 
 @given(driver=st.sampled_from(DRIVERS),
        case=cases([*ONE, *SOME], narrowing=True), seed=st.integers(0, 99))
 @examples(100)
-def test_a_past_decision_is_made_once_more(driver, case, seed):
-    """With equal steps, weights and picks, on the state that was kept."""
+def test_repeated_decision_equals_the_stored_one(driver, case, seed):
+    """In its steps, weights and picks, on the stored state."""
     assume(not LOOKING_AROUND & {*case.filters})
-    _, *before = told(driver, case, seed)
-    # The weigher of image properties looks around as well.
+    _, *before = recorded(driver, case, seed)
+    # The weigher of image properties reads all instances, too.
     assume(all(claim.taken for claim in driver.decision.claims))
     store = DecisionStore.in_memory(rules.a_conf())
     past = keep(store, driver, case)
     store.close()
 
     request = outcome(past.request)
-    # The door has refused it.
+    # The RPC endpoint has refused such a request.
     assume(not isinstance(request, type))
     up = case.cloud.table.columns['service_up'].tolist()
     again = case._replace(cloud=PastCloud(past, up), spec=request.spec_obj)
 
     assert request.instance_uuids == case.uuids
-    # Of allocation requests that no rule looks at nothing is kept.
-    _, *after = told(driver, again, seed)
+    # The answers differ in allocation requests, which are not stored.
+    _, *after = recorded(driver, again, seed)
     assert after == before

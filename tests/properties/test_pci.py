@@ -1,4 +1,4 @@
-"""What holds for taking PCI devices, whatever there is and is asked for."""
+"""Properties of taking PCI devices, for any pools and requests."""
 
 import collections
 
@@ -27,7 +27,7 @@ CELLS = st.builds(
 
 
 def kinds(pools):
-    """How many devices there are of each kind: Counter."""
+    """The number of devices of each kind: Counter."""
     found = collections.Counter()
     for pool in pools:
         found[tuple(sorted((key, str(value)) for key, value in pool.items()
@@ -37,8 +37,8 @@ def kinds(pools):
 
 @given(pools=POOLS, requests=FROM_ANYWHERE, cells=st.none() | CELLS)
 @ANY
-def test_as_many_devices_go_as_are_asked_for(pools, requests, cells):
-    """None of another kind comes, and no pool is overdrawn."""
+def test_requested_number_of_devices_is_taken(pools, requests, cells):
+    """No new kind appears, and no pool is overdrawn."""
     left = take(pools, requests, cells=cells)
 
     if left is not None:
@@ -50,8 +50,8 @@ def test_as_many_devices_go_as_are_asked_for(pools, requests, cells):
 
 @given(pools=POOLS, requests=REQUESTS, cells=st.none() | CELLS)
 @ANY
-def test_requests_one_by_one_take_what_all_take_together(pools, requests,
-                                                         cells):
+def test_requests_in_sequence_take_the_same_as_together(pools, requests,
+                                                        cells):
     left = pools
     for request in requests:
         left = left and take(left, [request], cells=cells)
@@ -62,8 +62,7 @@ def test_requests_one_by_one_take_what_all_take_together(pools, requests,
 
 @given(pools=POOLS, requests=REQUESTS, cells=CELLS)
 @ANY
-def test_what_is_to_be_had_near_cells_is_to_be_had_at_all(pools, requests,
-                                                          cells):
+def test_request_that_fits_near_cells_fits_anywhere(pools, requests, cells):
     for request in requests:
         if take(pools, [request], cells=cells) is not None:
             assert take(pools, [request]) is not None
@@ -71,8 +70,8 @@ def test_what_is_to_be_had_near_cells_is_to_be_had_at_all(pools, requests,
 
 @given(pools=POOLS, number=st.integers(0, 3), cells=st.none() | CELLS)
 @ANY
-def test_devices_of_a_named_provider_are_its_own(pools, number, cells):
-    """As many as the provider is listed for, whatever the request's count."""
+def test_request_with_a_provider_takes_its_devices(pools, number, cells):
+    """As many as the provider is listed for, not the request's count."""
     left = take(pools, [a_pci_request(
         count=number, spec=NAMES_A_PROVIDER)], cells=cells)
 
@@ -85,6 +84,6 @@ def test_devices_of_a_named_provider_are_its_own(pools, number, cells):
 
 @given(pools=POOLS, requests=FROM_ANYWHERE)
 @ANY
-def test_a_mapping_of_others_groups_is_as_good_as_none(pools, requests):
+def test_mapping_of_other_groups_has_no_effect(pools, requests):
     assert take(pools, requests, {'': ['u'], 'other-0': ['p9']}) == take(
         pools, requests)

@@ -1,4 +1,4 @@
-"""What holds for queries to Placement, whatever a request asks for."""
+"""Properties of queries to Placement, for any request."""
 
 import re
 
@@ -56,7 +56,7 @@ _SIZES = one_of_each(vcpus=[4, 0], memory_mb=[512, 0], root_gb=[0, 5],
 
 @st.composite
 def specs(draw):
-    """A RequestSpec that asks Placement for this and that."""
+    """A RequestSpec with any parts of a query."""
     return a_request(
         **draw(_SIZES), extra_specs=draw(_EXTRA_SPECS),
         requested_resources=draw(_GROUPS),
@@ -73,7 +73,7 @@ def asked(spec_obj, target_node=None):
 
 
 def read(text):
-    """The ResourceRequest that a query string stands for."""
+    """Parse a query string into a ResourceRequest."""
     found = ResourceRequest()
     for name, values in parameters(text).items():
         _read_parameter(found, name, values)
@@ -127,7 +127,7 @@ _READERS = {'resources': _read_resources, 'required': _read_traits,
 
 
 def in_order(request):
-    """The same request; its conditions on aggregates as they are written."""
+    """The same request with sorted conditions on aggregates."""
     for group in request.groups.values():
         group.member_of = sorted(map(sorted, group.member_of))
     return request
@@ -135,15 +135,14 @@ def in_order(request):
 
 @given(spec_obj=specs(), target_node=st.sampled_from([None, NODE]))
 @ANY
-def test_a_query_says_what_is_asked_for_and_nothing_else(
-        spec_obj, target_node):
+def test_parsed_query_equals_its_request(spec_obj, target_node):
     for request in asked(spec_obj, target_node):
         assert in_order(read(request.query('1.39'))) == in_order(request)
 
 
 @given(spec_obj=specs())
 @ANY
-def test_nothing_is_asked_for_none_of(spec_obj):
+def test_query_has_no_empty_value_and_no_amount_of_0(spec_obj):
     for request in asked(spec_obj):
         for name, values in parameters(request.query('1.39')).items():
             assert all(values), name
@@ -153,17 +152,17 @@ def test_nothing_is_asked_for_none_of(spec_obj):
 
 @given(spec_obj=specs())
 @ANY
-def test_the_same_request_is_asked_in_the_same_words(spec_obj):
-    def words():
+def test_equal_requests_have_equal_queries(spec_obj):
+    def texts():
         return [request.query(request.minimum_version())
                 for request in asked(spec_obj)]
 
-    assert words() == words()
+    assert texts() == texts()
 
 
 @given(spec_obj=specs())
 @ANY
-def test_asking_changes_nothing_about_the_request(spec_obj):
+def test_queries_do_not_change_the_request(spec_obj):
     before = spec_obj.obj_to_primitive()
 
     asked(spec_obj)
@@ -173,16 +172,17 @@ def test_asking_changes_nothing_about_the_request(spec_obj):
 
 @given(spec_obj=specs(), target_node=st.sampled_from([None, NODE]))
 @ANY
-def test_from_the_oldest_version_on_all_can_say_it(spec_obj, target_node):
-    """Amounts, and traits and aggregates of groups, are in all of them."""
+def test_versions_since_the_minimum_can_express_the_request(
+        spec_obj, target_node):
+    """Amounts, traits and aggregates of groups."""
     for request in asked(spec_obj, target_node):
         oldest = queries.FORMS.index(request.minimum_version())
         for form in queries.FORMS[:oldest]:
             assert request.beyond(form)
         for form in queries.FORMS[oldest:]:
-            said = read(request.query(form)).groups
+            parsed = read(request.query(form)).groups
             for suffix, group in request.groups.items():
-                assert said[suffix].resources == group.resources
-                assert said[suffix].required >= group.required
-                assert said[suffix].forbidden >= group.forbidden
-                assert len(said[suffix].member_of) == len(group.member_of)
+                assert parsed[suffix].resources == group.resources
+                assert parsed[suffix].required >= group.required
+                assert parsed[suffix].forbidden >= group.forbidden
+                assert len(parsed[suffix].member_of) == len(group.member_of)

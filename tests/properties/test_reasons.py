@@ -1,7 +1,7 @@
-"""The figure in a reason contradicts what is needed, each time.
+"""The figure in each reason is really insufficient.
 
-So many hosts are drawn that each run refuses a thousand of them by rules of
-NUMA cells, devices, amounts, groups and aggregates.
+Each run draws enough hosts to reject a thousand by rules of NUMA cells,
+devices, amounts, groups and aggregates.
 """
 
 import re
@@ -32,7 +32,7 @@ from tests.properties.requests import requests
 from tests.properties.strategies import one_of_each
 
 NUMBER = r'(-?[\d.e+]+|-?inf|nan)'
-#: What NUMATopologyFilter and PciPassthroughFilter say that has no figure.
+#: Reasons of NUMATopologyFilter and PciPassthroughFilter without a figure.
 WITHOUT = re.compile(
     'hosts have no NUMA topology|need cores with several threads, hosts have '
     'none|.* no NUMA cells with room that are near to its networks|.*, but '
@@ -42,11 +42,11 @@ WITHOUT = re.compile(
 
 
 def of_numa(words):
-    """Whether the last part of what NUMATopologyFilter says contradicts."""
+    """Whether the figure in NUMATopologyFilter's reason is insufficient."""
     last = words.rpartition('; ')[2]
     if found := re.search(rf'{NUMBER} of {NUMBER} ', last):
         have, need = map(int, found.groups())
-        # Nova's API makes no guest that asks for nothing.
+        # Nova's API never requests an amount of 0.
         return have < need or not need
     if found := re.search(r'(\d+) MB are no whole number of (\d+) kB', last):
         memory, size = map(int, found.groups())
@@ -110,8 +110,7 @@ RULES = {
 
 
 def refused(filter_, cloud, spec):
-    """What a filter says of the hosts that it rejects; '' if it rejects none.
-    """
+    """The reason of a filter for the hosts that it rejects; '' for none."""
     block = cloud.block()
     try:
         passes = filter_.keep(block, spec)
@@ -124,7 +123,7 @@ def refused(filter_, cloud, spec):
 @given(cloud=clouds(5, 6), spec=requests(),
        filters=st.sampled_from(CONFIGURED))
 @examples(400, 60)
-def test_of_any_rule_of_any_cloud(cloud, spec, filters):
+def test_figures_of_all_rules_are_insufficient(cloud, spec, filters):
     found = {name: refused(named(filters[0])[name], cloud, spec)
              for name in RULES}
 
@@ -171,8 +170,8 @@ def numa_hosts(draw):
        cells=st.lists(GUEST_CELLS, min_size=1, max_size=3), devices=DEVICES,
        emulator=st.sampled_from([None, None, 'isolate']))
 @examples(1600, 200)
-def test_of_guests_with_numa_cells_and_devices(name, hosts, cells, devices,
-                                               emulator):
+def test_figures_for_numa_cells_and_devices_are_insufficient(
+        name, hosts, cells, devices, emulator):
     spec = a_request(
         numa_topology=a_guest(*(guest_cell(number, **fields) for number, fields
                                 in enumerate(cells)), emulator=emulator),

@@ -1,4 +1,4 @@
-"""Weights bit for bit as the formula gives them, whatever numbers come."""
+"""Weights are bit for bit those of the formula, for any numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,19 +22,19 @@ BOUNDS = st.sampled_from([None, None, 0, -1.0, 2, float('inf'),
 
 
 def columns(count):
-    """Raw values or multipliers, the same of all hosts or not."""
+    """Raw values or multipliers, possibly the same for all hosts."""
     return st.lists(NUMBERS, min_size=count, max_size=count) | NUMBERS.map(
         lambda number: [number] * count)
 
 
 def multipliers(count):
-    """One of all hosts, of any kind of number, or one of each."""
+    """One number of any type for all hosts, or a number for each."""
     return (NUMBERS | NUMBERS.map(np.float64) | columns(count).map(np.array)
             | st.sampled_from([0, 1, -2, np.float32(3), np.float32('inf')]))
 
 
 class Given(weights.BaseWeigher):
-    """A weigher that gives what it is made of."""
+    """A weigher with given values and multiplier."""
 
     def __init__(self, values, factor, minval, maxval):
         self.values, self.factor = np.array(values), factor
@@ -48,7 +48,7 @@ class Given(weights.BaseWeigher):
 
 
 def scaled(values, minval, maxval):
-    """Raw values as 0 to 1."""
+    """Raw values scaled to 0 to 1."""
     low = np.float64(values.min() if minval is None else minval)
     high = np.float64(values.max() if maxval is None else maxval)
     if low == high:
@@ -57,13 +57,13 @@ def scaled(values, minval, maxval):
 
 
 def bits(numbers):
-    """All that tells numbers apart; one not-a-number is as another."""
+    """The bits of numbers, with one representation of NaN."""
     return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
 
 
 @given(data=st.data(), count=st.integers(2, MOST))
 @MANY
-def test_weights_are_multipliers_times_scaled_values_added_in_order(
+def test_weights_are_sums_of_multipliers_times_scaled_values(
         data, count):
     weighers = [Given(*parts) for parts in data.draw(st.lists(st.tuples(
         columns(count), multipliers(count), BOUNDS, BOUNDS), max_size=4))]
@@ -84,7 +84,7 @@ def test_weights_are_multipliers_times_scaled_values_added_in_order(
 
 @given(values=st.lists(NUMBERS, max_size=9), low=BOUNDS, high=BOUNDS)
 @MANY
-def test_values_are_clamped_as_numpy_clips_them(values, low, high):
+def test_values_are_clamped_as_by_numpy(values, low, high):
     raw = np.array(values, dtype=np.float64)
     weigher = Given(raw, 1.0, low, high)
 
@@ -92,8 +92,8 @@ def test_values_are_clamped_as_numpy_clips_them(values, low, high):
     assert bits(weigher.clamp(raw)) == bits(expected)
 
 
-def test_a_multiplier_that_is_text_fails_the_request():
-    """Also where there is nothing to scale."""
+def test_text_as_multiplier_fails_the_request():
+    """Also if all values are equal."""
     weigher = Given([0.0] * MOST, '2', None, None)
 
     with pytest.raises(TypeError, match='multiply'):

@@ -1,7 +1,7 @@
-"""Where a recorded answer is not ours, by rule: never by a case's id.
+"""Rules that explain differences to recorded answers, never by a case's id.
 
-Each rule is a function of a ``facts.Difference`` and either explains it, in
-words, or returns None; a difference that no rule explains is a failure.
+Each rule is a function of a ``facts.Difference`` that returns an explanation
+or None; a difference without an explanation is a failure.
 
 A topic is a module with ``FILTERS``, ``WEIGHERS``, ``SCHEDULE`` or
 ``HOSTSTATES``: tuples of rules for cases of that kind. Rules that hold for
@@ -26,7 +26,7 @@ _TOPICS = (aggregates, capacity, raised, queens, hoststates, weights, numa,
 
 
 def reason(difference):
-    """Why this difference is as it should be, or None."""
+    """The explanation of a difference, or None."""
     kind = difference.case['kind'].upper()
     for topic in _TOPICS:
         for rule in getattr(topic, kind, ()):
@@ -37,7 +37,7 @@ def reason(difference):
 
 
 def _applied(rule, difference):
-    """What a rule says; one that stumbles over a case waives nothing."""
+    """The result of a rule; a rule that raises waives nothing."""
     try:
         return rule(difference)
     except Exception:

@@ -1,4 +1,4 @@
-"""Where recorded answers about aggregates and metrics are not ours."""
+"""Explained differences about aggregates and metrics."""
 
 from nova_sched.options import settings
 from tests.conformance import as_queens
@@ -6,7 +6,7 @@ from tests.conformance.waivers import facts
 
 
 def _one_key_of_tenants(difference):
-    """Queens looks at filter_tenant_id only: doing so, we answer alike."""
+    """Queens reads only filter_tenant_id; then our answer is the same."""
     rule = as_queens.AggregateMultiTenancyIsolation
     if not (difference.is_queens and difference.name == rule.__name__):
         return None
@@ -21,8 +21,8 @@ def _one_key_of_tenants(difference):
 def _no_metrics(difference):
     """A host that never reported its usage has no list of metrics.
 
-    It is one of those that MetricsFilter judges, even if no metric is wanted,
-    and all others are judged by what they report.
+    MetricsFilter reads it even if no metric is configured; all other hosts
+    must have equal verdicts.
     """
     raising = facts.raising(difference)
     if (raising is None or raising[0] != 'MetricsFilter'

@@ -1,11 +1,11 @@
-"""Overcommit ratios and addresses that Nova cannot work with."""
+"""Overcommit ratios and addresses with which Nova fails."""
 
 import re
 
 from nova_sched.rules import aggregates as aggregate_values
 from tests.conformance.waivers import facts
 
-#: Filter -> aggregates' key for the ratio that it multiplies with, or None.
+#: Filter -> aggregate metadata key of its ratio, or None.
 _RATIOS = {'RamFilter': None, 'AggregateRamFilter': 'ram_allocation_ratio',
            'DiskFilter': None, 'AggregateDiskFilter': 'disk_allocation_ratio'}
 
@@ -13,9 +13,9 @@ _NEAR = 'build_near_host_ip'
 
 
 def _no_ratio(difference):
-    """A host that never reported its usage has no ratio to multiply with.
+    """A host that never reported its usage has no ratio.
 
-    Nova gets there only with a request that needs none of the resource.
+    Nova reads it only for a request that needs none of the resource.
     """
     raising = facts.raising(difference)
     if (raising is None or raising[0] not in _RATIOS
@@ -37,9 +37,9 @@ def _has_ratio(state, key):
 
 
 def _no_limit(difference):
-    """A ratio of infinity: Nova fails later, when it sends the limit.
+    """With an infinite ratio Nova fails later, when it sends the limit.
 
-    Without the infinite limits we answer as recorded.
+    Our answer is the recorded one without infinite limits.
     """
     recorded = difference.case.get('limits', {}).get(difference.name, {})
     finite = {host: {name: limit for name, limit in limits.items()
@@ -56,7 +56,7 @@ def _no_limit(difference):
 
 
 def _no_address(difference):
-    """A host without an address is near no other."""
+    """A host without an address is near no other host."""
     raising = facts.raising(difference)
     if (raising and raising[0] == 'SimpleCIDRAffinityFilter'
             and difference.expected['error'] in ('TypeError',
@@ -68,7 +68,7 @@ def _no_address(difference):
 
 
 def _short_address(difference):
-    """Queens reads 10.0 as 10.0.0.0; written so, we answer alike."""
+    """Queens reads 10.0 as 10.0.0.0; with that our answer is the same."""
     if (not difference.is_queens
             or 'SimpleCIDRAffinityFilter' not in difference.rules
             or not facts.is_error(difference.got, 'InvalidInput')):

@@ -1,4 +1,4 @@
-"""What waiver rules look at: a question, both answers, and facts of it."""
+"""The input of waiver rules: a question, both answers, and derived facts."""
 
 import copy
 import dataclasses
@@ -9,11 +9,11 @@ RAISED = 'Nova itself raised, on what the specification says to tolerate'
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A recorded answer that is not ours.
+    """A recorded answer that differs from ours.
 
     name: the question: a filter, a weigher, ``chain``, ``total``, a family.
     stage: the Stage with the case's cloud.
-    answer: function of a changed case: our answer to it.
+    answer: function that returns our answer to a changed case.
     """
 
     case: dict
@@ -40,7 +40,7 @@ class Difference:
 
     @property
     def rules(self):
-        """Names of the filters or weighers that make up the answer."""
+        """Names of the filters or weighers of the question."""
         if self.name == 'chain' or self.case['kind'] == 'schedule':
             return set(self.case['config'].get('filter_scheduler', {}).get(
                 'enabled_filters', ()))
@@ -55,31 +55,31 @@ class Difference:
         return found and found['nova_object.data'].get(name)
 
     def never_reported(self):
-        """[host, node] of those that never reported their usage: list."""
+        """[host, node] of nodes that never reported their usage: list."""
         return [[node['host'], node['hypervisor_hostname']]
                 for node in self.living_nodes()
                 if node['free_disk_gb'] is None]
 
     def living_nodes(self):
-        """The rows of compute nodes that are not deleted."""
+        """The rows of compute nodes without deleted ones."""
         return [node for node in self.stage.cloud['compute_nodes']
                 if not node['deleted']]
 
     def changed(self):
-        """A copy of the case, to change and to ask."""
+        """A copy of the case, to be changed."""
         return copy.deepcopy(self.case)
 
     def ask(self, case):
-        """Whether we answer a changed case as recorded."""
+        """Whether our answer to a changed case is the recorded one."""
         return same(self.expected, self.answer(case))
 
     def of(self, case):
-        """What differs with a changed case: a Difference."""
+        """The Difference for a changed case."""
         return dataclasses.replace(self, case=case, got=self.answer(case))
 
 
 def is_error(answer, kind=None):
-    """Whether an answer is an error, of this kind if one is given."""
+    """Whether an answer is an error, of a kind if given."""
     return (isinstance(answer, dict) and 'error' in answer
             and kind in (None, answer['error']))
 
@@ -87,7 +87,7 @@ def is_error(answer, kind=None):
 def same(expected, got):
     """Whether two answers agree, floats to 1e-9.
 
-    Any two errors do, if they came after the same steps.
+    Two errors agree if they came after the same steps.
     """
     if is_error(expected) or is_error(got):
         return is_error(expected) and is_error(got) and all(
@@ -105,10 +105,10 @@ def same(expected, got):
 
 
 def raising(difference):
-    """Where Nova raised and we did not: (filter, its hosts, which we pass).
+    """The filter in which Nova raised and we did not.
 
-    The hosts are HostStates, and those that pass [host, nodename].  None when
-    something else differs: what Nova answered before it raised, say.
+    Returns (filter, its hosts as HostStates, [host, nodename] of the hosts
+    that we pass); None if an earlier step differs, too.
     """
     case, expected, got = difference.case, difference.expected, difference.got
     if not is_error(expected) or is_error(got):

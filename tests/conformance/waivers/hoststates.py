@@ -1,8 +1,8 @@
-"""Host states that are filled in where Nova has nothing."""
+"""Host states with values that Nova leaves empty."""
 
 from tests.conformance.waivers import facts
 
-#: What a host has here, though it never reported its usage.
+#: Values that a host has here although it never reported its usage.
 _FILLED_IN = {'cpu_allocation_ratio', 'ram_allocation_ratio',
               'disk_allocation_ratio', 'hypervisor_hostname'}
 

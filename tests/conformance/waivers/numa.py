@@ -1,4 +1,4 @@
-"""Where recorded NUMA answers are not ours."""
+"""Explained differences of NUMA answers."""
 
 from tests.conformance import as_queens
 from tests.conformance.waivers import facts
@@ -7,7 +7,7 @@ _FILTER = 'NUMATopologyFilter'
 
 
 def _no_image(difference):
-    """Nova looks for the properties of an image that is not there."""
+    """Nova reads properties of a missing image."""
     if difference.spec['image'] is not None:
         return None
     raising = facts.raising(difference)
@@ -18,7 +18,7 @@ def _no_image(difference):
 
 
 def _rebuild(difference):
-    """Queens judges rebuilds, too; if we do so, we answer alike."""
+    """Queens filters rebuilds, too; then our answer is the same."""
     if not difference.is_queens or difference.name != _FILTER:
         return None
     changed = difference.changed()

@@ -1,10 +1,10 @@
-"""Where Queens answered otherwise and the newer answer is ours."""
+"""Differences to Queens where our answer is a newer Nova's."""
 
 from tests.conformance.waivers import facts
 
 
 def _address_bits_of_flavor(difference):
-    """Queens does not know this extra spec: without it we answer alike."""
+    """Queens ignores this extra spec; without it our answer is the same."""
     if not (difference.is_queens
             and 'ComputeCapabilitiesFilter' in difference.rules
             and 'hw:maxphysaddr_bits' in difference.extra_specs):
@@ -29,7 +29,7 @@ def _one_number_version(difference):
 
 
 def _destination_without_node(difference):
-    """Queens compares the node of a destination that names none."""
+    """Queens compares nodes with a destination's missing node."""
     wanted = difference.spec.get('requested_destination')
     wanted = wanted and wanted['nova_object.data']
     if (difference.is_queens and difference.name == 'chain'

@@ -1,4 +1,4 @@
-"""Cases in which Nova itself raised, and ones that hang on its dict order."""
+"""Cases in which Nova raised, and cases that depend on its dict order."""
 
 import itertools
 
@@ -12,7 +12,7 @@ _COMPARE_EXTRA_SPECS = {'ComputeCapabilitiesFilter',
 
 
 def _address_bits(difference):
-    """Nova looks for the address bits in what is still JSON text."""
+    """Nova reads address bits from a JSON text instead of a dict."""
     if (facts.is_error(difference.expected, 'AttributeError')
             and not facts.is_error(difference.got)
             and 'ImagePropertiesFilter' in difference.rules
@@ -22,10 +22,10 @@ def _address_bits(difference):
 
 
 def _order_of_extra_specs(difference):
-    """A value that is no number raises, unless the host is out already.
+    """A value that is no number raises, unless the host is already rejected.
 
-    The recorded requests have their keys sorted; Nova was asked in another
-    order. We let another extra spec reject a host whatever the order.
+    The recorded requests have sorted keys; Nova got another order.  Here
+    another extra spec can reject a host in any order.
     """
     if 'request_spec' not in difference.case:
         return None
@@ -49,7 +49,7 @@ def _order_of_extra_specs(difference):
 
 
 def _selected_without_uuid(difference):
-    """Nova has no uuid of hosts that never reported, to select them by."""
+    """Nova has no uuid of hosts that never reported, and fails."""
     got = difference.got
     if (not facts.is_error(difference.expected, 'ValueError')
             or facts.is_error(got) or 'selections' not in got):

@@ -1,8 +1,8 @@
-"""Whole runs and chains that come out as recorded by the rules of Nova.
+"""Whole runs and chains that equal the recorded ones with Nova's rules.
 
-Ours are taken out one after another, by plug-ins that decide as Queens did or
-raise where Nova does, until the answer is the recorded one; if it never is,
-nothing is waived.
+Our rules are replaced, one after another, by plug-ins that decide as Queens or
+raise like Nova, until the answer is the recorded one; if it never is, nothing
+is waived.
 """
 
 import itertools
@@ -20,19 +20,18 @@ _FORGETS = ('what was placed without a claim in Placement counts until its '
             'instance shows on the host')
 _NODE = 'a destination without a node is all its nodes'
 
-#: What cannot be taken out of a case by a plug-in.
+#: Differences that no plug-in can remove.
 _REST = (raised._order_of_extra_specs, raised._selected_without_uuid)
 
-#: Questions that are not about a single rule, or about one that looks at all
-#: that is known of a host.
+#: Questions about several rules, or about a rule that reads all of a host.
 _ASKED = {'chain', *(cls.__name__ for cls in as_raised.SILENT_FILTERS)}
 
-#: So many things are taken out in all combinations.
+#: Greatest number of changes that are tried in all combinations.
 _FEW = 6
 
 
 def _by_the_rules_of_nova(difference):
-    """Says which of our rules make the difference, the fewest there are."""
+    """Return the fewest of our rules that make the difference, in words."""
     if difference.name not in _ASKED and (
             difference.case['kind'] != 'schedule'):
         return None
@@ -53,7 +52,7 @@ def _by_the_rules_of_nova(difference):
 
 
 def _combinations(items):
-    """Some of the items and all of them, few first: an iterator."""
+    """Combinations of items, small ones first: an iterator."""
     sizes = (range(1, len(items) + 1) if len(items) <= _FEW
              else (1, 2, len(items)))
     return itertools.chain.from_iterable(
@@ -61,7 +60,7 @@ def _combinations(items):
 
 
 def _changes(difference):
-    """Yields (words for the waiver, function that changes a case)."""
+    """Yield (words for the waiver, function that changes a case)."""
     if difference.is_queens and difference.case['kind'] == 'schedule':
         yield f'newer answer: {_WEIGHTS}', _weighers
     if facts.is_error(difference.expected):
@@ -79,7 +78,7 @@ def _changes(difference):
 
 def _raising(difference):
     for name, cls in as_raised.FILTERS:
-        # Queens does not know address bits.
+        # Queens ignores address bits.
         if cls.__name__ in difference.rules and not (
                 difference.is_queens
                 and cls is as_raised.ImagePropertiesFilter):
@@ -128,7 +127,7 @@ def _filter(cls):
 
 
 def _forgetting(case):
-    """Nova's filter scheduler forgets at each read, whatever it placed."""
+    """Forget all picks before each request, as Nova's filter scheduler."""
     case['forgets'] = True
 
 
@@ -140,7 +139,7 @@ def _names_no_node(case):
 
 
 def _no_such_node(case):
-    """Queens compares a node of None with the nodes' names."""
+    """Compare nodes with the name 'None', as Queens."""
     wanted = facts.data(case)['requested_destination']['nova_object.data']
     wanted['node'] = 'None'
 

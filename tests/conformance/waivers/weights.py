@@ -1,13 +1,13 @@
-"""Where Queens weighed otherwise and the newer weights are ours.
+"""Differences to weights of Queens where ours are a newer Nova's.
 
-Four things differ. Queens knows no multipliers of aggregates (1), so that
-none of them decides what a missing metric counts (2); it lets negative free
-resources count, and scales from the most negative (3); and it takes negative
-multipliers for soft groups, which count as 0.0 since (4).
+Four things differ. Queens has no multipliers of aggregates (1), so that they
+do not affect missing metrics (2); negative free resources count, and the
+scale begins with the most negative (3); and soft groups may have negative
+multipliers, which count as 0.0 in newer releases (4).
 
-Nothing is waived for being affected. ``_then`` computes what Queens says by
-its own rules, which must be the recorded answer; from that ``_now`` comes to
-what has to be ours, with multipliers read from the rows of the cloud.
+A waiver needs exact numbers: ``_then`` computes the answer of Queens, which
+must be the recorded answer; from that ``_now`` computes our answer, with
+multipliers from the rows of the cloud.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from nova_sched import weights as base_weights
 from tests.conformance import weighing
 from tests.conformance.waivers import facts
 
-#: Options that must not be negative since Queens.
+#: Options that must not be negative in releases after Queens.
 _NOT_NEGATIVE = {'soft_affinity_weight_multiplier',
                  'soft_anti_affinity_weight_multiplier',
                  'pci_weight_multiplier'}
@@ -26,20 +26,20 @@ _NOT_NEGATIVE = {'soft_affinity_weight_multiplier',
 
 @dataclasses.dataclass
 class _Part:
-    """One weigher's columns over the hosts of a case, all (n,)."""
+    """One weigher's columns for the hosts of a case, all (n,)."""
 
     raw: np.ndarray
     normalized: np.ndarray
     multiplier: np.ndarray
 
     def answer(self, hosts):
-        """In the form of a recorded answer, multipliers host by host."""
+        """The recorded form of an answer, with a multiplier for each host."""
         return {name: weighing.by_host(hosts, getattr(self, name))
                 for name in ('raw', 'normalized', 'multiplier')}
 
 
 def _then(case, rule, hosts, spec):
-    """What Queens says; hosts: HostBlock without aggregates."""
+    """The answer of Queens; hosts: HostBlock without aggregates."""
     raw = np.asarray(rule.column(hosts, spec), dtype=np.float64)
     low = rule.minval
     if low is not None and len(raw):
@@ -53,7 +53,7 @@ def _then(case, rule, hosts, spec):
 
 
 def _now(case, rule, then, hosts, spec, cloud):
-    """What must be ours, given what Queens says; None if it cannot be.
+    """Our expected answer, from the answer of Queens; None if impossible.
 
     hosts: HostBlock with aggregates.
     """
@@ -74,10 +74,10 @@ def _now(case, rule, then, hosts, spec, cloud):
 
 
 def _is_for_missing(case, then, raw, multiplier):
-    """Whether metrics differ as a multiplier of 0, or not, makes them.
+    """Whether metrics differ only by a multiplier of 0.
 
-    With one a missing metric is left out, without it makes a host
-    unavailable.
+    With a multiplier of 0 a missing metric is left out, otherwise it makes a
+    host unavailable.
     """
     unavailable = case['config'].get('metrics', {}).get(
         'weight_of_unavailable', -10000.0)
@@ -99,10 +99,7 @@ def _of_aggregates(cloud, host, key, sign, default):
 
 
 def _parts(difference, names):
-    """What each weigher says, and the case's HostBlock.
-
-    The former is a list of (weigher, Queens' part, what must be ours).
-    """
+    """(list of (weigher, part of Queens, our expected part), HostBlock)."""
     case, stage = difference.case, difference.stage
     rules, hosts, spec = weighing.on_stage(case, stage, names)
     snapshot = hosts.snapshot
@@ -116,7 +113,7 @@ def _parts(difference, names):
 
 
 def _one_weigher(difference):
-    """Raw value, scaling and multiplier of one weigher."""
+    """Explain raw value, scaling and multiplier of one weigher."""
     expected, got = difference.expected, difference.got
     if (not difference.is_queens or difference.name == 'total'
             or facts.is_error(expected) or facts.is_error(got)):
@@ -131,7 +128,7 @@ def _one_weigher(difference):
 
 
 def _each_host(answer, hosts):
-    """An answer with its multiplier given host by host."""
+    """An answer with a multiplier for each host."""
     if isinstance(answer['multiplier'], dict):
         return answer
     return answer | {
@@ -139,7 +136,7 @@ def _each_host(answer, hosts):
 
 
 def _total(difference):
-    """The sum over all weighers, and the order it makes."""
+    """Explain the sum over all weighers, and the order of hosts."""
     expected, got = difference.expected, difference.got
     if (not difference.is_queens or difference.name != 'total'
             or facts.is_error(expected) or facts.is_error(got)):
@@ -158,7 +155,7 @@ def _sum(hosts, parts):
 
 
 def _words(parts):
-    """What differs, in words; None if nothing does."""
+    """The differences in words; None if there are none."""
     texts = set()
     for rule, then, now in parts:
         if (then.raw != now.raw).any():
