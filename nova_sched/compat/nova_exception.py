@@ -1,4 +1,4 @@
-"""Exceptions of what plug-ins call: methods of objects, and of Placement's
+"""Exceptions of methods that plug-ins call: of objects, and of Placement's
 client.
 
 Plug-ins catch them by Nova's names (``compat/nova/exception.py``).
@@ -65,13 +65,13 @@ class InstanceNotFound(NotFound):
 
 
 class ResourceProviderRetrievalFailed(NovaException):
-    """Placement does not tell what a resource provider is."""
+    """Placement does not return a resource provider."""
 
     msg_fmt = 'Failed to get resource provider with UUID %(uuid)s'
 
 
 class ResourceProviderTraitRetrievalFailed(NovaException):
-    """Placement does not tell the traits of a resource provider."""
+    """Placement does not return the traits of a resource provider."""
 
     msg_fmt = ('Failed to get traits for resource provider with UUID '
                '%(uuid)s')

@@ -172,23 +172,23 @@ class NovaMethods:
         return False
 
     def get_allocations_for_consumer(self, context, consumer):
-        """Return what a consumer holds: uuid -> {'resources': {class: n}}.
+        """Return a consumer's allocations: uuid -> {'resources': {class: n}}.
 
-        Empty where Placement does not tell.
+        Empty without an answer of Placement.
         """
         return self._read(context, f'/allocations/{consumer}', 'allocations',
                           default={})
 
     def get_allocations_for_consumer_by_provider(self, context, rp_uuid,
                                                  consumer):
-        """Return what a consumer holds of a provider: class -> amount."""
+        """Return a consumer's allocations at a provider: class -> amount."""
         held = self.get_allocations_for_consumer(context, consumer)
         return held.get(rp_uuid, {}).get('resources', {})
 
     def get_allocations_for_resource_provider(self, context, rp_uuid):
-        """Return who holds what of a provider: uuid -> {'resources': ...}.
+        """Return a provider's allocations: consumer -> {'resources': ...}.
 
-        None where Placement does not tell.
+        None without an answer of Placement.
         """
         return self._read(context, f'/resource_providers/{rp_uuid}'
                           '/allocations', 'allocations')
@@ -216,7 +216,7 @@ class NovaMethods:
 
         Its ``parent_provider_uuid`` is None for the root of a tree.
         None for one that is not there, and without an answer.
-        Raises ResourceProviderRetrievalFailed when Placement does not tell.
+        Raises ResourceProviderRetrievalFailed when Placement refuses.
         """
         response = self._request(context, 'GET',
                                  f'/resource_providers/{uuid}', _TREES)
@@ -253,7 +253,7 @@ class NovaMethods:
         """Return the ProviderTree that a provider is in.
 
         name, parent_provider_uuid: not looked at; no provider is made here.
-        The tree is empty where there is none, or Placement does not tell.
+        The tree is empty without an answer of Placement.
         """
         found = self._read(context, f'/resource_providers?in_tree={rp_uuid}',
                            'resource_providers', _TREES, default=[])
@@ -283,7 +283,7 @@ class NovaMethods:
             return None
 
     def _read(self, context, path, name=None, version=None, default=None):
-        """Return the document at a path, or what it has under a name.
+        """Return the document at a path, or its value under a name.
 
         The default for anything else than that.
         """

@@ -1,1 +1,1 @@
-"""Finding and loading the classes that options name, whoever wrote them."""
+"""Loading the filters, weighers and other classes that options name."""

@@ -1,4 +1,4 @@
-"""The classes that options name, whoever wrote them.
+"""Loading the classes that options name.
 
 A driver or host manager is named by an entry point or by the dotted path of
 its class: ``Kind``.  Filters and weighers are named by paths only, several at
@@ -10,12 +10,11 @@ a time: ``load_classes``, by Nova's rules from Kilo on:
 2. ``nova.scheduler.filters.all_filters`` and
    ``nova.scheduler.weights.all_weighers`` stand for all built-in classes,
    and Nova's class paths for the built-in classes of the same names.
-3. Classes are known by their bare names. Of two classes with one name the
-   later one counts (``by_name``), so one's own class can take the place of a
-   built-in.
+3. Classes are known by their bare names. The later of two classes with one
+   name counts (``by_name``), so that a plug-in can replace a built-in.
 
-Anything else, and whatever another author's code raises, is a
-ConfigurationError with the option, the value, and the nearest right value.
+All other values, and exceptions of a plug-in's code, are ConfigurationErrors
+with the option, the value, and the nearest right value.
 """
 
 import collections.abc
@@ -49,13 +48,13 @@ _OF_NOVA = frozenset(f'nova.scheduler.{module}' for module in (
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What an option may name that takes one class.
+    """A kind of class that an option names one of.
 
     option: ``[group] name``.  namespace: of the entry points.
-    noun: what such a class is called.  base: the class to derive from.
-    must_have: what it must have besides, in words that follow ``base``.
-    novas: Nova's namespace, whose entry points count after those of ours;
-        what leads to Nova's own modules there is none.
+    noun: the kind, for messages.  base: the class to derive from.
+    must_have: a further requirement, as text that follows ``base``.
+    novas: Nova's namespace, with lower precedence; its entry points of Nova's
+        own modules are ignored.
     """
 
     option: str
@@ -80,8 +79,8 @@ class Kind:
     def load(self, name):
         """Return the class of an entry point's name or of a class path.
 
-        Raises ConfigurationError when there is none, when it is none of this
-        kind, or when it has a method of Nova's that nobody would call.
+        Raises ConfigurationError for an unknown name, a class of another kind,
+        and a class with a method of Nova's that is never called.
         """
         names = self._namespaces()
         if name not in names and not _may_be_imported(name):
@@ -110,9 +109,9 @@ class Kind:
         return set_up(lambda: self.checked(cls(conf)), self.option, name)
 
     def checked(self, made):
-        """Return an object of such a class, unless something is wrong with it.
+        """Return an object of such a class after its ``check_set_up``.
 
-        It has a method ``check_set_up`` that says so.
+        Raises ConfigurationError, and what ``check_set_up`` raises.
         """
         nova_compat.loaded().check_methods(made, self.option)
         made.check_set_up()
@@ -132,12 +131,12 @@ class Kind:
 
 
 def _is_of_nova(module):
-    """Return whether an entry point leads to what an installed Nova brings."""
+    """Return whether an entry point leads to a module of an installed Nova."""
     return module in _OF_NOVA or module.startswith('nova.tests.')
 
 
 def _may_be_imported(path):
-    """Return whether a path may lead to a class of somebody else's."""
+    """Return whether a path may lead to the class of a plug-in."""
     module = path.rpartition('.')[0]
     if not module.startswith('nova.scheduler.'):
         return module not in ('', 'nova.scheduler')
@@ -191,8 +190,8 @@ def load_classes(paths, base, package_classes, option):
     order.
 
     paths: dotted paths, or one as text.  base: what classes must derive from.
-    package_classes: the built-in classes, which Nova's paths stand for, or a
-    function that returns them, called when the first is asked for.
+    package_classes: the built-in classes, for Nova's paths, or a function
+    that returns them.
     option: ``[group] name`` for messages.
     Raises ConfigurationError when a path leads to no such class.
     """
@@ -251,11 +250,11 @@ def _built_in(path, built_in, option):
     if module and module not in modules and is_there(
             path.rpartition('.')[0]):
         return None         # it lies in a tree like Nova's
-    # The name of the class says more about what was meant than the path.
+    # The class name is a better key than the path.
     right = {all_name: all_name} | {
         known: f'{where}.{known}' for where, names in modules.items()
         for known in names if known in built_in()}
-    # In a module that nobody knows it is more likely one of somebody's own.
+    # A class of an unknown module is more likely a plug-in.
     near = nearest.nearest(name or rest, right, 0.6 if module in (
         '', *modules) else 0.85)
     raise exception.ConfigurationError(option, path, (
@@ -266,7 +265,7 @@ def _built_in(path, built_in, option):
 
 
 def _imported(path, option, value):
-    """Return what a dotted path leads to; value: how the option says it."""
+    """Return the attribute of a dotted path; value: of the option."""
     module_name, _, name = path.rpartition('.')
     if not module_name:
         raise exception.ConfigurationError(
@@ -275,7 +274,7 @@ def _imported(path, option, value):
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as exc:
         if exc.name is None:
-            # The error says all.
+            # The error text is complete.
             raise exception.ConfigurationError(
                 option, value,
                 f'importing {module_name} failed: {exc}') from exc

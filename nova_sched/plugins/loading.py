@@ -28,7 +28,7 @@ OPTIONS = (_AVAILABLE, _ENABLED, _BAREMETAL, _WEIGHERS)
 
 _ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 
-#: Of these methods a filter must have at least one of its own ...
+#: A filter must define at least one of these methods ...
 _FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
 #: ... and a weigher one of these.
 _WEIGHER_METHODS = ('_weigh_object', 'column', 'weigh_objects', 'raw')
@@ -190,7 +190,7 @@ def _weighers(conf):
 
 
 def _unknown_filter(name, available):
-    """Return what to do about a name that is none of the available filters."""
+    """Return the advice for a name that is not an available filter: text."""
     if '.' in name:
         return (f'takes class names; name the path in {_AVAILABLE} and '
                 f'write {name.rsplit(".", 1)[-1]} here')

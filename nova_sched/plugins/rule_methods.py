@@ -1,9 +1,9 @@
-"""What is wrong with a method of a filter or weigher, without calling it."""
+"""Checks of the methods of filters and weighers, without calls of them."""
 
 import dis
 import inspect
 
-#: Method -> what it is called with.
+#: Method -> its arguments.
 _ARGUMENTS = {
     'host_passes': ('host_state', 'spec_obj'),
     '_filter_one': ('obj', 'spec_obj'),
@@ -15,9 +15,9 @@ _ARGUMENTS = {
 
 
 def fault(plugin, names):
-    """Return what is wrong with a method of a rule, in words; '' if nothing.
+    """Return the fault of a rule's methods: text, '' without one.
 
-    plugin: a filter or weigher.  names: of those of its methods to look at.
+    plugin: a filter or weigher.  names: of the methods to check.
     """
     for name in names:
         method, arguments = getattr(plugin, name), _ARGUMENTS[name]
@@ -36,7 +36,7 @@ def _takes(method, arguments):
     except TypeError:
         return False
     except ValueError:
-        # Of what is not written in Python nothing is known.
+        # A method that is not written in Python cannot be checked.
         return True
     return True
 

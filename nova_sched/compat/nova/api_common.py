@@ -23,6 +23,6 @@ def _not_found(error):
     try:
         exc = importlib.import_module('webob.exc')
     except ImportError:
-        # Then nobody is there who catches anything else.
+        # Without webob, no plug-in catches its exception.
         return error
     return exc.HTTPNotFound(explanation=str(error))

@@ -1,6 +1,6 @@
-"""As ``nova.availability_zones``: in which zone a host is.
+"""As ``nova.availability_zones``: the zones of hosts.
 
-Answered from the hosts of the request, without asking the database.
+Read from the hosts of the request, without a query to the database.
 """
 
 from nova_sched.compat.nova.conf import CONF
@@ -13,7 +13,7 @@ _KEY = 'availability_zone'
 def get_host_availability_zone(context, host, conductor_api=None):
     """Return the zone of the host of that name: text.
 
-    Where no aggregate tells one, [DEFAULT] default_availability_zone.
+    Without a zone in its aggregates, [DEFAULT] default_availability_zone.
     Raises current_hosts.NoCurrentHosts.
     """
     for found in aggregate.AggregateList.get_by_host(context, host, _KEY):
@@ -22,8 +22,8 @@ def get_host_availability_zone(context, host, conductor_api=None):
 
 
 def get_instance_availability_zone(context, instance):
-    """Return the zone that an instance is in, by its host; else that it asks
-    for.
+    """Return the zone of an instance: its host's, or the requested one: text.
+
 
     instance: an object, or a dict.
     Raises current_hosts.NoCurrentHosts.
@@ -39,8 +39,8 @@ def get_availability_zones(context, *args, get_only_available=False,
 
     args: get_only_available and with_hosts, behind a host API since Rocky.
     get_only_available: whether the first list is enough.
-    with_hosts: whether to have pairs of the zone and a set of its hosts
-        instead of the zone's name: those that are enabled, or not.
+    with_hosts: whether to return pairs of the zone and a set of its hosts,
+        enabled or not, instead of the zone's name.
     Raises current_hosts.NoCurrentHosts.
     """
     flags = args if isinstance(next(iter(args), None), bool) else args[1:]
@@ -67,7 +67,7 @@ def _shown(zones, with_hosts):
 def set_availability_zones(context, services):
     """Return services as dicts with their zone: list.
 
-    services: Service, or dicts.  Those other than of compute hosts are in
+    services: Service, or dicts.  The zone of other than compute services is
     [DEFAULT] internal_service_availability_zone.
     Raises current_hosts.NoCurrentHosts.
     """

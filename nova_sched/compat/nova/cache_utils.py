@@ -1,4 +1,4 @@
-"""As ``nova.cache_utils``: what plug-ins keep in the process for a while."""
+"""As ``nova.cache_utils``: values that plug-ins cache in the process."""
 
 import contextlib
 import threading
@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from nova_sched.compat.nova.conf import CONF
 
-# A plug-in may have registered those of oslo.cache.
+# A plug-in may have registered the options of oslo.cache.
 with contextlib.suppress(cfg.DuplicateOptError):
     CONF.register_opt(cfg.BoolOpt('enabled', default=False), 'cache')
 
@@ -45,12 +45,12 @@ class CacheClient:
         self._kept, self._lock = {}, threading.Lock()
 
     def get(self, key):
-        """Return a value, or None without one that is recent enough."""
+        """Return a value, or None without a recent one."""
         with self._lock:
             return self._get(key)
 
     def get_multi(self, keys):
-        """Return the values of some keys, None for those without: list."""
+        """Return the values of keys, None for a missing one: list."""
         with self._lock:
             return [self._get(key) for key in keys]
 
@@ -95,7 +95,7 @@ class CacheClient:
     def _set(self, key, value):
         now = self._now()
         if self._limit:
-            # The oldest come first, because what is set anew goes last.
+            # In the order in which they were set.
             self._kept.pop(key, None)
             for old in [old for old, (kept_at, _) in self._kept.items()
                         if now - kept_at >= self._limit]:

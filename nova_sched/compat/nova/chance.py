@@ -7,7 +7,7 @@ from nova_sched.scheduler import chance
 
 
 class ChanceScheduler(driver.Scheduler, chance.ChanceScheduler):
-    """The chance scheduler, asked as by Nova of any release to Wallaby.
+    """The chance scheduler with arguments of any release up to Wallaby.
 
     Made without arguments.
     """

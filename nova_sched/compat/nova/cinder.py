@@ -1,4 +1,4 @@
-"""As ``nova.volume.cinder``: a client of Cinder, for the user who asks.
+"""As ``nova.volume.cinder``: a client of Cinder with a user's token.
 
 Raises ImportError at once where python-cinderclient is not installed.
 """
@@ -35,8 +35,8 @@ def cinderclient(context, microversion=None, skip_version_check=False,
     """Return a cinderclient.client.Client with the token of a context.
 
     microversion: such as '3.44'; None for '3.0'.
-    skip_version_check, check_only: not looked at; Cinder itself refuses
-        microversions that it does not have.
+    skip_version_check, check_only: ignored; Cinder refuses unknown
+        microversions.
     """
     options = CONF.cinder
     service_type, service_name, interface = options.catalog_info.split(':')

@@ -1,7 +1,7 @@
-"""As ``nova.compute.api``: what it tells of hosts and instances.
+"""As ``nova.compute.api``: lookups of hosts and instances.
 
-Answered from the hosts that are decided on, as by Nova's objects.  What it
-does to instances is Nova's API's, and is refused.
+They read the hosts of the request, as Nova's objects do.  Methods that change
+instances belong to Nova's API, and are refused.
 """
 
 from nova_sched import objects
@@ -10,11 +10,11 @@ from nova_sched.compat import nova_exception
 
 
 class NotOffered(current_hosts.NotAnswered, AttributeError):
-    """A method would do something to a cloud, or is not needed here."""
+    """A method that changes a cloud, or that is not needed here."""
 
 
 class Telling:
-    """Made with any arguments; refuses by name what it has not."""
+    """Takes any arguments; refuses a missing method by name."""
 
     MODULE = 'nova.compute.api'
     INSTEAD = "ask Nova's API for it"
@@ -40,7 +40,7 @@ class API(Telling):
 
     def get_all(self, context, search_opts=None, limit=None, marker=None,
                 expected_attrs=None, sort_keys=None, sort_dirs=None):
-        """Return those that all options name: InstanceList."""
+        """Return the instances that match all options: InstanceList."""
         return objects.InstanceList.get_by_filters(
             context, {**(search_opts or {}), 'deleted': False}, limit=limit,
             marker=marker, sort_keys=sort_keys, sort_dirs=sort_dirs)
@@ -63,9 +63,7 @@ class HostAPI(Telling):
 
     def service_get_all(self, context, filters=None, set_zones=False,
                         all_cells=False, cell_down_support=False):
-        """Return the compute services that have all of these values:
-        ServiceList.
-        """
+        """Return the compute services with these values: ServiceList."""
         found = objects.ServiceList.get_all(context, set_zones=set_zones)
         return type(found).holding(
             service for service in found

@@ -1,6 +1,6 @@
-"""As ``nova.compute.rpcapi``: a client of compute services that asks none.
+"""As ``nova.compute.rpcapi``: a client of compute services without methods.
 
-Drivers make one in their constructors, and cast nothing when they decide.
+Drivers construct it, and cast nothing while they decide.
 """
 
 from oslo_config import cfg
@@ -15,7 +15,7 @@ CONF.register_opt(cfg.StrOpt(
 
 
 class ComputeAPI(compute_api.Telling):
-    """It has no methods: what they do is for conductors to do."""
+    """Has no methods: only conductors call compute services."""
 
     MODULE = 'nova.compute.rpcapi'
     INSTEAD = 'answer with the hosts, and the caller casts to them'

@@ -1,7 +1,7 @@
 """As ``nova.conf``: the process's global configuration, with our options.
 
-Plug-ins register options of their own on it and read both kinds, by today's
-names and by those of before Ocata. It is ``oslo_config.cfg.CONF`` itself,
+Plug-ins register options of their own on it and read all options, by today's
+names and by names before Ocata. It is ``oslo_config.cfg.CONF`` itself,
 because some plug-ins import that one. The service reads nothing from it.
 """
 
@@ -20,14 +20,14 @@ LOG = logging.getLogger(__name__)
 
 CONF = cfg.CONF
 
-#: Options whose values were class paths before Ocata: (section, name) ->
+#: Options with class paths as values before Ocata: (section, name) ->
 #: class path below nova.scheduler -> name.
 _CLASSES = {('scheduler', 'driver'): names.DRIVERS,
             ('scheduler', 'host_manager'): names.HOST_MANAGERS}
 
 
 class _WithOldNames(cfg.ConfigOpts):
-    """Has what [DEFAULT] held before Ocata under the names of then.
+    """Has the options of [DEFAULT] before Ocata under their old names.
 
     oslo.config finds an option by its old name, but reads only values that
     the files give by that name.
@@ -96,12 +96,12 @@ def follow(conf):
             # Leaves no moment without values, unlike reading from scratch.
             CONF.default_config_files, CONF.default_config_dirs = paths, []
             CONF.reload_config_files()
-        # Plug-ins expect a list; here it depends on whether Placement is
-        # asked where it is not set.
+        # Plug-ins expect a list; the default here depends on whether Placement
+        # is used.
         CONF.set_default('enabled_filters', list(config.enabled_filters(conf)),
                          'filter_scheduler')
     except (cfg.Error, OSError, UnicodeDecodeError) as error:
-        LOG.warning('Plug-ins do not see what the configuration files hold: '
+        LOG.warning('Plug-ins do not see values of the configuration files: '
                     '%s', error)
 
 

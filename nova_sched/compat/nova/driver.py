@@ -1,4 +1,4 @@
-"""As ``nova.scheduler.driver``: what a driver of one's own derives from."""
+"""As ``nova.scheduler.driver``: the base class of drivers."""
 
 import functools
 
@@ -12,20 +12,20 @@ from nova_sched.scheduler import driver
 
 
 class OfNova:
-    """In front of a driver's class: made without arguments, as by Nova.
+    """A mixin for drivers that are constructed without arguments, as in Nova.
 
-    ``host_manager`` hands out the states of hosts, ``servicegroup_api`` says
-    which services are up.
+    ``host_manager`` returns the states of hosts, ``servicegroup_api`` whether
+    a service is up.
     """
 
-    #: See plugins.driver_signatures.
+    #: See driver_signatures.
     NO_ARG_CONSTRUCTOR = True
-    #: Whether it claims even if it is not told what Placement offers.
+    #: Whether the driver claims although it receives no candidates.
     CLAIMS = False
 
     def __new__(cls, *args, **kwargs):
         made, conf = super().__new__(cls), nova_conf.given(args)
-        # Before its __init__, which may be as printed and call no other.
+        # A printed __init__ does not call that of the base class.
         super().__init__(made, conf)
         made.host_manager = host_manager.of_nova(conf, made.host_manager)
         made.servicegroup_api = servicegroup.ServiceGroup(
@@ -41,13 +41,13 @@ class OfNova:
 
     def check_set_up(self):
         super().check_set_up()
-        # It may have made another one than the service has checked.
+        # The driver may have constructed a second host manager.
         self.host_manager.check_set_up()
 
     def hosts_up(self, context, topic):
-        """Return names of the hosts whose service is up and enabled: list.
+        """Return the names of hosts with an enabled service that is up: list.
 
-        topic: of the service; only that of ``compute`` is known here.
+        topic: of the service; only ``compute`` has any.
         """
         if topic != 'compute':
             return []
@@ -63,7 +63,7 @@ class OfNova:
                                  context)
 
     def in_form(self, form, context, found):
-        """Return lists of Selection as a release's driver answers.
+        """Return lists of Selection in the result form of a release.
 
         form: driver_signatures.DriverSignature of the release.
         """
@@ -74,10 +74,10 @@ class OfNova:
         return driver_results.as_dicts(found)
 
     def as_selections(self, context, found):
-        """Return what any release's driver answers, as lists of Selection.
+        """Return the result of a driver of any release as lists of Selection.
 
-        What are more than there are instances is left out, as by callers.
-        Raises NoValidHost for less.
+        Elements beyond the number of instances are left out, as Nova does.
+        Raises NoValidHost for fewer elements.
         """
         found = driver_results.as_selections(
             found or [], self.states_of(context), type(self).__name__)
@@ -95,5 +95,5 @@ class Scheduler(OfNova, driver.HostScheduler):
     """Base class of drivers.
 
     ``select_destinations`` is called with the arguments of its release, see
-    plugins.driver_signatures.
+    driver_signatures.
     """

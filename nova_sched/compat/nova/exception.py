@@ -1,4 +1,4 @@
-"""As ``nova.exception``: what plug-ins raise, catch and derive from.
+"""As ``nova.exception``: exceptions that plug-ins raise, catch, derive from.
 
 These cross RPC under Nova's own class paths.
 """
@@ -26,7 +26,7 @@ ResourceProviderTraitRetrievalFailed = (
 
 
 class Forbidden(NovaException):
-    """Whoever asks may not have it."""
+    """The caller lacks permission."""
 
     msg_fmt = 'Forbidden'
     code = 403
@@ -87,7 +87,7 @@ class MaxRetriesExceeded(NoValidHost):
 
 
 class PciDeviceRequestFailed(NovaException):
-    """The PCI devices that are asked for are not to be had."""
+    """The requested PCI devices are not available."""
 
     msg_fmt = 'PCI devices cannot be had: %(requests)s'
 
@@ -111,7 +111,7 @@ class RequestFilterFailed(NovaException):
 
 
 class AllocationUpdateFailed(NovaException):
-    """What a consumer has allocated cannot be changed."""
+    """The allocations of a consumer cannot be changed."""
 
     msg_fmt = 'Allocations of %(consumer_uuid)s not changed: %(error)s'
 
@@ -129,6 +129,6 @@ class UnsupportedPolicyException(Invalid):
 
 
 class ComputeResourcesUnavailable(ServiceUnavailable):
-    """A host has not what an instance needs."""
+    """A host lacks resources for an instance."""
 
     msg_fmt = 'Not enough compute resources: %(reason)s'

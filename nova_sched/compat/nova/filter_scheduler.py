@@ -15,10 +15,9 @@ from nova_sched.scheduler import filter_scheduler
 
 class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
                       filter_scheduler.FilterScheduler):
-    """The filter scheduler, asked as by Nova of any release to Wallaby.
+    """The filter scheduler with arguments of any release up to Wallaby.
 
-    Made without arguments.  It is told of by notifications as ever, without
-    a driver's doing.
+    Constructed without arguments.  The service sends its notifications.
     """
 
     CLAIMS = True
@@ -30,9 +29,9 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         return self._options
 
     def _get_configuration_options(self):
-        """Return what filters get as ``config_options``: dict.
+        """Return the ``config_options`` of filters: dict.
 
-        Of ``options``, even of others that a driver has set.
+        Read from ``options``, which a driver may have set.
         """
         return getattr(self.options, 'get_configuration',
                        self._options.get_configuration)()
@@ -45,7 +44,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
     def select_destinations(self, context, *args, **kwargs):
         """Choose a host for each instance.
 
-        Takes the arguments of any release and answers as it did::
+        Arguments and result are those of any release::
 
             (request_spec, filter_properties)               to Liberty
             (spec_obj)                                      to Ocata
@@ -70,16 +69,14 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         return self.in_form(form, context, found)
 
     def _schedule(self, context, *args, **kwargs):
-        """Return the same, before notifications; with WeighedObjects for
-        dicts.
-        """
+        """Return the same, with WeighedObjects in place of dicts."""
         call, form = driver_signatures.parse_call(
             driver_signatures.PIKE
             if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
             else self._signature(), *args, **kwargs)
         if call.record is not None and (call.record.picks
                                         or call.record.funnel.steps):
-            # Its driver has scheduled the same request before.
+            # The driver schedules the same request a second time.
             call.record.restart()
         found = super().select_destinations(
             context, kilo_mapping.without_mapping(call.spec_obj),
@@ -102,7 +99,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
 
     @nova_methods.to_call_alone
     def populate_filter_properties(self, request_spec, filter_properties):
-        """Put into filter_properties what Kilo's filters look for there."""
+        """Set the keys of filter_properties that Kilo's filters read."""
         instance = request_spec['instance_properties']
         filter_properties['project_id'] = instance.get('project_id')
         filter_properties['os_type'] = instance.get('os_type')

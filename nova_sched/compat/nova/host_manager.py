@@ -1,8 +1,8 @@
 """As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
 
-``HostManager`` is for one's own: Nova's methods may be overridden
-(compat.nova_methods).  ``Lent`` is what a driver of one's own has as
-``host_manager`` if that is none of these.
+Plug-ins derive from ``HostManager`` and may override Nova's methods
+(compat.nova_methods).  ``Lent`` is the ``host_manager`` of a driver plug-in
+where the configured host manager is not derived from it.
 """
 
 import collections
@@ -17,7 +17,7 @@ from nova_sched.objects import monitor_metric
 from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
-#: Name of a lock, which plug-ins may take; nobody else does here.
+#: Name of a lock of Nova's; only plug-ins take it.
 HOST_INSTANCE_SEMAPHORE = 'host_instance'
 MetricItem = monitor_metric.MetricItem
 
@@ -38,7 +38,7 @@ class ReadOnlyDict(collections.UserDict):
 def set_update_time_on_success(function):
     """Decorate methods of a HostState that consume.
 
-    What they raise is only told; ``updated`` says when one has not.
+    An exception is only logged; ``updated`` is the time of the last success.
     """
     @functools.wraps(function)
     def consume(self, spec_obj):
@@ -53,13 +53,13 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
     Its configuration is that of the service, or CONF.
     """
 
-    #: See plugins.driver_signatures.
+    #: See driver_signatures.
     NO_ARG_CONSTRUCTOR = True
 
     def __new__(cls, *args, **kwargs):
         made = super().__new__(cls)
         made.conf = nova_conf.given(args)
-        # Before its __init__, which may be as printed and call no other.
+        # A printed __init__ does not call that of the base class.
         super().__init__(made, made.conf)
         return made
 
@@ -67,14 +67,14 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
         pass
 
     def check_set_up(self):
-        """Raise what is wrong with filters and weighers of its own."""
+        """Raise ConfigurationError for faults of its filters and weighers."""
         if nova_methods.overridden(self, nova_methods.RULES):
-            # Whatever is wrong with them shows at the start.
+            # Faults must appear at the start.
             self.rules  # noqa: B018
 
 
 class Lent(NovaHostManagerMixin):
-    """Nova's methods; in all else it is the service's own.
+    """Nova's methods in front of another host manager.
 
     manager: scheduler.host_manager.HostManager.
     """
@@ -92,9 +92,7 @@ class Lent(NovaHostManagerMixin):
 
 
 def of_nova(conf, manager):
-    """Return a host manager with Nova's methods: the one given, if it has
-    them.
-    """
+    """Return a host manager that has Nova's methods."""
     if isinstance(manager, NovaHostManagerMixin):
         return manager
     return Lent(conf, manager)

@@ -16,7 +16,7 @@ class Logger(log.KeywordArgumentAdapter):
 
     def __init__(self, logger, extra):
         super().__init__(logger, extra)
-        # No frame of its own, so that a line is of whoever writes it.
+        # Without a frame here, so that a line names its caller.
         self.audit = functools.partial(self.log, AUDIT)
 
 

@@ -40,8 +40,8 @@ class SchedulerManager(manager.SchedulerManager):
         """Choose hosts; arguments as of any release from Kilo on.
 
         Returns dicts, or with return_objects lists of Selection.
-        Raises as over RPC: oslo_messaging's ExpectedException, whose exc_info
-        is that of a NoValidHost and others.
+        Raises oslo_messaging's ExpectedException as over RPC, with the
+        exc_info of a NoValidHost and others.
         """
         found = super().select_destinations(ctxt, *args, **kwargs)
         return [_as_objects(chosen) if isinstance(chosen, list) else chosen
@@ -54,11 +54,11 @@ class SchedulerManager(manager.SchedulerManager):
         return client and report_methods.with_nova_methods(client)
 
     def _run_periodic_tasks(self, context):
-        """Have the driver do what it does now and then."""
+        """Run the driver's periodic tasks."""
         self.driver.run_periodic_tasks(context)
 
     def reset(self):
-        """Have cells and aggregates read again."""
+        """Read cells and aggregates again."""
         self.driver.update_aggregates(())
 
 

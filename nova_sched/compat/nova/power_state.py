@@ -1,4 +1,4 @@
-"""As ``nova.compute.power_state``: what hypervisors say of an instance."""
+"""As ``nova.compute.power_state``: states of instances in hypervisors."""
 
 NOSTATE = 0
 RUNNING = 1

@@ -1,9 +1,9 @@
-"""How far plug-ins reach by Nova's names: in a dry run they change nothing."""
+"""Limits of plug-ins in a dry run: they must not change anything."""
 
 from nova_sched.compat import report_methods
 
-#: SchedulerReportClient that all have in place of one of their own; None
-#: where plug-ins may claim, ask schedulers and send notifications.
+#: The SchedulerReportClient of all plug-ins; None where plug-ins may claim,
+#: call schedulers and send notifications.
 only = None
 
 
@@ -13,9 +13,9 @@ def is_limited():
 
 
 def limit(client):
-    """Have plug-ins of this process read only, and Placement by this client.
+    """Limit plug-ins of this process to reading Placement by a client.
 
-    client: SchedulerReportClient; None: they may do all again.
+    client: SchedulerReportClient; None removes the limit.
     """
     global only
     only = client and report_methods.with_nova_methods(client)

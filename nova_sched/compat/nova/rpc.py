@@ -1,4 +1,4 @@
-"""As ``nova.rpc``: notifications of one's own."""
+"""As ``nova.rpc``: notifications of plug-ins."""
 
 import os
 
@@ -11,19 +11,20 @@ from nova_sched.compat.nova import reach
 from nova_sched.compat.nova.conf import CONF
 from nova_sched.rpc import driver
 
-#: What the service tells of a request that a driver decides by itself.
-_TOLD = tuple(f'scheduler.select_destinations.{phase}'
+#: Notifications that the service sends itself.
+_OF_SERVICE = tuple(f'scheduler.select_destinations.{phase}'
               for phase in ('start', 'end'))
 
 _transports = {}
 
 
 class Notifier(messaging.Notifier):
-    """Leaves out what the service has told of a request, or will tell."""
+    """Sends notifications, except those of the service itself."""
 
     def info(self, ctxt, event_type, payload):
         """Send a notification of priority INFO."""
-        if not (event_type in _TOLD and driver_signatures.current().is_told):
+        is_sent = driver_signatures.current().is_told
+        if not (event_type in _OF_SERVICE and is_sent):
             super().info(ctxt, event_type, payload)
 
 
@@ -40,7 +41,7 @@ def get_notifier(service, host=None, publisher_id=None):
 
 def notifier(conf, publisher_id):
     """Return the Notifier of a publisher; conf: ConfigOpts."""
-    # What plug-ins send is of the form before the versioned one.
+    # Plug-ins send unversioned notifications.
     muted = (reach.is_limited() or
              conf.notifications.notification_format == 'versioned')
     return Notifier(
@@ -49,9 +50,9 @@ def notifier(conf, publisher_id):
 
 
 def _transport(conf):
-    """Return the way to the bus, which all notifiers of a process share."""
+    """Return the transport that all notifiers of a process share."""
     url = config.notification_transport_url(conf)
-    # A transport keeps its configuration, whose id is nobody else's then.
+    # A transport keeps a reference to its configuration: its id is unique.
     key = os.getpid(), id(conf), url, conf.control_exchange
     if key not in _transports:
         _transports.setdefault(

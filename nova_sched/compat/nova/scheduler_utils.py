@@ -1,6 +1,6 @@
-"""As ``nova.scheduler.utils``: what plug-ins and drivers share.
+"""As ``nova.scheduler.utils``: functions for plug-ins and drivers.
 
-Functions that have got arguments from release to release take those of all.
+Each function takes the arguments of all releases.
 """
 
 import collections
@@ -19,7 +19,7 @@ from nova_sched.scheduler import utils
 
 LOG = logging.getLogger(__name__)
 
-#: What takes the place of what is not offered.
+#: Name that is not offered -> the alternative.
 _INSTEAD = {
     'setup_instance_group': ', because spec_obj.instance_group is there',
     'set_vm_state_and_notify':
@@ -29,7 +29,7 @@ ResourceRequest = utils.ResourceRequest
 
 
 def resources_from_request_spec(*args, spec_obj=None, **kwargs):
-    """Return what a RequestSpec asks Placement for: ResourceRequest.
+    """Return the query of a RequestSpec for Placement: ResourceRequest.
 
     It is the only argument, as in Queens, or the second one.
     Raises InvalidInput if flavor and image contradict each other.
@@ -42,8 +42,8 @@ def resources_from_request_spec(*args, spec_obj=None, **kwargs):
 def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
     """Return a weigher's multiplier for a host: float.
 
-    The least that its aggregates give under that name; the one of the
-    configuration where they give none.
+    The least value of its aggregates under that name; without any, the value
+    of the configuration.
     """
     return float(np.ravel(aggregates.numbers(
         host_state.block(), multiplier_name, multiplier_config, float,
@@ -51,17 +51,17 @@ def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
 
 
 def request_is_rebuild(spec_obj):
-    """Return whether an instance is rebuilt on the host that it is on."""
+    """Return whether a request rebuilds an instance on its host."""
     return spec_obj is not None and spec_obj.is_rebuild
 
 
 def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
                     allocation_request_version=None,
                     consumer_generation=None):
-    """Have an instance hold an allocation request: whether it does.
+    """Claim an allocation request for an instance: whether it succeeds.
 
-    client: SchedulerReportClient, which finds the generation of the consumer
-        itself.  A rebuild holds what it needs.
+    client: SchedulerReportClient, which queries the generation of the
+        consumer.  A rebuild needs no claim.
     Raises AllocationUpdateFailed when something else claims for it.
     """
     if request_is_rebuild(spec_obj):
@@ -157,7 +157,7 @@ def populate_retry(filter_properties, instance_uuid):
 
 
 def populate_filter_properties(filter_properties, host_state):
-    """Note that a host is tried, and what it is to enforce.
+    """Add a host to the retries, and set its limits.
 
     host_state: that of the host, its Selection or the dict of one.
     """
@@ -172,10 +172,10 @@ def populate_filter_properties(filter_properties, host_state):
 
 
 def resources_from_flavor(instance, flavor):
-    """Return what an instance of a flavor asks Placement for: {class: amount}.
+    """Return the resources of an instance of a flavor: {class: amount}.
 
-    Of an instance that boots from a volume (``image_ref`` is empty) without
-    the root disk.  Raises InvalidInput.
+    An instance with an empty ``image_ref`` boots from a volume, and needs no
+    root disk.  Raises InvalidInput.
     """
     asked = resources_from_request_spec(objects.RequestSpec(
         flavor=flavor, is_bfv=instance['image_ref'] == '',

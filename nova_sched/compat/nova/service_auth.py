@@ -1,4 +1,4 @@
-"""As ``nova.service_auth``: the token of whoever asks, for other services."""
+"""As ``nova.service_auth``: tokens for calls of other services."""
 
 import functools
 

@@ -17,7 +17,7 @@ class ServiceGroup:
         self._conf, self._now = conf, now
 
     def service_is_up(self, member):
-        """Return whether a service has been heard from in time.
+        """Return whether the last heartbeat of a service is recent enough.
 
         member: its row, such as ``host_state.service``: mapping with
             forced_down, last_seen_up and created_at.

@@ -1,4 +1,4 @@
-"""As ``nova.compute.task_states``: what may stand in an instance's task_state.
+"""As ``nova.compute.task_states``: values of an instance's task_state.
 
 None, which has no name here, is no task.
 """

@@ -1,4 +1,4 @@
-"""As ``nova.utils``: what plug-ins use of it."""
+"""As ``nova.utils``: functions that plug-ins use."""
 
 import contextlib
 import contextvars
@@ -17,15 +17,14 @@ LOG = logging.getLogger(__name__)
 execute = processutils.execute
 #: Decorator: one thread, or with ``external=True`` one process, at a time.
 synchronized = lockutils.synchronized_with_prefix('nova-')
-#: A context with the path of a directory that is gone after it.
+#: A context with the path of a temporary directory.
 tempdir = tempfile.TemporaryDirectory
 
 _NOTHING = object()
 
 
 def expects_func_args(*args):
-    """Return a decorator of decorators: what they decorate has these
-    arguments.
+    """Return a decorator of decorators for functions with these arguments.
 
     Raises TypeError at the decoration of anything else.
     """
@@ -94,7 +93,7 @@ def temporary_mutation(obj, **kwargs):
 
 
 class _Spawned(threading.Thread):
-    """A call in a thread of its own, with the context of who asks for it."""
+    """A call in a thread of its own, with the context of its caller."""
 
     def __init__(self, function, args, kwargs):
         super().__init__(daemon=True, name=f'spawned {function!r:.60}')
@@ -107,10 +106,10 @@ class _Spawned(threading.Thread):
             self._result = self._call()
         except Exception as error:
             self._error = error
-            LOG.exception('What a plug-in does in a thread failed')
+            LOG.exception('A function that a plug-in has spawned failed')
 
     def wait(self):
-        """Return what the call returned; raises what it raised."""
+        """Return the result of the call, or raise its exception."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -125,5 +124,5 @@ def spawn(func, *args, **kwargs):
 
 
 def spawn_n(func, *args, **kwargs):
-    """Call a function in a native thread; nobody asks what it returns."""
+    """Call a function in a native thread; its result is ignored."""
     spawn(func, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""As ``nova.compute.vm_states``: what may stand in an instance's vm_state."""
+"""As ``nova.compute.vm_states``: values of an instance's vm_state."""
 
 ACTIVE = 'active'
 BUILDING = 'building'

@@ -1,4 +1,4 @@
-"""As ``nova.scheduler.client``: a way to the scheduler and to Placement."""
+"""As ``nova.scheduler.client``: clients of the scheduler and Placement."""
 
 import functools
 
@@ -9,16 +9,16 @@ SchedulerQueryClient = query.SchedulerQueryClient
 
 
 class SchedulerClient:
-    """Both clients, each made when it is first asked for."""
+    """Both clients, each made at its first use."""
 
     @functools.cached_property
     def queryclient(self):
-        """Asks the scheduler over RPC: query.SchedulerQueryClient."""
+        """The client of the scheduler: query.SchedulerQueryClient."""
         return query.SchedulerQueryClient()
 
     @functools.cached_property
     def reportclient(self):
-        """Asks Placement: report.SchedulerReportClient."""
+        """The client of Placement: report.SchedulerReportClient."""
         return report.SchedulerReportClient()
 
     def select_destinations(self, context, spec_obj, instance_uuids,

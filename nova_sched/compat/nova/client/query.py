@@ -1,4 +1,4 @@
-"""As ``nova.scheduler.client.query``: asking the scheduler."""
+"""As ``nova.scheduler.client.query``: the client of the scheduler."""
 
 from nova_sched.compat.nova import rpcapi
 from nova_sched.scheduler.client import query

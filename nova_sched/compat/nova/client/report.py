@@ -1,4 +1,4 @@
-"""As ``nova.scheduler.client.report``: asking Placement."""
+"""As ``nova.scheduler.client.report``: the client of Placement."""
 
 import functools
 import threading
@@ -15,12 +15,12 @@ _lock = threading.Lock()
 class SchedulerReportClient(report_methods.NovaReportClient):
     """As of this service, by the process's configuration.
 
-    adapter: None; the way to Placement is that of [placement].
+    adapter: None; [placement] configures the connection.
     """
 
     def __new__(cls, adapter=None):
         if reach.is_limited() and cls is SchedulerReportClient:
-            # Of another class, so that it is not initialised once more.
+            # An object of another class, so that __init__ does not run.
             return reach.only
         return super().__new__(cls)
 
@@ -32,8 +32,7 @@ class SchedulerReportClient(report_methods.NovaReportClient):
 
 
 def report_client_singleton():
-    """Return the SchedulerReportClient of the process, made when it is first
-    asked for.
+    """Return the SchedulerReportClient of the process, made at the first use.
     """
     with _lock:
         return _singleton(reach.only)

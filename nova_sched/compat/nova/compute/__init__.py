@@ -1,4 +1,4 @@
-"""As ``nova.compute``: what ``nova.compute.api`` has to tell."""
+"""As ``nova.compute``: the classes of ``nova.compute.api``."""
 
 from nova_sched.compat.nova import compute_api
 

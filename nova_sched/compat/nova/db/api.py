@@ -1,9 +1,8 @@
-"""As ``nova.db.api``: what is known of the hosts of the request.
+"""As ``nova.db.api``: lookups in the hosts of the request.
 
-No host costs a query, and the contexts that are arguments are of no use, as
-are columns_to_join and use_slave. Rows are objects, which answer as dicts,
-too; functions raise what the class methods of these do, which is
-current_hosts.NoCurrentHosts at least.
+They query no database; the arguments context, columns_to_join and use_slave
+are ignored. Rows are objects that are also dicts; functions raise as the class
+methods of objects do, such as current_hosts.NoCurrentHosts.
 """
 
 import collections
@@ -31,7 +30,7 @@ __all__ = (
     'service_get_by_compute_host',
 )
 
-#: What knows as much as there is to know of a table.
+#: Table -> the class of its rows.
 _LISTS = {'aggregate': AggregateList, 'compute_node': ComputeNodeList,
           'instance': InstanceList, 'service': ServiceList}
 
@@ -105,7 +104,7 @@ def instance_get_all(context, columns_to_join=None):
 
 
 def instance_get_all_by_filters(context, filters, *args, **kwargs):
-    """As InstanceList.get_by_filters, whose arguments it has: list."""
+    """As InstanceList.get_by_filters, with its arguments: list."""
     kwargs.pop('columns_to_join', None)
     return list(InstanceList.get_by_filters(context, filters, *args,
                                             **kwargs))
@@ -145,7 +144,7 @@ def compute_node_get_by_host_and_nodename(context, host, nodename):
 
 
 def compute_node_search_by_hypervisor(context, hypervisor_match):
-    """Return the nodes whose name has this text in it: list."""
+    """Return the nodes with a text in their name: list."""
     return list(ComputeNodeList.get_by_hypervisor(context, hypervisor_match))
 
 
@@ -158,28 +157,27 @@ def service_get(context, service_id, use_slave=False):
 
 
 def service_get_all(context, disabled=None):
-    """Return all compute services; disabled: those that are, or are not: list.
-    """
+    """Return all compute services, or the disabled or enabled ones: list."""
     return list(ServiceList.get_all(context, disabled))
 
 
 def service_get_all_by_binary(context, binary):
-    """Return the enabled ones of that binary, ``nova-compute``: list."""
+    """Return the enabled services of ``nova-compute``: list."""
     return list(ServiceList.get_by_binary(context, binary))
 
 
 def service_get_all_by_host(context, host):
-    """Return the one of a host: list."""
+    """Return the service of a host: list."""
     return list(ServiceList.get_by_host(context, host))
 
 
 def service_get_all_by_topic(context, topic):
-    """Return the enabled ones of that topic, ``compute``: list."""
+    """Return the enabled services of topic ``compute``: list."""
     return list(ServiceList.get_by_topic(context, topic))
 
 
 def service_get_by_compute_host(context, host, use_slave=False):
-    """Return the one of a host.  Raises ComputeHostNotFound."""
+    """Return the service of a host.  Raises ComputeHostNotFound."""
     return Service.get_by_compute_host(context, host)
 
 
