@@ -251,12 +251,21 @@ class Instances:
         if pending is not None:
             self.pending = pending
 
-    def _unreported(self):
-        """Return {uuid: Placed or alike} of what the database may not show
-        yet.
+    def note_pending(self):
+        """Get the picks of other requests, if they are not known yet.
+
+        Called before the database is read, so that an instance which appears
+        in between is in one of the two.
         """
         if self.pending is None:
             self.pending = self._in_flight()
+
+    def _unreported(self):
+        """Return picks that the database may not show: {uuid: Placed}.
+
+        Values have the attributes of Placed.
+        """
+        self.note_pending()
         return self.pending | self._placed
 
     def _unreported_by_host(self):

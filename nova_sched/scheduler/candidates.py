@@ -1,7 +1,7 @@
-"""Fetching candidates from Placement, before a driver decides.
+"""Getting Placement's candidates for a request, before a driver decides.
 
-From a copy of what Placement knows (placement.mirror), where there is one
-that can tell; else Placement lists them.
+They come from the mirror (placement.mirror) if it can answer the query;
+otherwise Placement lists them.
 """
 
 import dataclasses
@@ -26,21 +26,21 @@ LOG = logging.getLogger(__name__)
 
 
 class CandidateSource:
-    """The source of candidates for a driver.
+    """The source of a driver's candidates.
 
-    driver: a scheduler.driver.Scheduler.  Placement is not used for one whose
-    USES_ALLOCATION_CANDIDATES is false or whose select_destinations takes no
-    ``offer``, nor where it is not configured.
-    client: in place of a SchedulerReportClient of its own.
-    answers: of Placement that it shares, as of
+    driver: a scheduler.driver.Scheduler.  Placement is not used if its
+        USES_ALLOCATION_CANDIDATES is false, or its select_destinations has no
+        argument ``offer``, or Placement is not configured.
+    client: a client to use instead of a new SchedulerReportClient.
+    answers: Placement's responses that workers share, see
         placement.mirror.upkeep.Upkeep.
 
-    placement_client: the client, None where Placement is not used.
+    placement_client: the client; None if Placement is not used.
     """
 
     def __init__(self, conf, driver, client=None, answers=None):
         self.placement_client = self._mirror = None
-        # Of which compute nodes the copy has all that Placement has.
+        # Compute nodes that are fully in the mirror.
         self._nodes = ()
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
@@ -54,7 +54,7 @@ class CandidateSource:
                     and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
-                    # A third party's host manager may not know how.
+                    # A third party's host manager may lack these methods.
                     getattr(manager, 'freed_nodes', tuple), answers,
                     getattr(manager, 'count_claims', None))
         self._max_results = conf.scheduler.max_placement_results
@@ -62,38 +62,39 @@ class CandidateSource:
         self._driver = driver
 
     def start(self):
-        """Begin to copy what Placement knows, if that is configured."""
+        """Start filling the mirror, if it is configured."""
         if self._mirror is not None:
             self._mirror.start()
 
     def stop(self):
-        """Let go of what ``start`` acquired."""
+        """Release the resources that ``start`` acquired."""
         if self._mirror is not None:
             self._mirror.stop()
 
     @property
     def copy_age(self):
-        """Seconds since the copy was compared with Placement.
+        """Seconds since the mirror was compared with Placement.
 
-        None without one, and while it is not complete or too old.
+        None without a mirror, and while it is incomplete or too old.
         """
         return None if self._mirror is None else self._mirror.age
 
     def forget_aggregates(self):
-        """Note that aggregates were changed, in Placement too."""
+        """Note that aggregates have changed, which changes Placement's too."""
         if self._mirror is not None:
             self._mirror.forget_aggregates()
 
     def fetch(self, context, spec_obj, record):
         """Return (RequestSpec, Offer).
 
-        The RequestSpec is the given one if Placement is not used, else a copy
-        that request filters have edited, and that names the one host that the
-        request may go to.  record: the Decision that notes the time taken.
-        Raises NoValidHost for a host that is not there and for a request
-        that is offered nothing, InvalidInput for one that cannot be asked
-        for, DatabaseUnavailable, PlacementUnavailable, and what
-        ``RequestFilters.apply`` raises.
+        If Placement is not used, the RequestSpec is the given one.  Otherwise
+        it is a copy that request filters have edited, with the host that the
+        request is bound to, if any.
+        record: Decision to record the time in.
+        Raises NoValidHost for an unknown host and without candidates,
+        InvalidInput for a request that no query can express,
+        DatabaseUnavailable, PlacementUnavailable, and the exceptions of
+        ``RequestFilters.apply``.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
@@ -103,21 +104,22 @@ class CandidateSource:
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
-            # Before: what the copy learns meanwhile may be missing.
+            # Before the candidates, which may lack nodes added in between.
             nodes = self._nodes
-            found = self.placement_client.copied_candidates(queries)
-        offer = Offer(found, None, self, queries, context, spec_obj, nodes)
-        if found is None:
+            candidates = self.placement_client.copied_candidates(queries)
+        offer = Offer(candidates, None, self, queries, context, spec_obj,
+                      nodes)
+        if candidates is None:
             offer.list_candidates(record)
         else:
-            offer.claims = self.placement_client.claims(found, context)
+            offer.claims = self.placement_client.claims(candidates, context)
         return spec_obj, offer
 
     def including(self, nodes, offer):
-        """Return the candidates of a copy with those of new compute nodes.
+        """Return the mirror's candidates, including new compute nodes.
 
-        Placement is asked about a few of them that the copy does not have.
-        nodes: uuids of all, as of HostManager.refresh.  offer: Offer.
+        The mirror reads a few missing nodes from Placement.
+        nodes: uuids of all nodes, from HostManager.refresh.  offer: Offer.
         """
         if self._mirror.learn_nodes(nodes.items()):
             self._nodes = nodes
@@ -125,29 +127,29 @@ class CandidateSource:
                 or offer.candidates)
 
     def edited(self, context, spec_obj):
-        """Return a copy of a RequestSpec that request filters have edited.
+        """Return a copy of a RequestSpec, edited by the request filters.
 
-        Raises as ``fetch`` does.
+        Raises the exceptions of ``RequestFilters.apply``.
         """
         return self._request_filters.apply(context, spec_obj)
 
     def listed(self, offer, record):
-        """Return what Placement lists: AllocationCandidates, and the claims.
+        """Return the AllocationCandidates that Placement lists, and claims.
 
-        offer: Offer that names the queries.
-        Raises NoValidHost for none, and PlacementUnavailable.
+        offer: Offer with the queries.
+        Raises NoValidHost without candidates, and PlacementUnavailable.
         """
         with record.timed('placement'):
-            found = self.placement_client.candidates(offer.queries,
-                                                     offer.context)
-        if isinstance(found, NoCandidates):
+            candidates = self.placement_client.candidates(offer.queries,
+                                                          offer.context)
+        if isinstance(candidates, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
                      'start up and begin reporting inventory to the '
                      'Placement service.')
-            record.offer, record.reason = found, found.reason
+            record.offer, record.reason = candidates, candidates.reason
             record.spec_obj = offer.spec_obj
-            if found is NO_CANDIDATES:
+            if candidates is NO_CANDIDATES:
                 refusals.note_nothing_offered(
                     record, self._hosts(record), offer.spec_obj,
                     lambda: self.placement_client.counts_room(
@@ -155,16 +157,17 @@ class CandidateSource:
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
-        return found, self.placement_client.claims(found, offer.context)
+        return candidates, self.placement_client.claims(candidates,
+                                                        offer.context)
 
     def doubt(self, providers):
-        """Have the copy read providers, uuids, again."""
+        """Make the mirror read these providers, by uuid, again."""
         self.placement_client.doubt(providers)
 
     def _hosts(self, record):
-        """Return all hosts as they were last read: HostSnapshot, or None.
+        """Return all hosts, as last read: HostSnapshot, or None.
 
-        record: Decision that notes which hosts these are.
+        record: Decision to record the state in.
         """
         try:
             view = self._driver.host_manager.view()
@@ -172,24 +175,24 @@ class CandidateSource:
                 view.table, view.in_flight, self._driver.host_manager.now()))
             return view.table.snapshot(None)
         except Exception as error:
-            # A third party's host manager may not know how.
-            LOG.debug('The hosts are not known: %r', error)
+            # A third party's host manager may lack these methods.
+            LOG.debug('Cannot get the hosts: %r', error)
             return None
 
     def _target_node(self, spec_obj, record):
-        """Return the uuid of the one compute node that a request names.
+        """Return the uuid of the compute node that a request is bound to.
 
-        None without one, or with several.  Completes a requested destination
-        by the node's host and name.
+        None if it is bound to no node, or to several.  Sets host and node of a
+        requested destination.
         """
         target = utils.target(spec_obj)
-        # A third party's host manager may not know how.
+        # A third party's host manager may lack this method.
         manager = getattr(self._driver, 'host_manager', None)
         find_nodes = target and getattr(manager, 'find_nodes', None)
         if find_nodes is None:
             return None
-        found = find_nodes(target.host, target.node, target.cell)
-        if not found:
+        nodes = find_nodes(target.host, target.node, target.cell)
+        if not nodes:
             lost_cells = getattr(manager, 'lost_cells', tuple)
             lost = lost_cells()
             record.state = dataclasses.replace(record.state, lost=lost)
@@ -198,9 +201,9 @@ class CandidateSource:
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text
             raise exception.NoValidHost(reason=text, nova=target.unknown)
-        if len(found) > 1 or found[0].uuid is None:
+        if len(nodes) > 1 or nodes[0].uuid is None:
             return None
-        [node] = found
+        [node] = nodes
         if spec_obj.requested_destination is not None:
             spec_obj.requested_destination.host = node.host
             spec_obj.requested_destination.node = node.nodename

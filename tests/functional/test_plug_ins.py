@@ -133,4 +133,4 @@ def test_a_debugger_in_a_worker_is_told_where_it_has_a_terminal(
     with pytest.raises(messaging.RemoteError, match='BdbQuit'):
         stage.client().ask()
 
-    daemon.wait_until_said('run "nova-sched --no-fork" in one')
+    daemon.wait_until_said('run "nova-sched --no-fork" in a terminal')
