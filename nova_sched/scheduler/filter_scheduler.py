@@ -169,7 +169,7 @@ class FilterScheduler(driver.HostScheduler):
         return view, hosts
 
     def _check_cell_lost(self, attempt, error, silent):
-        """Refresh the hosts if a cell stopped responding; else raise the error.
+        """Refresh the hosts if a cell stopped responding; else raise error.
 
         error: DatabaseUnavailable that ended an attempt.
         silent: set of the cells that stopped responding during this request;

@@ -102,7 +102,7 @@ class HostManager:
         self.state.share(sharing)
 
     def replace_reported(self, instead):
-        """Replace column values of all compute nodes that are read from now on.
+        """Replace values of all compute nodes that are read afterwards.
 
         instead: dict of column -> value.  For dry runs.
         """
