@@ -60,5 +60,5 @@ def test_good_calls_are_answered_meanwhile(stage):
     for refused in hard:
         with pytest.raises(exception.NoValidHost):
             refused.result(PATIENCE)
-    assert daemon.said('The search for NUMA cells')
+    assert daemon.said('Gave up the search for host NUMA cells')
     assert daemon.stop(SOON)[0] == 0

@@ -1,4 +1,4 @@
-"""ExactDiskFilter: bare metal of exactly the right disk."""
+"""ExactDiskFilter: bare metal with exactly the flavor's disk."""
 
 from nova_sched.rules import amounts
 

@@ -1,4 +1,4 @@
-"""ExactRamFilter: bare metal of exactly the right memory."""
+"""ExactRamFilter: bare metal with exactly the flavor's memory."""
 
 from nova_sched.rules import amounts
 
