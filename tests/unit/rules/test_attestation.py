@@ -196,7 +196,7 @@ class TestWhileTheServerIsAsked:
         """Also one that says nothing: they do not ask one after another."""
         server.answers = []
         found, _ = self.levels(server)
-        ask, waits = found._ask, threading.Semaphore(0)
+        ask, waits = found._start_poll, threading.Semaphore(0)
 
         def asked(everyone):
             try:
