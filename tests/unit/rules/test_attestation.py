@@ -204,7 +204,7 @@ class TestWhileTheServerIsAsked:
             finally:
                 waits.release()
 
-        monkeypatch.setattr(found, '_ask', asked)
+        monkeypatch.setattr(found, '_start_poll', asked)
         waiting = [threading.Thread(target=found.of, args=(['a'], ['a']))
                    for _ in range(5)]
         for thread in waiting:
