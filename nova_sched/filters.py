@@ -124,7 +124,7 @@ class BaseFilter:
         """Return the amounts that the filter compares: list of Figure.
 
         Each rules.figures.Figure has the amount that each row of a HostBlock
-        has.  A host whose amount is too small in any of them is rejected.
+        has.  A host is rejected if any of its amounts is too small.
         """
         return []
 
@@ -282,8 +282,8 @@ def limits_of(snapshot, row):
     """Return the limits that the compute node checks: {name: amount}.
 
     snapshot: HostSnapshot.  row: row of the host.
-    The limits are those of the filters that have judged hosts of the snapshot.
-    Limits that a plug-in wrote into the host state take precedence.
+    All filters that have judged hosts of the snapshot set limits.  Limits that
+    a plug-in wrote into the host state take precedence.
     """
     limits, host = {}, snapshot.block(np.array([row]))
     for filter_, spec_obj in snapshot.judges.values():

@@ -105,7 +105,7 @@ def _scaled(raw, scale):
 def unbounded():
     """Silence NumPy's warnings about inf and nan, which aggregates may set.
 
-    Hosts whose weight is nan are sorted last.
+    Hosts with a weight of nan are sorted last.
     """
     return np.errstate(invalid='ignore', over='ignore', divide='ignore')
 
@@ -350,7 +350,7 @@ class Weighed:
         return total
 
     def _counting(self):
-        """Return the indexes of weighers whose weights are not all 0: list."""
+        """Return the indexes of weighers with weights other than 0: list."""
         return [i for i, (multiplier, scale) in enumerate(
             zip(self.multipliers, self.scales, strict=True))
             if scale.varies or not _is_finite(multiplier)]

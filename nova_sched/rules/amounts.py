@@ -267,7 +267,7 @@ class BaseExactFilter(filters.ColumnFilter):
 
 
 class BaseCountFilter(BaseSettingFilter):
-    """Hosts whose count of something is below a maximum."""
+    """Hosts with a count of something below a maximum."""
 
     logs_rejected = True
 
@@ -315,7 +315,7 @@ class BaseCountFilter(BaseSettingFilter):
 
 
 class PerAggregate:
-    """A mixin for filters whose ratio or maximum aggregates may set.
+    """A mixin for filters with a ratio or maximum that aggregates may set.
 
     The smallest number that a host's aggregates have under ``key`` replaces
     the host's ratio or the option.

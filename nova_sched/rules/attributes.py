@@ -32,7 +32,7 @@ NAMES = _NUMBERS | _LABELS | _OBJECTS | {'stats'}
 #: The value of a host without the attribute, where None is a value.
 ABSENT = object()
 
-#: Types whose equal values are judged once.
+#: Types of values that are judged once if they are equal.
 _SIMPLE = (str, int, float)
 
 #: Largest integer up to which all integers are exact as floats.

@@ -6,8 +6,8 @@
    hardware.
 3. ``pins`` returns the resources and traits for dedicated CPUs.
 
-Keys, names and traits are those of Nova's flavor extra specs and image
-properties (User guide, "CPU topologies"), and of os-traits.
+For keys and values see Nova's flavor extra specs and image properties (User
+guide, "CPU topologies").  Traits are from os-traits.
 """
 
 import collections

@@ -17,8 +17,8 @@ from nova_sched import exception
 class BaseLoader:
     """Finds classes that derive from a base class.
 
-    It searches the modules of the package in whose ``__init__`` the derived
-    loader is defined.
+    It searches the modules of the package with the derived loader in its
+    ``__init__``.
     """
 
     def __init__(self, loadable_cls_type):

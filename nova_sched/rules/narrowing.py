@@ -1,7 +1,7 @@
 """Narrowing: excluding hosts by names in the request, before filters run.
 
 The request may name a cell, a destination, ignored hosts, and forced hosts and
-nodes.  Behavior and log texts are those of Nova's host manager.
+nodes.  Behavior and log texts are Nova's.
 """
 
 import numpy as np

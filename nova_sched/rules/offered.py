@@ -47,8 +47,9 @@ def narrow(filter_, hosts, names, requests, judge):
     requests: DeviceRequests; the verdict on a candidate depends only on the
         providers of these devices.
     judge: function of (values, mappings) that returns a list of verdicts, one
-        for each mapping.  ``values`` are those of the columns; ``mappings``
-        are the mappings of a host's candidates, or [None] without Placement.
+        for each mapping.  The first argument has a value of each column, the
+        second the mappings of a host's candidates, or [None] without
+        Placement.
         It is called once for all hosts with equal arguments.
     """
     if not hosts.snapshot.offer.asked:

@@ -210,7 +210,8 @@ class Query:
                                          self._spend)
 
     def _compared(self, name, arguments):
-        """Compare the first argument that a host has with its later ones."""
+        """Compare the first argument that a host has with all later arguments.
+        """
         verdict, undecided = False, True
         for first in dict.fromkeys(arguments):
             operands = arguments[arguments.index(first) + 1:]

@@ -108,7 +108,7 @@ class Reranker:
     records are the same as those of ``Ranker.ranked``.
 
     filters_, weighers: all rules that run.
-    changed: ids of the rules whose result a pick may change.
+    changed: ids of the rules with a result that a pick may change.
     """
 
     def __init__(self, spec_obj, filters_, weighers, changed):

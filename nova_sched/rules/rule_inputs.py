@@ -1,4 +1,4 @@
-"""The inputs that rules declare, and what the service derives from them.
+"""The inputs that rules declare, and conclusions from them.
 
 ``inputs`` of a rule is a tuple of names: columns of hosts (``hosts.columns``),
 the names below, and columns of instances such as
@@ -43,7 +43,7 @@ def instance_columns(filters_):
 
 
 def changed_by_picks(rules, spec_obj):
-    """Return the ids of the rules whose result a pick may change: set.
+    """Return the ids of the rules with a result that a pick may change: set.
 
     None if a pick may change a rule's result for other hosts than the picked
     host.

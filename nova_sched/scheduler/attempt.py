@@ -141,7 +141,7 @@ class SchedulingRequest:
         return group.uuid or (hint if isinstance(hint, str) else None)
 
     def named_instances(self):
-        """Return the uuids of instances whose hosts matter: list.
+        """Return the uuids of instances that the decision depends on: list.
 
         These are the instances in hints and, with a server group, its members
         and the request's own instances, which may run already.
@@ -152,7 +152,7 @@ class SchedulingRequest:
         return [*instances.named(self.spec_obj), *members]
 
     def related(self):
-        """Return the keys of its instances, its group and related ones: set.
+        """Return the keys of its instances, its group, members and hints: set.
         """
         group = self.spec_obj.instance_group
         members = group.members or () if group is not None else ()
@@ -174,7 +174,7 @@ class SchedulingAttempt:
     ranker: rules.ranking.Ranker.  selector: HostSelector.
     claims: scheduler.claims.Claims.
     record: Decision to fill.
-    zone: availability zone of hosts whose aggregates name none.
+    zone: availability zone of hosts without a zone in their aggregates.
     """
 
     def __init__(self, request, ranker, selector, claims, record, zone=None):
@@ -355,7 +355,7 @@ class SchedulingAttempt:
         position: number of the instance on this snapshot.
         index: number of the instance in the request.
         candidates: HostBlock for the first instance on this snapshot, None
-            for later ones.
+            for later instances.
         """
         uuids = self.request.instance_uuids
         uuid = uuids[index] if uuids else None
@@ -511,7 +511,7 @@ def complete_group(spec_obj, hosts):
     """Copy the lists of members and hosts of a server group, to change them.
 
     The hosts of the members are looked up if the caller sends no hosts.
-    spec_obj: RequestSpec, whose group is changed.  hosts: HostSnapshot.
+    spec_obj: RequestSpec to change.  hosts: HostSnapshot.
     """
     group = spec_obj.instance_group
     if group is None:

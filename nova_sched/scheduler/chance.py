@@ -1,4 +1,4 @@
-"""The chance scheduler: any host whose compute service is enabled and up.
+"""The chance scheduler: any host with an enabled compute service that is up.
 
 It runs no filters and weighers and consumes nothing.  Hosts are drawn at
 random, without repetition while there are enough.

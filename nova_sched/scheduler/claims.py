@@ -121,7 +121,7 @@ class Claims:
         """Choose no host: a pending release could remove the new claim."""
         LOG.warning('Not claiming for instance %s: the release of an earlier '
                     'claim is still pending', instance_uuid)
-        # Recorded as unanswered, like the claim whose release is pending.
+        # Recorded as unanswered, like the claim to be released.
         self._note(instance_uuid, _place(
             ranked.snapshot, next(iter(ranked.rows()))), None)
 

@@ -39,10 +39,10 @@ GROUP_PATIENCE, HEARD_PATIENCE = 3, 1
 class Overview:
     """The health of the hosts.
 
-    up, down: numbers of hosts whose compute service is up, or down.
+    up, down: numbers of hosts with a compute service that is up, or down.
     ages: uuid of a cell -> seconds since it was read.
     lost: cell -> reason that its hosts are missing, texts.
-    ahead: names of hosts whose heartbeats are in the future: list.
+    ahead: names of hosts with heartbeats in the future: list.
     by_seconds: maximum number of seconds that they are in the future.
     unmapped: names of hosts without a host mapping: list; None in a cloud
         without mappings.
@@ -93,7 +93,7 @@ class HostManager:
     def skip_heartbeats(self):
         """Read whether services are up, but not their heartbeats.
 
-        For drivers whose rules need no heartbeats.
+        For drivers without rules that need heartbeats.
         """
         self._reader.skip_heartbeats()
 
@@ -179,7 +179,7 @@ class HostManager:
     def freed_nodes(self):
         """Return the uuids of compute nodes that instances have left: list.
 
-        Compares the hosts as last read with those at the previous call.
+        Compares the hosts as last read with the hosts at the previous call.
         """
         return self._freed_nodes.look(self.state.as_read)
 
@@ -359,8 +359,8 @@ class HostManager:
 def _last_seen(table, now):
     """Return when services were last seen: float64 (n,).
 
-    In seconds since the epoch; the time of the read for services that were up
-    and whose heartbeats are not read.
+    In seconds since the epoch.  If heartbeats are not read, a service that was
+    up counts as last seen when it was read.
     """
     fresh, seen = (table.columns[name] for name
                    in ('service_fresh', 'service_last_seen'))

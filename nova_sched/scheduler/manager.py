@@ -39,7 +39,8 @@ _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
 #: Expected errors that mean 'no host', as opposed to faults.
 _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
-#: Errors whose text for callers ``[nova_sched] no_valid_host_text`` chooses.
+#: Errors with a text for callers that ``[nova_sched] no_valid_host_text``
+#: chooses.
 _WITH_CHOSEN_TEXT = (
     exception.NoValidHost, exception.InvalidInput,
     exception.ComputeHostMetricNotFound, exception.DatabaseUnavailable,

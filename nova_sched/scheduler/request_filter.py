@@ -164,7 +164,7 @@ def _aggregates_of(placement, context, deadline, segment):
 
 
 def require_tenant_aggregate(spec_obj, facts, options):
-    """Restrict a project to the aggregates whose metadata name it.
+    """Restrict a project to the aggregates that name it in their metadata.
 
     Raises RequestFilterFailed for a project without an aggregate, if an
     aggregate is required.
@@ -217,7 +217,7 @@ def require_image_type_support(spec_obj, _facts, options):
 
 
 def compute_status_filter(spec_obj, _facts, _options):
-    """Exclude hosts whose compute service is disabled."""
+    """Exclude hosts with a disabled compute service."""
     trait = os_traits.COMPUTE_STATUS_DISABLED
     spec_obj.request_level_params.root_forbidden.add(trait)
     LOG.debug('compute_status_filter request filter added forbidden trait %s',
@@ -226,7 +226,7 @@ def compute_status_filter(spec_obj, _facts, _options):
 
 
 def isolate_aggregates(spec_obj, facts, options):
-    """Forbid the aggregates whose traits a request does not require."""
+    """Forbid the aggregates with traits that a request does not require."""
     if not options.enable_isolated_aggregate_filtering:
         return False
     traits = _required_traits(spec_obj)
@@ -421,7 +421,7 @@ def _destination(spec_obj):
 
 
 def _matching(facts, fits):
-    """Return the uuids of the aggregates whose metadata match, in order.
+    """Return the uuids of the aggregates with matching metadata, in order.
 
     fits: function of the metadata, a dict, that returns whether they match.
     """

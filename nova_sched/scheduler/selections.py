@@ -26,7 +26,7 @@ def of(picks, alternates, zone, version=None):
 
     picks: list of Chosen.
     alternates: as many lists of Chosen, or an empty list.
-    zone: availability zone of hosts whose aggregates name none.
+    zone: availability zone of hosts without a zone in their aggregates.
     version: microversion of the allocation requests.
     """
     # All instances share the same few hosts as alternates.

@@ -1,9 +1,9 @@
 """Builds the queries for allocation candidates from a request.
 
 ``target`` returns the host that a request is bound to; the caller looks it up.
-``resource_requests`` returns the queries as ResourceRequests, whose ``query``
-returns the query string of a microversion.  See Placement's API reference and
-microversion history for names, forms and microversions of the parameters.
+``resource_requests`` returns the queries: ResourceRequests with a method
+``query`` that returns the query string of a microversion.  See Placement's API
+reference and microversion history for the parameters.
 """
 
 import dataclasses
@@ -440,9 +440,9 @@ def _with_amounts(request, standard, pins):
 def _flavor_groups(extra_specs):
     """Return the groups of a flavor's extra specs: suffix -> Group.
 
-    Keys and values are Nova's; invalid ones are ignored with a warning.  The
-    unnumbered group '' always exists.  Amounts may be zero, and groups may be
-    empty.
+    Keys and values are Nova's.  Invalid extra specs are ignored with a
+    warning.  The unnumbered group '' always exists.  Amounts may be zero, and
+    groups may be empty.
     """
     groups = {'': Group()}
     for key, value in extra_specs.items():

@@ -119,7 +119,7 @@ class SchedulerReportClient(NovaMethods):
                 queries, context, private=self.keeps_summaries)
         except PlacementUnreachable as exc:
             self._check_in_time(exc)
-            return NoCandidates(str(exc))
+            return self.without_answer(exc)
         except exception.PlacementError as exc:
             error = exc
         else:
@@ -132,7 +132,7 @@ class SchedulerReportClient(NovaMethods):
                 cut_at=limit if limit and listed.longest >= limit else None)
         # Outside of the except block, where oslo.log would add the error.
         LOG.error('%s', error)
-        return NoCandidates(str(error))
+        return self.without_answer(error)
 
     def counts_room(self, queries, context):
         """Return whether any provider has the amounts of queries free.
@@ -158,6 +158,13 @@ class SchedulerReportClient(NovaMethods):
                 str(error), 'Placement did not answer in time, within '
                 f'{self._adapter.timeout:g} seconds') from error
 
+
+    def without_answer(self, error):
+        """Return the empty result used when Placement did not answer.
+
+        error: the PlacementError.
+        """
+        return NoCandidates(str(error))
 
     def _version(self, queries):
         """Return the microversion for all of the queries.

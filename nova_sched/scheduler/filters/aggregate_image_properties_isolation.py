@@ -16,7 +16,7 @@ _PROPERTY = re.compile(r'(hw|img|os)_\w|traits_required$')
 
 
 class AggregateImagePropertiesIsolation(filters.ColumnFilter):
-    """Hosts whose aggregate metadata match the image's properties.
+    """Hosts with aggregate metadata that match the image's properties.
 
     If the metadata have a key that is a property of the image, the property
     as text must be one of the comma-separated values of the key.  A property

@@ -15,7 +15,7 @@ _SCOPE = 'aggregate_instance_extra_specs'
 
 
 class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
-    """Hosts whose aggregates meet the flavor's extra specs.
+    """Hosts with aggregates that meet the flavor's extra specs.
 
     An extra spec without scope, or with the scope
     ``aggregate_instance_extra_specs``, names a metadata key.  One of the

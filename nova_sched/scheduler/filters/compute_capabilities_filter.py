@@ -27,7 +27,7 @@ _OPAQUE = frozenset(('update', 'consume_from_request', 'service'))
 
 
 class ComputeCapabilitiesFilter(filters.ColumnFilter):
-    """Hosts whose capabilities meet the flavor's extra specs.
+    """Hosts with capabilities that meet the flavor's extra specs.
 
     ``capabilities:cpu_info:topology:cores`` = ``>= 8`` requires a value of
     cpu_info, topology, cores that the host reports.  Extra specs of other

@@ -1,4 +1,4 @@
-"""ComputeFilter: hosts whose compute service is enabled and up."""
+"""ComputeFilter: hosts with an enabled compute service that is up."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -15,7 +15,7 @@ SILENCE = 60
 
 
 class ComputeFilter(filters.ColumnFilter):
-    """Hosts whose compute service is enabled and up.
+    """Hosts with an enabled compute service that is up.
 
     A service is up when it is not forced down and its last heartbeat is at
     most ``[DEFAULT] service_down_time`` seconds away from now.

@@ -6,7 +6,7 @@ from nova_sched.rules import amounts
 
 
 class ExactCoreFilter(amounts.BaseExactFilter):
-    """Hosts whose free CPUs are exactly the flavor's.
+    """Hosts with exactly the flavor's CPUs free.
 
     Hosts that report no CPUs are rejected, unless the flavor needs none.
     """

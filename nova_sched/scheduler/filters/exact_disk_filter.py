@@ -4,7 +4,7 @@ from nova_sched.rules import amounts
 
 
 class ExactDiskFilter(amounts.BaseExactFilter):
-    """Hosts whose free disk is exactly the flavor's disks and swap."""
+    """Hosts with exactly the flavor's disks and swap free."""
 
     code = 'disk'
     resource = amounts.DISK

@@ -4,7 +4,7 @@ from nova_sched.rules import amounts
 
 
 class ExactRamFilter(amounts.BaseExactFilter):
-    """Hosts whose free RAM is exactly the flavor's."""
+    """Hosts with exactly the flavor's RAM free."""
 
     code = 'ram'
     resource = amounts.RAM

@@ -21,7 +21,7 @@ from nova_sched.rules import queries
 from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import filters
 
-#: Maximum number of variables whose values a reason lists.
+#: Maximum number of variables in a reason.
 _LISTED = 20
 
 

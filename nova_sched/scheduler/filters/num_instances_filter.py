@@ -6,7 +6,7 @@ from nova_sched.rules import amounts
 class NumInstancesFilter(amounts.BaseCountFilter):
     """Hosts with fewer instances than ``max_instances_per_host``.
 
-    The number is what the compute service reports, plus this request's earlier
+    The number is the compute service's count plus this request's earlier
     picks.
     """
 

@@ -1,4 +1,4 @@
-"""NUMATopologyFilter: hosts on whose NUMA cells the guest's cells fit."""
+"""NUMATopologyFilter: hosts with NUMA cells that the guest's cells fit on."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -21,7 +21,7 @@ _THREADS = 'need cores with several threads'
 
 
 class NUMATopologyFilter(filters.ColumnFilter):
-    """Hosts on whose NUMA cells the guest's NUMA cells fit.
+    """Hosts with NUMA cells that the guest's NUMA cells fit on.
 
     A fit considers CPUs, pinned or not, memory, page sizes, and the NUMA
     affinity of the request's PCI devices and networks.  A request that

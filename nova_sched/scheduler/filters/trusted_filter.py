@@ -13,7 +13,7 @@ _KEY = 'trust:trusted_host'
 
 
 class TrustedFilter(filters.ColumnFilter):
-    """Hosts whose node has the flavor's trust level; all without a level.
+    """Hosts with the flavor's trust level; all if the flavor has none.
 
     The flavor's level is the extra spec ``trust:trusted_host``, such as
     ``trusted`` or ``untrusted``.  Nodes' levels are queried in the background
