@@ -105,7 +105,7 @@ class Instances:
         """
         if not uuids:
             return {}
-        # Before the database, see note_pending.
+        # Before the database is read, see _unreported.
         unreported = self._unreported() if placed else {}
         # Fast for groups of thousands, which are requested repeatedly.
         known = self._located
@@ -125,7 +125,7 @@ class Instances:
 
     def on_host(self, host):
         """Return the instances on a host: new dict {uuid: Instance}."""
-        # Before the database, see note_pending.
+        # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if host not in self._objects:
             self._objects[host] = {
@@ -145,7 +145,7 @@ class Instances:
 
         The values must be hashable.
         """
-        # Before the database, see note_pending.
+        # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if name not in self._values:
             self.know_each(name)
@@ -240,21 +240,15 @@ class Instances:
         if pending is not None:
             self.pending = pending
 
-    def note_pending(self):
-        """Get the picks of other requests, if they are not known yet.
-
-        Called before the database is read, so that an instance which appears
-        in between is in one of the two.
-        """
-        if self.pending is None:
-            self.pending = self._in_flight()
-
     def _unreported(self):
         """Return picks that the database may not show: {uuid: Placed}.
 
-        Values have the attributes of Placed.
+        Values have the attributes of Placed.  It must be called before the
+        database is read: an instance that appears in between is then in one of
+        the two.
         """
-        self.note_pending()
+        if self.pending is None:
+            self.pending = self._in_flight()
         return self.pending | self._placed
 
     def _unreported_by_host(self):

@@ -237,7 +237,7 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         if uuids:
-            instances.note_pending()
+            self._note_pending(instances)
             instances.know_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
@@ -246,7 +246,7 @@ class HostManager:
 
         Raises DatabaseUnavailable.
         """
-        instances.note_pending()
+        self._note_pending(instances)
         instances.know_all(self._reader.instances_on(
             self.state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
@@ -256,8 +256,16 @@ class HostManager:
 
         Raises DatabaseUnavailable.
         """
-        instances.note_pending()
+        self._note_pending(instances)
         instances.know_each(name)
+
+    def _note_pending(self, instances):
+        """Set the picks of other requests, before the database is read.
+
+        An instance that appears in between is then in one of the two.
+        """
+        if instances.pending is None:
+            instances.pending = self.state.pending(instances.own)
 
     def pending(self, instances, request):
         """Return the picks that Instances do not show: {uuid: Entry}.
