@@ -176,27 +176,23 @@ class HostSnapshot:
         Arguments are those of ``consume``.  If the host lacks them, logs a
         warning and returns False.
         """
+        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        hardware = consumption.Hardware(*before)
         try:
-            self._take_hardware(row, spec_obj, mapping, limits or {})
+            hardware.take(spec_obj, (limits or {}).get('numa_topology'),
+                          mapping, self.pack_numa_cells)
+            self._writable('updated')[row] = now
         except consumption.FailedError as error:
             LOG.warning('Selected host: %(host)s failed to consume from '
                         'instance. Error: %(error)s',
                         {'host': self.state(row), 'error': error})
             return False
-        self._writable('updated')[row] = now
-        return True
-
-    def _take_hardware(self, row, spec_obj, mapping, limits):
-        before = [self.cell(name, row) for name in consumption.COLUMNS]
-        hardware = consumption.Hardware(*before)
-        try:
-            hardware.take(spec_obj, limits.get('numa_topology'), mapping,
-                          self.pack_numa_cells)
         finally:
             for name, old, new in zip(consumption.COLUMNS, before,
                                       hardware.columns(), strict=True):
                 if new is not old:
                     self._relabel(name, row, new)
+        return True
 
     def _relabel(self, name, row, value):
         column = self._columns[name]

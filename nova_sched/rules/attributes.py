@@ -144,12 +144,12 @@ def column(hosts, name):
         codes, _in_use, values = hosts.labels(name)
         return Column(codes, values)
     if name == 'stats':
-        return Column(np.arange(len(hosts)), hosts.objects(name))
-    if name == 'limits':
-        return Column(np.arange(len(hosts)), [
-            filters.limits_of(hosts.snapshot, row)
-            for row in hosts.rows.tolist()])
-    if name in _OBJECTS:
-        return Column(np.arange(len(hosts)),
-                      [getattr(state, name) for state in hosts.states()])
-    return None
+        values = hosts.objects(name)
+    elif name == 'limits':
+        values = [filters.limits_of(hosts.snapshot, row)
+                  for row in hosts.rows.tolist()]
+    elif name in _OBJECTS:
+        values = [getattr(state, name) for state in hosts.states()]
+    else:
+        return None
+    return Column(np.arange(len(hosts)), values)

@@ -187,16 +187,13 @@ class Query:
     # Operators.
 
     def _all(self, arguments):
-        return self._joined(operator.and_, True, [
+        return self._verdict(functools.reduce(operator.and_, (
             argument.truth | argument.absent
-            for argument in self._distinct(arguments)])
+            for argument in self._distinct(arguments)), True))
 
     def _any(self, arguments):
-        return self._joined(operator.or_, False, [
-            argument.truth for argument in self._distinct(arguments)])
-
-    def _joined(self, join, start, verdicts):
-        return self._verdict(functools.reduce(join, verdicts, start))
+        return self._verdict(functools.reduce(operator.or_, (
+            argument.truth for argument in self._distinct(arguments)), False))
 
     def _distinct(self, arguments):
         distinct = dict.fromkeys(arguments)

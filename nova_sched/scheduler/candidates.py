@@ -115,16 +115,19 @@ class CandidateSource:
             offer.claims = self.placement_client.claims(candidates, context)
         return spec_obj, offer
 
-    def including(self, nodes, offer):
-        """Return the mirror's candidates, including new compute nodes.
+    def include(self, nodes, offer, record):
+        """Replace the mirror's candidates, so that they include new nodes.
 
         The mirror reads a few missing nodes from Placement.
-        nodes: uuids of all nodes, from HostManager.refresh.  offer: Offer.
+        nodes: uuids of all compute nodes, from HostManager.refresh.
+        offer: Offer to update.  record: Decision to record the time in.
         """
-        if self._mirror.learn_nodes(nodes.items()):
-            self._nodes = nodes
-        return (self.placement_client.copied_candidates(offer.queries)
-                or offer.candidates)
+        with record.timed('placement'):
+            if self._mirror.learn_nodes(nodes.items()):
+                self._nodes = nodes
+            offer.candidates = self.placement_client.copied_candidates(
+                offer.queries) or offer.candidates
+        offer.nodes, record.offer = nodes, offer.candidates
 
     def edited(self, context, spec_obj):
         """Return a copy of a RequestSpec, edited by the request filters.

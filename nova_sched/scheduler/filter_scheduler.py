@@ -103,7 +103,7 @@ class FilterScheduler(driver.HostScheduler):
             nodes = self.host_manager.refresh()
         # A third party's host manager may return None.
         if offer.nodes is not None and nodes not in (None, offer.nodes):
-            offer.include(nodes, record)
+            offer.source.include(nodes, offer, record)
 
     def _look_up(self, request, record):
         """Return the hosts of the instances that matter: Instances.

@@ -53,15 +53,6 @@ class Offer:
         self.nodes = None
         self.candidates, self.claims = self.source.listed(self, record)
 
-    def include(self, nodes, record):
-        """Replace the mirror's candidates, so that they include new nodes.
-
-        nodes: uuids of all compute nodes, from HostManager.refresh.
-        record: Decision to record the time in.
-        """
-        with record.timed('placement'):
-            self.candidates = self.source.including(nodes, self)
-        self.nodes, record.offer = nodes, self.candidates
 
     def held(self):
         """Return the instances that may have a claim in Placement: list."""

@@ -31,6 +31,8 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
     run_filter_once_per_request = True
     #: Name of the hint: one uuid or a list.
     hint = ''
+    #: Whether hosts with an instance of the hint pass, or the others.
+    passes_with = True
 
     def _named(self, spec_obj):
         """Return the uuids in the hint: list, empty without the hint."""
@@ -41,15 +43,8 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
         uuids = self._named(spec_obj)
         if not uuids:
             return np.ones(len(hosts), dtype=np.bool_)
-        return self._judge(
-            hosts.named('host', _located(hosts, uuids).values()))
-
-    def _judge(self, has_instance):
-        """Return which hosts pass: bool (n,).
-
-        has_instance: which hosts have an instance of the hint: bool (n,).
-        """
-        raise NotImplementedError
+        return self.passes_with == hosts.named(
+            'host', _located(hosts, uuids).values())
 
     def reason(self, hosts, spec_obj):
         named = self._named(spec_obj)
@@ -63,21 +58,14 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
 class DifferentHostFilter(BaseInstanceHintFilter):
     """Hosts without any instance of the hint ``different_host``."""
 
-    code = 'different_host'
-    hint = 'different_host'
-
-    def _judge(self, has_instance):
-        return ~has_instance
+    code = hint = 'different_host'
+    passes_with = False
 
 
 class SameHostFilter(BaseInstanceHintFilter):
     """Hosts with at least one instance of the hint ``same_host``."""
 
-    code = 'same_host'
-    hint = 'same_host'
-
-    def _judge(self, has_instance):
-        return has_instance
+    code = hint = 'same_host'
 
 
 class SimpleCIDRAffinityFilter(filters.ColumnFilter):
@@ -96,7 +84,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
-        if not len(hosts) or not _near(spec_obj):
+        if not len(hosts) or not spec_obj.get_scheduler_hint(_NEAR):
             return np.ones(len(hosts), dtype=np.bool_)
         network = _network(spec_obj)
         addresses = hosts.derived('host_ip', 'address', _address, _ADDRESS)
@@ -117,12 +105,9 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             f'hosts have {phrases.listed(addresses)}')
 
 
-def _near(spec_obj):
-    return spec_obj.get_scheduler_hint(_NEAR)
-
-
 def _network(spec_obj):
-    near, cidr = _near(spec_obj), spec_obj.get_scheduler_hint('cidr', '/24')
+    near = spec_obj.get_scheduler_hint(_NEAR)
+    cidr = spec_obj.get_scheduler_hint('cidr', '/24')
     for hint, value in ((_NEAR, near), ('cidr', cidr)):
         if not isinstance(value, str):
             raise _refused(value, 'must be one text', f'hint {hint}')

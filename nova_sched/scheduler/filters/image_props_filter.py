@@ -67,9 +67,7 @@ class _Requirements:
         return versionutils.VersionPredicate(self.versions)
 
     def _takes_bits(self, cpu_info):
-        if not self.bits:
-            return True
-        bits = _address_bits(cpu_info)
+        bits = _address_bits(cpu_info) if self.bits else None
         return bits is None or bits >= self.bits
 
     def __str__(self):
