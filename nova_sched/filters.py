@@ -217,18 +217,18 @@ class FilterHandler:
     def _one(self, filter_, name, hosts, spec_obj):
         """Return the hosts that pass one filter, and whether to stop."""
         writes = hosts.snapshot.writes
-        kept = self.kept(filter_, hosts, spec_obj)
+        passes = self.kept(filter_, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
             # The block lacks values that the filter has set on host states.
             hosts = hosts.snapshot.block(hosts.rows)
-        stop = kept is None
+        stop = passes is None
         if stop:
-            kept = np.zeros(len(hosts), dtype=np.bool_)
+            passes = np.zeros(len(hosts), dtype=np.bool_)
         if LOG.isEnabledFor(logging.DEBUG) and not filter_.logs_rejected:
             _log_rejected(
-                filter_, name, hosts.where(~np.asarray(kept, np.bool_)),
+                filter_, name, hosts.where(~np.asarray(passes, np.bool_)),
                 spec_obj)
-        return hosts.where(kept), stop
+        return hosts.where(passes), stop
 
 
 def may_look_at_hints(filter_, spec_obj):
@@ -272,10 +272,10 @@ def _log_empty(ran, spec_obj):
 
 def _some(hosts):
     """Return the first hosts as (host, node), and the number of others."""
-    some = [(state.host, state.nodename) for state
-            in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
-    more = len(hosts) - len(some)
-    return [*some, f'and {more} more'] if more else some
+    first = [(state.host, state.nodename) for state
+             in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
+    more = len(hosts) - len(first)
+    return [*first, f'and {more} more'] if more else first
 
 
 def limits_of(snapshot, row):

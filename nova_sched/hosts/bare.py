@@ -55,25 +55,25 @@ def of_compute(compute):
 
     compute: object with some of the columns of compute_nodes.
     """
-    made = {ours: getattr(compute, theirs)
-            for ours, theirs in _OF_COMPUTE.items()
-            if hasattr(compute, theirs)}
+    values = {ours: getattr(compute, theirs)
+              for ours, theirs in _OF_COMPUTE.items()
+              if hasattr(compute, theirs)}
     if hasattr(compute, 'free_disk_gb'):
         least = getattr(compute, 'disk_available_least', None)
         free = compute.free_disk_gb
-        made['free_disk_mb'] = 1024 * (
+        values['free_disk_mb'] = 1024 * (
             free if least is None else min(free, least))
     if hasattr(compute, 'local_gb_used'):
-        made['disk_mb_used'] = compute.local_gb_used * 1024
+        values['disk_mb_used'] = compute.local_gb_used * 1024
     if hasattr(compute, 'metrics'):
-        made['metrics'] = HostMetrics(compute.metrics).objects()
-    stats = made.get('stats') or {}
+        values['metrics'] = HostMetrics(compute.metrics).objects()
+    stats = values.get('stats') or {}
     for ours, theirs in (('num_instances', 'num_instances'),
                          ('num_io_ops', 'io_workload'),
                          ('failed_builds', 'failed_builds')):
         if theirs in stats:
-            made[ours] = int(stats[theirs])
-    return made
+            values[ours] = int(stats[theirs])
+    return values
 
 
 def consume(state, spec_obj):

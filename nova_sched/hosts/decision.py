@@ -194,24 +194,24 @@ class Weighing:
         count: number of weighed hosts.
         index: number of the instance; by default the next instance.
         """
-        kept = len(self.kept) if index is None else min(
+        recorded = len(self.kept) if index is None else min(
             index, len(self.kept))
         if self.is_over:
             return 0
-        if self.keeps_all and kept * count < MOST_WEIGHTS:
+        if self.keeps_all and recorded * count < MOST_WEIGHTS:
             return count
-        return BEST if kept < MOST_WEIGHED else 0
+        return BEST if recorded < MOST_WEIGHED else 0
 
     def parts(self, index):
         """Return the parts of a pick's weight: list of WeigherPart.
 
         Empty if they are not recorded.  index: number of the instance.
         """
-        kept = self.kept[index].parts if index < len(self.kept) else None
-        if kept is None or len(kept) != len(self.weighers):
+        parts = self.kept[index].parts if index < len(self.kept) else None
+        if parts is None or len(parts) != len(self.weighers):
             return []
         return [WeigherPart(name, *numbers) for name, numbers
-                in zip(self.weighers, kept.tolist(), strict=True)]
+                in zip(self.weighers, parts.tolist(), strict=True)]
 
 
 @dataclasses.dataclass

@@ -465,12 +465,12 @@ class SchedulingAttempt:
                                   self.hosts, self._spec_obj)
         refusals.note(self._record, self._ranker.filters, self.hosts,
                       self._spec_obj)
-        some = (f'{placed} of {count} instances could be placed; ' if placed
-                else '')
+        partly = (f'{placed} of {count} instances could be placed; '
+                  if placed else '')
         nova = exception.NoValidHost.nova
-        self._raise(full=some + counted.full,
-                    counts=f'{nova} {some}{counted.asked}',
-                    # Without ``some``, which would reveal free capacity.
+        self._raise(full=partly + counted.full,
+                    counts=f'{nova} {partly}{counted.asked}',
+                    # Without ``partly``, which would reveal free capacity.
                     filters=f'{nova} {counted.named}'.rstrip())
 
     def _raise(self, nova=exception.NoValidHost.nova, full='', **texts):
