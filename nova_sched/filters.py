@@ -34,9 +34,10 @@ class BaseFilter:
     The service creates one object of each filter, without arguments, for all
     requests and threads, so a filter must not store data of a request.
 
-    The first eight attributes and methods, with ``host_passes`` of
-    BaseHostFilter in place of ``_filter_one``, are for plug-ins.  The others
-    have defaults that only built-in filters override.
+    Plug-ins need at most the first eight attributes and methods, and usually
+    define ``host_passes`` of BaseHostFilter instead of ``_filter_one``.  The
+    second part has defaults for plug-ins; mostly built-in filters override
+    them.
     """
 
     #: Whether to run for the first instance of a request only.  The verdict
@@ -49,10 +50,6 @@ class BaseFilter:
     #: Code of the filter in refusals (rules.codes): lower case with
     #: underscores.  Default: the class name without "Filter".
     code = ''
-
-    #: Names of the data that the verdict depends on (rules.rule_inputs).  None
-    #: means any data.
-    inputs = None
 
     def configure(self, conf):
         """Read options from the configuration; called once."""
@@ -88,6 +85,12 @@ class BaseFilter:
         returns a phrases.Reason.
         """
         return ''
+
+    # Defaults for plug-ins.
+
+    #: Names of the data that the verdict depends on (rules.rule_inputs).  None
+    #: means any data.
+    inputs = None
 
     #: Whether the filter itself logs each host that it rejects, at DEBUG or
     #: above.
