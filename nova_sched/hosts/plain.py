@@ -50,16 +50,13 @@ def _read_service(values):
         for place, value in enumerate(values))
 
 
-def _aggregate(envelope):
-    return objects.Aggregate.from_envelope(envelope)
-
 
 #: Column -> functions that convert its values to JSON, and back.  Values of
 #: other columns are JSON.
 _FORMS = {
     'aggregates': (
         lambda value: [item.obj_to_primitive() for item in value],
-        lambda plain: tuple(map(_aggregate, plain))),
+        lambda plain: tuple(map(objects.Aggregate.from_envelope, plain))),
     'metrics': (lambda value: value.text, HostMetrics),
     'pci_stats': (lambda value: value and value.plain,
                   lambda plain: plain and Pools.of_plain(plain)),

@@ -84,7 +84,10 @@ class Query:
         """
         name, *keys = text[1:].split('.')
         if name not in self._attributes:
-            self._attributes[name] = self._attribute(name)
+            column = attributes.column(self._hosts, name)
+            if name == 'host_ip':
+                column = column.mapped(_address, self._hosts)
+            self._attributes[name] = column
         column, private = self._attributes[name], name == _PRIVATE
         if column is None or (not keys and column.numbers is not None):
             return column
@@ -97,11 +100,6 @@ class Query:
                                        distinct.values)
         return mapped
 
-    def _attribute(self, name):
-        column = attributes.column(self._hosts, name)
-        if name == 'host_ip':
-            column = column.mapped(_address, self._hosts)
-        return column
 
     def _value_at(self, value, keys, private):
         for key in keys:
