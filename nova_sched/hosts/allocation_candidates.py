@@ -70,7 +70,9 @@ class SingleProviders(collections.abc.Mapping):
 
     def __getitem__(self, uuid):
         row = self._rows[uuid]
-        requests = [_of_one(uuid, resources)
+        # In the form of microversion 1.34 and later.
+        requests = [{'allocations': {uuid: {'resources': dict(resources)}},
+                     'mappings': {'': [uuid]}}
                     for resources, fits in self._offers if fits[row]]
         if not requests:
             raise KeyError(uuid)
@@ -98,14 +100,6 @@ class SingleProviders(collections.abc.Mapping):
     def __len__(self):
         return int(np.count_nonzero(self._fits()))
 
-
-def _of_one(uuid, resources):
-    """Return the allocation request of resources from one provider.
-
-    It has the form of microversion 1.34 and later.
-    """
-    return {'allocations': {uuid: {'resources': dict(resources)}},
-            'mappings': {'': [uuid]}}
 
 
 class _PlacementNotUsed:

@@ -99,7 +99,7 @@ class CandidateSource:
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
         with record.timed('placement'):
-            spec_obj = self.edited(context, spec_obj)
+            spec_obj = self._request_filters.apply(context, spec_obj)
             node = self._target_node(spec_obj, record)
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
@@ -129,12 +129,6 @@ class CandidateSource:
                 offer.queries) or offer.candidates
         offer.nodes, record.offer = nodes, offer.candidates
 
-    def edited(self, context, spec_obj):
-        """Return a copy of a RequestSpec, edited by the request filters.
-
-        Raises the exceptions of ``RequestFilters.apply``.
-        """
-        return self._request_filters.apply(context, spec_obj)
 
     def listed(self, offer, record):
         """Return the AllocationCandidates that Placement lists, and claims.
