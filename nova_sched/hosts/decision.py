@@ -272,7 +272,7 @@ class Funnel:
             self._rules.clear()
 
     def instance_at(self, index):
-        """Return an instance's number in the request, of that on the view."""
+        """Convert an instance's number on the view to that in the request."""
         return self._instances[index] if self._instances else index
 
     def step(self, index, rule, before, after, others=0):

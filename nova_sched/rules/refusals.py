@@ -36,7 +36,7 @@ from nova_sched.scheduler.filters import ram_filter
 
 LOG = logging.getLogger(__name__)
 
-#: Codes of conditions of a request other than a host by name.
+#: Codes of all conditions in a request except a requested host.
 _CONDITIONS = frozenset((
     'ignored', 'zone', 'group_affinity', 'group_anti_affinity', 'same_host',
     'different_host', 'cidr', 'json_query', 'other_cell'))
