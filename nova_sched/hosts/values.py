@@ -33,9 +33,6 @@ def _is_ratio(value):
     return isinstance(value, (int, float)) and 0 <= value <= _MOST_RATIO
 
 
-def _is_text(value):
-    return isinstance(value, str)
-
 
 #: Amounts that every host has after its first report.
 _AMOUNTS = ('vcpus', 'memory_mb', 'local_gb', 'vcpus_used', 'local_gb_used',
@@ -58,7 +55,7 @@ _KINDS = {
     **dict.fromkeys(
         ('uuid', 'host', 'hypervisor_hostname', 'hypervisor_type', 'host_ip',
          'cpu_info', 'supported_instances', 'stats', 'metrics', 'pci_stats',
-         'numa_topology'), (_is_text, 'no text'))}
+         'numa_topology'), (lambda value: isinstance(value, str), 'no text'))}
 
 
 def checked(row):

@@ -69,11 +69,7 @@ def of_rule(name, filter_=None):
     """
     code = getattr(filter_, 'code', None)
     if not isinstance(code, str) or not code:
-        code = _OF_STEPS.get(name) or _named_by(name)
+        # GpuModelFilter has the code gpu_model.
+        code = _OF_STEPS.get(name) or re.sub(
+            '(?<=[a-z0-9])(?=[A-Z])', '_', name.removesuffix('Filter') or name)
     return re.sub('[^a-z0-9_]', '_', code[:_LONGEST].lower())
-
-
-def _named_by(name):
-    """Return a code for a class name: 'gpu_model' for GpuModelFilter."""
-    return re.sub('(?<=[a-z0-9])(?=[A-Z])', '_',
-                  name.removesuffix('Filter') or name)

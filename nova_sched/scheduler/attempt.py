@@ -274,15 +274,13 @@ class SchedulingAttempt:
             for index in refused:
                 self._refused.setdefault(index, set()).add(
                     latest[index].in_flight.place)
-        self._log_selected(latest.keys() - refused)
+        for index in sorted(self._selected.keys() & latest.keys() - refused):
+            LOG.debug('Selected host: %(host)s',
+                      {'host': self._selected[index]})
         if refused:
             self._drop(refused)
         return [latest[index].in_flight for index in refused]
 
-    def _log_selected(self, indexes):
-        for index in sorted(self._selected.keys() & indexes):
-            LOG.debug('Selected host: %(host)s',
-                      {'host': self._selected[index]})
 
     def undo(self):
         """Drop the latest picks, if they are not assumed yet."""

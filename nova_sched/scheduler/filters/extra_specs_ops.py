@@ -15,9 +15,6 @@ def _numeric(compare):
     return lambda value, operand: compare(float(value), float(operand))
 
 
-def _all_in(value, operands):
-    return all(operand in value for operand in operands)
-
 
 #: Operator -> function of value and operand; ``<all-in>`` has a list of
 #: operands.  The name ``op_methods`` is Nova's.  As in Nova, ``=`` means "at
@@ -35,7 +32,8 @@ op_methods = {
     's>': operator.gt,
     's>=': operator.ge,
     '<in>': operator.contains,
-    '<all-in>': _all_in,
+    '<all-in>': lambda value, operands: all(
+        operand in value for operand in operands),
 }
 
 

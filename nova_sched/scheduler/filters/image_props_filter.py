@@ -51,9 +51,10 @@ class _Requirements:
     def met_by(self, supported, version=None, cpu_info=None):
         """Return whether a host with these values can run the image."""
         required = set(self.names.values())
+        bits = _address_bits(cpu_info) if self.bits else None
         return (any(required <= triple for triple in _triples(supported))
                 and self._takes_version(version)
-                and self._takes_bits(cpu_info))
+                and (bits is None or bits >= self.bits))
 
     def _takes_version(self, version):
         # Like 0, a negative number means that no version is reported.
@@ -66,9 +67,6 @@ class _Requirements:
     def _conditions(self):
         return versionutils.VersionPredicate(self.versions)
 
-    def _takes_bits(self, cpu_info):
-        bits = _address_bits(cpu_info) if self.bits else None
-        return bits is None or bits >= self.bits
 
     def __str__(self):
         texts = [f'{name}={value}' for name, value in self.names.items()]
