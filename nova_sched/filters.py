@@ -1,15 +1,16 @@
-"""Running filters: which hosts can take an instance.
+"""The filter base class, and running the filters of a request.
 
 For one instance of a request (``FilterHandler.run``):
 
-1. Each filter, in the configured order, gets the rows still alive.
-2. A built-in answers with a boolean column; a filter written one host at a
-   time is asked host by host through row views (``BaseFilter.keep``).
-3. Filters that need only run once a request are left out for the second and
-   later instances; on a rebuild most filters pass every host unseen.
-4. The first filter that leaves no host ends the run.
+1. Each filter, in the configured order, gets the hosts that passed the
+   filters before it.
+2. A built-in filter returns a boolean column.  A plug-in filter judges one
+   host state after the other (``BaseFilter.keep``).
+3. Filters with ``run_filter_once_per_request`` are skipped for the second and
+   later instances.  On a rebuild most filters pass every host unseen.
+4. The run ends when no host is left.
 
-Log texts are those that Nova's operators search for.
+Log texts are Nova's, because operators search for them.
 """
 
 import numpy as np
@@ -23,48 +24,39 @@ from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
-#: Hosts that a line at DEBUG names.
+#: Maximum number of hosts that a DEBUG line names.
 NAMED = 100
 
 
 class BaseFilter:
     """Base class of all filters.
 
-    Filters are created once, without arguments, and shared by all requests
-    and threads: they must keep nothing of a request.
+    The service creates one object of each filter, without arguments, for all
+    requests and threads, so a filter must not store data of a request.
+
+    Plug-ins need at most the first eight attributes and methods, and usually
+    define ``host_passes`` of BaseHostFilter instead of ``_filter_one``.  The
+    second part has defaults for plug-ins; mostly built-in filters override
+    them.
     """
 
-    #: True: run for the first instance of a request only; its verdict holds
-    #: for the others.
+    #: Whether to run for the first instance of a request only.  The verdict
+    #: then holds for all instances.
     run_filter_once_per_request = False
 
-    #: True: also run when an instance is rebuilt on its own host.
+    #: Whether to run also when an instance is rebuilt on its own host.
     RUN_ON_REBUILD = True
 
-    #: True: the filter writes a line about each host that it rejects itself,
-    #: at DEBUG or above.
-    logs_rejected = False
-
-    #: By what a refusal names it to programs: lower case and underscores, see
-    #: rules.codes; by default its class's name, without "Filter".
+    #: Code of the filter in refusals (rules.codes): lower case with
+    #: underscores.  Default: the class name without "Filter".
     code = ''
 
-    #: Whether it asks other services over the network, or has them asked.
-    asks_others = False
-
-    #: What the verdict depends on, see rules.rule_inputs; None for anything.
-    inputs = None
-
     def configure(self, conf):
-        """Take what the filter needs from the configuration, once."""
+        """Read options from the configuration; called once."""
 
     def run_filter_for_index(self, index):
         """Return whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
-
-    def inputs_for(self, spec_obj):
-        """Return what the verdict on a request depends on: as ``inputs``."""
-        return self.inputs
 
     def _filter_one(self, obj, spec_obj):
         return True
@@ -72,8 +64,8 @@ class BaseFilter:
     def filter_all(self, filter_obj_list, spec_obj):
         """Yield the objects that pass.
 
-        May be overridden to judge all hosts together; returning None ends
-        filtering with no host left.
+        A filter may override it to judge all hosts together.  Returning None
+        ends filtering with no host left.
         """
         for obj in filter_obj_list:
             budget.check()
@@ -85,10 +77,37 @@ class BaseFilter:
             if passes:
                 yield obj
 
+    def reason(self, hosts, spec_obj):
+        """Return a few words on why the filter rejected these hosts, or ''.
+
+        The text is for operators and has the needed and available amounts.
+        Called only when a request fails or is explained.  A built-in filter
+        returns a phrases.Reason.
+        """
+        return ''
+
+    # Defaults for plug-ins.
+
+    #: Names of the data that the verdict depends on (rules.rule_inputs).  None
+    #: means any data.
+    inputs = None
+
+    #: Whether the filter itself logs each host that it rejects, at DEBUG or
+    #: above.
+    logs_rejected = False
+
+    #: Whether the filter queries other services over the network, directly or
+    #: in a thread.
+    asks_others = False
+
+    def inputs_for(self, spec_obj):
+        """Return the ``inputs`` that count for one request."""
+        return self.inputs
+
     def keep(self, hosts, spec_obj):
         """Return which rows of a HostBlock pass: bool (n,); None to stop."""
         states = hosts.states()
-        # A plug-in may have a loop of its own.
+        # An overriding filter_all may have its own loop over the hosts.
         passing = self.filter_all(budget.CheckedList(states), spec_obj)
         if passing is None:
             return None
@@ -97,56 +116,44 @@ class BaseFilter:
                            dtype=np.bool_, count=len(states))
 
     def limits(self, hosts, spec_obj):
-        """Return what the compute node must hold a placed instance to.
+        """Return the limits that the compute node checks for the instance.
 
         hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
         vcpu, disk_gb (integers) and numa_topology.
         """
         return {}
 
-    def reason(self, hosts, spec_obj):
-        """Return why these rejected hosts were rejected, in a few words, or
-        ''; of built-in filters a phrases.Reason.
-
-        Written for operators, with needed and available figures; made only
-        when a request fails or somebody asks.
-        """
-        return ''
-
     def figures(self, hosts, spec_obj):
-        """Return the amounts that the verdict rests on: list of
-        rules.figures.Figure, each with what every row of a HostBlock has.
+        """Return the amounts that the filter compares: list of Figure.
 
-        A host that has too little, by any of them, is rejected.
+        Each rules.figures.Figure has the amount that each row of a HostBlock
+        has.  A host is rejected if any of its amounts is too small.
         """
         return []
 
     def codes(self, hosts, spec_obj):
-        """Return by which code it rejects how many of these rejected hosts:
-        {code: number}.
-        """
+        """Return the number of these rejected hosts by code: {code: int}."""
         return {codes.of_rule(type(self).__name__, self): len(hosts)}
 
 
 class BaseFilterHandler(loadables.BaseLoader):
-    """Runs filters on host states, for plug-ins that do so themselves."""
+    """Runs filters on host states, for plug-ins that run filters."""
 
     def get_filtered_objects(self, filters, objs, spec_obj, index=0,
                              context=None):
-        """Return the objects that pass every filter: list, None if one says to
-        stop.
+        """Return the objects that pass every filter: list.
 
-        filters: filters, or their classes.  index: which instance of the
-        request it is about.
+        filters: filters, or their classes.  index: number of the instance in
+        the request.  Returns None if a filter stops filtering.
         """
-        left = list(objs)
+        passing = list(objs)
         for filter_ in map(loadables.made, filters):
-            if left and filter_.run_filter_for_index(index):
-                left = filter_.filter_all(left, spec_obj)
-                if left is None:
+            if passing and filter_.run_filter_for_index(index):
+                passing = filter_.filter_all(passing, spec_obj)
+                if passing is None:
                     return None
-                left = list(left)
-        return left
+                passing = list(passing)
+        return passing
 
 
 class FilterHandler:
@@ -155,11 +162,12 @@ class FilterHandler:
     def run(self, filters, hosts, spec_obj, index, decision, request=None):
         """Return the hosts that pass every filter, as a HostBlock.
 
-        index: which instance of the request (0 is the first).
-        decision: the Decision that records each step.
-        request: the RequestSpec, if filters are to be given something else.
-        An exception in a filter fails the request, with the filter, and the
-        host where that is known, named in the log.
+        spec_obj: the argument of the filters.
+        index: number of the instance in the request, from 0.
+        decision: Decision that records each step.
+        request: the RequestSpec, where ``spec_obj`` is not one.
+        An exception in a filter fails the request.  The log names the filter,
+        and the host if it is known.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
@@ -192,17 +200,17 @@ class FilterHandler:
 
     @staticmethod
     def kept(filter_, hosts, spec_obj):
-        """Return what one filter says of hosts, see BaseFilter.keep.
+        """Return which hosts pass one filter, see BaseFilter.keep.
 
-        Log an exception, which goes on, with the filter and the host.
+        Logs an exception with the filter and the host, and raises it again.
         """
         try:
             return filter_.keep(hosts, spec_obj)
         except Exception as exc:
             is_refusal = isinstance(exc, exception.InvalidInput)
-            # A plug-in that asks a built-in has the host noted twice.
+            # Where a plug-in calls a built-in filter, both note the host.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
-            # What is wrong with a request its caller is to mend.
+            # An invalid request is the caller's error, not the service's.
             level = logging.INFO if is_refusal else logging.ERROR
             LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
                 'name': type(filter_).__name__, 'exc': exc,
@@ -210,32 +218,32 @@ class FilterHandler:
             raise
 
     def _one(self, filter_, name, hosts, spec_obj):
-        """Return the hosts one filter leaves, and whether it says to stop."""
+        """Return the hosts that pass one filter, and whether to stop."""
         writes = hosts.snapshot.writes
-        kept = self.kept(filter_, hosts, spec_obj)
+        passes = self.kept(filter_, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
-            # What it has set on host states is not in the block yet.
+            # The block lacks values that the filter has set on host states.
             hosts = hosts.snapshot.block(hosts.rows)
-        stop = kept is None
+        stop = passes is None
         if stop:
-            kept = np.zeros(len(hosts), dtype=np.bool_)
+            passes = np.zeros(len(hosts), dtype=np.bool_)
         if LOG.isEnabledFor(logging.DEBUG) and not filter_.logs_rejected:
             _log_rejected(
-                filter_, name, hosts.where(~np.asarray(kept, np.bool_)),
+                filter_, name, hosts.where(~np.asarray(passes, np.bool_)),
                 spec_obj)
-        return hosts.where(kept), stop
+        return hosts.where(passes), stop
 
 
 def may_look_at_hints(filter_, spec_obj):
-    """Return whether a filter may have looked at hints of a request."""
+    """Return whether the verdict may depend on the request's hints."""
     return (bool(spec_obj.scheduler_hints)
             and rule_inputs.judges_by_hints(filter_) is not False)
 
 
 def why_not(filter_, host_state, spec_obj):
-    """Return why a filter has rejected one host, in words, or ''.
+    """Return the filter's reason for rejecting one host, or ''.
 
-    Raises what the filter does.
+    Raises any exception of the filter.
     """
     if hasattr(filter_, 'why_not'):
         return filter_.why_not(host_state, spec_obj)
@@ -247,8 +255,8 @@ def _log_rejected(filter_, name, hosts, spec_obj):
         try:
             why = why_not(filter_, state, spec_obj)
         except Exception as error:
-            # No request fails over the words for its hosts.
-            why = f'it cannot say why: {error!r}'
+            # A failing reason must not fail the request.
+            why = f'no reason available: {error!r}'
         LOG.debug('%(host)s is rejected by %(name)s%(why)s', {
             'host': state, 'name': name, 'why': f': {why}' if why else ''})
 
@@ -266,37 +274,32 @@ def _log_empty(ran, spec_obj):
 
 
 def _some(hosts):
-    """Return some hosts and their nodes as a list, and how many there are
-    more.
-    """
-    some = [(state.host, state.nodename) for state
-            in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
-    more = len(hosts) - len(some)
-    return [*some, f'and {more} more'] if more else some
+    """Return the first hosts as (host, node), and the number of others."""
+    first = [(state.host, state.nodename) for state
+             in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
+    more = len(hosts) - len(first)
+    return [*first, f'and {more} more'] if more else first
 
 
 def limits_of(snapshot, row):
-    """Return what a compute node is to hold an instance to: a dict.
+    """Return the limits that the compute node checks: {name: amount}.
 
-    snapshot: HostSnapshot.  row: of the host.
-    Returns limit name -> amount, from the filters that have judged hosts of
-    the snapshot.  What a plug-in wrote into a host state's own ``limits``
-    wins.
+    snapshot: HostSnapshot.  row: row of the host.
+    All filters that have judged hosts of the snapshot set limits.  Limits that
+    a plug-in wrote into the host state take precedence.
     """
-    found, host = {}, snapshot.block(np.array([row]))
+    limits, host = {}, snapshot.block(np.array([row]))
     for filter_, spec_obj in snapshot.judges.values():
-        found |= filter_.limits(host, spec_obj)
-    return found | snapshot.own_limits(row)
+        limits |= filter_.limits(host, spec_obj)
+    return limits | snapshot.own_limits(row)
 
 
 def note_judge(snapshot, filter_, spec_obj):
-    """Note on a HostSnapshot that a filter has judged hosts of it, if it
-    leaves limits.
+    """Record on a HostSnapshot a filter with limits that judged its hosts.
 
-    A filter that did not look, as on a rebuild, leaves nothing to the compute
-    node.
+    A filter that is skipped on a rebuild sets no limits.
     """
-    leaves_limits = getattr(
+    has_limits = getattr(
         filter_.limits, '__func__', None) is not BaseFilter.limits
-    if leaves_limits and (filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
+    if has_limits and (filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
         snapshot.judges[id(filter_)] = filter_, spec_obj

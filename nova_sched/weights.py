@@ -1,4 +1,4 @@
-"""Weighing hosts: which of the hosts that can take an instance is best.
+"""The weigher base class, and weighing the hosts that can take an instance.
 
 ``WeightHandler.weigh``, for one instance of a request:
 
@@ -25,18 +25,19 @@ from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
 
-#: Hosts that a line at DEBUG names: the best ones.
+#: Maximum number of hosts, best first, that a DEBUG line names.
 NAMED = 10
-#: Of how many hosts it is known without sorting all which are the best.
+#: Number of best hosts that are found without sorting all hosts.
 HEAD = 32
 
 
 def normalize(weights, minval=None, maxval=None):
     """Scale one weigher's raw weights to 0..1, so that multipliers compare.
 
-    weights: numbers (n,), any one unit; larger is better.
-    minval, maxval: bounds in that unit; None means the column's own.
-    Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
+    weights: numbers (n,) of one unit; larger is better.
+    minval, maxval: bounds in that unit; None means the minimum and the maximum
+        of the weights.
+    Returns a new float64 (n,), all 0.0 when the bounds are equal.
     """
     raw = np.array(weights, dtype=np.float64)
     if not raw.size:
@@ -47,26 +48,27 @@ def normalize(weights, minval=None, maxval=None):
 
 
 def numbers(values, name, host_at):
-    """Return the raw values of a weigher: float64 (n,).
+    """Return the raw values of a plug-in weigher: float64 (n,).
 
-    values: of somebody else's weigher.  name: of it.
-    host_at: function that returns the host of a place among them.
-    Raises ValueError if one is None or NaN, of which no order can be made.
+    values: the values.  name: the weigher's class name.
+    host_at: function that returns the host at a position in ``values``.
+    Raises ValueError for None and NaN, which cannot be ordered.
     """
-    found = np.asarray(values, dtype=np.float64)
-    missing = np.flatnonzero(np.isnan(found))
+    raw = np.asarray(values, dtype=np.float64)
+    missing = np.flatnonzero(np.isnan(raw))
     if len(missing):
         raise ValueError(
-            f'{name} gives {len(missing)} of {found.size} hosts None or NaN '
+            f'{name} gives {len(missing)} of {raw.size} hosts None or NaN '
             'as their weight, which must be a number; the first one is '
             f'{host_at(missing.item(0))!r}')
-    return found
+    return raw
 
 
 class _Scale(typing.NamedTuple):
-    """What a weigher's raw weights are scaled from to 0..1.
+    """The range of raw weights that is scaled to 0..1.
 
-    least, greatest: of the raw weights.  low, high: the ends of the scale.
+    least, greatest: minimum and maximum of the raw weights.
+    low, high: ends of the range; the same unless the weigher fixes them.
     """
 
     least: float
@@ -76,46 +78,46 @@ class _Scale(typing.NamedTuple):
 
     @classmethod
     def of(cls, least, greatest, minval, maxval):
-        """Return the scale of raw weights between two numbers.
+        """Return the scale of raw weights with this minimum and maximum.
 
-        minval, maxval: fixed ends of it, or None.
+        minval, maxval: ends that the weigher fixes, or None.
         """
         return cls(least, greatest, least if minval is None else minval,
                    greatest if maxval is None else maxval)
 
     @property
     def varies(self):
-        """Whether there is something to scale; else all are 0.0."""
+        """Whether the range is not empty; otherwise all weights are 0.0."""
         return self.low != self.high
 
     def is_within(self, values):
-        """Return whether values may come or go without moving the ends."""
+        """Return whether values can change without moving the ends."""
         return all(self.least < value < self.greatest for value in values)
 
 
 def _scaled(raw, scale):
-    """Return a raw weight, or as float64 (n,), on a scale of 0..1."""
+    """Return one raw weight, or float64 (n,) of them, scaled to 0..1."""
     if not scale.varies:
         return np.zeros(np.shape(raw))
     return (raw - scale.low) / (scale.high - scale.low)
 
 
 def unbounded():
-    """Let values be inf or nan in a block, as aggregates may say.
+    """Silence NumPy's warnings about inf and nan, which aggregates may set.
 
-    Hosts without a weight go last.
+    Hosts with a weight of nan are sorted last.
     """
     return np.errstate(invalid='ignore', over='ignore', divide='ignore')
 
 
 def _is_finite(multiplier):
-    """Return whether it is a number that makes nothing of 0.0 but 0.0."""
+    """Return whether a multiplier of 0.0 gives 0.0: neither inf nor nan."""
     return isinstance(multiplier, float) and math.isfinite(multiplier)
 
 
 @dataclasses.dataclass
 class WeighedObject:
-    """A host and its weight, as row-wise weighers are given it."""
+    """A host state and its weight: the argument of plug-in weighers."""
 
     obj: object
     weight: float
@@ -130,27 +132,27 @@ class WeighedObject:
 class BaseWeigher:
     """Base class of all weighers.
 
-    Weighers are created once, without arguments, and shared by all requests
-    and threads: they must keep nothing of a request.
+    The service creates one object of each weigher, without arguments, for all
+    requests and threads, so a weigher must not store data of a request.
     """
 
-    #: Fixed ends of the range that raw values are scaled from.
+    #: Fixed ends of the range of raw values; None for their own.
     minval = None
     maxval = None
 
-    #: What the raw values depend on, see rules.rule_inputs; None for anything.
+    #: Names of the data that the raw values depend on (rules.rule_inputs).
+    #: None means any data.
     inputs = None
 
     def configure(self, conf):
-        """Take what the weigher needs from the configuration, once."""
+        """Read options from the configuration; called once."""
 
     def inputs_for(self, spec_obj):
-        """Return what the raw values for a request depend on: as ``inputs``.
-        """
+        """Return the ``inputs`` that count for one request."""
         return self.inputs
 
     def weight_multiplier(self, host_state):
-        """Return how much this weigher counts for a host."""
+        """Return the factor of this weigher's weight on a host."""
         return 1.0
 
     def _weigh_object(self, obj, weight_properties):
@@ -161,7 +163,7 @@ class BaseWeigher:
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """Return the raw values of all hosts, in their order.
 
-        May be overridden to look at all hosts together; the values of an
+        A weigher may override it to weigh all hosts together.  Values of an
         overriding method are not clamped.
         """
         return self.clamp(np.array(
@@ -173,7 +175,7 @@ class BaseWeigher:
         """Return raw values within the fixed bounds."""
         if self.minval is None and self.maxval is None:
             return raw
-        # Of one bound np.clip makes this, by detours.
+        # Faster than np.clip for a single bound.
         if self.maxval is None:
             return np.maximum(raw, self.minval)
         if self.minval is None:
@@ -182,7 +184,7 @@ class BaseWeigher:
 
     def raw(self, hosts, spec_obj):
         """Return the raw values of a HostBlock: float64 (n,)."""
-        # A plug-in may have a loop of its own.
+        # An overriding weigh_objects may have its own loop over the hosts.
         weighed = budget.CheckedList(
             WeighedObject(state, 0.0) for state in hosts.states())
         return np.array(list(self.weigh_objects(weighed, spec_obj)),
@@ -194,8 +196,9 @@ class BaseWeigher:
         return self.multipliers_of(hosts.states)
 
     def multipliers_of(self, states):
-        """As ``multipliers``, of what a function returns: host states."""
-        # Before Stein the method took no host.
+        """Return ``multipliers`` of the host states that a function returns.
+        """
+        # Before Stein the method had no argument.
         if not _takes_one(self.weight_multiplier):
             return self._number(self.weight_multiplier())
         return np.array([self._number(self.weight_multiplier(state), state)
@@ -203,7 +206,7 @@ class BaseWeigher:
                         dtype=np.float64)
 
     def _number(self, multiplier, state=None):
-        """Return a multiplier; raises ValueError for None."""
+        """Return a multiplier.  Raises ValueError for None."""
         if multiplier is None:
             where = '' if state is None else f' for host {state!r}'
             raise ValueError(
@@ -222,16 +225,16 @@ def _takes_one(method):
 
 
 class BaseWeightHandler(loadables.BaseLoader):
-    """Weighs host states, for plug-ins that do so themselves."""
+    """Weighs host states, for plug-ins that run weighers."""
 
     object_class = WeighedObject
 
     def get_weighed_objects(self, weighers, obj_list, weighing_properties,
                             context=None):
-        """Return the objects with their weights, best first: list of
-        object_class.
+        """Return the objects with their weights, best first: list.
 
-        weighers: weighers, or their classes.  One object alone has 0.0.
+        weighers: weighers, or their classes.  A single object is not weighed
+        and has 0.0.  Items are ``object_class``.
         """
         objects = list(obj_list)
         weighed = [self.object_class(obj, 0.0) for obj in objects]
@@ -241,23 +244,24 @@ class BaseWeightHandler(loadables.BaseLoader):
                 type(weigher).__name__, objects.__getitem__)
             scaled = normalize(values, weigher.minval, weigher.maxval)
             products = weigher.multipliers_of(lambda: objects) * scaled
-            for each, product in zip(weighed, products.tolist(), strict=True):
-                each.weight += product
-        return sorted(weighed, key=lambda each: -each.weight)
+            for item, product in zip(weighed, products.tolist(), strict=True):
+                item.weight += product
+        return sorted(weighed, key=lambda item: -item.weight)
 
 
 @dataclasses.dataclass(eq=False)
 class Weighed:
-    """Weighed hosts.
+    """The weighed hosts of one instance.
 
-    given: int (n,), table rows in the order in which they were given.
-    values: float64 (n,) beside it, the weights.
-    names: of the weighers that ran: tuple.
-    raw, normalized: of each weigher, float64 (weighers, n).
-    multipliers: of each weigher, a number or float64 (n,).
-    scales: of each weigher, where its raw weights stand between 0 and 1.
-    ties: in which order those of equal weight stand: places in ``given``, int
-        (n,); None for as they were given.
+    given: int (n,), table rows of the hosts, in the order of the block.  A
+        host's position in it is its position in all arrays below.
+    values: float64 (n,), total weights.
+    names: class names of the weighers that ran: tuple.
+    raw, normalized: float64 (weighers, n), raw and scaled weights.
+    multipliers: list, a number or float64 (n,) for each weigher.
+    scales: list, the _Scale of each weigher.
+    ties: order of hosts of equal weight: positions, int (n,).  None for the
+        order of ``given``.
     """
 
     given: np.ndarray
@@ -271,7 +275,7 @@ class Weighed:
 
     @functools.cached_property
     def order(self):
-        """Where each host stands in ``given``, best first: int (n,)."""
+        """Positions of all hosts, best first: int (n,)."""
         if self.ties is None:
             return np.argsort(-self.values, kind='stable')
         return self.ties[np.argsort(-self.values[self.ties], kind='stable')]
@@ -288,10 +292,7 @@ class Weighed:
 
     @functools.cached_property
     def head(self):
-        """Where the best hosts stand in ``given``, best first: int (n,).
-
-        HEAD of them, or more: the beginning of ``order``.
-        """
+        """The first HEAD positions of ``order``, or more: int (n,)."""
         return (_best(self.values) if self.ties is None
                 else self.order[:HEAD])
 
@@ -300,46 +301,46 @@ class Weighed:
         return self.values.item(self.position(row))
 
     def position(self, row):
-        """Return where a table row stands in ``given``."""
+        """Return the position of a table row."""
         return (self.given == row).argmax().item()
 
     def parts(self, places):
-        """Return what each weigher gave some hosts: float64 (n, weighers, 3).
+        """Return the parts of some hosts' weights: float64 (n, weighers, 3).
 
-        places: where they stand in ``given``, a sequence.
-        Raw value, normalized value and multiplier.
+        places: sequence of positions.
+        The parts are the raw value, the normalized value and the multiplier.
         """
         places = np.array(places)
-        found = np.empty((len(places), len(self.raw), 3))
-        found[:, :, 0] = self.raw[:, places].T
-        found[:, :, 1] = self.normalized[:, places].T
+        parts = np.empty((len(places), len(self.raw), 3))
+        parts[:, :, 0] = self.raw[:, places].T
+        parts[:, :, 1] = self.normalized[:, places].T
         for i, multiplier in enumerate(self.multipliers):
-            found[:, i, 2] = (multiplier[places] if getattr(
+            parts[:, i, 2] = (multiplier[places] if getattr(
                 multiplier, 'ndim', 0) else multiplier)
-        return found
+        return parts
 
     def scale(self, weighers):
-        """Scale all raw values, of these weighers, and add them up."""
+        """Scale the raw values of all weighers and set the total weights."""
         self.scales = [
             _Scale.of(*ends, weigher.minval, weigher.maxval)
             for weigher, *ends in zip(
                 weighers, self.raw.min(axis=1).tolist(),
                 self.raw.max(axis=1).tolist(), strict=True)]
         for i, scale in enumerate(self.scales):
-            # Most weighers have nothing to say about most requests.
+            # Most weighers give all hosts the same value for most requests.
             if scale.varies:
                 self.normalized[i] = _scaled(self.raw[i], scale)
         self.values = self.added_up()
 
     def added_up(self):
-        """Return the weights of all hosts: float64 (n,)."""
+        """Return the total weights of all hosts: float64 (n,)."""
         total = np.zeros(len(self.given))
         for i in self._counting():
             total += self.multipliers[i] * self.normalized[i]
         return total
 
     def _added_up_at(self, place):
-        """Return the weight of one host by its place in ``given``."""
+        """Return the total weight of the host at a position."""
         total = 0.0
         for i in self._counting():
             multiplier = self.multipliers[i]
@@ -349,38 +350,38 @@ class Weighed:
         return total
 
     def _counting(self):
-        """Return numbers of the weighers that make a difference: list."""
+        """Return the indexes of weighers with weights other than 0: list."""
         return [i for i, (multiplier, scale) in enumerate(
             zip(self.multipliers, self.scales, strict=True))
             if scale.varies or not _is_finite(multiplier)]
 
     def places(self, rows):
-        """Return where a few table rows stand in ``given``: int array."""
+        """Return the positions of a few table rows: int array."""
         if len(rows) == 1:
             return np.flatnonzero(self.given == rows)
         return np.flatnonzero(np.isin(self.given, rows))
 
     def put(self, places, raw, weighers):
-        """Have some hosts other raw values.
+        """Replace the raw values of some hosts.
 
-        places: where they stand in ``given``: int array.
-        raw: number of a weigher -> float64 beside ``places``.
-        weighers: those that weighed.
+        places: int array of positions.
+        raw: index of a weigher -> float64, a raw value for each position.
+        weighers: all weighers that ran.
         """
         moved, places = False, places.tolist()
         for i, values in raw.items():
-            was = [self.raw[i].item(place) for place in places]
+            old = [self.raw[i].item(place) for place in places]
             values = values.tolist()
-            if was == values:
+            if old == values:
                 continue
             for place, value in zip(places, values, strict=True):
                 self.raw[i][place] = value
-            if self._rescale(i, weighers[i], (*was, *values)):
+            if self._rescale(i, weighers[i], (*old, *values)):
                 moved = True
                 continue
             for place, value in zip(places, values, strict=True):
                 self.normalized[i][place] = _scaled(value, self.scales[i])
-        # Whoever has the weights of before keeps them.
+        # The decision record keeps the previous array of weights.
         if moved:
             self.values = self.added_up()
         else:
@@ -391,16 +392,16 @@ class Weighed:
             self.__dict__.pop(name, None)
 
     def without(self, places, weighers):
-        """Return the same without some hosts: Weighed.
+        """Return a Weighed without the hosts at these positions.
 
-        places: where these stand in ``given``, ascending: int array.
-        weighers: those that weighed.
+        places: ascending int array of positions.
+        weighers: all weighers that ran.
         """
         ties = self.ties
         if ties is not None:
             ties = ties[~np.isin(ties, places)]
             ties -= np.searchsorted(places, ties)
-        left = Weighed(
+        smaller = Weighed(
             *(np.delete(column, places) for column
               in (self.given, self.values)), self.names,
             *(np.delete(rows, places, axis=1)
@@ -410,16 +411,17 @@ class Weighed:
              for multiplier in self.multipliers], [*self.scales], ties)
         moved = False
         for i, weigher in enumerate(weighers):
-            moved |= left._rescale(i, weigher, self.raw[i][places].tolist())
+            moved |= smaller._rescale(i, weigher,
+                                      self.raw[i][places].tolist())
         if moved:
-            left.values = left.added_up()
-        return left
+            smaller.values = smaller.added_up()
+        return smaller
 
     def _rescale(self, i, weigher, values):
-        """Scale all raw values of a weigher anew if its ends have moved.
+        """Scale a weigher's raw values again if the ends of its range moved.
 
-        i: its number.  values: those that are new, or are no more.
-        Returns whether it was so.
+        i: index of the weigher.  values: raw values that were added or
+        removed.  Returns whether the ends moved.
         """
         before = self.scales[i]
         if before.is_within(values):
@@ -428,7 +430,7 @@ class Weighed:
         scale = _Scale.of(raw.min().item(), raw.max().item(), weigher.minval,
                           weigher.maxval)
         self.scales[i] = scale
-        # Ends that are no numbers are equal to none.
+        # An end that is nan differs from itself, so these are scaled again.
         if (before.low, before.high) == (scale.low, scale.high):
             return False
         self.normalized[i] = _scaled(raw, scale)
@@ -436,17 +438,17 @@ class Weighed:
 
 
 def _best(values):
-    """Return where the HEAD greatest of values, float64 (n,), stand, or more:
-    int array, the greatest first.
+    """Return the positions of the HEAD greatest values, or more: int array.
 
-    Those of equal values stand as they do in ``values``.
+    values: float64 (n,).  The greatest comes first; equal values keep their
+    order.
     """
     if len(values) > 8 * HEAD:
         least = np.partition(values, -HEAD)[-HEAD]
-        found = np.flatnonzero(values >= least)
-        # What is no number is sorted as the greatest, and greater than none.
-        if len(found) >= HEAD:
-            return found[np.argsort(-values[found], kind='stable')]
+        best = np.flatnonzero(values >= least)
+        # np.partition puts nan last, and no value is >= nan.
+        if len(best) >= HEAD:
+            return best[np.argsort(-values[best], kind='stable')]
     return np.argsort(-values, kind='stable')
 
 
@@ -454,13 +456,12 @@ class WeightHandler:
     """Weighs a block of hosts with a list of weighers."""
 
     def weigh(self, weighers, hosts, spec_obj, step=contextlib.nullcontext):
-        """Return the hosts of a block sorted by weight, best first:
-        ``Weighed``.
+        """Return the weights of the hosts of a block: Weighed.
 
-        step: function of a weigher's name that returns the context manager
-            that it is to run in.
-        An exception in a weigher fails the request, with the weigher named
-        in the log.
+        step: function of a weigher's name that returns the context manager to
+            run the weigher in.
+        An exception in a weigher fails the request.  The log names the
+        weigher.
         """
         if len(hosts) < 2:
             weighers = ()

@@ -1,1 +1,1 @@
-"""The hosts as data: columns, table, one request's copy of it, its record."""
+"""Hosts as data: columns, table, private snapshots, decision records."""

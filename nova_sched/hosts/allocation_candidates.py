@@ -1,9 +1,10 @@
-"""What Placement offers one request: one of three values.
+"""Placement's candidates for one request: one of three values.
 
-``PLACEMENT_NOT_USED``: Placement is not asked.  ``NoCandidates``: Placement
-offers nothing, for a reason; ``NO_CANDIDATES`` has the usual one.
-``AllocationCandidates``: what Placement offers, or what a copy of it has
-(``SingleProviders``).
+``PLACEMENT_NOT_USED``: the request does not use Placement.
+``NoCandidates``: there are none, for a reason; ``NO_CANDIDATES`` has the usual
+reason.
+``AllocationCandidates``: candidates that Placement listed, or candidates from
+the mirror (``SingleProviders``).
 """
 
 import collections.abc
@@ -14,27 +15,27 @@ import itertools
 
 import numpy as np
 
-#: The microversions of Placement that queries are written in, oldest first.
+#: The microversions of Placement for queries, oldest first.
 FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
 
 
 @dataclasses.dataclass(frozen=True)
 class AllocationCandidates:
-    """The allocation requests that Placement offers one request.
+    """The allocation requests of one request.
 
     by_provider: resource provider uuid -> list of the allocation requests
         that mention it, in Placement's order; dicts with ``allocations`` and,
         from microversion 1.34, ``mappings``.
-    providers: uuids of all providers of the answer; a host is a candidate
-        when its compute node's uuid is among them.
+    providers: uuids of all providers; a host is a candidate if its compute
+        node's uuid is among them.
     version: microversion of the allocation requests.
     summaries: Placement's provider summaries: uuid -> dict with
         ``resources`` and, from 1.17, ``traits``; None unless the driver
         WANTS_SUMMARIES.
-    age: seconds since the copy of what Placement knows, which these are from,
-        was compared with it; None of what Placement itself has listed.
-    cut_at: how many candidates a query asked for at most, if Placement listed
-        as many and may have left out others; else None.
+    age: seconds since the mirror was compared with Placement, for candidates
+        from the mirror; None for candidates that Placement listed.
+    cut_at: limit of the query, if Placement listed as many candidates and may
+        have left out others; otherwise None.
     """
 
     by_provider: dict
@@ -47,7 +48,7 @@ class AllocationCandidates:
     asked = True
 
     def of(self, provider_uuid):
-        """Return a private copy of a provider's allocation requests: list."""
+        """Return a copy of a provider's allocation requests: list."""
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
     def __str__(self):
@@ -55,13 +56,13 @@ class AllocationCandidates:
 
 
 class SingleProviders(collections.abc.Mapping):
-    """Allocation requests that one provider each serves.
+    """Allocation requests with a single provider each, from the mirror.
 
-    A mapping, uuid -> list of dicts, which are made when they are asked for.
+    A mapping, uuid -> list of dicts, which are created at access.
 
-    rows: provider uuid -> row, ascending from 0; nobody changes it.
-    offers: list of (resource class -> amount, which rows fit, bool (n,)), in
-        order.
+    rows: provider uuid -> row, ascending from 0; never changed.
+    offers: list of pairs, one for each query: resource class -> amount, and
+        which rows have the amounts, bool (n,).
     """
 
     def __init__(self, rows, offers):
@@ -69,17 +70,19 @@ class SingleProviders(collections.abc.Mapping):
 
     def __getitem__(self, uuid):
         row = self._rows[uuid]
-        found = [_of_one(uuid, resources)
-                 for resources, fits in self._offers if fits[row]]
-        if not found:
+        # In the form of microversion 1.34 and later.
+        requests = [{'allocations': {uuid: {'resources': dict(resources)}},
+                     'mappings': {'': [uuid]}}
+                    for resources, fits in self._offers if fits[row]]
+        if not requests:
             raise KeyError(uuid)
-        return found
+        return requests
 
     def fitting(self, uuids):
-        """Return which providers fit each offer: list.
+        """Return which of some providers match each query: list of pairs.
 
-        uuids: of providers, also of ones that are not known.
-        Returns (resource class -> amount, bool (n,) beside uuids) of each.
+        uuids: uuids of providers, which may be unknown.
+        Each pair has resource class -> amount, and bool (n,) for the uuids.
         """
         rows = np.array([self._rows.get(uuid, -1) for uuid in uuids],
                         dtype=np.intp)
@@ -87,7 +90,7 @@ class SingleProviders(collections.abc.Mapping):
                 for resources, fits in self._offers]
 
     def _fits(self):
-        """Return which rows fit any of the offers: bool (n,)."""
+        """Return which rows match any query: bool (n,)."""
         return functools.reduce(np.logical_or, (
             fits for _, fits in self._offers))
 
@@ -98,17 +101,9 @@ class SingleProviders(collections.abc.Mapping):
         return int(np.count_nonzero(self._fits()))
 
 
-def _of_one(uuid, resources):
-    """Return the allocation request for all of one provider.
-
-    In the form of microversion 1.34 and newer ones.
-    """
-    return {'allocations': {uuid: {'resources': dict(resources)}},
-            'mappings': {'': [uuid]}}
-
 
 class _PlacementNotUsed:
-    """Placement is not used: all hosts are candidates, nothing is claimed."""
+    """The value if Placement is not used: all hosts are candidates."""
 
     asked, age = False, None
 
@@ -121,9 +116,9 @@ class _PlacementNotUsed:
 
 @dataclasses.dataclass(frozen=True)
 class NoCandidates:
-    """Placement was asked and offers nothing: there is no candidate.
+    """The value if Placement has no candidate.
 
-    reason: why, for the record and the log.
+    reason: the cause, for the record and the log.
     """
 
     reason: str = 'Placement offers no host'

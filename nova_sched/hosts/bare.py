@@ -1,4 +1,4 @@
-"""The state of a host that a plug-in makes by itself: of no table."""
+"""Host states that a plug-in constructs, which are not rows of a table."""
 
 import datetime
 
@@ -13,7 +13,7 @@ _NONE = ('uuid', 'pci_stats', 'numa_topology', 'host_ip', 'hypervisor_type',
          'supported_instances', 'updated', 'metrics', 'ram_allocation_ratio',
          'cpu_allocation_ratio', 'disk_allocation_ratio')
 
-#: Attribute of a host state -> that of a compute node.
+#: Attribute of a host state -> attribute of a compute node.
 _OF_COMPUTE = {
     'total_usable_ram_mb': 'memory_mb', 'free_ram_mb': 'free_ram_mb',
     'total_usable_disk_gb': 'local_gb', 'vcpus_total': 'vcpus',
@@ -25,25 +25,25 @@ _OF_COMPUTE = {
 
 
 class NoTable:
-    """In place of a snapshot, behind a state that is of none."""
+    """Replaces the snapshot of a host state that is not a row of one."""
 
     offer = PLACEMENT_NOT_USED
 
     def cell(self, name, row):
-        """Nothing is there.  Raises AttributeError."""
+        """Raise AttributeError, because there are no columns."""
         raise AttributeError(f'a host state of no table has no {name!r}')
 
     def block(self, rows):
-        """Built-in rules judge rows.  Raises TypeError."""
+        """Raise TypeError, because built-in rules judge rows."""
         raise TypeError(
-            'a built-in filter or weigher is asked about a host state that '
-            'was made by HostState(...); ask it about the host states of the '
-            'request, or have your own come from get_all_host_states of a '
-            'host manager, which makes them rows of its table')
+            'a built-in filter or weigher cannot judge a host state that was '
+            'constructed by HostState(...); pass host states of the request, '
+            'or return yours from get_all_host_states of a host manager, '
+            'which adds them to its table')
 
 
 def attributes(host, node, cell_uuid):
-    """Return what a state has before anything is known of its host: dict."""
+    """Return the attributes of a host state before its first update: dict."""
     return {'host': host, 'nodename': node, 'cell_uuid': cell_uuid,
             **dict.fromkeys(_ZERO, 0), **dict.fromkeys(_NONE),
             'limits': {}, 'instances': {}, 'aggregates': [],
@@ -51,36 +51,36 @@ def attributes(host, node, cell_uuid):
 
 
 def of_compute(compute):
-    """Return what a compute node says of its host: dict of attributes.
+    """Return the attributes of a host that a compute node sets: dict.
 
-    compute: object with the columns of compute_nodes that it knows.
+    compute: object with some of the columns of compute_nodes.
     """
-    made = {ours: getattr(compute, theirs)
-            for ours, theirs in _OF_COMPUTE.items()
-            if hasattr(compute, theirs)}
+    values = {ours: getattr(compute, theirs)
+              for ours, theirs in _OF_COMPUTE.items()
+              if hasattr(compute, theirs)}
     if hasattr(compute, 'free_disk_gb'):
         least = getattr(compute, 'disk_available_least', None)
         free = compute.free_disk_gb
-        made['free_disk_mb'] = 1024 * (
+        values['free_disk_mb'] = 1024 * (
             free if least is None else min(free, least))
     if hasattr(compute, 'local_gb_used'):
-        made['disk_mb_used'] = compute.local_gb_used * 1024
+        values['disk_mb_used'] = compute.local_gb_used * 1024
     if hasattr(compute, 'metrics'):
-        made['metrics'] = HostMetrics(compute.metrics).objects()
-    stats = made.get('stats') or {}
+        values['metrics'] = HostMetrics(compute.metrics).objects()
+    stats = values.get('stats') or {}
     for ours, theirs in (('num_instances', 'num_instances'),
                          ('num_io_ops', 'io_workload'),
                          ('failed_builds', 'failed_builds')):
         if theirs in stats:
-            made[ours] = int(stats[theirs])
-    return made
+            values[ours] = int(stats[theirs])
+    return values
 
 
 def consume(state, spec_obj):
-    """Take an instance out of what a state of no table has free.
+    """Consume an instance's resources of a host state that is not a row.
 
-    RAM, disk, CPUs, one instance and one I/O operation; NUMA cells and PCI
-    devices are of hosts in a table alone.
+    These are RAM, disk, CPUs, one instance and one I/O operation, but not NUMA
+    cells and PCI devices.
     """
     state.free_ram_mb -= spec_obj.memory_mb
     root_gb = 0 if spec_obj.is_bfv else spec_obj.root_gb

@@ -1,4 +1,4 @@
-"""Some rows of a snapshot, judged column by column or value by value."""
+"""Host blocks: some rows of a snapshot as columns, for rules."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ _BIGGEST = np.iinfo(np.int64).max
 
 
 class HostBlock:
-    """Some rows of a snapshot: what filters and weighers are given.
+    """Some rows of a snapshot: the argument of filters and weighers.
 
     Numeric columns are attributes: ``hosts.free_ram_mb`` is an int64 array of
-    length ``len(hosts)``.  Rules must not write to what they are given.
+    length ``len(hosts)``.  Rules must not change them.
     """
 
     def __init__(self, snapshot, rows=None):
@@ -31,21 +31,20 @@ class HostBlock:
         column = self.snapshot.column(name)
         if not self._all:
             column = column[self.rows]
-        # Next time it is there.
+        # Cached: the next access does not call this method.
         self.__dict__[name] = column
         return column
 
     def where(self, mask):
-        """Return the rows for which ``mask``, bool (n,), is true."""
+        """Return the rows where ``mask``, bool (n,), is true: HostBlock."""
         return self if mask.all() else HostBlock(self.snapshot,
                                                  self.rows[mask])
 
     def labels(self, name):
-        """Return a label column: the rows' codes, which are in use, and the
-        values.
+        """Return a label column: codes, distinct codes, and values.
 
-        Returns int32 (n,), a list of the distinct codes in it, and a list
-        that the codes point into.
+        Returns the rows' codes, int32 (n,), a list of the distinct codes, and
+        the list of values by code.
         """
         taken = self._taken_labels.get(name)
         if taken is None:
@@ -66,10 +65,11 @@ class HostBlock:
         return codes
 
     def judge(self, name, verdict, dtype=np.bool_):
-        """Return ``verdict(value)`` for each distinct value of a label column.
+        """Return ``verdict(value)`` of a label column for each row.
 
-        Returns an array (n,) of dtype.  What a verdict raises bears a note
-        with the first host of that value.
+        The function is called once for each distinct value.
+        Returns an array (n,) of dtype.  An exception of the function gets a
+        note with the first host that has the value.
         """
         codes, in_use, values = self.labels(name)
         results = np.zeros(len(values), dtype=dtype)
@@ -83,21 +83,21 @@ class HostBlock:
         return results.take(codes)
 
     def blame(self, exc, position):
-        """Note on an exception at which host of the block it was raised."""
+        """Add a note to an exception that names a host of the block."""
         state = self.snapshot.state(self.rows.item(position))
         exc.add_note(f'on host {state!r}')
 
     def derived(self, name, key, function, dtype=np.float64):
-        """Return ``function(value)`` of each row of a label column: array
-        (n,).
+        """Return ``function(value)`` of a label column for each row: (n,).
 
-        As ``judge``, but kept for later requests; see Labels.derived.
+        Unlike for ``judge``, results are cached for later requests, see
+        Labels.derived_by_code.
         """
         codes, by_code = self.derived_by_code(name, key, function, dtype)
         return by_code.take(codes)
 
     def derived_by_code(self, name, key, function, dtype=np.float64):
-        """As ``derived``: the rows' codes, and the results by code."""
+        """Return the rows' codes, and the results of ``derived`` by code."""
         column, codes = self.snapshot.column(name), self._codes(name)
 
         def blamed(value):
@@ -111,10 +111,11 @@ class HostBlock:
         return codes, column.derived_by_code(codes, key, blamed, dtype)
 
     def judge_together(self, names, verdict):
-        """As ``judge`` for the distinct combinations of several columns.
+        """Return a verdict on the values of several columns for each row.
 
-        names: of label columns and numeric ones.
-        verdict: function of as many values as there are names.
+        names: names of label or numeric columns.
+        verdict: function of a value of each column; called once for each
+            distinct combination.
         """
         coded = [self._coded(name) for name in names]
         code, size = np.zeros(len(self.rows), dtype=np.int64), 1
@@ -137,34 +138,35 @@ class HostBlock:
         return results[inverse]
 
     def _coded(self, name):
-        """Return a column as codes (n,) and the values they point to."""
+        """Return a column as codes (n,), and the list of values by code."""
         column = self.snapshot.column(name)
         if isinstance(column, labels.Labels):
             return column.codes[self.rows], column.values
         values, codes = np.unique(column[self.rows], return_inverse=True)
         return codes, values.tolist()
 
-    def named(self, name, wanted):
-        """Return which rows have one of the ``wanted`` labels: bool (n,)."""
+    def named(self, name, labels_):
+        """Return which rows have one of the labels in a column: bool (n,)."""
         column = self.snapshot.column(name)
-        codes = [c for c in map(column.code, wanted) if c >= 0]
+        codes = [c for c in map(column.code, labels_) if c >= 0]
         return np.isin(column.codes[self.rows], codes)
 
     def looked_up(self, name, numbers):
-        """Return each row's number in a dict by label, 0.0 without: float64
-        (n,).
+        """Return the number for each row's label: float64 (n,).
+
+        numbers: label -> number; the default is 0.0.
         """
         column = self.snapshot.column(name)
         by_code = np.zeros(len(column.values))
         for label, number in numbers.items():
             code = column.code(label)
-            # The shared list of labels may have grown meanwhile.
+            # Another thread may have added labels to the shared list.
             if 0 <= code < len(by_code):
                 by_code[code] = number
         return by_code[column.codes[self.rows]]
 
     def objects(self, name):
-        """Return a column as a list of plain Python objects, one a row."""
+        """Return a column as a list of plain Python objects, one per row."""
         column = self.snapshot.column(name)
         if isinstance(column, np.ndarray):
             return column[self.rows].tolist()
@@ -179,5 +181,5 @@ class HostBlock:
 
     @property
     def instances(self):
-        """Where instances run; see HostSnapshot."""
+        """The Instances of the snapshot, see HostSnapshot."""
         return self.snapshot.instances

@@ -1,8 +1,8 @@
-"""How long the work on a request may take.
+"""The CPU time budget of a request.
 
-A request is charged for the work of the thread that decides it (``charged``).
-A loop within a step, over hosts above all, calls ``check`` at each turn, so
-that a step which takes long ends within it.
+The budget is charged for the CPU time of the thread that decides the request
+(``charged``).  Loops, above all loops over hosts, call ``check`` in each
+iteration, so that a long step ends when the budget is spent.
 """
 
 import contextlib
@@ -16,61 +16,62 @@ from nova_sched import exception
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds of the clock after which a step is named in the log, and for which
-#: the same step is not named again.
+#: Seconds of wall-clock time after which a step is logged as slow, and minimum
+#: seconds between two such lines about the same step.
 SLOW, SILENCE = 3, 60
 
-#: ``budget``: the Budget that this thread's work is charged to.
+#: ``budget``: the Budget that this thread's CPU time is charged to.
 _here = threading.local()
 
-#: Step -> when it was named.
+#: Step -> time of its last line in the log.
 _named = {}
 
 
 class Budget:
-    """So many seconds of one thread's work; 0 for any number.
+    """A budget of seconds of one thread's CPU time; 0 for unlimited.
 
-    Only work counts: waiting for a turn, a lock, the database, Placement or
-    the network spends nothing of it.
+    Waiting for a turn, a lock, the database, Placement or the network does not
+    count.
 
-    where: the step, and the index of the instance or None, that ``check``
-        names.
+    where: the step, and the index of the instance or None, for the text of
+        ``check``.
     """
 
     def __init__(self, seconds=0):
         self._seconds, self.where = seconds, ('request', None)
-        # When the step that runs is to be named.
+        # Time at which the running step is logged as slow.
         self.slow_at = math.inf
         self._began = time.thread_time()
-        # Not before this moment can it be spent: work takes its time.
+        # Earliest time at which it can be spent, since CPU time is at most
+        # wall-clock time: most checks need not read the CPU time.
         self._not_before = time.monotonic() + (seconds or float('inf'))
 
     def check(self, step=None, index=None):
-        """Raise InvalidInput if more has been spent.
+        """Raise InvalidInput if the budget is spent.
 
-        step: name of the step that it was spent in; None for the one of
-            ``where``.  index: of the instance that it was for, or None.
+        step: name of the step; None for the step of ``where``.
+        index: number of the instance, or None.
         """
         now = time.monotonic()
         if now >= self.slow_at:
             self._name_slow(now)
         if now < self._not_before:
             return
-        left = self._began + self._seconds - time.thread_time()
-        if left >= 0:
-            self._not_before = now + left
+        remaining = self._began + self._seconds - time.thread_time()
+        if remaining >= 0:
+            self._not_before = now + remaining
             return
         name, index = self.where if step is None else (step, index)
         where = '' if index is None else f' of instance {index + 1}'
         spent = exception.InvalidInput(reason=(
             f'the request took more than the {self._seconds:g} s of '
-            f'[nova_sched] request_time_budget, in step {name}{where}; ask '
-            'for less at a time, or have the option raised'))
+            f'[nova_sched] request_time_budget, in step {name}{where}; '
+            'request less at a time, or have the option raised'))
         spent.is_budget_spent = True
         raise spent
 
     def _name_slow(self, now):
-        """Warn once a minute that the step takes long."""
+        """Warn that the step is slow, at most once a minute."""
         took = now - self.slow_at + SLOW
         self.slow_at = math.inf
         name, _ = self.where
@@ -81,13 +82,13 @@ class Budget:
                         {'step': name, 'seconds': took})
 
     def extend(self, seconds):
-        """Have so many more seconds of work."""
+        """Add seconds to the budget."""
         self._began += seconds
 
 
 @contextlib.contextmanager
 def charged(budget):
-    """Charge this thread's work in a block to a Budget."""
+    """Charge this thread's CPU time in a block to a Budget."""
     before = getattr(_here, 'budget', None)
     _here.budget = budget
     try:
@@ -99,8 +100,7 @@ def charged(budget):
 def check(step=None, index=None):
     """Raise InvalidInput if this thread's request has spent its budget.
 
-    The arguments are those of ``Budget.check``.  Does nothing in a thread that
-    works on no request.
+    See ``Budget.check``.  Does nothing in a thread without a request.
     """
     budget = getattr(_here, 'budget', None)
     if budget is not None:
@@ -108,11 +108,11 @@ def check(step=None, index=None):
 
 
 class Step:
-    """Check at the end of a block, a context manager.
+    """A context manager for a step, which checks the budget at its end.
 
-    ``check`` names this step in the block.
-    name: of the step.  index: of the instance that it is for, or None.
-    Raises InvalidInput as of ``Budget.check``.
+    name: name of the step, which ``check`` uses within the block.
+    index: number of the instance, or None.
+    Raises InvalidInput as ``Budget.check`` does.
     """
 
     __slots__ = ('_before', '_budget', '_where')
@@ -139,7 +139,7 @@ class Step:
 
 @contextlib.contextmanager
 def not_charged():
-    """Do not charge the request for what a block takes."""
+    """Do not charge the request for a block."""
     budget, before = getattr(_here, 'budget', None), time.thread_time()
     try:
         yield
@@ -149,15 +149,14 @@ def not_charged():
 
 
 class CheckedList(list):
-    """A list that a rule goes through for as long as the request may go on.
-    """
+    """A list that checks the budget for each item of an iteration."""
 
     def __iter__(self):
         return checked(super().__iter__())
 
 
 def checked(items):
-    """Yield items for as long as the request may go on."""
+    """Yield items, and check the budget before each."""
     for item in items:
         check()
         yield item

@@ -1,8 +1,8 @@
-"""The columns of the host table: one line each, from which all else follows.
+"""The declaration of the host table's columns, one line for each column.
 
-What is read from the database, the type a column is stored in, what a host
-has that never reported, and how requests may ask for it.  A column whose
-value is not simply that of its one source has a function in rows.py.
+A line has the columns to read from the database, the type, the value of a host
+that never reported, and how rules and plug-ins may use the column.  A column
+with a computed value has a function in rows.py.
 
 Units: MB is MiB, GB is GiB; times are seconds since the epoch (UTC).
 """
@@ -42,13 +42,12 @@ def _service(*names):
 class Column:
     """One attribute of hosts.
 
-    source: what it is read from; None for what is derived otherwise.
+    source: database columns that it is read from; None for a derived column.
     consumed: whether placing an instance on a host changes it.
     early: whether a host has it before it first reports its usage.
-    absent: what a host has that never reported; None for the zero of a
-        number, or no label or object.
-    viewed: whether HostState shows it in a form of its own.
-    ours: whether Nova's host states have no such attribute.
+    absent: label or object of a host that never reported; numbers are zero.
+    viewed: whether HostState converts the value.
+    ours: whether Nova's host states do not have this attribute.
     """
 
     name: str
@@ -69,11 +68,11 @@ class Column:
 
     @property
     def reported(self):
-        """Is it absent until a compute service reports its usage?"""
+        """Whether it is absent until a compute service reports its usage."""
         return self.of('compute_nodes') and not self.early
 
     def of(self, table):
-        """Return whether it is read from this table."""
+        """Return whether it is read from a table of this name."""
         return self.source is not None and self.source.table == table
 
 
@@ -132,7 +131,7 @@ COLUMNS = (
 
 
 def _read_from(table):
-    """Return the columns of a table that are read, its key first."""
+    """Return the columns of a table to read, the key first: tuple."""
     names = [name for column in COLUMNS if column.of(table)
              for name in column.source.columns]
     return tuple(dict.fromkeys(['id', *names]))
@@ -140,7 +139,7 @@ def _read_from(table):
 
 NAMES = tuple(column.name for column in COLUMNS)
 LABELS = tuple(column.name for column in COLUMNS if column.kind == LABEL)
-#: Those of them that a compute node's record has.
+#: Integer columns in the record of a compute node.
 _RECORDED = tuple(column.name for column in COLUMNS
                   if column.kind == INTEGER and not column.of('services'))
 
@@ -148,26 +147,26 @@ _RECORDED = tuple(column.name for column in COLUMNS
 DTYPES = {column.name: _DTYPES[column.kind]
           for column in COLUMNS if column.kind in _DTYPES}
 
-#: What placing an instance on a host changes.
+#: Columns that placing an instance on a host changes.
 CONSUMED = tuple(column.name for column in COLUMNS if column.consumed)
 
-#: What a rule may set on a host state for those after it to see.
+#: Columns that a rule may set on a host state, so that later rules see it.
 SETTABLE = frozenset(
     column.name for column in COLUMNS
     if not (column.ours or column.viewed) and column.name not in (
         'host', 'nodename', 'uuid', 'cell_uuid', 'updated')) | {'aggregates'}
 
-#: What a host is like that never reported its usage: name -> value.
+#: The values of a host that never reported its usage: name -> value.
 NOT_REPORTED = {column.name: column.empty
                 for column in COLUMNS if column.reported}
 
-#: What is read of the database's tables, in this order.
+#: Columns to read from the database's tables, in order.
 COMPUTE_NODE_COLUMNS = _read_from('compute_nodes')
 SERVICE_COLUMNS = _read_from('services')
 
 
 def make(name, values):
-    """Return a list of values in the stored form of the column of that name.
+    """Return a column of this name in its stored form, from a list of values.
     """
     if name in DTYPES:
         return np.array(values, dtype=DTYPES[name])
@@ -175,7 +174,7 @@ def make(name, values):
 
 
 def check_record(record):
-    """Raise OverflowError for a number that is too big for its column."""
+    """Check a record.  Raises OverflowError for a number over 64 bits."""
     for name in _RECORDED:
         if not _SMALLEST <= record[name] <= _BIGGEST:
             raise OverflowError(f'{name} = {record[name]} is out of range')

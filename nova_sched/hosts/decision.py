@@ -1,11 +1,11 @@
-"""The record of one request: what was asked, on which state, and what came.
+"""Decision records: the request, the hosts it was decided on, and the result.
 
-A ``Decision`` is a log: it is filled while a request is decided and closed
-exactly once, and no step of the decision depends on it.  The error text, the
-log line and whatever explains or repeats a choice are made from it.  It holds
-plain data, and references to values that nobody changes.
+A ``Decision`` is a log.  It is filled while a request is decided and closed
+exactly once, and no step of the decision depends on it.  Error texts, log
+lines, explanations and repeated decisions are based on it.  It has plain data
+and references to immutable values.
 
-What grows with the cloud or the request is kept in arrays.
+Data that grow with the cloud or the request are in arrays.
 """
 
 import array
@@ -20,30 +20,31 @@ import numpy as np
 from nova_sched.hosts import budget
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
-#: How a request may end.
+#: Results of a request.
 OUTCOMES = PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 
-#: Hosts whose weights are kept for good, best first.
+#: Number of top hosts in recorded weights.
 BEST = 10
 
-#: Instances of a request of which weights are kept: the first ones.
+#: Number of first instances of a request with recorded weights.
 MOST_WEIGHED = 100
-#: Weights of one record where those of all hosts are kept, about: 8 MB.
+#: Approximate maximum number of weights in a record, 8 MB, if the weights of
+#: all hosts are recorded.
 MOST_WEIGHTS = 1 << 19
 
-#: Bytes of a small record, for each host, for each instance's weights, and
-#: for each request that Placement has listed: in flight, a placement changes
-#: some columns of the table.
+#: Estimated bytes of a small record, and for each host (columns that assumed
+#: picks change), instance with weights, and allocation request.
 _SMALL, _PER_HOST, _PER_WEIGHED, _PER_OFFER = 8 << 10, 64, 1 << 10, 1500
-#: Characters of a uuid, and about as many as are kept of a huge request.
+#: Characters of a uuid, and number of uuids kept of a huge request.
 _UUID = 36
-#: Characters of a request id that are kept.
+#: Maximum number of characters of a request id.
 _REQUEST_ID = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FilterStep:
-    """One filter run: hosts before and after, for one instance."""
+    """One run of a filter for one instance: number of hosts before and after.
+    """
 
     index: int
     name: str
@@ -53,7 +54,7 @@ class FilterStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeigherPart:
-    """What one weigher gave a host: multiplier * normalized."""
+    """One weigher's part of a host's weight: multiplier * normalized."""
 
     name: str
     raw: float
@@ -67,9 +68,9 @@ class WeigherPart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pick:
-    """One instance's host and its weight.
+    """The host that was picked for an instance, and its weight.
 
-    instance_uuid: None from callers that send none.
+    instance_uuid: None from old callers.
     """
 
     index: int
@@ -81,9 +82,9 @@ class Pick:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """What Placement said to one claim.
+    """Placement's response to one claim.
 
-    taken: None if it did not say in time.
+    taken: whether it was granted; None without a response in time.
     """
 
     instance_uuid: str
@@ -94,10 +95,11 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was placed, as codes.
+    """The codes of a refusal, see rules.codes.
 
-    code, kind: of rules.codes; the kind is None where it is not known.
-    codes: (code, hosts that are out by it), most hosts first.
+    code, kind: of the whole refusal; None if unknown.
+    codes: pairs of a code and the number of hosts rejected by it, most hosts
+        first.
     """
 
     code: str | None = None
@@ -105,7 +107,7 @@ class Refusal:
     codes: tuple = ()
 
 
-#: Of a request that is not refused.
+#: The Refusal of a request that is not refused.
 NOT_REFUSED = Refusal()
 
 
@@ -113,14 +115,15 @@ NOT_REFUSED = Refusal()
 class State:
     """The hosts that a request was decided on.
 
-    table: HostTable; None before there was one.
-    clock: the time of the decision, seconds since the epoch.
-    hosts: how many there were to begin with.
-    in_flight: how many instances counted that no host reported yet.
-    reads: (cell uuid, when its state was read, in seconds since the epoch).
-    lost: (cell, why it could not be read), texts.
-    names: columns ``host`` and ``nodename`` of the table that rows are of.
-    instances: hosts.instances.Instances of where they run, or None.
+    table: HostTable; None before the hosts were read.
+    clock: time of the decision, in seconds since the epoch.
+    hosts: number of hosts before any step.
+    in_flight: number of assumed instances that hosts do not report yet.
+    reads: pairs of a cell uuid and the time of its read, in seconds since the
+        epoch.
+    lost: pairs of a cell and the error of its read, texts.
+    names: columns ``host`` and ``nodename`` of the table.
+    instances: hosts.instances.Instances, or None.
     """
 
     table: object = dataclasses.field(default=None, repr=False, compare=False)
@@ -145,21 +148,21 @@ class State:
                    instances)
 
     def host_of(self, row):
-        """Return (host, node) that a row is of."""
+        """Return the (host, node) of a row."""
         return tuple(column.values[column.codes.item(row)]
                      for column in self.names)
 
 
 @dataclasses.dataclass
 class Weights:
-    """What was weighed for one instance: the best hosts, and the picked one.
+    """The recorded weights for one instance.
 
-    rows: int (n,), of the best hosts, or of all, best first.
-    weights: float64 (n,), beside it.
-    parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
-        host; None when it is not kept.
-    best_parts: float64 (n, weighers, 3), the same of the BEST hosts at most;
-        None, or none of them, when it is not kept.
+    rows: int (n,), rows of the best hosts, or of all hosts, best first.
+    weights: float64 (n,), their weights.
+    parts: float64 (weighers, 3), raw value, normalized value and multiplier of
+        the picked host; None if not recorded.
+    best_parts: float64 (n, weighers, 3), the same for at most BEST hosts; None
+        or empty if not recorded.
     """
 
     rows: np.ndarray
@@ -170,14 +173,14 @@ class Weights:
 
 @dataclasses.dataclass
 class Weighing:
-    """The weights that a record keeps.
+    """The recorded weights of a request.
 
-    keeps_all: whether what all hosts weigh is kept, for each instance; else
-        the BEST ones and the picked one.
-    weighers: names of those that ran.
-    kept: Weights, one an instance, as far as they are kept.
-    is_over: whether no more are kept: rows of earlier views may be of other
-        hosts.
+    keeps_all: whether to record the weights of all hosts; otherwise of the
+        BEST hosts and the picked host.
+    weighers: names of the weighers that ran.
+    kept: list of Weights, one for each of the first instances.
+    is_over: whether to record no more weights, because a row may be another
+        host than on an earlier view.
     """
 
     keeps_all: bool = False
@@ -186,39 +189,40 @@ class Weighing:
     is_over: bool = dataclasses.field(default=False, compare=False)
 
     def hosts_to_keep(self, count, index=None):
-        """Return of how many of ``count`` weighed hosts the weights are kept.
+        """Return the number of hosts to record weights of.
 
-        index: of the instance; by default the next one.
+        count: number of weighed hosts.
+        index: number of the instance; by default the next instance.
         """
-        kept = len(self.kept) if index is None else min(
+        recorded = len(self.kept) if index is None else min(
             index, len(self.kept))
         if self.is_over:
             return 0
-        if self.keeps_all and kept * count < MOST_WEIGHTS:
+        if self.keeps_all and recorded * count < MOST_WEIGHTS:
             return count
-        return BEST if kept < MOST_WEIGHED else 0
+        return BEST if recorded < MOST_WEIGHED else 0
 
     def parts(self, index):
-        """Return what the weight of an instance's host is made of: list.
+        """Return the parts of a pick's weight: list of WeigherPart.
 
-        Of WeigherPart; empty when it is not kept.
+        Empty if they are not recorded.  index: number of the instance.
         """
-        kept = self.kept[index].parts if index < len(self.kept) else None
-        if kept is None or len(kept) != len(self.weighers):
+        parts = self.kept[index].parts if index < len(self.kept) else None
+        if parts is None or len(parts) != len(self.weighers):
             return []
         return [WeigherPart(name, *numbers) for name, numbers
-                in zip(self.weighers, kept.tolist(), strict=True)]
+                in zip(self.weighers, parts.tolist(), strict=True)]
 
 
 @dataclasses.dataclass
 class Funnel:
-    """How many hosts each rule saw and left, and which it rejected."""
+    """The numbers of hosts before and after each rule, and rejected rows."""
 
     _steps: array.array = dataclasses.field(
         default_factory=lambda: array.array('q'), repr=False)
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
-    # The indexes of the instances that are decided on the present view.
+    # Indexes of the instances that are placed on the present view.
     _instances: list = dataclasses.field(
         default_factory=list, repr=False, compare=False)
 
@@ -230,79 +234,80 @@ class Funnel:
 
     @property
     def rules(self):
-        """Names of the rules that ran, in the order met: tuple."""
+        """Names of the rules that ran, in order of first appearance: tuple."""
         return tuple(self._rules)
 
     def numbers(self):
         """Return every filter run as numbers: int64 (n, 4).
 
-        As FilterStep, but for the place in ``rules`` instead of the name.
+        Columns are the fields of FilterStep, with the index in ``rules``
+        instead of the name.
         """
         return np.array(self._steps, np.int64).reshape(-1, 4)
 
     def hosts_by_rule(self):
-        """Return how many hosts each rule saw and left: name -> [int, int].
+        """Return the numbers of hosts before and after: name -> [int, int].
 
-        Summed over the instances.
+        Sums over all instances.
         """
-        found = {name: [0, 0] for name in self._rules}
+        counts = {name: [0, 0] for name in self._rules}
         for step in self.steps:
-            found[step.name][0] += step.before
-            found[step.name][1] += step.after
-        return found
+            counts[step.name][0] += step.before
+            counts[step.name][1] += step.after
+        return counts
 
     def begin_view(self, instances):
-        """Begin to decide instances on a view of the hosts.
+        """Record that instances are placed on a new view of the hosts.
 
-        instances: their indexes, list; ``step`` counts within it.
-        Hosts that earlier views rejected count as rejected no more.
+        instances: list of their indexes; ``step`` has positions in it.
+        Rejections on earlier views are dropped.
         """
         self._instances = instances
         self._rejected.clear()
         if self._steps:
             steps = self.numbers()
-            kept = steps[~np.isin(steps[:, 0], instances)]
-            self._steps = array.array('q', kept.ravel().tolist())
+            earlier = steps[~np.isin(steps[:, 0], instances)]
+            self._steps = array.array('q', earlier.ravel().tolist())
         if not self._steps:
             self._rules.clear()
 
     def instance_at(self, index):
-        """Return which instance of the request one of the view is."""
+        """Convert an instance's number on the view to that in the request."""
         return self._instances[index] if self._instances else index
 
     def step(self, index, rule, before, after, others=0):
-        """Record that a rule left ``after`` of the rows in ``before``.
+        """Record one run of a rule.
 
-        index: of the instance, as in ``begin_view``.
-        rule: name of a filter, or of a step that is none.
+        index: number of the instance on the view.
+        rule: name of a filter, or of another step.
         before, after: int arrays of table rows.
-        others: how many rows it left besides.
+        others: number of other rows that were not judged, and pass.
         """
         if rule not in self._rules:
             self._rules.append(rule)
         self._steps.extend((self.instance_at(index), self._rules.index(rule),
                             len(before) + others, len(after) + others))
         if len(after) < len(before):
-            left = np.zeros(before.max() + 1, dtype=np.bool_)
-            left[after] = True
+            passes = np.zeros(before.max() + 1, dtype=np.bool_)
+            passes[after] = True
             self._rejected.setdefault(rule, []).append(
-                before[~left[before]].astype(np.int32))
+                before[~passes[before]].astype(np.int32))
 
     def rejected(self):
-        """Yield (name, rejected rows) per rule, in the order met.
+        """Yield (name, rejected rows) of each rule, in order.
 
-        A host rejected for one instance stays out for the later ones, so each
-        row stands at one rule only and the counts add up.
+        Each row is rejected by one rule only, because later instances are not
+        tried on rejected hosts.
         """
         for rule, parts in self._rejected.items():
             yield rule, np.concatenate(parts)
 
 
 class Packed(collections.abc.Mapping):
-    """The arguments of a call in one piece, unpacked whenever they are read.
+    """The arguments of a call as one JSON text, parsed at each access.
 
-    As plain objects they would take many times the memory, and make each of
-    the garbage collector's rounds longer.
+    Python objects would need many times the memory, and slow down the garbage
+    collector.
     """
 
     __slots__ = ('_bytes',)
@@ -324,7 +329,7 @@ class Packed(collections.abc.Mapping):
 
     @property
     def nbytes(self):
-        """How many bytes they take."""
+        """The size in bytes."""
         return len(self._bytes)
 
 
@@ -332,31 +337,31 @@ class Packed(collections.abc.Mapping):
 class Decision:
     """The record of one request.
 
-    request_id: of the caller.  arrived: seconds since the epoch.
-    instance_uuid: that the request itself bears, or None.
-    instances: how many are wanted.
-    request: the arguments of the call as they came: a mapping.
-    asked: uuids of its instances, as far as the caller names them: list;
-        None before they were looked for.
-    generation: of the configuration: 1 at the start, one more each reload.
-    seed: what the request's random generator was seeded with; the same state,
-        request, clock and seed give the same answer.
-    state: State that it was decided on.
-    offer: what Placement offered: a value of hosts.allocation_candidates.
-    claims: in order, those of earlier tries as well.
+    request_id: id of the call.  arrived: time, in seconds since the epoch.
+    instance_uuid: uuid in the request's RequestSpec, or None.
+    instances: number of instances.
+    request: the unchanged arguments of the call: a mapping.
+    asked: uuids of the instances, if the caller sends them: list; None before
+        they are read.
+    generation: of the configuration: 1 at the start, plus 1 at each reload.
+    seed: seed of the random generator.  The same state, request, clock and
+        seed give the same result.
+    state: State that the request was decided on.
+    offer: Placement's candidates: a value of hosts.allocation_candidates.
+    claims: all claims, in order, also of earlier tries.
     siblings: (uuid, host) of each member of the request's server group that
-        others have in flight.
-    spec_obj: RequestSpec as request filters left it, where Placement was
-        asked; else that of the call counts.
+        other requests have assumed.
+    spec_obj: RequestSpec, edited by request filters, if Placement was queried.
     funnel: Funnel of the filters.  weighing: Weighing.
-    picks: one an instance that got a host.  alternates: how many in all.
-    selections: what is answered: a list of Selection an instance.
-    tries: how often it was decided; more than once when another request took
-        meanwhile what this one had chosen, or a cell was lost.
+    picks: Pick of each instance with a host.
+    alternates: number of alternates of all instances.
+    selections: the result: a list of Selection for each instance.
+    tries: number of decisions; more than one after a conflict with another
+        request, or if a cell was lost.
     milliseconds: step name -> time taken.
-    took: seconds from the arrival until it was closed.
-    outcome: PLACED, REFUSED or FAILED; None while it is open.
-    reason: why nothing was placed, in full; None for what was.
+    took: seconds from arrival to closing.
+    outcome: PLACED, REFUSED or FAILED; None while the record is open.
+    reason: the full reason of a refusal or failure; None if placed.
     refusal: Refusal.
     """
 
@@ -390,9 +395,9 @@ class Decision:
 
     @property
     def size(self):
-        """About how many bytes it takes, of the table what is its own."""
+        """The estimated size in bytes, without shared columns of the table."""
         request = getattr(self.request, 'nbytes', 0)
-        # What a copy of Placement has is made when somebody asks.
+        # The mirror's allocation requests are created at access only.
         offered = getattr(self.offer, 'by_provider', None)
         listed = (sum(map(len, offered.values()))
                   if isinstance(offered, dict) else 0)
@@ -400,20 +405,20 @@ class Decision:
                 + _PER_HOST * self.state.hosts + _PER_OFFER * listed)
 
     def picked(self, pick, weighers=(), weights=None):
-        """Record an instance's host.
+        """Record a pick.
 
-        weighers: names of those that ran, and weights: Weights; if hosts were
-            weighed, and these are to be kept.
+        weighers: names of the weighers that ran.
+        weights: Weights to record, or None.
         """
         _put(self.picks, pick.index, pick)
         if weights is None:
             return
-        # A last host that is left is not weighed.
+        # No weigher runs for a single host.
         self.weighing.weighers = weighers or self.weighing.weighers
         _put(self.weighing.kept, pick.index, weights)
 
     def unpicked(self, instances):
-        """Record that instances, by index, have lost their hosts again."""
+        """Remove the picks of instances, by index."""
         for index in instances:
             self.picks[index] = None
         while self.picks and self.picks[-1] is None:
@@ -421,8 +426,7 @@ class Decision:
         del self.weighing.kept[len(self.picks):]
 
     def asked_uuids(self):
-        """Return the uuids of the instances, as far as the caller told: list.
-        """
+        """Return the uuids of the instances that the caller sent: list."""
         if self.asked is None:
             uuids = self.request.get('instance_uuids')
             self.asked = ([uuid for uuid in uuids if isinstance(uuid, str)]
@@ -432,7 +436,7 @@ class Decision:
         return [self.instance_uuid]
 
     def restart(self):
-        """Forget what was decided so far, to decide once more."""
+        """Remove everything that was decided, before another decision."""
         self.tries += 1
         self.picks.clear()
         self.siblings.clear()
@@ -442,15 +446,15 @@ class Decision:
         self.reason = None
 
     def refuse(self, code, kind=None, codes=()):
-        """Note by which code a request is refused; what was noted first stays.
+        """Record the Refusal, unless one is recorded already.
 
-        The arguments are as the attributes of Refusal.
+        Arguments are the attributes of Refusal.
         """
         if self.refusal.code is None:
             self.refusal = Refusal(code, kind, tuple(codes))
 
     def note_state(self, state):
-        """Note the State that it is decided on."""
+        """Record the State that the request is decided on."""
         if self.weighing.kept and not state.table.has_rows_of(
                 self.state.table):
             self.weighing.kept.clear()
@@ -458,24 +462,24 @@ class Decision:
         self.state = state
 
     def close(self, outcome, reason=None):
-        """Note how the request ended; what was noted first stays."""
+        """Record the outcome, unless one is recorded already."""
         if self.outcome is None:
             self.picks = [*filter(None, self.picks)]
             self.outcome, self.took = outcome, time.time() - self.arrived
             self.reason = None if reason is None else str(reason)
             if outcome == PLACED:
-                # Of an attempt that a driver has made before.
+                # An earlier attempt of the driver may have recorded one.
                 self.refusal = NOT_REFUSED
 
     def pack(self):
-        """Keep the request in one piece; return it as JSON, ASCII bytes.
+        """Convert the request to JSON; return it as ASCII bytes.
 
-        A request with objects instead of plain JSON, from a caller in this
-        process, stays as it is; None then.
+        Returns None for a request of a caller in this process, which has
+        objects instead of plain JSON; it is not converted.
         """
-        # In one piece, it is all read to find them.
+        # Before packing: reading them later would parse the whole request.
         self.asked_uuids()
-        # Whatever its sender has in this place.
+        # The sender may have sent a value of any type and length.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
         try:
@@ -486,18 +490,20 @@ class Decision:
         return bytes(self.request)
 
     def forget_request(self):
-        """Keep of the call only whose instances it was about."""
+        """Drop the call's arguments, except some uuids of instances."""
         self.asked = [uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]
         self.request = Packed({'instance_uuids': self.asked})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def bound_request(self, most_bytes):
-        """Keep nothing of a call of more bytes, once it is packed."""
+        """Drop the packed arguments of a call with more bytes."""
         if getattr(self.request, 'nbytes', 0) > most_bytes:
             self.request, self.spec_obj = Packed(None), None
 
     def forget_state(self):
-        """Keep nothing of what was decided on, but whether hosts were offered.
+        """Drop the data that the request was decided on.
+
+        Whether there were candidates remains.
         """
         self.state = dataclasses.replace(self.state, table=None,
                                          instances=None)
@@ -506,15 +512,16 @@ class Decision:
             self.offer = None
 
     def spent(self, name, seconds):
-        """Add a time under ``name``."""
+        """Add seconds to the time of a step."""
         self.milliseconds[name] = round(
             self.milliseconds.get(name, 0.0) + seconds * 1000, 3)
 
     @contextlib.contextmanager
     def timed(self, name):
-        """Add a block's time under ``name``.
+        """Measure the time of a block as a step.
 
-        Raises InvalidInput if the request has spent its budget at its end.
+        At the end of the block, raises InvalidInput if the request has spent
+        its budget.
         """
         start = time.perf_counter()
         try:
@@ -525,7 +532,7 @@ class Decision:
 
 
 def _put(items, index, item):
-    """Put an item into a list, at its end or in place of an earlier one."""
+    """Set an item of a list by index, or append it."""
     if index < len(items):
         items[index] = item
     else:

@@ -1,7 +1,8 @@
-"""Details of a request's instances, read from the databases on demand.
+"""Details of the instances on hosts, read from the databases on demand.
 
-A plug-in that asks one instance of a host for its flavor asks all of them, so
-the first question reads the flavors of all, which the request then keeps.
+A plug-in that reads the flavor of one instance usually reads the flavors of
+all.  So the first access reads the flavors of all instances on all hosts, and
+they are cached during the request.
 """
 
 import datetime
@@ -16,15 +17,15 @@ from nova_sched.objects import pci
 
 LOG = logging.getLogger(__name__)
 
-#: The flavors in the column of that name -> an instance's fields.
+#: Field of an instance -> key of the flavor in the column ``flavor``.
 _FLAVORS = {'flavor': 'cur', 'old_flavor': 'old', 'new_flavor': 'new'}
 
 
 class InstanceDetails:
     """Details of the instances on a request's hosts.
 
-    read: function of the name of a column, or ``metadata`` or
-        ``system_metadata``, returns {instance uuid: value as it is stored}.
+    read: function of the name of a column, ``metadata`` or
+        ``system_metadata``, that returns {instance uuid: stored value}.
     """
 
     def __init__(self, read):
@@ -34,7 +35,7 @@ class InstanceDetails:
     def of(self, uuid, name):
         """Return the value of an instance's field, or None.
 
-        Raises DatabaseUnavailable, and raises it again for the same column.
+        Raises DatabaseUnavailable, also at later accesses to the column.
         """
         stored = self._all('flavor' if name in _FLAVORS else name).get(uuid)
         if stored is None:
@@ -42,7 +43,7 @@ class InstanceDetails:
         if name not in _MADE:
             return stored
         if isinstance(stored, str):
-            # Most flavors are those of other instances, too.
+            # Many instances have the same flavor.
             key = name, stored
             if key not in self._made:
                 self._made[key] = _read_text(name, stored, uuid)
@@ -52,7 +53,7 @@ class InstanceDetails:
     def _all(self, column):
         """Return the values of a column: {instance uuid: value}."""
         if column in self._failed:
-            # Else each instance of each host would wait for it again.
+            # Without the cached error, each instance would wait again.
             raise self._failed[column]
         if column not in self._stored:
             try:
@@ -64,7 +65,7 @@ class InstanceDetails:
 
 
 def _read_text(name, text, uuid):
-    """Return the object of a stored text; None, with a warning, for others."""
+    """Return the object of a stored text; None and a warning if invalid."""
     try:
         return _MADE[name](text)
     except (ValueError, TypeError, AttributeError, RecursionError,
@@ -90,7 +91,7 @@ def _aware(moment):
     return moment.replace(tzinfo=datetime.UTC)
 
 
-#: How a field is made of what is stored; others are stored as they are.
+#: Field -> function that converts the stored value.
 _MADE = {
     **{name: functools.partial(_flavor, which)
        for name, which in _FLAVORS.items()},

@@ -1,9 +1,9 @@
-"""Where instances run, as far as one request asks.
+"""The hosts of instances, read on demand for one request.
 
-Most requests never ask.  Those with a server group or a same-host hint ask
-about a few instances by uuid; some plug-ins look at all instances of a host.
-Either is answered by one statement, made when first asked and remembered for
-the rest of the request.
+Most requests need no instances.  A server group or a same-host hint needs the
+hosts of a few instances by uuid; some plug-ins need all instances on a host.
+Each is read by one statement at the first access, and cached during the
+request.
 """
 
 import copy
@@ -19,50 +19,48 @@ HINTS = ('different_host', 'same_host')
 
 
 def named(spec_obj):
-    """Return the uuids of the instances that hints of a RequestSpec name:
-    list.
-    """
-    found = []
+    """Return the uuids of instances in the hints of a RequestSpec: list."""
+    named_uuids = []
     for hint in HINTS:
         uuids = spec_obj.get_scheduler_hint(hint)
-        found += uuids if isinstance(uuids, list) else [uuids]
-    return [uuid for uuid in found if isinstance(uuid, str)]
+        named_uuids += uuids if isinstance(uuids, list) else [uuids]
+    return [uuid for uuid in named_uuids if isinstance(uuid, str)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """An instance that a request has placed itself, on a host."""
+    """An instance that the request itself has placed on a host."""
 
     uuid: str
     host: str
     flavor: object = None
 
     def instance(self):
-        """Return what rules know of it: where it is, and its flavor."""
+        """Return the instance for rules: an Instance with host and flavor."""
         return objects.Instance.on_host({
             'uuid': self.uuid, 'host': self.host, 'flavor': self.flavor})
 
 
 class Instances:
-    """Locations of instances: the database, and what it does not show yet.
+    """The hosts of instances: from the database, and picks not yet there.
 
-    locate: function of a list of uuids, returns {uuid: host name}.
-    on_hosts: function that returns the instances of all hosts as dicts with
-        at least uuid and host; of names of their columns, which distinct
-        values of these there are.
+    locate: function of a list of uuids that returns {uuid: host name}.
+    on_hosts: function that returns the instances on all hosts as dicts with
+        at least uuid and host.  With column names as arguments, it returns the
+        distinct values of these columns.
     images: function of a list of host names and a tuple of names of image
-        properties, returns what ``HostReader.image_properties`` does; by
-        default nothing is known of images.
-    details: function of the name of a column, or of metadata, returns what
-        ``HostReader.instance_details`` does; by default nothing is kept.
-    unseen: names of hosts of whose instances rules see none.
-    in_flight: function that returns what other requests have placed, {uuid:
-        object with ``host`` and, like Placed, ``instance()``}.
+        properties, see ``HostReader.image_properties``; by default there are
+        no image properties.
+    details: function of the name of a column, see
+        ``HostReader.instance_details``; by default there are no details.
+    unseen: names of hosts with instances that rules do not see.
+    in_flight: function that returns the picks of other requests: {uuid: object
+        with ``host`` and, as Placed, ``instance()``}.
 
-    cells: uuids of the cells whose hosts are decided on: they must answer.
-    own: keys of the request's own placements in flight.
-    pending: what ``in_flight`` returned when it was first needed, or what
-        has been set since; None before.
+    cells: uuids of the cells that have the request's hosts; they must respond.
+    own: keys of the request's own ledger entries.
+    pending: result of ``in_flight`` at the first access, or a later result;
+        None before.
     """
 
     def __init__(self, locate, on_hosts,
@@ -74,102 +72,94 @@ class Instances:
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
         self._unreported_hosts = None
-        self._located, self._asked = {}, set()
-        self._by_host, self._made = None, {}
+        self._located, self._requested = {}, set()
+        self._by_host, self._objects = None, {}
         self._read_details = details
         self._values = {}
 
     @functools.cached_property
-    def _kept(self):
+    def _details(self):
         return instance_details.InstanceDetails(self._read_details)
 
     def copy(self):
-        """Return the same with placements of its own from now on.
-
-        What is read is known to both.
-        """
+        """Return a copy with its own picks, which shares the cached reads."""
         twin = copy.copy(self)
         twin._placed, twin._unreported_hosts = dict(self._placed), None
         return twin
 
     def located(self, uuids, placed=True):
-        """Return {uuid: host name} of those of the instances that rules see.
+        """Return the hosts of instances that rules see: {uuid: host name}.
 
-        placed: whether those just placed count.
+        placed: whether to include picks that the database may not show.
         """
-        found = self.running(uuids, placed)
+        hosts = self.running(uuids, placed)
         if not self._unseen:
-            return found
-        return {uuid: host for uuid, host in found.items()
+            return hosts
+        return {uuid: host for uuid, host in hosts.items()
                 if host not in self._unseen}
 
     def running(self, uuids, placed=True):
-        """Return {uuid: host name} of those of the instances that are on a
-        host.
+        """Return the hosts of instances that are on a host: {uuid: host name}.
+
+        placed: whether to include picks that the database may not show.
         """
         if not uuids:
             return {}
-        # First, so that what shows in the database meanwhile is in either.
+        # Before the database is read, see _unreported.
         unreported = self._unreported() if placed else {}
-        # A group of thousands is asked for again for each instance.
+        # Fast for groups of thousands, which are requested repeatedly.
         known = self._located
         if placed:
-            self._asked.update(uuids)
+            self._requested.update(uuids)
         unknown = [uuid for uuid
                    in itertools.filterfalse(known.__contains__, uuids)
                    if uuid not in unreported]
         if unknown:
             known |= dict.fromkeys(unknown) | self._locate(unknown)
-        found = {uuid: host for uuid, host
+        hosts = {uuid: host for uuid, host
                  in zip(uuids, map(known.get, uuids), strict=True) if host}
         if unreported:
-            found |= {uuid: unreported[uuid].host
+            hosts |= {uuid: unreported[uuid].host
                       for uuid in unreported.keys() & {*uuids}}
-        return found
+        return hosts
 
     def on_host(self, host):
-        """Return {uuid: objects.Instance} of the instances on a host, a new
-        dict.
-        """
+        """Return the instances on a host: new dict {uuid: Instance}."""
+        # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
-        return self._reported(host) | unreported.get(host, {})
+        if host not in self._objects:
+            self._objects[host] = {
+                row['uuid']: objects.Instance.on_host(row, self._details)
+                for row in self._listed().get(host, ())}
+        return self._objects[host] | unreported.get(host, {})
 
     def detail(self, uuid, name):
-        """Return a detail of an instance that is on a host, as
-        instance_details.InstanceDetails.of does; None without.
-        """
-        return self._kept.of(uuid, name)
+        """Return a detail of an instance on a host, or None.
 
-    def _reported(self, host):
-        """Return those that were read; their objects are made once."""
-        if host not in self._made:
-            self._made[host] = {
-                row['uuid']: objects.Instance.on_host(row, self._kept)
-                for row in self._listed().get(host, ())}
-        return self._made[host]
+        See instance_details.InstanceDetails.of.
+        """
+        return self._details.of(uuid, name)
 
     def each(self, name):
-        """Return {host: set of values} of one column of the instances on each
-        host.
+        """Return the values of an instances' column: {host: set of values}.
 
         The values must be hashable.
         """
+        # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if name not in self._values:
             self.know_each(name)
-        found = dict(self._values[name])
+        by_host = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
                       in instances.values()
                       if instance.obj_attr_is_set(name)}
             if values:
-                found[host] = found.get(host, set()) | values
-        return found
+                by_host[host] = by_host.get(host, set()) | values
+        return by_host
 
     def _listed(self):
-        """Return {host: list of rows} of the instances on all hosts, read
-        once.
-        """
+        """Return the instances on all hosts: {host: list of rows}."""
         if self._by_host is None:
             self._by_host = self._seen_by_host(self._on_hosts())
         return self._by_host
@@ -182,51 +172,50 @@ class Instances:
         return by_host
 
     def image_properties(self, hosts, names):
-        """Return stored image properties: {host: [instance's properties,
-        ...]}.
+        """Return stored image properties of instances: {host: list of tuple}.
 
-        hosts: list of host names.  names: tuple, in which a name that ends
-        in * stands for all that begin so.
-        An instance's are a tuple of (name, text), sorted; instances without
-        any, and those just placed, are left out.
+        hosts: list of host names.  names: tuple of property names; a * at the
+            end matches all names with this prefix.
+        Each tuple has the (name, text) pairs of one instance, sorted.
+        Instances without properties, and picks, are left out.
         """
         known = self._described.setdefault(names, {})
         unknown = [host for host in hosts if host not in known]
         if unknown:
-            found = {}
+            by_host = {}
             seen = [host for host in unknown if host not in self._unseen]
             for host, uuid, name, text in self._images(seen, names):
-                found.setdefault(host, {}).setdefault(uuid, {})[name] = text
+                by_host.setdefault(host, {}).setdefault(uuid, {})[name] = text
             known |= dict.fromkeys(unknown, ()) | {
                 host: [tuple(sorted(texts.items()))
                        for texts in described.values()]
-                for host, described in found.items()}
+                for host, described in by_host.items()}
         return {host: known[host] for host in hosts}
 
     def known(self):
-        """Return where those instances are that were asked for: two dicts.
+        """Return the hosts of all requested instances: two dicts.
 
-        uuid -> host name: of those that run, and of those that others have
-        placed, which the database may not show yet.
+        Both are {uuid: host name}: of instances in the database, and of other
+        requests' picks, which the database may not show yet.
         """
         return ({uuid: host for uuid, host in self._located.items() if host},
                 {uuid: self.pending[uuid].host for uuid
-                 in self._asked & (self.pending or {}).keys()})
+                 in self._requested & (self.pending or {}).keys()})
 
     def is_known_to_run(self, uuid):
-        """Return whether the database has told on which host it is."""
+        """Return whether the database showed the instance on a host."""
         return bool(self._located.get(uuid))
 
     def know_located(self, uuids, located):
-        """Take where instances run, for rules to find it known.
+        """Cache the hosts of instances.
 
-        uuids: of the instances that were looked for.
-        located: {uuid: host name} of those that are on a host.
+        uuids: uuids of all instances that were looked up.
+        located: {uuid: host name} of the instances that are on a host.
         """
         self._located |= dict.fromkeys(uuids) | located
 
     def know_each(self, name):
-        """Read one column of the instances on all hosts, see ``each``."""
+        """Read one column of the instances on all hosts, for ``each``."""
         values = {}
         for row in self._on_hosts('host', name):
             if row['host'] not in self._unseen and name in row:
@@ -234,34 +223,36 @@ class Instances:
         self._values[name] = values
 
     def know_all(self, rows):
-        """Take the instances on all hosts, as ``on_hosts`` returns them."""
+        """Cache the instances on all hosts, a result of ``on_hosts``."""
         self._by_host = self._seen_by_host(rows)
 
     def place(self, uuid, host, flavor=None):
-        """Count the instance as running on the host from now on."""
+        """Count an instance as running on a host."""
         self._placed[uuid] = Placed(uuid, host, flavor)
         self._unreported_hosts = None
 
     def start_over(self, pending=None):
-        """Forget what this request placed on an earlier view of the hosts.
+        """Forget the request's own picks, for a new view of the hosts.
 
-        pending: the new ``pending``; None where it was never needed.
+        pending: the new ``pending``; None to keep the present value.
         """
         self._placed, self._unreported_hosts = {}, None
         if pending is not None:
             self.pending = pending
 
     def _unreported(self):
-        """Return {uuid: Placed or alike} of what the database may not show
-        yet.
+        """Return picks that the database may not show: {uuid: Placed}.
+
+        Values have the attributes of Placed.  It must be called before the
+        database is read: an instance that appears in between is then in one of
+        the two.
         """
         if self.pending is None:
             self.pending = self._in_flight()
         return self.pending | self._placed
 
     def _unreported_by_host(self):
-        """Return {host: {uuid: instance}} of these, as far as rules see them.
-        """
+        """Return the picks that rules see: {host: {uuid: Instance}}."""
         if self._unreported_hosts is None:
             by_host = self._unreported_hosts = {}
             for uuid, placed in self._unreported().items():

@@ -1,9 +1,9 @@
 """Columns of values that repeat from host to host.
 
-A zone, a hypervisor type or a set of aggregates stands on thousands of hosts
-but has a handful of distinct values.  Such a column holds one small integer a
-host and one list of distinct values, so that a rule judges each distinct value
-once and broadcasts the verdict.
+Thousands of hosts share a few distinct zones, hypervisor types or sets of
+aggregates.  Such a column has one small integer for each host and one list of
+distinct values.  A rule judges each distinct value once, and the verdict is
+broadcast to the hosts.
 """
 
 import numpy as np
@@ -12,19 +12,19 @@ import numpy as np
 class Labels:
     """One column of repeating values: codes into a list of distinct values.
 
-    codes: int32 (n,), row i's position in ``values``.
+    codes: int32 (n,), each row's index in ``values``.
     values: list of distinct hashable values, in order of first appearance.
-        The list is shared by the columns made from this one and only grows,
-        so codes of an older column stay right.
+        Columns derived from this one share the list.  It only grows, so that
+        codes of older columns remain valid.
     """
 
     __slots__ = ('_derived', '_index', 'codes', 'values')
 
     def __init__(self, codes, values, index, derived=None):
         self.codes, self.values, self._index = codes, values, index
-        # key -> (result, whether it is known) of each value, as arrays, the
-        # latter None if all are; the pair is replaced as a whole, for threads
-        # that read it.
+        # Cache of ``derived_by_code``: key -> two arrays with an item for each
+        # value: result, and whether it is known (None if all are).  The pair
+        # is replaced as a whole, because other threads read it.
         self._derived = {} if derived is None else derived
 
     @classmethod
@@ -36,10 +36,10 @@ class Labels:
         return cls(codes, values, index)
 
     def replaced(self, changes):
-        """Return the column in which rows have the values of changes (row ->
-        value): this one if they have them already.
+        """Return a column with some values replaced; itself if none differs.
 
-        Its list of values is a new one when most of the old is out of use.
+        changes: row -> value.
+        The result has a new list of values if most old values are unused.
         """
         if self._is_worn(len(changes)):
             return Labels.of(self.items()).replaced(changes)
@@ -53,7 +53,9 @@ class Labels:
         return self._with(np.delete(self.codes, rows))
 
     def with_added(self, positions, items):
-        """Return a new column with a row before each position, ascending ints.
+        """Return a new column with an item inserted before each position.
+
+        positions: ascending ints.
         """
         if self._is_worn(len(items)):
             return Labels.of(self.items()).with_added(positions, items)
@@ -61,7 +63,7 @@ class Labels:
         return self._with(np.insert(self.codes, positions, added))
 
     def items(self):
-        """Return the value of each row, as a list."""
+        """Return the value of each row: list."""
         return list(map(self.values.__getitem__, self.codes.tolist()))
 
     def _is_worn(self, changes):
@@ -71,21 +73,16 @@ class Labels:
         return Labels(codes, self.values, self._index, self._derived)
 
     def derived(self, codes, key, function, dtype):
-        """Return ``function(value)`` for these codes, each worked out only
-        once.
-
-        Returns an array of dtype, one item a code.
-        """
-        # Of pairs, take is eight times as fast as an index.
+        """Return ``function(value)`` for each code: array of dtype."""
+        # For structured arrays, take is eight times as fast as an index.
         return self.derived_by_code(codes, key, function, dtype).take(codes)
 
     def derived_by_code(self, codes, key, function, dtype):
-        """Return ``function(value)`` by code: an array of dtype, one item a
-        value.
+        """Return ``function(value)`` of the used values: array by code.
 
-        It is 0 for values that no column with these codes has yet. Kept with
-        the values under ``key``, for other columns and requests too: the
-        function must depend on nothing but the value.
+        codes: codes in use; items for other values may be 0.
+        key: key of a cache for all columns that share the values, and all
+            requests, so the result must depend on the value only.
         """
         results, known = self._derived.get(key) or (np.zeros(0, dtype), None)
         more = len(self.values) - len(results)
@@ -105,31 +102,31 @@ class Labels:
         return results
 
     def united(self, key, function):
-        """Return what ``function(value)`` says of all values: a frozenset.
+        """Return the union of ``function(value)`` of all values: frozenset.
 
-        function: returns a collection; otherwise as of ``derived_by_code``.
-            What it says of values that no row has any more is part of it.
+        It includes values that no row has any more.
+        function: returns a collection.  key: see ``derived_by_code``.
         """
-        count, found = self._derived.get(key) or (0, frozenset())
+        count, union = self._derived.get(key) or (0, frozenset())
         if count < len(self.values):
             values = self.values[count:]
-            found = found.union(*map(function, values))
-            self._derived[key] = count + len(values), found
-        return found
+            union = union.union(*map(function, values))
+            self._derived[key] = count + len(values), union
+        return union
 
     def private(self):
-        """Return the same column with a list of values of its own.
+        """Return the same column with its own copy of the list of values.
 
-        The shared one must only be added to by whoever refreshes the table.
+        Only the thread that refreshes the table may append to the shared list.
         """
-        # Before the values: it must not know of more of them than there are.
+        # Before the values, so that it has no results for missing values.
         derived = dict(self._derived)
         values = list(self.values)
         return Labels(self.codes, values, {
             value: code for code, value in enumerate(values)}, derived)
 
     def code(self, value):
-        """Return the code of ``value``; -1 when no row ever had it."""
+        """Return the code of ``value``; -1 if no row ever had it."""
         return self._index.get(value, -1)
 
     def __len__(self):
@@ -152,6 +149,5 @@ def _code(value, values, index):
 
 
 def in_use(codes):
-    """Return the distinct codes in an array of them, ascending: list of ints.
-    """
+    """Return the distinct codes in an array, ascending: list of int."""
     return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []

@@ -1,4 +1,4 @@
-"""What the monitors of a compute node have measured."""
+"""The metrics that the monitors of a compute node report."""
 
 import dataclasses
 import datetime
@@ -14,11 +14,12 @@ _COLUMN = 'metrics'
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """One metric, under the names of Nova's MonitorMetric.
+    """One metric, with the attributes of Nova's MonitorMetric.
 
-    value: a whole number, of percents for fractions; None if it has none.
+    value: int, in percent for fractions; None without a value.
     numa_membw_values: NUMA node (text) -> memory bandwidth, or None.
-    timestamp: aware datetime, in UTC; source: the monitor; None if unknown.
+    timestamp: aware datetime in UTC, or None.
+    source: name of the monitor, or None.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Metric:
 
     @classmethod
     def of(cls, metric):
-        """Return the metric that a dict is, as it is reported, with a name."""
+        """Return the metric of a reported dict, which must have a name."""
         number = _read(metric)[1]
         return cls(metric['name'], None if number is None else int(number),
                    metric.get('numa_membw_values'),
@@ -38,73 +39,71 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class HostMetrics:
-    """The metrics of a host, read when first asked for.
+    """The metrics of a host, parsed at the first access.
 
     text: JSON text of the list of metrics, as in the host's row, or None.
-    Immutable; equal texts make equal metrics.  Text that cannot be read
-    counts as no metrics, with one warning for each distinct cause.
+    Immutable; objects with equal texts are equal.  Invalid text counts as no
+    metrics, with one warning for each distinct cause.
     """
 
     text: str | None = None
 
     @functools.cached_property
     def values(self):
-        """Whole numbers by name, as floats: dict.
+        """The values that are single numbers: {name: float}.
 
-        A metric without one number as its value is not in it; of two with
-        one name the later one counts.
+        The last of several metrics with the same name counts.
         """
-        found = {}
+        values = {}
         for metric in self.listed():
             name, value = _read(metric)
             if value is not None:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def value(self, name):
-        """Return the value of a metric; NaN where there is none."""
+        """Return the value of a metric; NaN if it has none."""
         return self.values.get(name, math.nan)
 
     @functools.cached_property
     def metrics(self):
-        """Those that have a name, as they were reported: tuple of Metric."""
+        """The metrics that have a name, in reported order: tuple of Metric."""
         return tuple(Metric.of(metric) for metric in self.listed()
                      if isinstance(metric, dict)
                      and isinstance(metric.get('name'), str))
 
     def objects(self):
-        """Return the same for plug-ins, who may change them:
-        MonitorMetricList.
-        """
+        """Return the metrics for plug-ins: a new MonitorMetricList."""
         return monitor_metric.MonitorMetricList.holding(
             monitor_metric.MonitorMetric.known({
                 name: value for name, value in vars(metric).items()
                 if value is not None}) for metric in self.metrics)
 
     def listed(self):
-        """Return the metrics as they were reported: list."""
+        """Return the metrics as reported: list."""
         if not self.text:
             return []
         return reports.read(_COLUMN, self.text, _as_list, [])
 
 
 def column(hosts, name):
-    """Return one metric of each host of a HostBlock: float64 (n,), NaN
-    without.
+    """Return the values of a metric for a HostBlock: float64 (n,).
+
+    NaN for hosts without the metric.
     """
     return hosts.derived('metrics', name,
                          lambda metrics: metrics.value(name))
 
 
 def _read(metric):
-    """Return the name and the value of a metric: (str, float).
+    """Return the name and the value of a reported metric: (str, float).
 
-    (None, None) for one without.  The value is truncated to a whole number as
-    Nova does: 0.29 is 28 percent.
+    (None, None) without a valid value.  As in Nova the value is truncated to
+    an integer: 0.29 is 28 percent.
     """
     try:
         name, value = metric['name'], metric.get('value')
-        if value is None:       # a table of memory bandwidths
+        if value is None:       # as for numa_membw_values
             return None, None
         if name in monitor_metric.PERCENTS:
             value = float(value) * 100
@@ -116,7 +115,7 @@ def _read(metric):
 
 
 def _moment(text):
-    """Return a timestamp as an aware datetime, in UTC; None if it is none."""
+    """Return a timestamp as an aware datetime in UTC; None if invalid."""
     try:
         return fields.DATETIME.read(text)
     except fields.MalformedError:
@@ -124,8 +123,7 @@ def _moment(text):
 
 
 def _fault(metric):
-    """Return what is wrong with a metric, whatever its value is at the moment.
-    """
+    """Return the cause of an invalid metric, a text without its value."""
     name = metric.get('name') if isinstance(metric, dict) else None
     if not isinstance(name, str):
         return 'a metric without a name'

@@ -1,9 +1,8 @@
-"""The host table as plain data, and back: what is kept of a past state.
+"""Serialization of host tables, for stored states.
 
-``pack`` makes octets of a whole table, and ``differences`` plain JSON of what
-later ones of the same hosts have otherwise; ``unpack`` and ``applied`` undo
-that.  Nothing but numbers and JSON is in it, so that it can be read whoever
-has written it.
+``pack`` serializes a whole table, and ``differences`` the changes in later
+tables of the same hosts; ``unpack`` and ``applied`` restore the tables.  The
+data are numbers and JSON, so that reading untrusted data runs no code.
 """
 
 import bisect
@@ -25,12 +24,12 @@ from nova_sched.hosts import rows
 from nova_sched.hosts.metrics import HostMetrics
 from nova_sched.hosts.table import HostTable
 
-#: Values that are made JSON at a time: other threads go on in between.
+#: Number of values that are serialized at a time, so that other threads run.
 _PIECE = 64
 
-#: What no state keeps: what a snapshot works out of the others.
+#: Columns that are computed from other columns, and not stored.
 _DERIVED = frozenset(('service_up',))
-_KEPT = tuple(name for name in columns.NAMES if name not in _DERIVED)
+_STORED = tuple(name for name in columns.NAMES if name not in _DERIVED)
 
 
 def _service(service):
@@ -38,7 +37,7 @@ def _service(service):
             else value for value in service]
 
 
-#: Places of times in a Service.
+#: Indexes of the times in a Service.
 _MOMENTS = frozenset(
     rows.Service._fields.index(name) for name
     in ('last_seen_up', 'updated_at', 'created_at'))
@@ -51,21 +50,19 @@ def _read_service(values):
         for place, value in enumerate(values))
 
 
-def _aggregate(envelope):
-    return objects.Aggregate.from_envelope(envelope)
 
-
-#: Column -> functions that make its values JSON, and back; the others' are.
+#: Column -> functions that convert its values to JSON, and back.  Values of
+#: other columns are JSON.
 _FORMS = {
     'aggregates': (
-        lambda found: [each.obj_to_primitive() for each in found],
-        lambda found: tuple(map(_aggregate, found))),
-    'metrics': (lambda found: found.text, HostMetrics),
-    'pci_stats': (lambda found: found and found.plain,
-                  lambda found: found and Pools.of_plain(found)),
-    'numa_topology': (lambda found: found and found.text, HostTopology.of),
-    'service': (lambda found: found and _service(found),
-                lambda found: found and _read_service(found))}
+        lambda value: [item.obj_to_primitive() for item in value],
+        lambda plain: tuple(map(objects.Aggregate.from_envelope, plain))),
+    'metrics': (lambda value: value.text, HostMetrics),
+    'pci_stats': (lambda value: value and value.plain,
+                  lambda plain: plain and Pools.of_plain(plain)),
+    'numa_topology': (lambda value: value and value.text, HostTopology.of),
+    'service': (lambda value: value and _service(value),
+                lambda plain: plain and _read_service(plain))}
 
 
 def _plain(name, value):
@@ -77,9 +74,9 @@ def _value(name, value):
 
 
 def pack(table):
-    """Return a HostTable as octets, compressed."""
+    """Return a serialized HostTable: compressed bytes."""
     numbers, texts = io.BytesIO(), zlib.compressobj(1)
-    # Labels that no row has any more are left out.
+    # Unused labels are left out.
     used = {name: np.unique(table.columns[name].codes, return_inverse=True)
             for name in columns.LABELS}
     np.savez(numbers, **{
@@ -87,99 +84,103 @@ def pack(table):
         if name not in _DERIVED}, **{
         name: inverse.astype(np.int32)
         for name, (_, inverse) in used.items()})
-    found = []
-    for name in _KEPT:
+    pieces = []
+    for name in _STORED:
         if name in columns.DTYPES:
             continue
         column = table.columns[name]
         values = ([column.values[code] for code in used[name][0].tolist()]
                   if name in used else column)
         for start in range(0, len(values), _PIECE):
-            found.append(texts.compress(json.dumps([name, [
+            pieces.append(texts.compress(json.dumps([name, [
                 _plain(name, value) for value
                 in values[start:start + _PIECE]]]).encode() + b'\n'))
-    text = b''.join([*found, texts.flush()])
+    text = b''.join([*pieces, texts.flush()])
     head = len(text).to_bytes(8, 'big')
     return head + text + zlib.compress(numbers.getvalue(), 1)
 
 
 def unpack(data):
-    """Return the HostTable of octets that ``pack`` has made."""
+    """Return the HostTable that ``pack`` has serialized."""
     size = int.from_bytes(data[:8], 'big')
     text, numbers = data[8:8 + size], data[8 + size:]
-    values = {name: [] for name in _KEPT if name not in columns.DTYPES}
+    values = {name: [] for name in _STORED if name not in columns.DTYPES}
     for line in zlib.decompress(text).splitlines():
         name, piece = json.loads(line)
         values[name] += [_value(name, value) for value in piece]
     with np.load(io.BytesIO(zlib.decompress(numbers)),
                  allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    size = len(found['host'])
-    made = {name: np.zeros(size, columns.DTYPES[name]) for name in _DERIVED}
-    for name in _KEPT:
+        by_name = {name: arrays[name] for name in arrays.files}
+    size = len(by_name['host'])
+    table = {name: np.zeros(size, columns.DTYPES[name]) for name in _DERIVED}
+    for name in _STORED:
         if name in columns.DTYPES:
-            made[name] = found[name]
+            table[name] = by_name[name]
         elif name in columns.LABELS:
-            made[name] = labels.Labels.of(
-                values[name][code] for code in found[name].tolist())
+            table[name] = labels.Labels.of(
+                values[name][code] for code in by_name[name].tolist())
         else:
-            made[name] = values[name]
-    return HostTable(made)
+            table[name] = values[name]
+    return HostTable(table)
 
 
 def differences(tables):
-    """Return what HostTables of the same hosts have otherwise, each than the
-    one before it: dict.
+    """Return the changes between successive HostTables of the same hosts.
 
-    Column -> [places of tables, rows, values], plain JSON: three lists beside
-    each other, by place.
+    Returns plain JSON: column -> [tables, rows, values], three lists of equal
+    length: index of a table, row, and new value, ordered by table.
     """
-    found = {}
-    for name in _KEPT:
+    changes = {}
+    for name in _STORED:
         versions = [table.columns[name] for table in tables]
         places = [place for place, (old, new) in enumerate(
             itertools.pairwise(versions), 1) if new is not old]
         if not places:
             continue
-        which, changed, values = _changes(versions, places)
+        which, rows_, values = _changes(versions, places)
         if which:
-            found[name] = [which, changed,
-                           [_plain(name, value) for value in values]]
-    return found
+            changes[name] = [which, rows_,
+                             [_plain(name, value) for value in values]]
+    return changes
 
 
 def _changes(versions, places):
-    """Return where a column has changed, as of ``differences``.
+    """Return the changes of one column, see ``differences``.
 
-    versions: of the column.  places: of those that are other objects.
+    versions: the column of each table.
+    places: indexes of the tables in which it is a new object.
     """
     if isinstance(versions[0], np.ndarray):
-        # In one piece: each step on many hosts lets other threads go on.
+        # One operation for all: each operation on many hosts lets other
+        # threads run.
         size = len(versions[0])
         all_ = np.concatenate([versions[0], *map(versions.__getitem__,
                                                  places)])
-        found = (all_[size:] != all_[:-size]).nonzero()[0]
-        return ([places[which] for which in (found // size).tolist()],
-                (found % size).tolist(), all_[found + size].tolist())
-    which, changed, values = [], [], []
+        changed = (all_[size:] != all_[:-size]).nonzero()[0]
+        return ([places[which] for which in (changed // size).tolist()],
+                (changed % size).tolist(), all_[changed + size].tolist())
+    which, rows_, values = [], [], []
     for place in places:
-        rows_ = _different(versions[place - 1], versions[place])
-        which += [place] * len(rows_)
-        changed += rows_
-        values += _at(versions[place], rows_)
-    return which, changed, values
+        changed = _different(versions[place - 1], versions[place])
+        which += [place] * len(changed)
+        rows_ += changed
+        values += _at(versions[place], changed)
+    return which, rows_, values
 
 
 def _different(old, new):
-    """Return the rows in which Labels or lists of one name differ: list."""
+    """Return the rows in which two columns differ: list.
+
+    old, new: Labels, or lists of objects.
+    """
     if isinstance(new, labels.Labels):
         if new.values is old.values:
             return (old.codes != new.codes).nonzero()[0].tolist()
         old, new = old.items(), new.items()
-    # Nearly all are the same objects.
-    others = itertools.compress(itertools.count(),
-                                map(operator.is_not, old, new))
-    return [row for row in others if old[row] != new[row]]
+    # A fast path, because nearly all values are the same objects.
+    candidates = itertools.compress(itertools.count(),
+                                    map(operator.is_not, old, new))
+    return [row for row in candidates if old[row] != new[row]]
 
 
 def _at(column, rows_):
@@ -189,13 +190,13 @@ def _at(column, rows_):
 
 
 def applied(table, changes, last):
-    """Return a HostTable with what ``differences`` has found, a dict.
+    """Return a HostTable with the changes that ``differences`` returned.
 
-    last: place of the table that is wanted.
+    last: index of the last table to apply changes of.
     """
-    for name, (places, changed, values) in changes.items():
+    for name, (places, rows_, values) in changes.items():
         count = bisect.bisect_right(places, last)
-        # Where a row changes again, the last value stays.
-        table = table.with_cells(changed[:count], {
+        # If a row changes several times, the last value counts.
+        table = table.with_cells(rows_[:count], {
             name: [_value(name, value) for value in values[:count]]})
     return table

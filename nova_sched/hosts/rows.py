@@ -1,7 +1,7 @@
-"""From rows of Nova's tables to one record of the host table.
+"""Converting rows of Nova's tables to records of the host table.
 
-One bad row never hides the others: what cannot be right or be read counts as
-absent and is logged once per distinct cause.
+An invalid value counts as absent and is logged once for each distinct cause,
+so that it does not affect other rows.
 """
 
 import collections
@@ -22,11 +22,12 @@ LOG = logging.getLogger(__name__)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
-#: What rules read again must not need more stack than they have left.
+#: Maximum nesting of JSON texts, so that rules can parse them without
+#: exceeding the recursion limit.
 _DEEPEST = 16
 
-#: A row of Nova's table ``services``; and whether the service was up when it
-#: was read, whatever its heartbeat says, which was read earlier then.
+#: A row of Nova's table ``services``.  ``fresh`` is true if the service was up
+#: when it was read; its heartbeat may then be an older one.
 Service = collections.namedtuple(
     'Service', (*columns.SERVICE_COLUMNS, 'fresh'), defaults=(0,))
 
@@ -37,14 +38,14 @@ def seconds(moment):
 
 
 def record(row, cell_uuid, ratios):
-    """Return one host's record from its compute node row.
+    """Return the record of a host from its compute node row.
 
     row: mapping of column name to value.
-    ratios: (cpu, ram, disk) for rows that carry none (NULL or 0.0).
+    ratios: (cpu, ram, disk) defaults for ratios that are NULL or 0.0.
 
-    A row whose free_disk_gb is NULL was never reported: its host exists with
-    nothing on it and no uuid.
-    Raises values.UnreadableError for a row that is no host.
+    If free_disk_gb is NULL, the host has not reported yet: its record has no
+    resources and no uuid.
+    Raises values.UnreadableError for an invalid row.
     """
     row = values.checked(row)
     cpu, ram, disk = ratios
@@ -58,28 +59,28 @@ def record(row, cell_uuid, ratios):
         LOG.debug('Ignoring compute node %s as its usage has not been '
                   'updated yet.', row['uuid'])
         return common | columns.NOT_REPORTED
-    # Several columns count what is in there.
+    # Parsed once, because several columns are read from it.
     row = row | {'stats': _stats(row['stats'])}
     return common | {name: read(row) for name, read in _REPORTED.items()}
 
 
 def bare_metal_record(row, cell_uuid, ratios):
-    """As ``record`` for a node that is one whole machine.
+    """Return the record of a bare-metal node, see ``record``.
 
-    Only what the machine has and what is free of it count, and its free disk
-    is what the node says; neither load nor what only hypervisors report do.
+    It has the machine's total and free resources; free disk is free_disk_gb.
+    It has no load, and none of the data that only hypervisors report.
     """
-    made = record(
+    return record(
         row | {'disk_available_least': None, 'local_gb_used': 0,
                'host_ip': None, 'metrics': None, 'pci_stats': None,
-               'numa_topology': None}, cell_uuid, ratios)
-    return made | {'num_instances': 0, 'num_io_ops': 0, 'bare_metal': True}
+               'numa_topology': None}, cell_uuid, ratios) | {
+        'num_instances': 0, 'num_io_ops': 0, 'bare_metal': True}
 
 
 def service_columns(services):
-    """Return the columns that services fill: name -> list of values.
+    """Return the columns with data of services: name -> list of values.
 
-    services: list of Service, one a host.
+    services: list of Service, one for each host.
     """
     return {name: list(map(read, services))
             for name, read in _OF_SERVICE.items()}
@@ -98,7 +99,7 @@ def _free_disk_mb(row):
 
 
 def _stats(text):
-    """Return the statistics of a compute node; single values become text."""
+    """Return the statistics of a compute node; scalars become text."""
     if not text:
         return {}
     try:
@@ -118,7 +119,7 @@ def _count(stats, name):
         count = int(value)
     except (TypeError, ValueError, OverflowError):
         count = None
-    # A column holds 64 bits; a bigger number would fail the whole table.
+    # A bigger number than 64 bits would fail the whole table.
     if count is None or abs(count) >= 1 << 63:
         _warn_unreadable(f'stats {name}', str(value))
         return 0
@@ -127,12 +128,12 @@ def _count(stats, name):
 
 @functools.lru_cache(maxsize=4096)
 def _list_text(text, column):
-    """Return the text of a JSON list; None when it holds anything else."""
+    """Return a text that is a JSON list; None for any other text."""
     if not text:
         return None
     try:
-        found = json.loads(text)
-        if isinstance(found, list) and _is_shallow(found):
+        value = json.loads(text)
+        if isinstance(value, list) and _is_shallow(value):
             return text
     except (ValueError, RecursionError):
         pass
@@ -140,14 +141,14 @@ def _list_text(text, column):
     return None
 
 
-def _is_shallow(found):
-    """Return whether what was read nests at most _DEEPEST lists and dicts."""
-    level = [found]
+def _is_shallow(value):
+    """Return whether lists and dicts are nested at most _DEEPEST levels."""
+    level = [value]
     for _ in range(_DEEPEST):
-        level = [item for each in level if isinstance(each, (list, dict))
-                 for item in (each.values() if isinstance(each, dict)
-                              else each)]
-    return not any(isinstance(each, (list, dict)) for each in level)
+        level = [inner for item in level if isinstance(item, (list, dict))
+                 for inner in (item.values() if isinstance(item, dict)
+                               else item)]
+    return not any(isinstance(item, (list, dict)) for item in level)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -165,8 +166,8 @@ def _service_version(row):
     return 0
 
 
-#: Columns whose value is not that of their source: functions of a row in
-#: which ``stats`` are a dict.
+#: Column -> function that computes its value from a row with parsed stats.
+#: Other columns have the value of their source.
 _COMPUTED = {
     'free_ram_mb': lambda row: row['free_ram_mb'] or 0,
     'free_disk_mb': _free_disk_mb,
@@ -186,7 +187,7 @@ _REPORTED = {
     or operator.itemgetter(*column.source.columns)
     for column in columns.COLUMNS if column.reported}
 
-#: The same of a Service.
+#: Column -> function that computes its value from a Service.
 _OF_SERVICE = {
     'service': lambda row: row,
     'service_disabled': lambda row: bool(row.disabled),

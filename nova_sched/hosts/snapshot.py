@@ -21,23 +21,23 @@ LOG = logging.getLogger(__name__)
 class HostSnapshot:
     """One request's private hosts.
 
-    table: the generation it starts from.
-    instances: an object with ``located(uuids) -> {uuid: host}`` and
-        ``on_host(host) -> {uuid: instance}``; where instances run.
-    offer: what Placement offers, a value of hosts.allocation_candidates.
+    table: HostTable to copy.
+    instances: hosts.instances.Instances.
+    offer: Placement's candidates, a value of hosts.allocation_candidates.
     """
 
-    #: Whether instances go to the NUMA cells of a host that are used most.
+    #: Whether guests use the most used NUMA cells of a host first.
     pack_numa_cells = False
 
-    #: The moment that services are up at, in seconds since the epoch, or None.
+    #: Time for which service_up is computed, in seconds since the epoch, or
+    #: None.
     moment = None
 
-    #: How often a host was changed otherwise than by consumption.
+    #: Number of changes of hosts other than by consumption.
     writes = 0
 
-    #: Request group -> provider uuids, as claimed for the instance that is
-    #: being consumed by its host's state; or None.
+    #: Request group -> provider uuids of the claim, while a host state
+    #: consumes an instance; otherwise None.
     mapping = None
 
     def __init__(self, table, instances, offer=PLACEMENT_NOT_USED):
@@ -48,14 +48,13 @@ class HostSnapshot:
         self._columns = dict(table.columns)
         self._owned = set()
         self._states = {}
-        self._written = {}
-        #: The filters that have judged hosts and leave limits: id of the
-        #: filter -> (filter, RequestSpec); see filters.limits_of.
+        #: Filters with limits that have judged hosts: id of the filter ->
+        #: (filter, RequestSpec); see filters.limits_of.
         self.judges = {}
 
     @property
     def table(self):
-        """The generation of the hosts that it shares columns with."""
+        """The HostTable that it shares columns with."""
         return self._table
 
     def column(self, name):
@@ -65,7 +64,7 @@ class HostSnapshot:
     def cell(self, name, row):
         """Return one value as a plain Python object.
 
-        Raises KeyError for a column that there is none of.
+        Raises KeyError for an unknown column.
         """
         column = self._columns[name]
         if isinstance(column, np.ndarray):
@@ -75,50 +74,46 @@ class HostSnapshot:
         return column[row]
 
     def state(self, row):
-        """Return the row as a HostState; the same object all through the
-        request.
-        """
+        """Return the HostState of a row, the same object at each call."""
         state = self._states.get(row)
         if state is None:
             state = self._states[row] = HostState.of(self, row)
         return state
 
     def own_limits(self, row):
-        """Return what plug-ins left as limits on a row's state: dict."""
+        """Return the limits that plug-ins set on a row's HostState: dict."""
         state = self._states.get(row)
         return {} if state is None else state.limits
 
     def have(self, row, state):
-        """Make a HostState of elsewhere the row's from now on."""
+        """Use a plug-in's HostState as the state of a row."""
         state.settle(self, row)
         self._states[row] = state
 
-    def states_of(self, name=None, wanted=()):
-        """Return the hosts that have one of these labels in a column:
-        HostStates.
+    def states_of(self, name=None, labels_=()):
+        """Return the HostStates with one of the labels in a column: list.
 
-        All of them if no column is named.  A list, in the order of rows.
+        All HostStates if no column is named.
         """
-        found = self.block()
+        hosts = self.block()
         if name is not None:
-            found = found.where(found.named(name, wanted))
-        return [self.state(row) for row in found.rows.tolist()]
+            hosts = hosts.where(hosts.named(name, labels_))
+        return hosts.states()
 
     def aggregates(self):
-        """Return the aggregates that any of the hosts is in, by id: list."""
+        """Return the aggregates of all hosts, ordered by id: list."""
         column = self.column('aggregates')
-        found = {aggregate.id: aggregate
+        by_id = {aggregate.id: aggregate
                  for code in labels.in_use(column.codes)
                  for aggregate in column.values[code]}
-        return [found[key] for key in sorted(found)]
+        return [by_id[key] for key in sorted(by_id)]
 
     def aggregates_of(self, host):
-        """Return the aggregates of a host by its name, a new list."""
+        """Return the aggregates of a host by its name: new list."""
         return list(self._of_host(host, 'aggregates') or ())
 
     def cell_of(self, host):
-        """Return the uuid of a host's cell by its name; None for no such host.
-        """
+        """Return the cell uuid of a host by its name; None if unknown."""
         return self._of_host(host, 'cell_uuid')
 
     def _of_host(self, host, name):
@@ -127,56 +122,41 @@ class HostSnapshot:
         return self.cell(name, rows.item(0)) if len(rows) else None
 
     def block(self, rows=None):
-        """Return these rows (int array), or all of them, as rules see them."""
+        """Return a HostBlock of these rows (int array), or of all rows."""
         return block.HostBlock(self, rows)
 
-    def go_on(self, later):
-        """Have the values of a later snapshot of the same hosts.
-
-        What plug-ins keep on states, and what filters leave as limits, stays.
-        """
-        self._table, self.cells = later._table, later.cells
-        self._columns = dict(later._columns)
-        self._owned.clear()
-        for (name, row), value in self._written.items():
-            self._write(name, row, value)
-
     def write(self, name, row, value):
-        """Have a host be different in a column, for this request.
+        """Set a value of a host, for this request.
 
-        Returns whether the column can hold the value.
+        Returns whether the column can have the value.
         """
+        column = self._columns[name]
         try:
-            self._write(name, row, value)
+            if isinstance(column, labels.Labels):
+                self._relabel(name, row, tuple(value) if isinstance(
+                    value, list) else value)
+            else:
+                stored = column.dtype.type(value)
+                # Fractional amounts are truncated.
+                if stored != value and stored != math.trunc(value):
+                    return False
+                self._writable(name)[row] = stored
         except (TypeError, ValueError, OverflowError):
             return False
-        self._written[name, row] = value
         self.writes += 1
         return True
 
-    def _write(self, name, row, value):
-        column = self._columns[name]
-        if isinstance(column, labels.Labels):
-            self._relabel(name, row, tuple(value) if isinstance(value, list)
-                          else value)
-        else:
-            stored = column.dtype.type(value)
-            # Of a share of an amount the fraction is left out.
-            if stored != value and stored != math.trunc(value):
-                raise ValueError(f'{name} cannot be {value!r}')
-            self._writable(name)[row] = stored
-
     def consume(self, row, spec_obj, now, mapping=None, limits=None):
-        """Take one instance of the request out of a host's free resources.
+        """Consume the resources of one instance on a host.
 
-        RAM, disk (ephemeral and, unless it is on a volume, root, never swap)
-        and CPUs of the flavor, its share of NUMA cells and PCI devices, one
-        instance and one I/O operation.  A bare-metal node is all taken, by
-        any instance.  Changes this snapshot only, and the request's NUMA
-        topology.
+        These are RAM, disk (ephemeral, and root unless it is on a volume, but
+        not swap) and CPUs of the flavor, NUMA cells and PCI devices, one
+        instance and one I/O operation.  An instance takes all of a bare-metal
+        node.  This changes only the snapshot and the request's NUMA topology.
 
-        mapping: request group -> provider uuids, as was claimed, or None.
-        limits: what the filters leave the compute node to enforce: dict.
+        row: row of the host.  now: time in seconds since the epoch.
+        mapping: request group -> provider uuids of the claim, or None.
+        limits: limits that the compute node checks: dict.
         """
         if self.cell('bare_metal', row):
             return self._consume_all(row, now)
@@ -191,32 +171,28 @@ class HostSnapshot:
             self._writable('num_io_ops')[row] += 1
 
     def consume_hardware(self, row, spec_obj, now, mapping=None, limits=None):
-        """Take an instance's share of NUMA cells and PCI devices of a host.
+        """Consume an instance's NUMA cells and PCI devices on a host.
 
-        The arguments are those of ``consume``.  Returns whether the host has
-        it; logs a warning if not.
+        Arguments are those of ``consume``.  If the host lacks them, logs a
+        warning and returns False.
         """
+        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        hardware = consumption.Hardware(*before)
         try:
-            self._take_hardware(row, spec_obj, mapping, limits or {})
+            hardware.take(spec_obj, (limits or {}).get('numa_topology'),
+                          mapping, self.pack_numa_cells)
+            self._writable('updated')[row] = now
         except consumption.FailedError as error:
             LOG.warning('Selected host: %(host)s failed to consume from '
                         'instance. Error: %(error)s',
                         {'host': self.state(row), 'error': error})
             return False
-        self._writable('updated')[row] = now
-        return True
-
-    def _take_hardware(self, row, spec_obj, mapping, limits):
-        before = [self.cell(name, row) for name in consumption.COLUMNS]
-        hardware = consumption.Hardware(*before)
-        try:
-            hardware.take(spec_obj, limits.get('numa_topology'), mapping,
-                          self.pack_numa_cells)
         finally:
             for name, old, new in zip(consumption.COLUMNS, before,
                                       hardware.columns(), strict=True):
                 if new is not old:
                     self._relabel(name, row, new)
+        return True
 
     def _relabel(self, name, row, value):
         column = self._columns[name]
@@ -238,10 +214,10 @@ class HostSnapshot:
         return self._columns[name]
 
     def copy(self):
-        """Return another snapshot of the hosts as they are now.
+        """Return an independent copy of the snapshot.
 
-        Neither shows what is changed in the other from then on.  What plug-ins
-        have set on host states is in both; that filters have judged is not.
+        It includes attributes that plug-ins have set on host states, but not
+        ``judges``.
         """
         twin = copy.copy(self)
         if self.instances is not None:
@@ -250,14 +226,12 @@ class HostSnapshot:
             name: column.copy() if name in self._owned and isinstance(
                 column, np.ndarray) else column
             for name, column in self._columns.items()}
-        twin._owned = set(self._owned)
-        twin._written, twin.judges = dict(self._written), {}
+        twin._owned, twin.judges = set(self._owned), {}
         twin._states = {row: state.copied_to(twin)
                         for row, state in self._states.items()}
         return twin
 
     def as_table(self):
-        """Return the snapshot with all that was consumed, as a new generation.
-        """
+        """Return a HostTable with everything that was consumed."""
         self._owned.clear()
         return self._table.of(dict(self._columns))

@@ -1,4 +1,4 @@
-"""One host as plug-ins see it: a view of one row of the host table."""
+"""Host states: views of one row of the host table, for plug-ins."""
 
 import copy
 import datetime
@@ -19,13 +19,13 @@ from nova_sched.objects import arguments
 LOG = logging.getLogger(__name__)
 
 _NOTHING = object()
-#: What a state has for its own use.
+#: Private attributes of a state.
 _ITS_OWN = ('_snapshot', '_row', '_node', '_service', 'limits',
             'allocation_candidates')
 
 
 class _shown:  # noqa: N801 - is written as property is
-    """A property that plug-ins may set to another value."""
+    """A property that plug-ins may replace by setting an attribute."""
 
     def __init__(self, read):
         self._read, self.__doc__ = read, read.__doc__
@@ -35,9 +35,9 @@ class _shown:  # noqa: N801 - is written as property is
 
 
 def failures_told(function):
-    """Decorate a method of HostState that consumes: it raises nothing.
+    """Make a consuming method of HostState log its errors, not raise them.
 
-    As in Nova, a warning tells what went wrong: the host is chosen by then.
+    As in Nova, because the host is chosen already.
     """
     @functools.wraps(function)
     def consume(self, spec_obj):
@@ -51,18 +51,18 @@ def failures_told(function):
 
 
 class HostState:
-    """A host under the attribute names of Nova's own HostState.
+    """A host with the attributes of Nova's HostState.
 
-    Reads go to the table, so a host shows what earlier instances of the same
-    request have consumed.  Plug-ins may set attributes; these stay with the
-    request, and built-in rules see them, too, if they are amounts, ratios,
-    aggregates or the hypervisor's.  ``limits`` is a dict that filters fill
-    for the compute node.
+    Attributes are read from the snapshot, so they include the consumption of
+    earlier instances of the same request.  Plug-ins may set attributes for the
+    rest of the request.  Built-in rules see these values, too, if they are
+    amounts, ratios, aggregates, or attributes of the hypervisor.  ``limits``
+    is a dict that filters fill for the compute node.
 
-    An unknown name raises AttributeError.
+    Unknown attributes raise AttributeError.
 
-    A plug-in that makes one itself, by ``HostState(host, node, cell_uuid)``,
-    gets one of no table, which has what Nova's has before its first update.
+    ``HostState(host, node, cell_uuid)`` of a plug-in is not a row of a table.
+    It has the attributes of Nova's HostState before its first update.
     """
 
     def __init__(self, host, node, cell_uuid=None, compute=None):
@@ -79,9 +79,9 @@ class HostState:
         return state
 
     def settle(self, snapshot, row):
-        """Be the state of a row of a HostSnapshot, with what was set on it.
+        """Become the state of a row of a HostSnapshot.
 
-        What it has not been told is the row's.
+        Attributes that were set on it remain; all others are the row's.
         """
         before = vars(self).copy()
         unset = ({} if self._row is not None else bare.attributes(
@@ -104,7 +104,7 @@ class HostState:
 
     def update(self, compute=None, service=None, aggregates=None,
                inst_dict=None):
-        """Set what is given, for the rest of the request.
+        """Set attributes from objects of Nova, for the rest of the request.
 
         compute: object with columns of compute_nodes.  service: row of
         services.  aggregates: list of Aggregate.  inst_dict: uuid -> Instance.
@@ -119,7 +119,7 @@ class HostState:
             self._learn('instances', inst_dict)
 
     def _learn(self, name, value):
-        """Set what is not so already."""
+        """Set an attribute if its value differs."""
         if self._row is None or getattr(self, name, _NOTHING) != value:
             setattr(self, name, value)
 
@@ -131,11 +131,11 @@ class HostState:
             self.__dict__[name] = value
 
     def update_from_compute_node(self, compute):
-        """Set what a compute node says; as ``update`` with it alone."""
+        """Set attributes from a compute node, see ``update``."""
         self._update_from_compute_node(compute)
 
     def update_service(self, service):
-        """Set the row of its service; as ``update`` with it alone."""
+        """Set the row of the compute service, see ``update``."""
         self._learn('service', dict(service))
 
     def _update_from_compute_node(self, compute):
@@ -144,15 +144,15 @@ class HostState:
 
     @failures_told
     def consume_from_request(self, spec_obj):
-        """Take an instance of a request out of what is free, here alone.
+        """Consume an instance's resources on this snapshot only.
 
-        Of a host of a table also its NUMA cells and PCI devices; those then
-        stand in the request's NUMA topology.
+        For a row of a table this includes NUMA cells and PCI devices, and the
+        request's NUMA topology is set to the fitted cells.
         """
         self._locked_consume_from_request(spec_obj)
 
     def _locked_consume_from_request(self, spec_obj):
-        """Do what ``consume_from_request`` does; to be overridden."""
+        """Do the work of ``consume_from_request``; plug-ins override it."""
         if self._row is None:
             bare.consume(self, spec_obj)
         else:
@@ -161,11 +161,11 @@ class HostState:
                 self.limits)
 
     def consume_from_instance(self, instance):
-        """As ``consume_from_request``, of a request before Mitaka.
+        """Consume the resources of a request before Mitaka.
 
-        instance: ``request_spec['instance_properties']``, a dict, which has
-        its NUMA topology, if any, as it was placed then.
-        Raises InvalidInput for one without its sizes.
+        instance: ``request_spec['instance_properties']``, a dict; its NUMA
+            topology, if any, is set to the fitted cells.
+        Raises InvalidInput if it lacks the sizes.
         """
         spec_obj = arguments.from_legacy_dicts({
             'instance_properties': instance, 'instance_type': {
@@ -186,31 +186,28 @@ class HostState:
 
     @functools.cached_property
     def allocation_candidates(self):
-        """Allocation requests of Placement that would do, best first.
+        """Placement's allocation requests for the host, in its order: list.
 
-        A list that filters may narrow by setting another one; empty when
-        Placement was not asked, as in Nova.
+        Filters remove requests by setting another list.  Empty without
+        Placement, as in Nova.
         """
         return self._snapshot.offer.of(self.uuid)
 
     def node_object(self):
-        """Return the host as a ComputeNode, as of when it was first asked for.
-        """
-        return self._kept('_node', lambda: objects.ComputeNode.known({
-            name: read(self) for name, read in _OF_NODE.items()}))
+        """Return the host as a ComputeNode, as it was at the first call."""
+        if '_node' not in self.__dict__:
+            self.__dict__['_node'] = objects.ComputeNode.known({
+                name: read(self) for name, read in _OF_NODE.items()})
+        return self._node
 
     def service_object(self):
-        """Return its compute service as a Service, likewise."""
-        return self._kept('_service', lambda: objects.Service.known(
-            self.service))
-
-    def _kept(self, name, make):
-        if name not in self.__dict__:
-            self.__dict__[name] = make()
-        return self.__dict__[name]
+        """Return the compute service as a Service, as at the first call."""
+        if '_service' not in self.__dict__:
+            self.__dict__['_service'] = objects.Service.known(self.service)
+        return self._service
 
     def block(self):
-        """Return this host alone, as the columns a built-in rule judges."""
+        """Return a HostBlock of this host only, for built-in rules."""
         return self._snapshot.block(np.array([self._row]))
 
     @_shown
@@ -220,9 +217,9 @@ class HostState:
 
     @_shown
     def updated(self):
-        """Return when the host was last reported or given an instance.
+        """Return the time of the last report or consumption.
 
-        An aware datetime, in UTC; None if it never reported.
+        An aware datetime in UTC; None if the host never reported.
         """
         seconds = self._snapshot.cell('updated', self._row)
         return (datetime.datetime.fromtimestamp(seconds, datetime.UTC)
@@ -230,24 +227,21 @@ class HostState:
 
     @_shown
     def stats(self):
-        """Return what the compute service counts: a dict, empty if unreported.
-        """
+        """Return the statistics of the compute service: dict, may be empty."""
         return dict(self._snapshot.cell('stats', self._row) or {})
 
     @_shown
     def service(self):
-        """Return the row of the host's compute service: a dict, with aware
-        times.
-        """
+        """Return the row of the compute service: dict with aware times."""
         row = self._snapshot.cell('service', self._row)._asdict()
         return {name: _aware(value) for name, value in row.items()} | {
             'binary': 'nova-compute', 'topic': 'compute', 'deleted': False}
 
     @_shown
     def supported_instances(self):
-        """List of [architecture, hypervisor type, VM mode].
+        """Return a list of [architecture, hypervisor type, VM mode].
 
-        None on a host that never reported its usage.
+        None for a host that never reported its usage.
         """
         text = self._snapshot.cell('supported_instances', self._row)
         if text:
@@ -256,14 +250,14 @@ class HostState:
 
     @_shown
     def aggregates(self):
-        """Return the Aggregate objects the host is in, as a list."""
+        """Return the host's aggregates: list of Aggregate."""
         return list(self._snapshot.cell('aggregates', self._row))
 
     @_shown
     def instances(self):
         """Return the instances on the host: uuid -> Instance.
 
-        None of them on a bare-metal node, which is one or nothing.
+        Empty for a bare-metal node, as in Nova.
         """
         if self.bare_metal:
             return {}
@@ -271,20 +265,19 @@ class HostState:
 
     @_shown
     def metrics(self):
-        """Return what monitors measure: MonitorMetricList."""
+        """Return the host's metrics: MonitorMetricList."""
         return self._snapshot.cell('metrics', self._row).objects()
 
     @_shown
     def pci_stats(self):
-        """Return the free PCI devices: DeviceStats; None if it never reported.
-        """
-        found = self._snapshot.cell('pci_stats', self._row)
-        return None if found is None else pci_stats.DeviceStats(
-            found, self._snapshot.cell('numa_topology', self._row))
+        """Return the free PCI devices: DeviceStats; None if unreported."""
+        pools = self._snapshot.cell('pci_stats', self._row)
+        return None if pools is None else pci_stats.DeviceStats(
+            pools, self._snapshot.cell('numa_topology', self._row))
 
     @_shown
     def numa_topology(self):
-        """Return the host's NUMA cells as reported (JSON text), or None."""
+        """Return the host's NUMA cells as reported: JSON text, or None."""
         topology = self._snapshot.cell('numa_topology', self._row)
         return None if topology is None else topology.text
 
@@ -297,7 +290,7 @@ class HostState:
                 f'instances: {self.num_instances}{offered}')
 
 
-#: Fields of a ComputeNode: functions of a HostState.
+#: Field of a ComputeNode -> function of a HostState.
 _OF_NODE = {
     **{name: operator.attrgetter(name) for name in (
         'uuid', 'host', 'hypervisor_hostname', 'vcpus_used', 'free_ram_mb',
@@ -318,6 +311,6 @@ _OF_NODE = {
 
 
 def _aware(value):
-    """Return a time of the database, which has no zone, as one in UTC."""
+    """Return a naive time of the database as an aware time in UTC."""
     return (value.replace(tzinfo=datetime.UTC)
             if isinstance(value, datetime.datetime) else value)

@@ -1,9 +1,9 @@
-"""All hosts as one table: one column an attribute, row i everywhere one host.
+"""The host table: all hosts of the cloud, one column for each attribute.
 
-``HostTable`` is one generation of the cloud's state and never changes;
-``snapshot.HostSnapshot`` is one request's private copy of it;
-``block.HostBlock`` is some rows of a snapshot, which is what filters and
-weighers are given.
+``HostTable`` is one generation of the hosts' state, and immutable.
+``snapshot.HostSnapshot`` is one request's private copy of a table.
+``block.HostBlock`` has some rows of a snapshot, the argument of filters and
+weighers.
 """
 
 import dataclasses
@@ -19,15 +19,15 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """Of which cells the hosts are.
+    """The cells that the hosts are in.
 
-    reads: tuple of (cell uuid, seconds since the epoch when the read of that
-        cell began which the hosts' state is from).
-    lost: tuple of (cell, why), texts, of those that could not be read.
-    disabled: uuids of the cells whose hosts only requests that name the cell
-        may have.
-    unmapped: names of hosts that no mapping leads to, so that nova-conductor
-        cannot build on them; None in a cloud without mappings.
+    reads: tuple of pairs: uuid of a cell, and start of the read that the
+        hosts' state is from, in seconds since the epoch.
+    lost: tuple of pairs of texts: an unreadable cell, and the error.
+    disabled: uuids of disabled cells; only requests that name such a cell use
+        its hosts.
+    unmapped: names of hosts without a host mapping, on which nova-conductor
+        cannot build; None in a cloud without mappings.
     """
 
     reads: tuple = ()
@@ -36,9 +36,9 @@ class Cells:
     unmapped: frozenset | None = None
 
     def first_read(self, default):
-        """Return when the first of the reads began: seconds since the epoch.
+        """Return the start of the first read, in seconds since the epoch.
 
-        default: returned where no cell was read.
+        default: result if no cell was read.
         """
         return min((began for _, began in self.reads), default=default)
 
@@ -49,8 +49,8 @@ NO_CELLS = Cells()
 class HostTable:
     """One generation of the state of all hosts; immutable.
 
-    columns: name -> array (n,) for the names of columns.DTYPES, ``Labels``
-        for those of columns.LABELS, list of n objects for the others.
+    columns: name -> array (n,) for names in columns.DTYPES, ``Labels`` for
+        names in columns.LABELS, list of n objects for other names.
     cells: Cells.
     """
 
@@ -61,10 +61,9 @@ class HostTable:
 
     @classmethod
     def from_records(cls, records, **values):
-        """Return the table of ``records``: dicts, one a host, all with equal
-        keys.
+        """Return the table of records: dicts with equal keys, one per host.
 
-        values: further columns, as lists of one value a host.
+        values: more columns, as lists of one value for each host.
         """
         if records:
             values |= {name: [record[name] for record in records]
@@ -73,7 +72,9 @@ class HostTable:
                     for name in host_columns.NAMES})
 
     def of(self, columns, cells=None):
-        """Return a new generation with these columns, read when this one was.
+        """Return a new generation with these columns.
+
+        cells: Cells; None for the Cells of this generation.
         """
         table = HostTable(columns, self.cells if cells is None else cells)
         if self._keys.are_those_of(columns):
@@ -81,32 +82,33 @@ class HostTable:
         return table
 
     def of_cells(self, cells):
-        """Return the same hosts, of other cells or later reads: Cells."""
+        """Return a new generation with the same columns and other Cells."""
         return self.of(self.columns, cells)
 
     def with_usage(self, source, rows):
-        """Return a new generation with the usage of some rows of another one.
+        """Return a new generation with the usage of rows of another table.
 
-        source: HostTable.  rows: list of (row of the source, row here, ...).
+        source: HostTable.
+        rows: list of (row of the source, row of this table, ...).
         """
         if not rows:
             return self
-        was, now = (np.array([item[side] for item in rows])
-                    for side in (0, 1))
+        old_rows, new_rows = (np.array([item[side] for item in rows])
+                              for side in (0, 1))
         values = {}
         for name in host_columns.CONSUMED:
-            theirs, ours = source.columns[name], self.columns[name]
-            if isinstance(ours, np.ndarray):
-                values[name] = ours.copy()
-                values[name][now] = theirs[was]
+            old, new = source.columns[name], self.columns[name]
+            if isinstance(new, np.ndarray):
+                values[name] = new.copy()
+                values[name][new_rows] = old[old_rows]
             else:
-                values[name] = _relabelled(ours, theirs, was, now)
+                values[name] = _relabelled(new, old, old_rows, new_rows)
         return self.of(self.columns | values)
 
     def replaced(self, changes):
-        """Return a new table in which some rows are other records.
+        """Return a new table with some rows replaced.
 
-        changes: row -> dict with a value for some or all columns; all dicts
+        changes: row -> dict with values for some or all columns; all dicts
             have the same keys.
         """
         if not changes:
@@ -116,9 +118,10 @@ class HostTable:
             for name in next(iter(changes.values()))})
 
     def with_cells(self, rows, values):
-        """Return a new table in which some columns of some rows are replaced.
+        """Return a new table with some columns of some rows replaced.
 
-        rows: list of ints.  values: column name -> list of as many values.
+        rows: list of ints.  values: column name -> list with a value for each
+            row.
         """
         if not rows:
             return self
@@ -134,11 +137,10 @@ class HostTable:
                         for name, column in self.columns.items()})
 
     def with_added(self, positions, values):
-        """Return a new table with a row before each position, an int up to
-        size.
+        """Return a new table with a row inserted before each position.
 
-        positions: ascending.  values: column name -> list of as many values,
-            for all columns.
+        positions: ascending ints up to ``size``.
+        values: column name -> list with a value for each new row; all columns.
         """
         if not positions:
             return self
@@ -147,14 +149,13 @@ class HostTable:
             for name, column in self.columns.items()})
 
     def with_columns(self, **values):
-        """Return a new table with whole columns replaced, given as lists."""
+        """Return a new table with whole columns replaced; values are lists."""
         return self.of(self.columns | {
             name: host_columns.make(name, column)
             for name, column in values.items()})
 
     def row(self, host, node):
-        """Return the row of a host's node; None if there is none of that name.
-        """
+        """Return the row of a host's node; None if there is no such node."""
         return self._keys.rows.get((host, node))
 
     def rows_of(self, hosts):
@@ -168,18 +169,16 @@ class HostTable:
             rows.tolist(), column.codes[rows].tolist(), strict=True)]
 
     def keys(self):
-        """Return the hosts and their nodes' names: list of pairs, one a row.
-        """
+        """Return the (host, node) names of all rows: list."""
         return list(self._keys.rows)
 
     @property
     def hosts(self):
-        """An object that tables share in which each row is the same host's."""
+        """An object that tables with the same hosts in the same rows share."""
         return self._keys
 
     def has_rows_of(self, table):
-        """Return whether no host came or went since: a row is the same host's.
-        """
+        """Return whether another table has the same hosts in the same rows."""
         return self.hosts is table.hosts
 
     def snapshot(self, instances, offer=PLACEMENT_NOT_USED):
@@ -200,7 +199,7 @@ class HostTable:
 
 
 class _Keys:
-    """Which row is whose; shared by the generations of the same hosts."""
+    """The names of the rows; generations with the same hosts share it."""
 
     def __init__(self, columns):
         self._columns = columns['host'], columns['nodename']
@@ -232,8 +231,8 @@ def _without(column, rows):
         return column.without(rows)
     if isinstance(column, np.ndarray):
         return np.delete(column, rows)
-    gone = set(rows)
-    return [value for row, value in enumerate(column) if row not in gone]
+    removed = set(rows)
+    return [value for row, value in enumerate(column) if row not in removed]
 
 
 def _with_added(column, positions, values):
@@ -241,18 +240,19 @@ def _with_added(column, positions, values):
         return column.with_added(positions, values)
     if isinstance(column, np.ndarray):
         return np.insert(column, positions, values)
-    made, start = [], 0
+    items, start = [], 0
     for position, value in zip(positions, values, strict=True):
-        made += [*column[start:position], value]
+        items += [*column[start:position], value]
         start = position
-    return made + column[start:]
+    return items + column[start:]
 
 
-def _relabelled(ours, theirs, was, now):
-    """Return labels with those of other rows where these differ."""
+def _relabelled(new, old, old_rows, new_rows):
+    """Return Labels ``new`` with the values of ``old`` in these rows."""
     changes = {}
-    for at, row in zip(was.tolist(), now.tolist(), strict=True):
-        value = theirs.values[theirs.codes.item(at)]
-        if value != ours.values[ours.codes.item(row)]:
+    for old_row, row in zip(old_rows.tolist(), new_rows.tolist(),
+                            strict=True):
+        value = old.values[old.codes.item(old_row)]
+        if value != new.values[new.codes.item(row)]:
             changes[row] = value
-    return ours.private().replaced(changes) if changes else ours
+    return new.private().replaced(changes) if changes else new

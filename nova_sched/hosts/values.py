@@ -1,9 +1,9 @@
-"""Values of a compute node's row that can be right, and what else is there.
+"""Checks of the values in a compute node's row.
 
-A database holds what was written, by whatever and however long ago, and
-SQLite anything in any column.  What cannot be right counts as absent, with one
-line in the log for the host, the column and the value; where there is no host
-without it, the row is refused.
+A database may have invalid values, and SQLite has values of any type in any
+column.  An invalid value counts as absent, with one log line for the host, the
+column and the value.  A row with an invalid value of a needed column is
+refused.
 """
 
 import functools
@@ -14,17 +14,16 @@ LOG = logging.getLogger(__name__)
 
 #: Nova's integers have 32 bits.
 _WHOLE = 1 << 31
-#: No host is overcommitted a million times; its resources times that, in MB,
-#: are still an integer of 64 bits.
+#: Maximum allocation ratio.  Amounts in MB multiplied by it still fit 64 bits.
 _MOST_RATIO = 1_000_000
 
 
 class UnreadableError(ValueError):
-    """A value without which a row is no host."""
+    """A needed column of a row has an invalid value."""
 
 
 def is_whole(value):
-    """Return whether it is a whole number of 32 bits."""
+    """Return whether a value is an integer of 32 bits."""
     return (isinstance(value, (int, float)) and -_WHOLE <= value < _WHOLE
             and value == int(value))
 
@@ -34,20 +33,17 @@ def _is_ratio(value):
     return isinstance(value, (int, float)) and 0 <= value <= _MOST_RATIO
 
 
-def _is_text(value):
-    return isinstance(value, str)
 
-
-#: Numbers that every host has that has reported.
+#: Amounts that every host has after its first report.
 _AMOUNTS = ('vcpus', 'memory_mb', 'local_gb', 'vcpus_used', 'local_gb_used',
             'free_disk_gb')
-#: Columns without which no row is a host that could take anything.
+#: Columns that a host needs to take instances.
 REQUIRED = ('host', 'hypervisor_hostname', *_AMOUNTS, 'free_ram_mb')
-#: Without a right value of these there is no host.
+#: Columns that must not have invalid values.
 _NEEDED = frozenset(('uuid', 'host', 'hypervisor_hostname', *_AMOUNTS))
 
-#: Column -> (function that says whether a value can be right, what it is not
-#: otherwise).
+#: Column -> function that returns whether a value is valid, and text for an
+#: invalid value.
 _KINDS = {
     **dict.fromkeys(
         (*_AMOUNTS, 'free_ram_mb', 'disk_available_least',
@@ -59,41 +55,41 @@ _KINDS = {
     **dict.fromkeys(
         ('uuid', 'host', 'hypervisor_hostname', 'hypervisor_type', 'host_ip',
          'cpu_info', 'supported_instances', 'stats', 'metrics', 'pci_stats',
-         'numa_topology'), (_is_text, 'no text'))}
+         'numa_topology'), (lambda value: isinstance(value, str), 'no text'))}
 
 
 def checked(row):
-    """Return the row of a compute node with what cannot be right as None.
+    """Return the row of a compute node with invalid values replaced by None.
 
-    row: mapping of column name to value; with all that is right it is what is
-        returned.
-    Raises UnreadableError for what every host has, and for an amount that is
-    missing where the host has reported.
+    row: mapping of column name to value; it is returned itself if all values
+        are valid.
+    Raises UnreadableError for an invalid value of a needed column, and for a
+    missing amount of a host that has reported.
     """
     if row['free_disk_gb'] is not None:
         for column in _AMOUNTS:
             if row[column] is None:
                 raise UnreadableError(f'{column} = None, which is missing')
-    wrong = [column for column, (can_be, _) in _KINDS.items()
-             if row[column] is not None and not can_be(row[column])]
-    for column in wrong:
+    invalid = [column for column, (is_valid, _) in _KINDS.items()
+               if row[column] is not None and not is_valid(row[column])]
+    for column in invalid:
         text = f'{column} = {shown(row[column])}, which is {_KINDS[column][1]}'
         if column in _NEEDED:
             raise UnreadableError(text)
         warn(row['host'], row['hypervisor_hostname'], text)
-    return row | dict.fromkeys(wrong) if wrong else row
+    return row | dict.fromkeys(invalid) if invalid else row
 
 
 def shown(value):
-    """Return a value in a few characters."""
+    """Return the repr of a value in at most 80 characters."""
     text = repr(value[:80] if isinstance(value, (str, bytes)) else value)
     return text if len(text) <= 80 else f'{text[:77]}...'
 
 
 def warn(host, node, text):
-    """Warn, once, of a value that counts as absent.
+    """Warn once that an invalid value counts as absent.
 
-    text: column, value and what is wrong with it.
+    text: column, value and error.
     """
     _warn(str(host), str(node), text)
 
@@ -106,7 +102,7 @@ def _warn(host, node, text):
 
 @functools.lru_cache(maxsize=4096)
 def warn_left_out(host, node, text):
-    """Warn, once, of a row that is no host.  text: why."""
+    """Warn once that a row is ignored.  text: the error."""
     LOG.warning('Compute node %(node)s of host %(host)s is left out: its row '
                 'cannot be read: %(error)s',
                 {'node': node, 'host': host, 'error': text})

@@ -1,3 +1,5 @@
-"""What filters and weighers share; the rules themselves are next door,
-in ``scheduler/filters`` and ``scheduler/weights``.
+"""Code that filters and weighers share.
+
+The filters and weighers themselves are in ``scheduler/filters`` and
+``scheduler/weights``.
 """

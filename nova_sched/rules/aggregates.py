@@ -1,7 +1,7 @@
-"""What the aggregates of a host say: values of their metadata.
+"""Reading the metadata of a host's aggregates.
 
-The three readings that rules use; ``aggregates`` is a collection of objects
-with a ``metadata`` dict of texts.
+The argument ``aggregates`` is a collection of objects with a ``metadata`` dict
+of texts.
 """
 
 import functools
@@ -20,31 +20,28 @@ _NUMBER = np.dtype([('is_set', np.bool_), ('value', np.float64)])
 
 
 def values(aggregates, key):
-    """Return the raw values of one key over all aggregates: frozenset."""
+    """Return the values of one key in all aggregates: frozenset."""
     return _metadata(_weakly(aggregates)).get(key, _NOTHING)[0]
 
 
 def pieces(aggregates, key):
-    """Return the values of one key, split at commas and stripped: frozenset.
-    """
+    """Return the comma-separated parts of one key's values: frozenset."""
     return _metadata(_weakly(aggregates)).get(key, _NOTHING)[1]
 
 
 def keys(aggregates, prefix=''):
-    """Return the keys over all aggregates that begin with a prefix, sorted:
-    list.
-    """
+    """Return the sorted keys of all aggregates with a prefix: list."""
     return [key for key in _metadata(_weakly(aggregates))
             if key.startswith(prefix)]
 
 
 def pieces_by_prefix(aggregates, prefix):
-    """Return ``pieces`` of all keys that begin with ``prefix`` together."""
+    """Return the ``pieces`` of all keys that begin with ``prefix``."""
     return _pieces_by_prefix(_weakly(aggregates), prefix)
 
 
 def _weakly(aggregates):
-    """Return what remembers no aggregate that is gone, with all its hosts."""
+    """Return a cache key that does not keep deleted aggregates in memory."""
     return tuple(map(weakref.ref, aggregates))
 
 
@@ -57,67 +54,69 @@ def _pieces_by_prefix(aggregates, prefix):
 
 @functools.lru_cache(maxsize=4096)
 def _metadata(aggregates):
-    """Return key -> (raw values, pieces), sorted by key; of weak references.
+    """Return key -> (values, pieces), sorted by key.
+
+    aggregates: tuple of weak references.
     """
-    found = {}
+    by_key = {}
     for aggregate in aggregates:
         for key, value in aggregate().metadata.items():
-            found.setdefault(key, set()).add(value)
-    return {key: (frozenset(found[key]), frozenset(
-        piece.strip() for value in found[key] for piece in value.split(',')))
-        for key in sorted(found)}
+            by_key.setdefault(key, set()).add(value)
+    return {key: (frozenset(by_key[key]), frozenset(
+        piece.strip() for value in by_key[key] for piece in value.split(',')))
+        for key in sorted(by_key)}
 
 
 _NOTHING = (frozenset(), frozenset())
 
 
-def number(found, key, default, cast, warning=_UNREADABLE):
-    """Return one number from a set of values: the smallest.
+def number(texts, key, default, cast, warning=_UNREADABLE):
+    """Return the smallest number in a set of texts.
 
-    No value gives the default; so does, with a warning, any value that
-    ``cast`` (int or float) refuses, even if others are fine.
-    warning: its text, with %(key)s and %(error)s.
+    Returns the default for an empty set and, with a warning, if ``cast`` (int
+    or float) refuses any of the texts.
+    warning: text of the warning, with %(key)s and %(error)s.
     """
-    if not found:
+    if not texts:
         return default
     try:
-        numbers = sorted(map(cast, found))
+        numbers = sorted(map(cast, texts))
     except ValueError as exc:
         _warn_once(warning, key, str(exc))
         return default
     if len(numbers) > 1:
-        _tell_once(key, tuple(numbers))
+        _log_once(key, tuple(numbers))
     return numbers[0]
 
 
 def numbers(hosts, key, default, cast, warning=_UNREADABLE):
-    """Return ``number`` of each host of a HostBlock: float64 (n,).
+    """Return the ``number`` of a key for each host of a HostBlock.
 
-    default: a number, or an array (n,) of each host's own; returned as it is
-        when no aggregate has the key.
+    default: a number, or array (n,) with a number for each host.
+    Returns float64 (n,), or the default if no aggregate has the key.
     """
     def smallest(aggregates):
-        found = number(values(aggregates, key), key, None, cast, warning)
-        if found is None:
+        least = number(values(aggregates, key), key, None, cast, warning)
+        if least is None:
             return False, 0.0
         if cast is int:
             # It may be too big for a float.
-            found = max(-_BIGGEST, min(found, _BIGGEST))
-        return True, found
+            least = max(-_BIGGEST, min(least, _BIGGEST))
+        return True, least
 
-    # Most keys are in no aggregate at all.
+    # A fast path, because most keys are in no aggregate.
     if key not in hosts.snapshot.column('aggregates').united('keys', keys):
         return default
     codes, by_code = hosts.derived_by_code('aggregates', (key, cast),
                                            smallest, _NUMBER)
-    found = by_code.take(codes)
-    if not found['is_set'].any():
+    by_host = by_code.take(codes)
+    if not by_host['is_set'].any():
         return default
-    return np.where(found['is_set'], found['value'], default)
+    return np.where(by_host['is_set'], by_host['value'], default)
 
 
 @functools.lru_cache(maxsize=1024)
-def _tell_once(key, numbers):
+def _log_once(key, numbers):
     LOG.info('%(count)d values found for %(key)s, of which the minimum value '
              'will be used.', {'count': len(numbers), 'key': key})
 

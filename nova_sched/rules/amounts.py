@@ -1,8 +1,8 @@
-"""Shapes that filters of amounts share: resources of hosts, and counts.
+"""Base classes of filters that compare amounts.
 
-What differs between RAM, disk and CPUs is in a ``Resource``; how a rule
-judges an amount is in a base class here; its texts are in its own module.
-Ratios and maxima may come from plug-ins (``BaseSettingFilter``).
+A ``Resource`` describes RAM, disk or CPUs.  The base classes compare amounts,
+and each filter's module has its log texts.  Plug-ins may compute ratios and
+maxima (``BaseSettingFilter``).
 """
 
 import dataclasses
@@ -19,22 +19,23 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: Beyond this floats are no longer exact.
+#: Largest integer up to which all integers are exact as floats.
 _FAR = 2 ** 53
 
-#: What is not below it is no limit: it has no place in an answer.
+#: Limits from this number on are left out; they would not fit the reply.
 _NO_LIMIT = 2 ** 63
 
 
 @dataclasses.dataclass(frozen=True)
 class Resource:
-    """Something that hosts have a whole number of units of.
+    """A resource of hosts, in whole units.
 
-    needed: function of a RequestSpec; what one instance takes, or None if its
-        flavor has it count as nothing, as for Placement (``resources:VCPU=0``
-        of a flavor for bare metal).
-    total, free: functions of a HostBlock: int64 (n,).
-    limit: its name among limits, which counts in ``per_limit`` units.
+    needed: function of a RequestSpec that returns the amount for one instance.
+        None if the flavor's extra specs set it to 0, as ``resources:VCPU=0``
+        of a flavor for bare metal.
+    total, free: functions of a HostBlock that return int64 (n,).
+    limit: name of the limit for the compute node.
+    per_limit: number of units in a unit of the limit.
     """
 
     name: str
@@ -50,12 +51,11 @@ class Resource:
         return f'{amount:.12g} {self.unit}'
 
 
-#: Extra specs by which a flavor's disk, memory and CPUs count as nothing: in
-#: items of its extra specs, which may be None.
+#: Items of extra specs that set a flavor's disk, memory and CPUs to 0.
 _NO_DISK, _NO_MEMORY, _NO_CPUS = (
     (f'resources:{name}', '0') for name in ('DISK_GB', 'MEMORY_MB', 'VCPU'))
 
-#: An instance's disk is root, unless that is on a volume, ephemeral and swap.
+#: An instance's disk: root (unless on a volume), ephemeral and swap.
 DISK = Resource(
     'disk', 'MB', limit='disk_gb', per_limit=1024,
     needed=lambda spec_obj: None if _NO_DISK in (
@@ -81,9 +81,7 @@ CPUS = Resource(
 
 
 def without_cpus(hosts):
-    """Return which hosts report no CPUs at all: bool (n,); a warning if any
-    does.
-    """
+    """Return which hosts report no CPUs: bool (n,); warn if there are any."""
     missing = hosts.vcpus_total == 0
     if missing.any():
         LOG.warning('VCPUs not set; assuming CPU collection broken')
@@ -91,56 +89,55 @@ def without_cpus(hosts):
 
 
 class BaseSettingFilter(filters.ColumnFilter):
-    """Base class of filters that go by a ratio or a maximum of each host.
+    """Base class of filters that apply a ratio or a maximum of each host.
 
-    It is a column here.  Nova's filters of these names get it of each host by
-    a method ``_get_<key>(self, host_state, spec_obj)``; a plug-in that
-    derives from a filter here and has that method is asked, too.
+    Here the setting is a column.  In Nova, a method
+    ``_get_<key>(self, host_state, spec_obj)`` returns it for one host.  The
+    method of a plug-in that derives from a built-in filter is called, too.
     """
 
-    #: Name of the ratio or maximum: a column or an option, and in aggregates.
+    #: Name of the ratio or maximum: a column or option, and metadata key.
     key = ''
-    #: Makes the number of what is written in aggregates.
+    #: Converts a text of aggregate metadata to a number.
     cast = float
 
     def _setting(self, hosts):
-        """Return the filter's own: a number, or float64 (n,)."""
+        """Return the built-in setting: a number, or float64 (n,)."""
         raise NotImplementedError(
             f'{type(self).__name__} has no _setting method')
 
     def _own_setting(self, host_state, spec_obj):
-        """Return the filter's own for one host, which plug-ins ask
-        ``super()``.
-        """
-        own = np.ravel(self._setting(host_state.block()))
-        return self.cast(own.item(0))
+        """Return the built-in setting of one host, for ``super()`` calls."""
+        setting = np.ravel(self._setting(host_state.block()))
+        return self.cast(setting.item(0))
 
     def _settings(self, hosts, spec_obj):
-        """Return what counts for each host: a number, or float64 (n,)."""
-        if not self._is_asked:
+        """Return the setting that applies: a number, or float64 (n,)."""
+        if not self._has_method:
             return self._setting(hosts)
-        ask, found = getattr(self, f'_get_{self.key}'), []
+        get, settings = getattr(self, f'_get_{self.key}'), []
         for state in budget.checked(hosts.states()):
             try:
-                found.append(float(ask(state, spec_obj)))
+                settings.append(float(get(state, spec_obj)))
             except Exception as exc:
                 exc.add_note(f'on host {state!r}')
                 raise
-        return np.array(found, dtype=np.float64)
+        return np.array(settings, dtype=np.float64)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         own, name = BaseSettingFilter._own_setting, f'_get_{cls.key}'
         if cls.key and not hasattr(cls, name):
             setattr(cls, name, own)
-        cls._is_asked = getattr(cls, name, own) is not own
+        #: Whether a plug-in defines ``_get_<key>``.
+        cls._has_method = getattr(cls, name, own) is not own
 
 
 class BaseCapacityFilter(BaseSettingFilter):
-    """Hosts that hold an instance besides the others, with overcommit.
+    """Hosts with enough of a resource free, with overcommit.
 
-    The host's ratio multiplies its resource for all instances together; one
-    alone must fit into what is really there.
+    The host's ratio multiplies its resource for all instances together; a
+    single instance must not exceed the physical amount.
     """
 
     logs_rejected = True
@@ -152,32 +149,31 @@ class BaseCapacityFilter(BaseSettingFilter):
         return getattr(hosts, self.key)
 
     def _limit(self, hosts, spec_obj):
-        """Return the units to give out in all: float64 (n,)."""
-        # Aggregates may say inf or nan: arithmetic goes on, as in Python.
+        """Return the total amount with overcommit: float64 (n,)."""
+        # Aggregates may set inf or nan; compute with them, as Python does.
         with np.errstate(invalid='ignore', over='ignore'):
             return (self.resource.total(hosts)
                     * self._settings(hosts, spec_obj))
 
     def _usable(self, hosts, limit):
-        """Return the units still to give out: float64 (n,)."""
-        # In Nova's order, so that floats round as they do there.
+        """Return the free amount with overcommit: float64 (n,)."""
+        # In Nova's order, so that floats are rounded equally.
         return limit - (self.resource.total(hosts)
                         - self.resource.free(hosts))
 
     def _large(self, total, limit, needed):
-        """Return which hosts could hold it if they were empty: bool (n,)."""
+        """Return which hosts have the amount in total: bool (n,)."""
         return total >= needed
 
     def _holds(self, usable, needed):
-        """Return which hosts have it left: bool (n,).
+        """Return which hosts have the amount free: bool (n,).
 
-        None with a ratio of nan has.
+        Hosts with a ratio of nan do not.
         """
         return usable >= needed
 
     def _exempt(self, hosts):
-        """Return which hosts pass whatever they have: bool (n,), or one bool.
-        """
+        """Return which hosts pass with any amount: bool (n,), or one bool."""
         return False
 
     def mask(self, hosts, spec_obj):
@@ -204,7 +200,7 @@ class BaseCapacityFilter(BaseSettingFilter):
 
     def limits(self, hosts, spec_obj):
         limit = self._limit(hosts, spec_obj)[0] / self.resource.per_limit
-        # Of an aggregate's ratio, which may be inf, nan or just as far.
+        # An aggregate's ratio may be inf, nan or very large.
         if not abs(limit) < _NO_LIMIT:
             return {}
         return {self.resource.limit: int(limit)}
@@ -215,17 +211,16 @@ class BaseCapacityFilter(BaseSettingFilter):
             return []
         total = self.resource.total(hosts).astype(np.float64)
         limit = self._limit(hosts, spec_obj)
-        left, exempt = self._usable(hosts, limit), self._exempt(hosts)
+        usable, exempt = self._usable(hosts, limit), self._exempt(hosts)
         large = self._large(total, limit, needed) | exempt
-        holds = self._holds(left, needed) | exempt
-        # A host without a limit lacks nothing; one whose ratio is none has
-        # nothing.
+        holds = self._holds(usable, needed) | exempt
+        # inf where a host passes with a smaller amount, -inf for nan.
         total[large & (total < needed)] = np.inf
-        left[np.isnan(left)] = -np.inf
-        left[holds & (left < needed)] = np.inf
-        of = self.resource.name, self.resource.unit
-        return [figures.Figure(*of, needed, total, figures.TOTAL),
-                figures.Figure(*of, needed, left, figures.LEFT)]
+        usable[np.isnan(usable)] = -np.inf
+        usable[holds & (usable < needed)] = np.inf
+        names = self.resource.name, self.resource.unit
+        return [figures.Figure(*names, needed, total, figures.TOTAL),
+                figures.Figure(*names, needed, usable, figures.LEFT)]
 
     def reason(self, hosts, spec_obj):
         needed, text = self.resource.needed(spec_obj), self.resource.text
@@ -233,14 +228,14 @@ class BaseCapacityFilter(BaseSettingFilter):
         large = hosts.where(total >= needed)
         if len(large):
             usable = self._usable(large, self._limit(large, spec_obj))
-            found = f'most free {text(np.fmax.reduce(usable))}'
+            available = f'most free {text(np.fmax.reduce(usable))}'
         else:
-            found = f'largest host {text(total.max())}'
-        return phrases.Reason(f'need {text(needed)}', found)
+            available = f'largest host {text(total.max())}'
+        return phrases.Reason(f'need {text(needed)}', available)
 
 
 class BaseExactFilter(filters.ColumnFilter):
-    """Hosts that have free exactly what is asked for: bare metal."""
+    """Hosts with exactly the requested amount free, for bare metal."""
 
     resource = None
 
@@ -265,18 +260,18 @@ class BaseExactFilter(filters.ColumnFilter):
                               self.nearest(hosts, needed))
 
     def nearest(self, hosts, needed):
-        """Return the amount of these hosts that is nearest, in words."""
+        """Return a text with the closest amount of these hosts."""
         free = self.resource.free(hosts)
         nearest = free[np.abs(free - needed).argmin()]
         return f'nearest has {self.resource.text(nearest)}'
 
 
 class BaseCountFilter(BaseSettingFilter):
-    """Hosts on which fewer than so many of something are counted."""
+    """Hosts with a count of something below a maximum."""
 
     logs_rejected = True
 
-    #: The column with the count, and what it counts.
+    #: The column with the count, and the plural noun for its items.
     column = noun = ''
     #: Log text with %(host)s and %(most)s.
     too_many = ''
@@ -284,25 +279,25 @@ class BaseCountFilter(BaseSettingFilter):
 
     @staticmethod
     def cast(text):
-        """Return an integer, brought into the range of exact floats."""
+        """Return an integer within the range of exact floats."""
         return max(-_FAR, min(int(text), _FAR))
 
     def _setting(self, hosts):
-        # The first number that is too many.
+        # The lowest count that is rejected.
         return self.most
 
     def mask(self, hosts, spec_obj):
         most = self._settings(hosts, spec_obj)
         passes = getattr(hosts, self.column) < most
         if LOG.isEnabledFor(logging.DEBUG):
-            each = np.broadcast_to(most, len(hosts))
+            limits = np.broadcast_to(most, len(hosts))
             for state, limit in zip(hosts.where(~passes).states(),
-                                    each[~passes].tolist(), strict=True):
+                                    limits[~passes].tolist(), strict=True):
                 LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
         return passes
 
     def figures(self, hosts, spec_obj):
-        # One more must be below what may be a fraction.
+        # Rounded up, because a maximum of 2.5 leaves room for 3.
         room = (np.ceil(self._settings(hosts, spec_obj))
                 - getattr(hosts, self.column))
         return [figures.Figure(
@@ -310,7 +305,7 @@ class BaseCountFilter(BaseSettingFilter):
             figures.ROOM)]
 
     def reason(self, hosts, spec_obj):
-        # How few there must be is an option's, or an aggregate's, to say.
+        # Callers must not see the maximum, which an operator sets.
         most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
         counts = getattr(hosts, self.column)
         row = (counts - most).argmin()
@@ -320,10 +315,10 @@ class BaseCountFilter(BaseSettingFilter):
 
 
 class PerAggregate:
-    """Mixed into a filter above: aggregates may set its ratio or maximum.
+    """A mixin for filters with a ratio or maximum that aggregates may set.
 
-    The smallest number that a host's aggregates give for ``key`` takes the
-    place of the host's own ratio or of the option.
+    The smallest number that a host's aggregates have under ``key`` replaces
+    the host's ratio or the option.
     """
 
     def _setting(self, hosts):

@@ -1,7 +1,7 @@
-"""The attestation server: which compute nodes run what they should.
+"""The client of the attestation server, which knows nodes' trust levels.
 
-The only thing among the rules that talks to somebody and looks at the clock,
-in a thread of its own; made only where TrustedFilter is enabled.
+Only TrustedFilter uses it.  It is the only module of the rules that does
+network I/O and reads the clock.
 """
 
 import collections
@@ -20,14 +20,14 @@ from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 
-#: The level of nodes that the server has not judged.
+#: The level of nodes for which the server returns none.
 UNKNOWN = 'unknown'
 
-_TIMEOUT = 20               # seconds for each step of an exchange
-_TOO_LONG = 64 << 20        # for an answer, in bytes
+_TIMEOUT = 20               # seconds, for each socket operation
+_TOO_LONG = 64 << 20        # size of a response, in bytes
 _GOOD = (200, 201, 202, 204)
 
-#: How dates are written where they are not ISO 8601 (the C locale's).
+#: Format of dates that are not in ISO 8601: that of the C locale.
 _C_DATE = '%a %b %d %H:%M:%S %Y'
 
 _Entry = collections.namedtuple('_Entry', 'level at')
@@ -35,10 +35,10 @@ _NEVER = _Entry(UNKNOWN, 0.0)
 
 
 class AttestationServer:
-    """Asks the server of [trusted_computing], over HTTPS.
+    """Queries the server of [trusted_computing] over HTTPS.
 
-    Raises OSError or ValueError when the certificate authority's file cannot
-    be read or the port is none.
+    Raises OSError or ValueError if the certificate authority's file cannot be
+    read or the port is not a number.
     """
 
     def __init__(self, conf):
@@ -58,18 +58,17 @@ class AttestationServer:
             self._tls.verify_mode = ssl.CERT_NONE
 
     def poll(self, nodes):
-        """Return what the server says of nodes, given by name: list.
+        """Return the server's attestations of nodes, by name: list of dict.
 
-        Empty, with a warning, when it gives no answer that can be read.
+        Returns [] and logs a warning for a failed query.
         """
         try:
             return self._exchange(nodes)
         except (OSError, http.client.HTTPException, ValueError,
                 RecursionError) as exc:
             error = repr(exc)
-        LOG.warning('The attestation server %(host)s:%(port)s gave no answer '
-                    'that can be read; all hosts count as %(level)s: '
-                    '%(error).200s',
+        LOG.warning('Attestation server %(host)s:%(port)s returned no valid '
+                    'response; all hosts count as %(level)s: %(error).200s',
                     {'host': self._host, 'port': self._port,
                      'level': UNKNOWN, 'error': error})
         return []
@@ -86,104 +85,103 @@ class AttestationServer:
             response = connection.getresponse()
             if response.status not in _GOOD:
                 raise ValueError(f'HTTP status {response.status}')
-            answer = response.read(_TOO_LONG)
+            body = response.read(_TOO_LONG)
         finally:
             connection.close()
-        if len(answer) == _TOO_LONG:
-            raise ValueError(f'an answer of {_TOO_LONG} bytes or more')
-        answer = json.loads(answer)
-        if not isinstance(answer, dict) or not isinstance(
-                answer.get('hosts'), list):
-            raise ValueError('no list of hosts in the answer')
-        return answer['hosts']
+        if len(body) == _TOO_LONG:
+            raise ValueError(f'a response of {_TOO_LONG} bytes or more')
+        document = json.loads(body)
+        if not isinstance(document, dict) or not isinstance(
+                document.get('hosts'), list):
+            raise ValueError('no list of hosts in the response')
+        return document['hosts']
 
 
 class TrustLevels:
-    """The trust levels of nodes, as an attestation server last told them.
+    """A cache of nodes' trust levels.
 
-    The server is asked in a thread of its own, one exchange at a time: when
-    the attestation of a node that is asked for is stale or missing, and when
-    half of the lifetime of the last answer has gone.  Meanwhile the last
-    answer counts, until its lifetime has gone.
+    A background thread polls the server, one poll at a time: when the
+    attestation of a requested node is stale or missing, and when the last
+    response has reached half of its lifetime.  During a poll the last response
+    counts, until the end of its lifetime.
 
-    poll: function of a list of node names; returns dicts of host_name,
+    poll: function of a list of node names that returns dicts of host_name,
         trust_lvl and vtime, the time of the attestation.
-    lifetime: seconds for which an answer, and an attestation, is good.
+    lifetime: seconds for which a response, and an attestation, is valid.
     clock: function that returns seconds since the epoch.
     """
 
-    #: Seconds to wait for an answer where none is good.
+    #: Seconds to wait for a response if there is no valid one.
     PATIENCE = _TIMEOUT
 
     def __init__(self, poll, lifetime, clock=time.time):
         self._poll, self._lifetime, self._clock = poll, lifetime, clock
-        self._entries, self._heard = {}, -math.inf
-        self._asking = None
+        self._entries, self._polled_at = {}, -math.inf
+        self._thread = None
         self._lock = threading.Lock()
 
-    def of(self, nodes, everyone):
-        """Return {node: level} of nodes.
+    def of(self, nodes, all_nodes):
+        """Return the levels of nodes: {node: level}.
 
-        everyone: the nodes that the server is asked about, if it is.
-        Waits only where no answer is good, as at the first request, and then
-        at most PATIENCE seconds; without an answer all levels are UNKNOWN.
+        all_nodes: the nodes to poll, if a poll is due.
+        Waits at most PATIENCE seconds, and only if there is no valid response,
+        as at the first request.  Without a response all levels are UNKNOWN.
         """
         now = self._clock()
-        is_good = now - self._heard <= self._lifetime
-        if (not is_good or now - self._heard > self._lifetime / 2
+        is_valid = now - self._polled_at <= self._lifetime
+        if (not is_valid or now - self._polled_at > self._lifetime / 2
                 or any(self._is_stale(node, now) for node in nodes)):
-            asking = self._ask(everyone)
-            if not is_good:
+            thread = self._start_poll(all_nodes)
+            if not is_valid:
                 with turns.waiting():
-                    asking.join(self.PATIENCE)
-                if asking.is_alive():
+                    thread.join(self.PATIENCE)
+                if thread.is_alive():
                     return dict.fromkeys(nodes, UNKNOWN)
         return self.known(nodes)
 
     def known(self, nodes):
-        """Return {node: level} as last heard, without asking."""
+        """Return the cached levels of nodes: {node: level}."""
         entries = self._entries
         return {node: entries.get(node, _NEVER).level for node in nodes}
 
     def _is_stale(self, node, now):
         return now - self._entries.get(node, _NEVER).at > self._lifetime
 
-    def _ask(self, everyone):
-        """Return the thread that asks the server; start one if none does."""
+    def _start_poll(self, all_nodes):
+        """Return the thread that polls the server; start one if there is none.
+        """
         with self._lock:
-            if self._asking is None or not self._asking.is_alive():
-                self._asking = threading.Thread(
-                    target=self._learn, args=(everyone,),
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._refresh, args=(all_nodes,),
                     name='attestation server', daemon=True)
-                self._asking.start()
-            return self._asking
+                self._thread.start()
+            return self._thread
 
-    def _learn(self, everyone):
+    def _refresh(self, all_nodes):
         entries = {}
         try:
-            entries = self._asked(everyone)
+            polled = dict.fromkeys(all_nodes, _NEVER)
+            for attestation in self._poll(list(polled)):
+                name = (isinstance(attestation, dict)
+                        and attestation.get('host_name'))
+                if isinstance(name, str) and name in polled:
+                    polled[name] = self._read(attestation)
+            entries = polled
         finally:
-            self._entries, self._heard = entries, self._clock()
+            self._entries, self._polled_at = entries, self._clock()
 
-    def _asked(self, everyone):
-        entries = dict.fromkeys(everyone, _NEVER)
-        for answer in self._poll(list(entries)):
-            name = isinstance(answer, dict) and answer.get('host_name')
-            if isinstance(name, str) and name in entries:
-                entries[name] = self._read(answer)
-        return entries
-
-    def _read(self, answer):
-        at = _seconds(answer.get('vtime'))
+    def _read(self, attestation):
+        at = _seconds(attestation.get('vtime'))
         if at is None:
             return _Entry(UNKNOWN, self._clock())
-        return _Entry(answer.get('trust_lvl'), at)
+        return _Entry(attestation.get('trust_lvl'), at)
 
 
 def _seconds(text):
-    """Return a time as seconds since the epoch, UTC unless it says otherwise.
+    """Return a time as seconds since the epoch; None if it cannot be read.
 
-    None when it cannot be read.
+    A time without zone is in UTC.
     """
     for read in (timeutils.parse_isotime,
                  lambda text: datetime.datetime.strptime(text, _C_DATE)):

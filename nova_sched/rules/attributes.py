@@ -1,7 +1,7 @@
-"""What requests may ask of hosts by name: the data of a host state.
+"""Attributes of hosts that requests may name, for queries and extra specs.
 
-Names are those of Nova's host states.  ``column`` gives an attribute as
-distinct values, so that a rule judges each value once.
+Names are the attributes of Nova's host states.  ``column`` returns an
+attribute as distinct values, so that a rule judges each value once.
 """
 
 import functools
@@ -22,28 +22,28 @@ _LABELS = frozenset(
     column.name for column in _SHOWN
     if column.kind == columns.LABEL and not column.viewed)
 
-#: What is looked at host by host.
+#: Attributes that are read from each host state.
 _OBJECTS = {'instances', 'allocation_candidates'} | {
     column.name for column in _SHOWN if column.viewed}
 
-#: All of them, but for what filters leave of a host as ``limits``.
+#: All attributes except ``limits``, which filters set.
 NAMES = _NUMBERS | _LABELS | _OBJECTS | {'stats'}
 
-#: What stands for a value that a host does not have, where None is one.
+#: The value of a host without the attribute, where None is a value.
 ABSENT = object()
 
-#: Values that are looked at once however often they occur.
+#: Types of values that are judged once if they are equal.
 _SIMPLE = (str, int, float)
 
-#: Whole numbers up to this are the same as floats.
+#: Largest integer up to which all integers are exact as floats.
 _EXACT = 2 ** 53
 
 
 class Column:
-    """One value a host, as codes into a list of values.
+    """One value for each host, as codes into a list of values.
 
-    codes: int (n,).  values: list of plain Python objects, not all of which
-    need be in use or distinct.
+    codes: int (n,).  values: list of plain Python objects; they may repeat,
+    and some may be unused.
     """
 
     def __init__(self, codes, values):
@@ -51,10 +51,10 @@ class Column:
 
     @classmethod
     def of(cls, values):
-        """Return the column of a list of one value a host."""
+        """Return the column of a list with one value for each host."""
         codes, distinct, known = [], [], {}
         for value in values:
-            # 1, 1.0 and True are equal, but not the same in all respects.
+            # 1, 1.0 and True are equal, but differ as text.
             key = (value.__class__, value if isinstance(value, _SIMPLE)
                    else id(value))
             if key not in known:
@@ -68,10 +68,10 @@ class Column:
         return [self.values[code] for code in labels.in_use(self.codes)]
 
     def mapped(self, function, hosts):
-        """Return the column of ``function(value)``, asked once a value in use.
+        """Return the column of ``function(value)``, called once for a value.
 
-        hosts: the HostBlock that the column is of.  What the function raises
-        bears a note with the first host of that value.
+        hosts: the HostBlock of the column.  An exception of the function gets
+        a note with the first host that has the value.
         """
         values = [None] * len(self.values)
         for code in budget.checked(labels.in_use(self.codes)):
@@ -85,12 +85,12 @@ class Column:
     def judge(self, verdict, hosts):
         """Return where ``verdict(value)`` is true: bool (n,); see ``mapped``.
         """
-        answers = self.mapped(verdict, hosts).values
-        return np.array(answers, dtype=np.bool_)[self.codes]
+        verdicts = self.mapped(verdict, hosts).values
+        return np.array(verdicts, dtype=np.bool_)[self.codes]
 
     @functools.cached_property
     def numbers(self):
-        """Each host's number: (n,); None unless all are exact as floats."""
+        """The numbers of all hosts: (n,); None unless exact as floats."""
         numbers = np.zeros(len(self.values))
         for code in labels.in_use(self.codes):
             value = self.values[code]
@@ -132,11 +132,10 @@ class Numbers(Column):
 
 
 def column(hosts, name):
-    """Return an attribute of the hosts of a HostBlock: Column, or None if
-    unknown.
+    """Return an attribute of the hosts of a HostBlock: Column.
 
-    Objects, such as ``stats`` and ``service``, come as dicts and lists, text
-    of JSON columns as text.
+    None for an unknown name.  Objects such as ``stats`` and ``service`` are
+    dicts and lists; JSON columns are text.
     """
     name = 'nodename' if name == 'hypervisor_hostname' else name
     if name in _NUMBERS:
@@ -145,12 +144,12 @@ def column(hosts, name):
         codes, _in_use, values = hosts.labels(name)
         return Column(codes, values)
     if name == 'stats':
-        return Column(np.arange(len(hosts)), hosts.objects(name))
-    if name == 'limits':
-        return Column(np.arange(len(hosts)), [
-            filters.limits_of(hosts.snapshot, row)
-            for row in hosts.rows.tolist()])
-    if name in _OBJECTS:
-        return Column(np.arange(len(hosts)),
-                      [getattr(state, name) for state in hosts.states()])
-    return None
+        values = hosts.objects(name)
+    elif name == 'limits':
+        values = [filters.limits_of(hosts.snapshot, row)
+                  for row in hosts.rows.tolist()]
+    elif name in _OBJECTS:
+        values = [getattr(state, name) for state in hosts.states()]
+    else:
+        return None
+    return Column(np.arange(len(hosts)), values)

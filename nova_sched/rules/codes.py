@@ -1,9 +1,8 @@
-"""Codes of refusals: a closed catalogue (codes.toml), for programs and docs.
+"""Codes of refusals, for programs: a closed catalogue (codes.toml).
 
-A code says what takes a host out, or ends a request; its stage says where on
-a request's way.  Each built-in filter names its own (``BaseFilter.code``), and
-so may plug-ins, for which any other name is free.  ``doc/source/codes.rst``
-has a section on each.
+A code is the cause that rejects a host or ends a request.  Its stage is the
+step of the request.  Each built-in filter has a code (``BaseFilter.code``).
+Plug-ins may have other codes.  ``doc/source/codes.rst`` describes all codes.
 """
 
 import importlib.resources
@@ -13,31 +12,31 @@ import typing
 
 from nova_sched.rules import narrowing
 
-#: Where on its way a request loses hosts, or ends.
+#: Steps of a request in which hosts are rejected, or the request ends.
 STAGES = REQUEST, PLACEMENT, STATE, FILTERS, CLAIMS, LATE, DRIVER = (
     'request', 'placement', 'state', 'filters', 'claims', 'late', 'driver')
 
-#: What kind of a no it is, see ``rules.refusals``.
+#: Kinds of refusals, see ``rules.refusals``.
 KINDS = (NO_CAPACITY, FILTERED_OUT, TOO_LARGE, FRAGMENTED, RACED, STATE_STALE,
          CONTRADICTION) = (
     'no_capacity', 'filtered_out', 'too_large', 'fragmented', 'raced',
     'state_stale', 'contradiction')
 
-#: What hosts are out by that have no room.
+#: Codes of hosts that are rejected by an amount.
 OF_AMOUNTS = frozenset(('placement_resource', 'vcpus', 'ram', 'disk', 'numa',
                         'pci'))
 
-#: What the other steps are called in the record of a request.
+#: Names of steps in records that are neither filters nor ``narrowing``.
 OFFERED, CLAIMED, SERVICE_UP, EARLIER, TOGETHER = (
     'allocation candidates', 'claims refused', 'service up',
     'earlier instances', 'filters together')
 
-#: Characters of a plug-in's code.
+#: Maximum number of characters of a plug-in's code.
 _LONGEST = 60
 
 
 class Code(typing.NamedTuple):
-    """One code, its stage, and what it means, in words."""
+    """A code, its stage, and its description."""
 
     name: str
     stage: str
@@ -57,7 +56,7 @@ _OF_STEPS = {
 
 
 def stage(code):
-    """Return the stage of a code; of a plug-in's that of filters."""
+    """Return the stage of a code; FILTERS for the code of a plug-in."""
     known = CATALOGUE.get(code)
     return FILTERS if known is None else known.stage
 
@@ -65,16 +64,12 @@ def stage(code):
 def of_rule(name, filter_=None):
     """Return the code of a rule.
 
-    name: of a filter, or of a step that is none.
-    filter_: the filter, if there is one.
+    name: class name of a filter, or name of another step.
+    filter_: the filter, if it is a filter.
     """
     code = getattr(filter_, 'code', None)
     if not isinstance(code, str) or not code:
-        code = _OF_STEPS.get(name) or _named_by(name)
+        # GpuModelFilter has the code gpu_model.
+        code = _OF_STEPS.get(name) or re.sub(
+            '(?<=[a-z0-9])(?=[A-Z])', '_', name.removesuffix('Filter') or name)
     return re.sub('[^a-z0-9_]', '_', code[:_LONGEST].lower())
-
-
-def _named_by(name):
-    """Return a code made of a class's name: 'gpu_model' of GpuModelFilter."""
-    return re.sub('(?<=[a-z0-9])(?=[A-Z])', '_',
-                  name.removesuffix('Filter') or name)

@@ -1,19 +1,21 @@
-"""The amounts that a rule compares: what an instance needs, a host has."""
+"""The amounts that a rule compares: needed by an instance, had by a host."""
 
 import math
 import typing
 
-#: What a host has of something: what others leave, all that is there, what
-#: must be just so much, and how many more may be counted.
+#: Kinds of a host's amount: free amount, total amount, free amount that must
+#: be equal to the needed one, and number of items that may be added.
 LEFT, TOTAL, EXACT, ROOM = 'left', 'in all', 'exactly', 'room'
 
 
 class Figure(typing.NamedTuple):
-    """What an instance needs of something, and what a host has of it.
+    """A needed amount and the amount that a host has.
 
-    what: its name, as in 'RAM'.  unit: of both amounts, as in 'MB'.
-    need: a number.  have: a number; of the hosts of a HostBlock float64 (n,),
-        in which inf is no limit, and -inf or nan no amount.
+    what: name of the resource, such as 'RAM'.
+    unit: unit of both amounts, such as 'MB'.
+    need: a number.
+    have: a number; for a HostBlock float64 (n,), where inf means no limit, and
+        -inf or nan no amount.
     kind: LEFT, TOTAL, EXACT or ROOM.
     """
 
@@ -25,18 +27,18 @@ class Figure(typing.NamedTuple):
 
     @property
     def lacking(self):
-        """How much more a host would have to have; less than 0 is spare."""
+        """The missing amount; negative if the host has more than needed."""
         return self.need - self.have
 
     @property
     def suffices(self):
-        """Whether that is enough: bool, or of each host bool (n,)."""
+        """Whether the amount suffices: bool, or bool (n,) for a block."""
         if self.kind == EXACT:
             return self.have == self.need
         return self.have >= self.need
 
     def of(self, place):
-        """Return the figure of one host of a block, by its place there.
+        """Return the figure of the host at a position of the block.
 
         None if the host has no limit, or no amount.
         """
@@ -46,7 +48,7 @@ class Figure(typing.NamedTuple):
         return self._replace(have=int(have) if have.is_integer() else have)
 
     def to_dict(self):
-        """Return it as plain JSON, with the unit in the names of amounts."""
+        """Return the figure as plain JSON, with units in names of amounts."""
         unit = self.unit.lower().replace('/', '').replace(' ', '_')
         return {'what': self.what, 'kind': self.kind,
                 f'need_{unit}': self.need, f'have_{unit}': self.have,

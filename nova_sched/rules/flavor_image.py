@@ -1,14 +1,13 @@
-"""What flavor and image of a request require of its host.
+"""The requirements of a request's flavor and image on its host.
 
-1. ``FlavorImageRequirements``: extra specs and image properties, and whether
-   they agree.
-2. ``add_devices``: what the guest's virtual hardware asks for: traits, and
-   some resource classes.
-3. ``pins``: how many of the guest's CPUs are dedicated, and on what cores.
+1. ``FlavorImageRequirements`` reads extra specs and image properties, and
+   checks whether they agree.
+2. ``add_devices`` adds the traits and resource classes for the guest's virtual
+   hardware.
+3. ``pins`` returns the resources and traits for dedicated CPUs.
 
-Keys, names and traits: Nova's flavor extra specs and image properties (User
-guide, "CPU topologies"), and os-traits.  A field that the request does not
-have stays unset.
+For keys and values see Nova's flavor extra specs and image properties (User
+guide, "CPU topologies").  Traits are from os-traits.
 """
 
 import collections
@@ -36,8 +35,7 @@ _TPM_VERSIONS = {'1.2': os_traits.COMPUTE_SECURITY_TPM_1_2,
 _TPM_MODELS = {'tpm-tis': os_traits.COMPUTE_SECURITY_TPM_TIS,
                'tpm-crb': os_traits.COMPUTE_SECURITY_TPM_CRB}
 
-#: Extra spec -> its values, with the trait that each requires, and the line
-#: in the log.
+#: Extra spec -> trait that each of its values requires, and text for the log.
 _TRAITS = {
     'hw:pci_numa_affinity_policy': (
         {'required': None, 'legacy': None, 'preferred': None,
@@ -57,7 +55,7 @@ _MASK = 'hw:cpu_dedicated_mask'
 _REALTIME = 'hw:cpu_realtime_mask'
 _EMULATOR = 'hw:emulator_threads_policy'
 
-#: Policies of the flavor, and those of the image that contradict them.
+#: Policy of the flavor -> policies of the image that contradict it.
 _CPU_POLICIES = {'dedicated': (), 'mixed': ('dedicated',),
                  'shared': ('dedicated', 'mixed')}
 _THREAD_POLICIES = {'prefer': (), 'isolate': ('prefer', 'require'),
@@ -71,7 +69,7 @@ def get_set(obj, name, default=None):
 
 
 class FlavorImageRequirements:
-    """The requirements of a flavor and an image, by name.
+    """The extra specs of a flavor and the properties of an image.
 
     extra_specs: dict of text.  image: ImageMetaProps.
     """
@@ -84,9 +82,9 @@ class FlavorImageRequirements:
                       ) or objects.ImageMetaProps()
 
     def flavor(self, key, choices=None):
-        """Return an extra spec; None if there is none, or it is empty.
+        """Return the value of an extra spec; None if it is missing or empty.
 
-        Raises InvalidInput if it is none of the choices.
+        Raises InvalidInput if it is not among the choices.
         """
         value = self.extra_specs.get(key) or None
         if value is not None and choices and value not in choices:
@@ -95,26 +93,27 @@ class FlavorImageRequirements:
         return value
 
     def flag(self, key):
-        """Return an extra spec as a truth value; None if there is none.
+        """Return an extra spec as a bool; None if it is missing.
 
-        As in Nova, whatever is no word for yes is false.
+        As in Nova, every text that does not mean true is false.
         """
         value = self.flavor(key)
         return value and strutils.bool_from_string(value)
 
     def agreed(self, key, choices=None, is_flag=False):
-        """Return what extra spec or image property say; None if neither does.
+        """Return the value of an extra spec or of the same image property.
 
-        key: of the extra spec; the property's name has _ in place of the
-            colon.  is_flag: whether both are truth values.
-        Raises InvalidInput if they differ, or the extra spec is none of the
-        choices.
+        None if both are missing.
+        key: of the extra spec; the property's name has _ instead of the colon.
+        is_flag: whether both are bool.
+        Raises InvalidInput if they differ, or if the extra spec is not among
+        the choices.
         """
-        mine = self.flag(key) if is_flag else self.flavor(key, choices)
+        flavor = self.flag(key) if is_flag else self.flavor(key, choices)
         image = self.image.get(key.replace(':', '_'))
-        if mine is not None and image is not None and mine != image:
+        if flavor is not None and image is not None and flavor != image:
             raise self.differs(key)
-        return image if mine is None else mine
+        return image if flavor is None else flavor
 
     def differs(self, key):
         """Return the InvalidInput for a flavor and an image that differ."""
@@ -138,7 +137,7 @@ def invalid_image_property(must, value, name):
 
 
 def add_devices(group, requirements):
-    """Add to the unnumbered Group what flavor and image ask for.
+    """Add the requirements for virtual hardware to the unnumbered Group.
 
     requirements: FlavorImageRequirements.
     Raises InvalidInput if they contradict each other.
@@ -220,10 +219,11 @@ def _require(group, trait, text):
 
 
 class Pins(typing.NamedTuple):
-    """What pinning changes about a query.
+    """The parts of a query for pinned CPUs.
 
-    amounts: resource class -> amount in place of any other; empty if no CPU
-        is pinned.  required, forbidden: traits.
+    amounts: resource class -> amount that replaces others; empty if no CPU is
+        pinned.
+    required, forbidden: traits.
     """
 
     amounts: dict
@@ -238,8 +238,8 @@ def pins(requirements):
     """Return the Pins of a flavor and an image.
 
     requirements: FlavorImageRequirements.
-    Raises InvalidInput if they contradict each other, or a mask of CPUs is
-    of no use.
+    Raises InvalidInput if they contradict each other, or for an invalid mask
+    of CPUs.
     """
     policy, threads = policies(requirements)
     traits = frozenset((os_traits.HW_CPU_HYPERTHREADING,))
@@ -253,7 +253,7 @@ def pins(requirements):
 
 
 def policies(requirements):
-    """Return the policies of CPUs and of threads: texts, None if unset.
+    """Return the CPU policy and the thread policy: texts, None if unset.
 
     Raises InvalidInput where flavor and image contradict each other.
     """
@@ -262,14 +262,14 @@ def policies(requirements):
 
 
 def _prevailing(requirements, key, contradicting):
-    """Return the flavor's policy, or the image's where the flavor has none."""
-    mine = requirements.flavor(key, contradicting)
+    """Return the flavor's policy, or the image's if the flavor has none."""
+    flavor = requirements.flavor(key, contradicting)
     image = requirements.image.get(key.replace(':', '_'))
-    if mine is None:
+    if flavor is None:
         return image
-    if image in contradicting[mine]:
+    if image in contradicting[flavor]:
         raise requirements.differs(key)
-    return mine
+    return flavor
 
 
 def _amounts(requirements, policy):
@@ -291,9 +291,9 @@ def _amounts(requirements, policy):
 
 
 def mixed_cpus(requirements):
-    """Return which CPUs of a guest of both kinds are pinned: set or range.
+    """Return the pinned CPUs of a guest with mixed policy: set or range.
 
-    Raises InvalidInput for a mask that is of no use.
+    Raises InvalidInput for an invalid mask.
     """
     pinned = realtime_cpus(requirements) if requirements.flag(
         'hw:cpu_realtime') else set()
@@ -302,9 +302,9 @@ def mixed_cpus(requirements):
 
 
 def dedicated_cpus(requirements, text):
-    """Return the CPUs that hw:cpu_dedicated_mask names: set of numbers.
+    """Return the CPUs in hw:cpu_dedicated_mask: set of int.
 
-    Raises InvalidInput for a mask that is of no use.
+    Raises InvalidInput for an invalid mask.
     """
     pinned = _cpus(requirements, text, invalid_extra_spec, _MASK)
     if not 0 < len(pinned) < requirements.vcpus:
@@ -315,35 +315,35 @@ def dedicated_cpus(requirements, text):
 
 
 def realtime_cpus(requirements):
-    """Return which CPUs are realtime CPUs, all of which are pinned.
+    """Return the realtime CPUs, which are pinned: set of int, or range.
 
-    A set of numbers, or the range of all, which may be if the emulator has
-    CPUs elsewhere.
-    Raises InvalidInput for a mask that is of no use.
+    They may be all CPUs only if the emulator has a thread policy.
+    Raises InvalidInput for an invalid mask.
     """
     invalid, where = invalid_image_property, 'hw_cpu_realtime_mask'
     text = requirements.image.get(where)
     if not text:
         invalid, where = invalid_extra_spec, _REALTIME
         text = requirements.flavor(where)
-    found = (range(requirements.vcpus) if text is None
-             else _cpus(requirements, text, invalid, where))
-    if not found or (len(found) == requirements.vcpus
-                     and not requirements.flavor(_EMULATOR)):
+    cpus = (range(requirements.vcpus) if text is None
+            else _cpus(requirements, text, invalid, where))
+    if not cpus or (len(cpus) == requirements.vcpus
+                    and not requirements.flavor(_EMULATOR)):
         raise invalid(
             f'must name some, but not all of the {requirements.vcpus} CPUs; '
             f'all are right with {_EMULATOR}', text, where)
-    return found
+    return cpus
 
 
 def _cpus(requirements, text, invalid, where):
-    """Return the CPUs of a mask, as '0-1', or '^2', all but one: set."""
+    """Return the CPUs of a mask such as '0-1', or '^2' for all but one: set.
+    """
     everything = f'0-{requirements.vcpus - 1}'
     try:
-        found = parse_cpus(f'{everything},{text}' if text.strip().startswith(
+        cpus = parse_cpus(f'{everything},{text}' if text.strip().startswith(
             '^') else text)
     except MalformedError as error:
         raise invalid(error.must, text, where) from None
-    if found and max(found) >= requirements.vcpus:
+    if cpus and max(cpus) >= requirements.vcpus:
         raise invalid(f'must name CPUs of {everything} alone', text, where)
-    return found
+    return cpus

@@ -1,8 +1,8 @@
-"""As ``nova.loadables``: finding the classes of rules.
+"""Finding the classes of rules, as ``nova.loadables``.
 
-``find_classes`` finds the rules that come with the service in their package.
-BaseLoader is for plug-ins that load and run rules themselves; the service does
-so by ``plugins.loading``, which checks what it is given.
+``find_classes`` finds the built-in rules of a package.  BaseLoader is for
+plug-ins that load and run rules themselves; the service uses
+``plugins.loading``, which also checks classes.
 """
 
 import importlib
@@ -15,10 +15,10 @@ from nova_sched import exception
 
 
 class BaseLoader:
-    """Finds classes of one kind.
+    """Finds classes that derive from a base class.
 
-    A class derived from it stands in a package's ``__init__``, whose modules
-    are searched.
+    It searches the modules of the package with the derived loader in its
+    ``__init__``.
     """
 
     def __init__(self, loadable_cls_type):
@@ -26,21 +26,19 @@ class BaseLoader:
         self.package = type(self).__module__
 
     def get_all_classes(self):
-        """Return the public classes of that kind in the modules of the
-        package.
+        """Return the public classes in the modules of the package: list.
 
-        Abstract ones and those called Base... are left out.
+        Abstract classes and classes called Base... are left out.
         """
-        return find_classes(importlib.import_module(self.package),
-                                      self.loadable_cls_type)
+        return find_classes(self.package, self.loadable_cls_type)
 
     def get_matching_classes(self, loadable_class_names):
         """Return the classes that dotted paths name: list.
 
-        A path leads to a class or to a function that returns classes.
-        Raises ClassNotFound for any other.
+        A path may also name a function that returns classes.
+        Raises ClassNotFound for any other path.
         """
-        found = []
+        classes = []
         for path in loadable_class_names:
             try:
                 target = importutils.import_class(path)
@@ -48,32 +46,32 @@ class BaseLoader:
                 raise exception.ClassNotFound(
                     class_name=path, exception=error) from error
             if is_rule(target, self.loadable_cls_type):
-                found.append(target)
+                classes.append(target)
             elif inspect.isfunction(target):
-                found += target()
+                classes += target()
             else:
                 raise exception.ClassNotFound(
                     class_name=path,
                     exception='Not a class of the correct type')
-        return found
+        return classes
 
 
 def made(rule):
-    """Return a rule; of a class, as handlers were given in Juno, an object."""
+    """Return a rule; for a class, as in Juno, an object of it."""
     return rule() if inspect.isclass(rule) else rule
 
 
 def find_classes(package, base, order=()):
-    """Return every public class derived from ``base`` in a package: list.
+    """Return the public classes derived from ``base`` in a package: list.
 
     package: an imported package or its dotted name; all its modules are
-    imported. Abstract classes, classes called Base... and classes that a
-    module merely imports are left out. They come in the order of
-    ``order``, others behind them by name. Errors of an import are not caught.
+    imported.  Abstract classes, classes called Base... and classes that a
+    module merely imports are left out.  Classes in ``order`` come first, then
+    the others by name.
     """
     if isinstance(package, str):
         package = importlib.import_module(package)
-    found = {}
+    by_name = {}
     for info in pkgutil.walk_packages(package.__path__,
                                       package.__name__ + '.'):
         module = importlib.import_module(info.name)
@@ -81,15 +79,14 @@ def find_classes(package, base, order=()):
             if (is_rule(member, base) and not name.startswith('Base') and
                     not inspect.isabstract(member) and
                     member.__module__ == module.__name__):
-                found[member.__name__] = member
+                by_name[member.__name__] = member
     position = {name: number for number, name in enumerate(order)}
-    return sorted(found.values(), key=lambda cls: (
+    return sorted(by_name.values(), key=lambda cls: (
         position.get(cls.__name__, len(position)), cls.__name__))
 
 
 def is_rule(member, base):
-    """Return whether a member of a module is a public class derived from
-    ``base``.
+    """Return whether a module member is a public class derived from ``base``.
     """
     return (inspect.isclass(member) and issubclass(member, base) and
             member is not base and not member.__name__.startswith('_'))

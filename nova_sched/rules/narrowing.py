@@ -1,6 +1,7 @@
-"""Narrowing the hosts by what a request names, before any filter runs.
+"""Narrowing: excluding hosts by names in the request, before filters run.
 
-Rules and log texts are those of Nova's host manager.
+The request may name a cell, a destination, ignored hosts, and forced hosts and
+nodes.  Behavior and log texts are Nova's.
 """
 
 import numpy as np
@@ -10,24 +11,24 @@ from nova_sched.rules import phrases
 
 LOG = logging.getLogger(__name__)
 
-#: What the steps are called in the record of a request.
+#: Names of the steps in records.
 CELL, DESTINATION, IGNORED, FORCED_HOSTS, FORCED_NODES = (
     'cell', 'requested destination', 'ignore_hosts', 'force_hosts',
     'force_nodes')
 
 
-def in_cells(hosts, wanted):
-    """Return those of the hosts that are in a cell which a request may have.
+def in_cells(hosts, destination):
+    """Return the hosts in cells that a request may use: HostBlock.
 
-    hosts: HostBlock.  wanted: the request's Destination, or None.
+    hosts: HostBlock.  destination: the request's Destination, or None.
     """
-    kept = _in_cells(hosts, wanted)
-    return hosts if kept is None else hosts.where(kept)
+    passes = _in_cells(hosts, destination)
+    return hosts if passes is None else hosts.where(passes)
 
 
-def _in_cells(hosts, wanted):
-    cell = wanted.cell if wanted is not None else None
-    if cell is not None and not wanted.allow_cross_cell_move:
+def _in_cells(hosts, destination):
+    cell = destination.cell if destination is not None else None
+    if cell is not None and not destination.allow_cross_cell_move:
         return hosts.named('cell_uuid', [cell.uuid])
     disabled = hosts.snapshot.cells.disabled
     return ~hosts.named('cell_uuid', disabled) if disabled else None
@@ -38,23 +39,23 @@ def _cell(hosts, spec_obj):
 
 
 def _requested(hosts, spec_obj):
-    wanted = spec_obj.requested_destination
-    if wanted is None or wanted.host is None:
+    destination = spec_obj.requested_destination
+    if destination is None or destination.host is None:
         return None
-    kept = _is_destination(hosts, wanted)
+    passes = _is_destination(hosts, destination)
     LOG.info('Host filter only checking host %(host)s and node %(node)s'
-             if kept.any() else
+             if passes.any() else
              'No hosts matched due to not matching requested destination '
              '(%(host)s, %(node)s)',
-             {'host': wanted.host, 'node': wanted.node})
-    return kept
+             {'host': destination.host, 'node': destination.node})
+    return passes
 
 
-def _is_destination(hosts, wanted):
-    kept = hosts.named('host', [wanted.host])
-    if wanted.node:
-        kept &= hosts.named('nodename', [wanted.node])
-    return kept
+def _is_destination(hosts, destination):
+    passes = hosts.named('host', [destination.host])
+    if destination.node:
+        passes &= hosts.named('nodename', [destination.node])
+    return passes
 
 
 def _ignored(hosts, spec_obj):
@@ -79,45 +80,43 @@ def _forced_nodes(hosts, spec_obj):
 
 
 def _named(hosts, names):
-    """Return which hosts have one of the names, in whatever case: bool (n,).
-    """
-    wanted = {name.lower() for name in names}
-    return hosts.judge('host', lambda name: name.lower() in wanted)
+    """Return which hosts have one of the names, in any case: bool (n,)."""
+    lower = {name.lower() for name in names}
+    return hosts.judge('host', lambda name: name.lower() in lower)
 
 
-def _forced(kept, kind, names):
+def _forced(passes, kind, names):
     LOG.info('Host filter forcing available %(kind)s to %(names)s'
-             if kept.any() else
+             if passes.any() else
              "No %(kind)s matched due to not matching 'force_%(kind)s' value "
              "of '%(names)s'", {'kind': kind, 'names': ', '.join(names)})
-    return kept
+    return passes
 
 
-#: What a request may name, in the order in which it is looked at, and which
-#: hosts that leaves: bool (n,), or None if the request does not name it.
+#: The steps in order: name, and function that returns which hosts pass: bool
+#: (n,), or None if the request does not name any.
 _NARROWING = ((CELL, _cell),
               (DESTINATION, _requested),
               (IGNORED, _ignored),
               (FORCED_HOSTS, _forced_hosts),
               (FORCED_NODES, _forced_nodes))
 
-#: What the steps are called in the record of a request.
+#: Names of the steps in records.
 NAMES = frozenset(name for name, _ in _NARROWING)
 
 
 def narrowed(hosts, spec_obj, index, decision):
-    """Return the hosts that are left, and whether that is all there is to ask.
+    """Return the hosts that pass, and whether filters are skipped.
 
-    hosts: HostBlock.  index: which instance of the request.
+    hosts: HostBlock.  index: number of the instance in the request.
     decision: the Decision that records each step.
-    No filter is asked about hosts that are forced, or when the hosts to
-    ignore are all there are.
+    Filters are skipped for forced hosts, and if the request ignores all hosts.
     """
     for name, narrow in _NARROWING:
-        kept = narrow(hosts, spec_obj)
-        if kept is None:
+        passes = narrow(hosts, spec_obj)
+        if passes is None:
             continue
-        before, hosts = hosts, hosts.where(kept)
+        before, hosts = hosts, hosts.where(passes)
         if hosts is not before:
             decision.funnel.step(index, name, before.rows, hosts.rows)
         if narrow is _ignored and not len(hosts):
@@ -126,53 +125,53 @@ def narrowed(hosts, spec_obj, index, decision):
 
 
 def is_forced(spec_obj):
-    """Return whether a request forces hosts, so that no filter is asked."""
+    """Return whether a request forces hosts, so that filters are skipped."""
     forced = spec_obj.force_hosts or spec_obj.force_nodes
     return bool(
         forced and not spec_obj.get_scheduler_hint('_nova_check_type'))
 
 
 def asked(hosts, spec_obj):
-    """Return the steps that a request asks for, in their order: list.
+    """Return the steps that apply to a request, in order: list of pairs.
 
     hosts: HostBlock.
-    Of (name, which of the hosts the step leaves if it is asked alone); the
-    latter a HostBlock.
+    Each pair has the name of a step, and the hosts that pass this step alone:
+    HostBlock.
     """
-    return [(name, hosts.where(kept)) for name, narrow in _NARROWING
-            if (kept := narrow(hosts, spec_obj)) is not None]
+    return [(name, hosts.where(passes)) for name, narrow in _NARROWING
+            if (passes := narrow(hosts, spec_obj)) is not None]
 
 
 def bound_to(hosts, spec_obj):
-    """Return the rows of the hosts that a request is bound or forced to: int
-    (n,); none if it may go anywhere.
+    """Return the rows of hosts that a request is bound or forced to: int (n,).
 
+    Empty if the request may use any host.
     hosts: HostBlock.
     """
-    wanted, kept = spec_obj.requested_destination, []
-    if wanted is not None and wanted.host is not None:
-        kept.append(_is_destination(hosts, wanted))
+    destination, masks = spec_obj.requested_destination, []
+    if destination is not None and destination.host is not None:
+        masks.append(_is_destination(hosts, destination))
     if spec_obj.force_hosts:
-        kept.append(_named(hosts, spec_obj.force_hosts))
+        masks.append(_named(hosts, spec_obj.force_hosts))
     if spec_obj.force_nodes:
-        kept.append(hosts.named('nodename', spec_obj.force_nodes))
-    return (hosts.rows[np.all(kept, axis=0)] if kept
+        masks.append(hosts.named('nodename', spec_obj.force_nodes))
+    return (hosts.rows[np.all(masks, axis=0)] if masks
             else hosts.rows[:0])
 
 
 def reason(name, spec_obj):
-    """Return why a step rejects a host, in words.
+    """Return a text on why a step rejects a host.
 
-    name: of one of the steps that ``asked`` returns.
+    name: name of a step that ``asked`` returns.
     """
-    wanted = spec_obj.requested_destination
+    destination = spec_obj.requested_destination
     if name == CELL:
         return ('the request is bound to another cell'
-                if wanted is not None and wanted.cell is not None
+                if destination is not None and destination.cell is not None
                 else 'its cell is disabled')
     if name == DESTINATION:
-        node = f', node {wanted.node}' if wanted.node else ''
-        return f'the request is bound to host {wanted.host}{node}'
+        node = f', node {destination.node}' if destination.node else ''
+        return f'the request is bound to host {destination.host}{node}'
     if name == IGNORED:
         return 'the request ignores it'
     kind, names = (('host', spec_obj.force_hosts) if name == FORCED_HOSTS

@@ -1,6 +1,6 @@
-"""The filters and weighers that Nova has had, and where.
+"""All filters and weighers that Nova has had, with their modules.
 
-Existing configuration files name them by these paths.
+Existing configuration files have these paths.
 """
 
 #: Module below ``nova.scheduler.filters`` -> its filters.
@@ -36,8 +36,8 @@ FILTER_MODULES = {
     'type_filter': ('TypeAffinityFilter', 'AggregateTypeAffinityFilter'),
 }
 
-#: Module below ``nova.scheduler.weights`` -> its weighers, in the order in
-#: which ``all_weighers`` runs them.
+#: Module below ``nova.scheduler.weights`` -> its weighers, in the order of
+#: ``all_weighers``.
 WEIGHER_MODULES = {
     'ram': ('RAMWeigher',),
     'cpu': ('CPUWeigher',),
@@ -59,8 +59,7 @@ WEIGHER_PATHS = {
     name: f'nova.scheduler.weights.{module}.{name}'
     for module, names in WEIGHER_MODULES.items() for name in names}
 
-#: Filter -> the Nova release that removed it. They are all part of this
-#: service; an upgrade of Nova's own scheduler would refuse them.
+#: Filter -> the Nova release that removed it.  This service has all of them.
 REMOVED_FILTERS = {
     'AggregateCoreFilter': '22.0.0 (Victoria)',
     'AggregateDiskFilter': '22.0.0 (Victoria)',

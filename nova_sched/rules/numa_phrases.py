@@ -1,4 +1,4 @@
-"""What a guest's NUMA cells need and what host cells offer, in words."""
+"""Texts on the NUMA cells that a guest needs and that hosts have."""
 
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import pages as numa_pages
@@ -8,10 +8,10 @@ from nova_sched.hardware.numa import shortfall as shortfalls
 _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
                numa_pages.ANY: 'any'}
 
-#: Test -> what is said of the host, or of its cell, that is nearest to a fit.
+#: Failed test -> text about the host, or host cell, that is closest to a fit.
 _LACKING = {
-    test: f'nearest NUMA cell has {{have}} of {{need}} {what}'
-    for test, what in {
+    test: f'nearest NUMA cell has {{have}} of {{need}} {noun}'
+    for test, noun in {
         cell_fit.PAGES: 'MB free{pages}',
         cell_fit.MEMORY: 'MB{pages}',
         cell_fit.FREE_MEMORY: 'MB free{pages}',
@@ -25,7 +25,7 @@ _LACKING = {
         numa_pinning.CORES: 'cores, one of them for the emulator',
         numa_pinning.SIBLINGS: 'free CPUs as thread siblings',
         numa_pinning.KNOWN_CPUS: 'free CPUs whose core is known'}.items()} | {
-    test: f'nearest host has {what}' for test, what in {
+    test: f'nearest host has {text}' for test, text in {
         shortfalls.CELLS: '{have} of {need} NUMA cells',
         shortfalls.ROOM: 'room for {have} of {need} NUMA cells at once',
         shortfalls.DEVICES: '{have} of {need} PCI devices near to NUMA cells '
@@ -47,7 +47,10 @@ _LACKING = {
 
 
 def needed(required):
-    """Return 'need ...' for a guest: numa_guest.GuestRequirements."""
+    """Return the text 'need ...' for a guest.
+
+    required: numa_guest.GuestRequirements.
+    """
     most = ', '.join(f'{need} {unit}' for need, unit
                      in _kinds(required.cells) if need)
     return (f'need {_counted(required.cells, "NUMA cell")}'
@@ -55,9 +58,9 @@ def needed(required):
 
 
 def lacking(shortfall):
-    """Return 'nearest ...': the test that the host nearest to a fit fails.
+    """Return the text 'nearest ...' for the host that is closest to a fit.
 
-    shortfall: numa.shortfall.Shortfall.
+    shortfall: numa.shortfall.Shortfall of that host.
     """
     size = shortfall.size and _pages(shortfall.size)
     return _LACKING[shortfall.test].format(
@@ -66,7 +69,7 @@ def lacking(shortfall):
 
 
 def _kinds(guests):
-    """Yield the most that a cell of a guest needs, and of what."""
+    """Yield the largest amounts that a cell of a guest needs: (int, unit)."""
     pinned = any(guest.is_pinned for guest in guests)
     policies = {guest.thread_policy for guest in guests}
     yield (max((guest.memory for guest in guests), default=0),
@@ -91,7 +94,7 @@ def _extras(required):
     extras = [(required.isolate_emulator, 'a CPU for the emulator'),
               (required.pci, 'PCI devices near by'),
               (required.networks, 'networks near by')]
-    return ''.join(f', {text}' for wanted, text in extras if wanted)
+    return ''.join(f', {text}' for needed_, text in extras if needed_)
 
 
 def _counted(cells, name):

@@ -1,9 +1,9 @@
-"""Filters that look at what Placement offers for a host, too.
+"""Filters that also judge the allocation candidates of a host.
 
-A host passes when one of its allocation candidates will do.  Those that will
-not are taken off the host for the rest of the request: later filters and the
-claim see only the others.  Where Placement was not asked, a host is judged
-once, without a candidate.
+A host passes if one of its allocation candidates passes.  Rejected candidates
+are removed from the host for the rest of the request, so that later filters
+and the claim do not see them.  Without Placement, a host is judged once,
+without a candidate.
 """
 
 import itertools
@@ -15,20 +15,20 @@ from nova_sched.hosts import budget
 
 LOG = logging.getLogger(__name__)
 
-#: What a host is judged with where there is nothing to choose from.
+#: The candidate that a plug-in judges without Placement.
 _NO_CANDIDATE = {'allocations': {}, 'mappings': {}}
 
 
 class CandidateFilterMixin:
-    """A mixin for plug-in filters that look at allocation candidates."""
+    """A mixin for plug-in filters that judge allocation candidates."""
 
     def filter_candidates(self, host_state, filter_func):
         """Return the allocation candidates of a host that pass: list.
 
+        Other candidates are removed from the host.
         filter_func: function of an allocation candidate, a dict with
             ``allocations`` and ``mappings``, that returns whether it passes.
-            Where Placement was not asked it gets one with nothing in them.
-        The others are taken off the host.
+            Without Placement, both dicts are empty.
         """
         asked = host_state.block().snapshot.offer.asked
         candidates = (host_state.allocation_candidates if asked
@@ -40,16 +40,17 @@ class CandidateFilterMixin:
 
 
 def narrow(filter_, hosts, names, requests, judge):
-    """Return which hosts pass: bool (n,); drop candidates that do not.
+    """Return which hosts pass: bool (n,), and remove rejected candidates.
 
     filter_: name of the filter, for the log.
-    names: of the label columns that the verdict depends on.
-    requests: DeviceRequests; all that matters of a candidate is where these
-        devices come from.
-    judge: function of (values, mappings): the values of these columns and
-        what each candidate of one host maps request groups to (one None where
-        Placement was not asked).  Returns a list of one verdict a mapping; is
-        called once for hosts that are alike.
+    names: names of the label columns that the verdict depends on.
+    requests: DeviceRequests; the verdict on a candidate depends only on the
+        providers of these devices.
+    judge: function of (values, mappings) that returns a list of verdicts, one
+        for each mapping.  The first argument has a value of each column, the
+        second the mappings of a host's candidates, or [None] without
+        Placement.
+        It is called once for all hosts with equal arguments.
     """
     if not hosts.snapshot.offer.asked:
         return hosts.judge_together(
@@ -74,7 +75,7 @@ def narrow(filter_, hosts, names, requests, judge):
 
 
 def _keep(filter_, state, verdicts):
-    """Drop a host's refused candidates; return whether any is left."""
+    """Remove a host's rejected candidates; return whether any passes."""
     candidates = state.allocation_candidates
     if LOG.isEnabledFor(logging.DEBUG):
         for candidate, verdict in zip(candidates, verdicts, strict=True):

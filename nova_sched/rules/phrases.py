@@ -1,29 +1,29 @@
-"""The few words of a filter's ``reason``, and what rejected hosts offer."""
+"""Helpers for the short texts of filters' reasons."""
 
 import collections
 import re
 
-#: Values named before the rest is only counted.
+#: Maximum number of values in a list; others are counted.
 SHOWN = 5
 
-#: A number within a text, less the zeros before it.
+#: A number within a text, without leading zeros.
 _DIGITS = re.compile('0*([0-9]+)')
 
-#: Groups of rejected hosts that operators are told of in a sentence.
+#: Maximum number of rules in a text for operators; others are counted.
 GROUPS = 3
 
-#: What follows a line at DEBUG that scripts search in another release's words.
+#: Appended to a DEBUG line, for scripts that search the text of Queens.
 IN_QUEENS = (" (in Queens' words: fails instance_type extra_specs "
              'requirements)')
 
 
 class Reason(str):
-    """Why a filter rejects hosts, in words for operators.
+    """A filter's reason for rejecting hosts: a text for operators.
 
-    request: what it looks at in the request alone, for the caller, who owns a
-        server and no host: without names of hosts and values of options.
-    hosts: what these hosts have instead.
-    text: in place of both.
+    request: the part about the request, which callers may see.  It must not
+        have names of hosts or values of options.
+    hosts: the part about the hosts.
+    text: the whole text; by default both parts.
     """
 
     __slots__ = ('request',)
@@ -37,51 +37,52 @@ class Reason(str):
 
 
 def distinct(hosts, name, values):
-    """Return what ``values`` yields for the distinct labels of a column."""
-    found = set()
+    """Return the union of ``values(label)`` for a label column: set."""
+    union = set()
 
     def collect(label):
-        found.update(values(label))
+        union.update(values(label))
         return True
 
     hosts.judge(name, collect)
-    return found
+    return union
 
 
 def unmet(hosts, name, first_unmet):
-    """Collect what hosts have of whatever each is rejected for.
+    """Return the values of rejected hosts by the requirement they fail.
 
-    first_unmet: (what, wanted, set of what there is) of a rejected label.
-    Returns {(what, wanted): set of what there is on any of the hosts}.
+    first_unmet: function of a label of the column that returns (key,
+        requirement, set of the label's values).
+    Returns {(key, requirement): set of values}.
     """
-    found = {}
+    by_requirement = {}
 
     def collect(label):
-        what, wanted, offered = first_unmet(label)
-        found.setdefault((what, wanted), set()).update(offered)
+        key, requirement, values = first_unmet(label)
+        by_requirement.setdefault((key, requirement), set()).update(values)
         return True
 
     hosts.judge(name, collect)
-    return found
+    return by_requirement
 
 
 def natural(text):
-    """Return a key to sort texts by as people do: 'a9' before 'a10'."""
+    """Return a sort key that puts 'a9' before 'a10'."""
     return [(len(part), part) if i % 2 else part for i, part
             in enumerate(_DIGITS.split(text))], text
 
 
 def listed(values):
-    """Return sorted values as 'a, b, c', shortened: '... and 7 more'."""
+    """Return sorted values as 'a, b, c', shortened to '... and 7 more'."""
     return some(sorted({shortened(str(value)) for value in values},
                        key=natural)) or 'nothing'
 
 
 def groups(texts, others):
-    """Return the texts of the first groups of hosts, and that there are more:
-    list of texts, the last one as 'and 4 more reasons for 23 hosts'.
+    """Return texts about groups of hosts, and one about other groups: list.
 
-    others: how many hosts each further group has.
+    others: number of hosts of each other group.  The last text is then like
+        'and 4 more reasons for 23 hosts'.
     """
     if not others:
         return texts
@@ -92,7 +93,7 @@ def groups(texts, others):
 
 
 def some(texts, between=', '):
-    """Return the first texts as 'a, b, c', and count the rest."""
+    """Return the first texts as 'a, b, c', and the number of others."""
     texts = list(texts)
     return between.join(texts[:SHOWN]) + (
         f' and {len(texts) - SHOWN} more' if len(texts) > SHOWN else '')
@@ -101,7 +102,8 @@ def some(texts, between=', '):
 def tallied(texts):
     """Return the most frequent texts as '4 this, 3 that and 2 others'.
 
-    The text alone if there is only one; empty ones and None do not count.
+    A single distinct text is returned without number.  Empty texts and None do
+    not count.
     """
     counts = collections.Counter(map(str, filter(None, texts)))
     if len(counts) < 2:
@@ -113,5 +115,5 @@ def tallied(texts):
 
 
 def shortened(text, length=40):
-    """Return the text, cut to ``length`` characters."""
+    """Return a text of at most ``length`` characters."""
     return text if len(text) <= length else f'{text[:length - 3]}...'

@@ -1,15 +1,14 @@
-"""Queries of users at work: nested lists of an operator and arguments.
+"""Evaluates queries of JsonFilter: nested lists of operator and arguments.
 
-What a query costs follows from what is different in it, not from its length:
+The cost of a query depends on its distinct parts, not on its length:
 
-1. Equal arguments and equal queries within the query are one object, looked
-   up or worked out once (``Query``).
-2. A comparison with many constants is one with the few that decide it
-   (``_decisive``), and equality looks values up (``arguments.Values``).
-3. What is left, two values of hosts at a time, is counted, and refused when
-   it is more than an instance's share of ``bounds.QUERY_WORK``.
+1. Equal arguments and equal subqueries are evaluated once (``Query``).
+2. A comparison with many constants uses only the constants that decide it
+   (``_decisive``), and equality uses an index (``query_arguments.Values``).
+3. Comparisons of two values of hosts are counted.  A query that needs more
+   than an instance's share of ``bounds.QUERY_WORK`` is refused.
 
-A variable that a host does not have is left out of its arguments.
+A variable that a host does not have is removed from its arguments.
 """
 
 import functools
@@ -23,91 +22,94 @@ from nova_sched.objects import fields
 from nova_sched.rules import attributes
 from nova_sched.rules import query_arguments
 
-#: What a refusal calls the query.
+#: Name of the query in refusals.
 FIELD = 'hint query'
 
 _COMPARE = {'=': operator.eq, '<': operator.lt, '>': operator.gt,
             '<=': operator.le, '>=': operator.ge, 'in': operator.eq}
-#: Which of many numbers, or texts, decides.
+#: Function that returns the number, or text, which decides a comparison.
 _DECIDES = {'<': min, '<=': min, '>': max, '>=': max}
 
-#: What costs as much as so many values looked at: a step on whole columns, one
-#: on distinct values of them, and a value of a host put into a column.
+#: Costs, in comparisons of single values: of an operation on whole columns, of
+#: an operation on their distinct values, and of reading a value of a host.
 _STEP, _STEP_ON_VALUES, _LOOK_UP = 20, 400, 3
-#: Items of a column that cost as much as one value looked at by itself.
+#: Number of items of a column that cost as much as one single value.
 _AT_ONCE = 64
 
 
 def refused(text, must):
-    """Return the InvalidInput for a query: its text, and what it must be."""
+    """Return the InvalidInput for a query's text.
+
+    must: requirement that it does not meet, such as 'must be JSON'.
+    """
     return fields.MalformedError(text, must, FIELD).as_invalid_input()
 
 
-#: What of a host belongs to other projects: a refusal that depends on it
-#: would say whether an instance exists.
+#: Attribute with data of other projects.  A refusal must not depend on it,
+#: because it would reveal whether an instance exists.
 _PRIVATE = 'instances'
 
 
 class Query:
-    """A query's text, and the hosts of a HostBlock that it is put to.
+    """Evaluates a query for the hosts of a HostBlock.
 
-    instances: how many the request is for, for each of which it is put.
-    Raises InvalidInput when the query makes no sense on one of the hosts, or
-    takes too much work.
+    text: the query's text.
+    instances: number of instances of the request; the query is evaluated for
+        each.
+    Methods raise InvalidInput if the query is invalid for one of the hosts, or
+    needs too much work.
     """
 
     def __init__(self, text, hosts, instances=1):
         self._text, self._hosts = text, hosts
         share = bounds.QUERY_WORK // max(1, instances)
         least = bounds.QUERY_HOST_WORK * len(hosts)
-        self._left = max(share, least)
-        # In a figure that does not tell how many hosts there are.
+        self._work_left = max(share, least)
+        # A text that does not reveal the number of hosts.
         self._allowed = (f'{share} values' if share >= least else
                          f'{bounds.QUERY_HOST_WORK} values of each host')
         self._attributes, self._variables = {}, {}
         self._constants, self._known = {}, {}
 
     def passes(self, query):
-        """Return which hosts meet it, as read from JSON: bool (n,)."""
+        """Return which hosts match a query, as read from JSON: bool (n,)."""
         verdict = self._evaluated(query).passes
         return np.broadcast_to(verdict, len(self._hosts)).copy()
 
     def variable(self, text):
-        """Return what hosts have of ``$name.key.key``: Column, or None if
-        unknown.
+        """Return the hosts' values of a variable ``$name.key.key``: Column.
 
-        Hosts that do not have it have ``attributes.ABSENT``.
+        None for an unknown name.  Hosts without the variable have
+        ``attributes.ABSENT``.
         """
         name, *keys = text[1:].split('.')
         if name not in self._attributes:
-            self._attributes[name] = self._attribute(name)
+            column = attributes.column(self._hosts, name)
+            if name == 'host_ip':
+                column = column.mapped(_address, self._hosts)
+            self._attributes[name] = column
         column, private = self._attributes[name], name == _PRIVATE
         if column is None or (not keys and column.numbers is not None):
             return column
         self._spend(_LOOK_UP * len(column.codes))
-        found = column.mapped(
-            lambda value: self._found(value, keys, private), self._hosts)
+        mapped = column.mapped(
+            lambda value: self._value_at(value, keys, private), self._hosts)
         if keys:
-            distinct = attributes.Column.of(found.values)
-            found = attributes.Column(distinct.codes[found.codes],
-                                      distinct.values)
-        return found
+            distinct = attributes.Column.of(mapped.values)
+            mapped = attributes.Column(distinct.codes[mapped.codes],
+                                       distinct.values)
+        return mapped
 
-    def _attribute(self, name):
-        column = attributes.column(self._hosts, name)
-        if name == 'host_ip':
-            column = column.mapped(_address, self._hosts)
-        return column
 
-    def _found(self, value, keys, private):
+    def _value_at(self, value, keys, private):
         for key in keys:
             if value is None:
                 break
             if not isinstance(value, dict):
                 if private:
                     return attributes.ABSENT
-                raise self._refused(
-                    f'asks for {fields.shown(key)} of what is no mapping')
+                raise self._refused(f'reads {fields.shown(key)} of a value '
+                                    'that is not a mapping')
             value = value.get(key)
         return attributes.ABSENT if value is None else value
 
@@ -115,32 +117,32 @@ class Query:
         return refused(self._text, must)
 
     def _spend(self, work):
-        """Refuse the query when this is more than it may take."""
-        self._left -= work
-        if self._left < 0:
+        """Count work.  Raises InvalidInput if it exceeds the limit."""
+        self._work_left -= work
+        if self._work_left < 0:
             raise self._refused(
                 f'takes more work than looking at {self._allowed}, which is '
-                'allowed for an instance; ask for less at a time')
+                'allowed for an instance; request less at a time')
 
     def _spend_on_columns(self, count=1):
         self._spend(count * (_STEP + len(self._hosts) // _AT_ONCE))
 
-    # What a query is made of.
+    # Parts of a query.
 
     def _evaluated(self, query):
-        """Return the value of a query: one of query_arguments."""
+        """Return the value of a query: an object of query_arguments."""
         if not query:
             return self._constant(True)
         if not isinstance(query, (list, str)):
             raise self._refused('must be a list of an operator and arguments')
-        # Of text, the first character is the operator.
-        name, *given = query
+        # As in Nova, the first character of a text is the operator.
+        name, *items = query
         if not isinstance(name, str) or name not in _OPERATORS:
             raise self._refused(f'has an unknown operator, '
                                 f'{fields.shown(name)}; use one of '
                                 f'{", ".join(sorted(_OPERATORS))}')
         self._spend(1)
-        arguments = tuple(argument for argument in map(self._argument, given)
+        arguments = tuple(argument for argument in map(self._argument, items)
                           if argument is not None)
         key = name, arguments
         if key not in self._known:
@@ -148,8 +150,9 @@ class Query:
         return self._known[key]
 
     def _argument(self, argument):
-        """Return the same object for the same argument; None if no host has
-        it.
+        """Return the object of an argument; None if no host has it.
+
+        Equal arguments have the same object.
         """
         if isinstance(argument, list):
             return self._evaluated(argument)
@@ -173,7 +176,7 @@ class Query:
         return self._constants[key]
 
     def _verdict(self, verdict):
-        """Return true or false, everywhere or for each host (bool (n,))."""
+        """Return the object of a bool for all hosts, or of bool (n,)."""
         if isinstance(verdict, np.ndarray):
             return query_arguments.Values(attributes.Numbers(verdict),
                                           self._spend)
@@ -182,16 +185,13 @@ class Query:
     # Operators.
 
     def _all(self, arguments):
-        return self._joined(operator.and_, True, [
+        return self._verdict(functools.reduce(operator.and_, (
             argument.truth | argument.absent
-            for argument in self._distinct(arguments)])
+            for argument in self._distinct(arguments)), True))
 
     def _any(self, arguments):
-        return self._joined(operator.or_, False, [
-            argument.truth for argument in self._distinct(arguments)])
-
-    def _joined(self, join, start, verdicts):
-        return self._verdict(functools.reduce(join, verdicts, start))
+        return self._verdict(functools.reduce(operator.or_, (
+            argument.truth for argument in self._distinct(arguments)), False))
 
     def _distinct(self, arguments):
         distinct = dict.fromkeys(arguments)
@@ -205,25 +205,26 @@ class Query:
                                          self._spend)
 
     def _compared(self, name, arguments):
-        """Return the first argument of each host against its others."""
-        verdict, left = False, True
+        """Compare the first argument that a host has with all later arguments.
+        """
+        verdict, undecided = False, True
         for first in dict.fromkeys(arguments):
-            others = arguments[arguments.index(first) + 1:]
+            operands = arguments[arguments.index(first) + 1:]
             self._spend_on_columns()
-            self._spend(len(others) // _AT_ONCE)
-            rows = left & _not(first.absent)
-            if others and _anywhere(rows):
+            self._spend(len(operands) // _AT_ONCE)
+            rows = undecided & _not(first.absent)
+            if operands and _anywhere(rows):
                 verdict = verdict | rows & self._against(
-                    name, first, dict.fromkeys(others), rows)
-            left = left & first.absent
-            if not _anywhere(left):
+                    name, first, dict.fromkeys(operands), rows)
+            undecided = undecided & first.absent
+            if not _anywhere(undecided):
                 break
         return self._verdict(verdict)
 
-    def _against(self, name, first, others, rows):
-        """Return an argument against others, where hosts have it (rows)."""
-        constants = [other for other in others if other.is_constant]
-        columns = [other for other in others if not other.is_constant]
+    def _against(self, name, first, operands, rows):
+        """Compare an argument with operands, on hosts that have it (rows)."""
+        constants = [operand for operand in operands if operand.is_constant]
+        columns = [operand for operand in operands if not operand.is_constant]
         if name == 'in':
             verdict = self._among(first, constants, rows)
             for column in columns:
@@ -231,16 +232,16 @@ class Query:
                 verdict = verdict | both & self._pair(name, first, column,
                                                       both)
             return verdict
-        verdict, any_other = True, bool(constants)
-        for other in [*_decisive(name, constants), *columns]:
-            both = rows & _not(other.absent)
-            any_other = any_other | _not(other.absent)
-            verdict = verdict & (_not(both) | self._pair(name, first, other,
+        verdict, has_operand = True, bool(constants)
+        for operand in [*_decisive(name, constants), *columns]:
+            both = rows & _not(operand.absent)
+            has_operand = has_operand | _not(operand.absent)
+            verdict = verdict & (_not(both) | self._pair(name, first, operand,
                                                          both))
-        return verdict & any_other
+        return verdict & has_operand
 
     def _among(self, first, constants, rows):
-        """Return where an argument is equal to one of the constants."""
+        """Return on which hosts an argument is equal to a constant."""
         if len(constants) > 1 and not first.is_constant:
             self._spend_on_columns()
             return first.equal_to(constants)
@@ -250,56 +251,56 @@ class Query:
             self._pair('in', first, constant, rows)
             for constant in constants], False)
 
-    def _pair(self, name, first, other, rows):
-        """Return one argument against another, where hosts have both (rows).
-        """
+    def _pair(self, name, left, right, rows):
+        """Compare two arguments, on hosts that have both (rows)."""
         compare = _COMPARE[name]
-        if first.is_constant and other.is_constant:
-            return self._asked(name, first.values, other.values)[0]
+        if left.is_constant and right.is_constant:
+            return self._verdicts(name, left.values, right.values)[0]
         self._spend_on_columns()
-        if first.numbers is not None and other.numbers is not None:
-            return compare(first.numbers, other.numbers)
-        for constant, column in ((other, first), (first, other)):
+        if left.numbers is not None and right.numbers is not None:
+            return compare(left.numbers, right.numbers)
+        for constant, column in ((right, left), (left, right)):
             if (compare is operator.eq and constant.is_constant
                     and constant.is_ordered):
                 return column.equal_to([constant])
-        return self._one_by_one(name, first, other, rows)
+        return self._one_by_one(name, left, right, rows)
 
-    def _one_by_one(self, name, first, other, rows):
-        """Return each distinct two values of the hosts in question: bool (n,).
-        """
+    def _one_by_one(self, name, left, right, rows):
+        """Compare each distinct pair of values on these hosts: bool (n,)."""
         at = np.flatnonzero(np.broadcast_to(rows, len(self._hosts)))
-        ours, theirs = first.codes_at(at), other.codes_at(at)
+        left_codes, right_codes = left.codes_at(at), right.codes_at(at)
         _, one_of, inverse = np.unique(
-            ours * len(other.values) + theirs, return_index=True,
+            left_codes * len(right.values) + right_codes, return_index=True,
             return_inverse=True)
         self._spend(_STEP_ON_VALUES + len(at) // 4
-                    + len(one_of) * first.weight)
-        verdicts = self._asked(
-            name, list(map(first.values.__getitem__, ours[one_of].tolist())),
-            list(map(other.values.__getitem__, theirs[one_of].tolist())),
-            at[one_of], first.is_private or other.is_private)
-        found = np.zeros(len(self._hosts), dtype=np.bool_)
-        found[at] = np.array(verdicts, dtype=np.bool_)[inverse]
-        return found
+                    + len(one_of) * left.weight)
+        verdicts = self._verdicts(
+            name,
+            list(map(left.values.__getitem__, left_codes[one_of].tolist())),
+            list(map(right.values.__getitem__, right_codes[one_of].tolist())),
+            at[one_of], left.is_private or right.is_private)
+        passes = np.zeros(len(self._hosts), dtype=np.bool_)
+        passes[at] = np.array(verdicts, dtype=np.bool_)[inverse]
+        return passes
 
-    def _asked(self, name, firsts, others, at=None, private=False):
-        """Return the verdict of each two values: list of bool.
+    def _verdicts(self, name, lefts, rights, at=None, private=False):
+        """Compare pairs of values: list of bool.
 
-        at: the positions of hosts that have them.  private: whether it is not
-            told that they have no order; it is false then.
+        at: positions of hosts that have the values.
+        private: whether values without an order compare as false; otherwise
+            they are refused.
         """
         verdicts, compare = [], _COMPARE[name]
         if private:
             return [_private_verdict(compare, *both)
-                    for both in zip(firsts, others, strict=True)]
+                    for both in zip(lefts, rights, strict=True)]
         try:
-            for first, other in zip(firsts, others, strict=True):
-                verdicts.append(bool(compare(first, other)))
+            for left, right in zip(lefts, rights, strict=True):
+                verdicts.append(bool(compare(left, right)))
         except TypeError:
-            first, other = firsts[len(verdicts)], others[len(verdicts)]
-            refusal = self._refused(f'has no order: {name} is asked of '
-                                    f'{_kind(first)} and {_kind(other)}')
+            left, right = lefts[len(verdicts)], rights[len(verdicts)]
+            refusal = self._refused(f'compares values without an order: '
+                                    f'{_kind(left)} {name} {_kind(right)}')
         else:
             return verdicts
         if at is not None:
@@ -312,27 +313,25 @@ _OPERATORS = {'and': Query._all, 'or': Query._any, 'not': Query._negated} | {
     for name in _COMPARE}
 
 
-def _private_verdict(compare, first, other):
+def _private_verdict(compare, left, right):
     try:
-        return bool(compare(first, other))
+        return bool(compare(left, right))
     except TypeError:
         return False
 
 
 def _not(verdict):
-    """Return the opposite of true or false, or of an array of them."""
+    """Return the negation of a bool, or of an array of bool."""
     return ~verdict if isinstance(verdict, np.ndarray) else not verdict
 
 
 def _anywhere(verdict):
-    """Return whether it is true, or an array of them has one that is."""
+    """Return whether a bool, or any item of an array of bool, is true."""
     return verdict.any() if isinstance(verdict, np.ndarray) else verdict
 
 
 def _decisive(name, constants):
-    """Return those of the constants on which a comparison with all of them
-    hangs.
-    """
+    """Return the constants that decide a comparison with all of them: list."""
     if len(constants) < 2:
         return constants
     numbers, texts, rest = [], [], []
@@ -341,14 +340,14 @@ def _decisive(name, constants):
         (numbers if kind in (int, float, bool) and constant.is_ordered
          else texts if kind is str else rest).append(constant)
     if name == '=':
-        # What is equal to two is equal to no more than one of each kind.
+        # Two different constants suffice: no value is equal to both.
         return [*numbers[:2], *texts[:2], *rest]
-    return [*(_DECIDES[name](found, key=lambda constant: constant.value)
-              for found in (numbers, texts) if found), *rest]
+    return [*(_DECIDES[name](same_kind, key=lambda constant: constant.value)
+              for same_kind in (numbers, texts) if same_kind), *rest]
 
 
 def _kind(value):
-    """Return what a value is, for a refusal: a host's own is not told."""
+    """Return the kind of a value, because a refusal must not reveal values."""
     return ('a number' if isinstance(value, (int, float))
             else 'a text' if isinstance(value, str)
             else 'a list' if isinstance(value, list)
@@ -356,9 +355,7 @@ def _kind(value):
 
 
 def _address(text):
-    """Return an address as Nova has it: equal to no text, and not to be
-    ordered beside any.
-    """
+    """Return an IP address object, which as in Nova is equal to no text."""
     try:
         return text and netaddr.IPAddress(text)
     except (netaddr.AddrFormatError, ValueError):

@@ -1,19 +1,19 @@
-"""What the operators of queries are given: constants, values of hosts, lists.
+"""The arguments of query operators: constants, values of hosts, negations.
 
-Each has, for all hosts or as an array (n,):
+Each class has these attributes, for all hosts or as an array (n,):
 
 ``truth``
-    whether it is there and counts as true;
+    whether the argument exists and is true;
 ``absent``
-    whether a host does not have it, so that it is left out;
+    whether a host does not have the argument, so that it is removed;
 ``passes``
-    whether a host passes if this is what the whole query comes to;
+    whether a host passes if the argument is the result of the whole query;
 ``numbers``
-    the number, or None if it is none, or not exact as a float;
+    the numbers; None if not all values are numbers that are exact as floats;
 ``values`` and ``codes_at(rows)``
-    the distinct values, and which of them the hosts in these rows have.
+    the distinct values, and the codes of the values in these rows.
 
-``weight`` is how many values one of them is made of.
+``weight`` is the number of values that one value consists of.
 """
 
 import functools
@@ -23,12 +23,12 @@ import numpy as np
 from nova_sched.hosts import labels
 from nova_sched.rules import attributes
 
-#: What of a negation stands in a matrix of them.
+#: Marks an absent argument in the matrix of a negation.
 _LEFT_OUT = 2
 
 
 class Constant:
-    """One value for all hosts."""
+    """A constant: one value for all hosts."""
 
     is_constant, absent, weight = True, False, 1
     is_private = False
@@ -39,17 +39,17 @@ class Constant:
 
     @property
     def is_ordered(self):
-        """Whether it is equal to itself, as NaN is not."""
+        """Whether the value is not NaN, which is not equal to itself."""
         return self.value == self.value
 
     @functools.cached_property
     def numbers(self):
-        """As an array (1,)."""
+        """The number as an array (1,), or None."""
         return attributes.Column(np.zeros(1, dtype=np.int64),
                                  self.values).numbers
 
     def codes_at(self, rows):
-        """Return the code of each row: 0, the only one there is."""
+        """Return the code of each row: 0, the only code."""
         return np.zeros(len(rows), dtype=np.int64)
 
     def is_among(self, constants):
@@ -58,10 +58,11 @@ class Constant:
 
 
 class Values:
-    """A variable, or what a query has made of hosts: a Column.
+    """The values of hosts: a variable, or the result of a subquery.
 
-    spend: function of how many values are about to be looked at.
-    is_private: whether nothing may be said of what some hosts have.
+    column: attributes.Column.
+    spend: function that counts work, with the number of values to compare.
+    is_private: whether refusals must not depend on the values.
     """
 
     is_constant, weight = False, 1
@@ -108,8 +109,8 @@ class Values:
         return np.array(verdicts, dtype=np.bool_)[self._column.codes]
 
     def equal_to(self, constants):
-        """Return where it is equal to one of the constants: bool (n,)."""
-        by_value, others = self._index
+        """Return which hosts' value is equal to a constant: bool (n,)."""
+        by_value, unhashable = self._index
         verdicts = np.zeros(len(self.values), dtype=np.bool_)
         self._spend(len(constants))
         for constant in constants:
@@ -117,29 +118,29 @@ class Values:
             if not isinstance(value, dict):
                 verdicts[by_value.get(value, [])] = True
                 continue
-            self._spend(len(others))
-            for code in others:
+            self._spend(len(unhashable))
+            for code in unhashable:
                 if self.values[code] == value:
                     verdicts[code] = True
         return verdicts[self._column.codes]
 
     @functools.cached_property
     def _index(self):
-        """{value: its codes}, and the codes of what cannot be looked up."""
+        """{value: its codes}, and the codes of unhashable values."""
         self._spend(len(self.values))
-        by_value, others = {}, []
+        by_value, unhashable = {}, []
         for code in labels.in_use(self._column.codes):
             try:
                 by_value.setdefault(self.values[code], []).append(code)
             except TypeError:
-                others.append(code)
-        return by_value, others
+                unhashable.append(code)
+        return by_value, unhashable
 
 
 class Negations:
-    """What ``not`` makes: a list of the opposite of each argument.
+    """The result of ``not``: for each host a list of negated arguments.
 
-    size: of hosts.  Lists are made only where they are compared.
+    size: number of hosts.  The lists are created only for comparisons.
     """
 
     is_constant, absent, numbers = False, False, None
@@ -151,21 +152,21 @@ class Negations:
 
     @functools.cached_property
     def truth(self):
-        """Where the list is not empty."""
+        """Whether the list is not empty."""
         return self._any(_negated(argument) != _LEFT_OUT
                          for argument in dict.fromkeys(self._arguments))
 
     @functools.cached_property
     def passes(self):
-        """Where one in the list is true."""
+        """Whether any item of the list is true."""
         return self._any(_negated(argument) == 1
                          for argument in dict.fromkeys(self._arguments))
 
     def _any(self, verdicts):
-        found = np.zeros(self._size, dtype=np.bool_)
+        result = np.zeros(self._size, dtype=np.bool_)
         for verdict in verdicts:
-            found |= verdict
-        return found
+            result |= verdict
+        return result
 
     @property
     def values(self):
@@ -175,23 +176,23 @@ class Negations:
         return self._lists[1][rows]
 
     def equal_to(self, constants):
-        """Return false: no constant is a list."""
+        """Return false for all hosts, because no constant is a list."""
         return np.zeros(self._size, dtype=np.bool_)
 
     @functools.cached_property
     def _lists(self):
-        """The distinct lists, and codes into them (n,)."""
+        """The distinct lists, and the codes of the hosts' lists (n,)."""
         self._spend(self._size * (2 + len(self._arguments) // 16))
         matrix = np.empty((self._size, len(self._arguments)), dtype=np.int8)
         for number, argument in enumerate(self._arguments):
             matrix[:, number] = _negated(argument)
-        found = labels.Labels.of(row.tobytes() for row in matrix)
-        self._spend(len(found.values) * self.weight)
+        rows = labels.Labels.of(row.tobytes() for row in matrix)
+        self._spend(len(rows.values) * self.weight)
         return [[value == 1 for value in text if value != _LEFT_OUT]
-                for text in found.values], found.codes
+                for text in rows.values], rows.codes
 
 
 def _negated(argument):
-    """Return 0 or 1, or _LEFT_OUT: for all hosts, or an array (n,)."""
+    """Return 0, 1 or _LEFT_OUT for all hosts, or an array (n,) of them."""
     return np.where(argument.absent, _LEFT_OUT,
                     np.logical_not(argument.truth))

@@ -1,14 +1,14 @@
-"""Which hosts can take an instance, best first.
+"""Ranking: filtering and weighing the hosts for an instance.
 
 The steps for one instance, in order (``Ranker.ranked``):
 
-1. Narrowing by what the request names: a requested cell or destination, hosts
-   to ignore, hosts and nodes to force (``narrowing``).
-2. The filter chain, unless hosts are forced.
+1. ``narrowing``: exclude hosts by the cell, destination, ignored hosts and
+   forced hosts and nodes that the request names.
+2. The filters, unless hosts are forced.
 3. The weighers.
 
-After a pick only the hosts that it may have changed are judged and weighed
-anew (``Ranker.reranker``), where that comes to the same.
+After a pick, a ``Reranker`` judges and weighs only the picked host again, if
+the result is the same as for all hosts.
 """
 
 import functools
@@ -26,18 +26,18 @@ LOG = logging.getLogger(__name__)
 
 
 class Ranker:
-    """Filters and weighers, in the order they run, at work on hosts.
+    """Runs filters and weighers, in their order.
 
-    has_plug_ins: whether any of them is of a third party.
+    has_plug_ins: whether any of them is a plug-in.
     """
 
     def __init__(self, filters_, weighers, has_plug_ins=False):
         self.filters, self.weighers = filters_, weighers
         self.has_plug_ins = has_plug_ins
-        #: Whether a rule may look at heartbeats of services that are up.
+        #: Whether a rule may need heartbeats of services that are up.
         self.reads_heartbeats = has_plug_ins or rule_inputs.read(
             filters_, rule_inputs.HEARTBEATS)
-        #: The columns of instances that filters compare those of all hosts by.
+        #: Columns of instances that filters read for all hosts.
         self.instance_columns = rule_inputs.instance_columns(filters_)
         self._may_need_instances = rule_inputs.read(
             filters_, rule_inputs.INSTANCES)
@@ -47,9 +47,9 @@ class Ranker:
     def ranked(self, hosts, spec_obj, index, decision):
         """Return the hosts that can take an instance, best first: ``Ranked``.
 
-        hosts: HostBlock; for the second and later instances of a request
-            what the previous one's filters left.
-        index: which instance of the request.
+        hosts: HostBlock; for later instances of a request, the hosts that
+            passed for the previous instance.
+        index: number of the instance.  decision: Decision to record steps in.
         """
         with decision.timed('filter'):
             hosts, is_forced = narrowing.narrowed(hosts, spec_obj, index,
@@ -61,7 +61,7 @@ class Ranker:
                                                     decision))
 
     def _weighed(self, hosts, spec_obj, index, decision):
-        """Return what hosts that passed the filters weigh: weights.Weighed."""
+        """Return the weights of hosts that passed: weights.Weighed."""
         if LOG.isEnabledFor(logging.DEBUG):
             tell_filtered(_first(hosts).states(), len(hosts))
         with decision.timed('weigh'):
@@ -78,16 +78,15 @@ class Ranker:
         return weighed
 
     def reranker(self, spec_obj):
-        """Return the Reranker of a request.
+        """Return the Reranker of a request, or None.
 
-        None where a pick may change more than the host picked.  Lines about
-        all hosts are written of all, and so are those about hosts that a
-        request names.
+        None if a pick may change the verdict on other hosts, and if lines are
+        logged that name all hosts, or hosts of the request.
         """
-        wanted = spec_obj.requested_destination
+        target = spec_obj.requested_destination
         if (self.has_plug_ins or LOG.isEnabledFor(logging.DEBUG)
                 or spec_obj.force_hosts or spec_obj.force_nodes
-                or (wanted is not None and wanted.host is not None)):
+                or (target is not None and target.host is not None)):
             return None
         changed = rule_inputs.changed_by_picks(
             (*self.filters, *self.weighers), spec_obj)
@@ -95,21 +94,21 @@ class Ranker:
             spec_obj, self.filters, self.weighers, changed)
 
     def needs_all_instances(self, spec_obj):
-        """Return whether a filter looks at all instances of all hosts."""
+        """Return whether a filter needs all instances of all hosts."""
         return self._may_need_instances and rule_inputs.read(
             self.filters, rule_inputs.INSTANCES, spec_obj)
 
 
 class Reranker:
-    """Ranks the hosts of a request once more after a pick.
+    """Ranks the hosts of a request again after a pick.
 
-    Most rules say something else of the picked host after a pick, and of no
-    other.  So only its rows are judged and weighed anew; the others are scaled
-    anew where the least or greatest value of a weigher is another one.  The
-    result is that of ``Ranker.ranked``, and so is what stands on record.
+    A pick changes the verdicts of most rules on the picked host only.  So only
+    its rows are judged and weighed again.  Weights of other hosts are scaled
+    again if the minimum or maximum of a weigher has changed.  Result and
+    records are the same as those of ``Ranker.ranked``.
 
-    filters_, weighers: all that run.  changed: ids of those whose verdicts or
-        values a pick may change.
+    filters_, weighers: all rules that run.
+    changed: ids of the rules with a result that a pick may change.
     """
 
     def __init__(self, spec_obj, filters_, weighers, changed):
@@ -117,13 +116,13 @@ class Reranker:
         self._weighers, self._changed = weighers, changed
 
     def ranked(self, ranked, host, index, decision):
-        """Return the hosts for an instance after the pick for the one before.
+        """Return the hosts for the next instance after a pick: Ranked.
 
-        ranked: the hosts for that one: Ranked, which is not to be used any
-            more.
-        host: name of the host that was picked.
-        index: which instance of the request.
-        None if there may be one host left, which is not weighed.
+        ranked: Ranked for the previous instance; must not be used afterwards.
+        host: name of the picked host.
+        index: number of the next instance.
+        None if fewer than two other hosts remain, because a single host is not
+        weighed.
         """
         picked = ranked.nodes_of(host)
         others = len(ranked) - len(picked)
@@ -146,9 +145,9 @@ class Reranker:
         return Ranked(snapshot, weighed)
 
     def _passing(self, hosts, others, index, decision):
-        """Return which hosts of a HostBlock pass once more: HostBlock.
+        """Return the hosts of a HostBlock that still pass: HostBlock.
 
-        others: how many hosts pass besides, as they did before.
+        others: number of other hosts, which pass as before.
         """
         for filter_ in self._filters:
             if not filter_.run_filter_for_index(index):
@@ -164,9 +163,9 @@ class Reranker:
 class Ranked:
     """The hosts that can take an instance, best first.
 
-    snapshot: HostSnapshot that they are of.  weighed: weights.Weighed.
-    drawn: positions in the order of weight, in the order in which to try the
-        hosts; None for the order of weight.
+    snapshot: HostSnapshot that has the hosts.  weighed: weights.Weighed.
+    drawn: positions in the order of weight, in the order to try the hosts;
+        None for the order of weight.
     """
 
     def __init__(self, snapshot, weighed, drawn=None):
@@ -182,17 +181,17 @@ class Ranked:
 
     @functools.cached_property
     def hosts(self):
-        """All of them: HostBlock."""
+        """The hosts in order: HostBlock."""
         return self.snapshot.block(self.weighed.given[self.order])
 
     @functools.cached_property
     def order(self):
-        """Where each stands in what was weighed: int (n,)."""
+        """Positions in ``weighed``, in order: int (n,)."""
         order = self.weighed.order
         return order if self._drawn is None else order[self._drawn]
 
     def nodes_of(self, host):
-        """Return those that are nodes of one host: HostBlock."""
+        """Return the nodes of one host: HostBlock."""
         names, rows = self.snapshot.column('host'), self.weighed.given
         return self.snapshot.block(
             rows[names.codes.take(rows) == names.code(host)])
@@ -202,7 +201,7 @@ class Ranked:
                    else self.weighed.given)
 
     def rows(self):
-        """Yield the table rows, without sorting more than are asked for."""
+        """Yield the table rows; sort all only if the first do not suffice."""
         known = self._head
         yield from known
         if len(known) < len(self):
@@ -210,30 +209,36 @@ class Ranked:
 
     @functools.cached_property
     def _head(self):
-        """The rows of the best hosts: list, empty where all are in order."""
+        """The rows of the best hosts: list, empty if all are sorted."""
         if self._drawn is not None or 'hosts' in self.__dict__:
             return []
         return self.weighed.given[self.weighed.head].tolist()
 
 
 def tell_filtered(states, count):
-    """Log the hosts that filters left: the first ones as HostStates."""
+    """Log the hosts that passed the filters.
+
+    states: first HostStates.  count: number of all hosts.
+    """
     LOG.debug('Filtered %(hosts)s%(more)s', {
         'hosts': states[:filters.NAMED], 'more': _more(count)})
 
 
 def tell_weighed(weighed, count):
-    """Log the hosts in their order: the first ones as WeighedObjects."""
+    """Log the weighed hosts.
+
+    weighed: first WeighedObjects.  count: number of all hosts.
+    """
     LOG.debug('Weighed %(hosts)s%(more)s', {
         'hosts': weighed[:filters.NAMED], 'more': _more(count)})
 
 
 def _first(hosts):
-    """Return those of the hosts that a line at DEBUG names: HostBlock."""
+    """Return the hosts that a DEBUG line names: HostBlock."""
     return hosts.snapshot.block(hosts.rows[:filters.NAMED])
 
 
 def _more(count):
-    """Return how many hosts such a line leaves out, in words."""
+    """Return a text with the number of hosts that the line leaves out."""
     more = count - filters.NAMED
     return f' and {more} more' if more > 0 else ''

@@ -1,8 +1,9 @@
-"""Why no host was left, in words: '0 of 20 hosts: 12 RamFilter (...), ...'.
+"""The text of a NoValidHost: '0 of 20 hosts: 12 RamFilter (...), ...'.
 
-In three texts (``[nova_sched] no_valid_host_text``): operators read what was
-asked for and what there was.  A caller reads what was asked for alone, with
-counts, or with nothing that a tenant could find hosts out by.
+There are three texts (``[nova_sched] no_valid_host_text``).  The text for
+operators has the requested and the available amounts.  The texts for callers
+have the requested amounts only, either with numbers of hosts, or without
+anything that reveals hosts to a tenant.
 """
 
 import collections
@@ -18,22 +19,22 @@ from nova_sched.rules import rule_inputs
 LOG = logging.getLogger(__name__)
 
 
-#: A rule that has rejected fewer hosts is not named to tenants: who can vary a
-#: request would learn something of each host.
+#: Minimum number of rejected hosts of a rule that tenants see.  With fewer, a
+#: tenant could vary a request and learn about single hosts.
 FEWEST = 10
 
-#: What share of all hosts is called what, at least.
+#: Minimum share of all hosts, and its name in texts for tenants.
 _SHARES = ((0.5, 'most'), (0.1, 'some'), (0, 'few'))
 
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-    """Hosts counted by the rule that rejected them.
+    """Texts with the number of hosts that each rule rejected.
 
-    full: text with the reasons of the rules that reject most.
-    asked: text with what was asked for.
-    named: the same without numbers, and without what tenants could find hosts
-        out by; '' if that is all.
+    full: for operators, with the reasons of the rules that reject most.
+    asked: for callers, with the requested amounts.
+    named: for tenants, without numbers and without anything that reveals
+        hosts; may be ''.
     """
 
     full: str
@@ -42,59 +43,59 @@ class Counted:
 
 
 def counted(record, filters, snapshot, spec_obj):
-    """Return why hosts were rejected: Counted.
+    """Return the texts of a refusal: Counted.
 
-    record: the Decision of the request.  filters: those that ran.
-    Most hosts first; equal counts in the order the rules ran.
+    record: the Decision of the request.  filters: the filters that ran.
+    snapshot: HostSnapshot after the request.  spec_obj: its RequestSpec.
+    Rules that reject most hosts come first, then in the order they ran.
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
     rejected = sorted(record.funnel.rejected(), key=lambda item: -len(item[1]))
-    said = {name: _reason(by_name[name], snapshot.block(rows), spec_obj,
-                          record)
-            for name, rows in rejected if name in by_name}
+    by_rule = {name: _reason(by_name[name], snapshot.block(rows), spec_obj)
+               for name, rows in rejected if name in by_name}
     asked = {name: getattr(reason, 'request', '')
-             for name, reason in said.items()}
+             for name, reason in by_rule.items()}
 
     def text(words, most):
         if not record.state.hosts:
             return 'there are no hosts'
         if not rejected:
             return f'none of {record.state.hosts} hosts was rejected'
-        left = record.state.hosts - sum(len(rows) for _, rows in rejected)
-        return f'{left} of {record.state.hosts} hosts: ' + ', '.join(
+        passing = record.state.hosts - sum(len(rows) for _, rows in rejected)
+        return f'{passing} of {record.state.hosts} hosts: ' + ', '.join(
             phrases.groups([
                 f'{len(rows)} {name}{_bracketed(words.get(name))}'
                 for name, rows in rejected[:most]],
                 [len(rows) for _, rows in rejected[most:]]))
 
-    return Counted(full=text(said, phrases.GROUPS),
+    return Counted(full=text(by_rule, phrases.GROUPS),
                    asked=text(asked, len(rejected)),
                    named=_named(record, filters, spec_obj, asked))
 
 
 def _named(record, filters, spec_obj, asked):
-    """Return the filters that rejected many hosts, in their order, or ''.
+    """Return the text that names filters which rejected many hosts, or ''.
 
-    asked: name of a filter -> what it was asked for.
+    asked: name of a filter -> text with the requested amounts.
     """
-    told, counts = [], _counts(record, filters, spec_obj)
+    named, counts = [], _counts(record, filters, spec_obj)
     for filter_ in filters:
         name = type(filter_).__name__
         count = counts.pop(name, 0)
         if may_look_at_hints(filter_, spec_obj):
-            # What filters reject after it, too, tells of the hosts left.
+            # Counts of later filters, too, reveal which hosts match hints.
             break
         if count >= FEWEST and not rule_inputs.judges_by_hints(filter_):
-            told.append(f'{_share(count / record.state.hosts)} {name}'
-                        f'{_bracketed(asked.get(name))}')
-    return f'hosts rejected: {", ".join(told)}' if told else ''
+            named.append(f'{_share(count / record.state.hosts)} {name}'
+                         f'{_bracketed(asked.get(name))}')
+    return f'hosts rejected: {", ".join(named)}' if named else ''
 
 
 def _counts(record, filters, spec_obj):
-    """Return how many hosts each rule rejected: {name: number}.
+    """Return the number of hosts that each rule rejected: Counter.
 
-    Where hints may play a part, for the first instance alone: all filters see
-    for the next ones what hints have left.
+    If a verdict may depend on hints, only rejections for the first instance
+    count: for later instances all filters see only hosts that match the hints.
     """
     by_hints = any(may_look_at_hints(filter_, spec_obj)
                    for filter_ in filters)
@@ -110,16 +111,13 @@ def _share(part):
 
 
 def lost_cells(record):
-    """Return which cells could not be read, as the end of a reason."""
+    """Return the end of a reason that names the unavailable cells."""
     return ''.join(f'; cell {cell} cannot be read'
                    for cell, _ in record.state.lost)
 
 
 def late_claims(record):
-    """Return, as the end of a reason, that a claim was not answered in time.
-
-    '' if all were.
-    """
+    """Return the end of a reason for an unanswered claim, or ''."""
     return ('; Placement did not answer in time' if any(
         claim.taken is None for claim in record.claims) else '')
 
@@ -128,17 +126,17 @@ def _bracketed(text):
     return f' ({text})' if text else ''
 
 
-def _reason(filter_, hosts, spec_obj, record):
-    """Return why a filter rejected a HostBlock, in its words.
+def _reason(filter_, hosts, spec_obj):
+    """Return a filter's reason for rejecting a HostBlock.
 
-    '' if the request has no time left for them.
+    '' if the request has spent its budget.
     """
     try:
         with budget.Step('reason'):
             return filter_.reason(hosts, spec_obj)
     except Exception as error:
-        # An answer must not fail over the words for it.
+        # A failing reason must not fail the request.
         if not getattr(error, 'is_budget_spent', False):
-            LOG.exception('%s cannot say why it rejected %d host(s)',
-                          type(filter_).__name__, len(hosts))
+            LOG.exception('%s failed to give a reason for rejecting %d '
+                          'host(s)', type(filter_).__name__, len(hosts))
         return ''

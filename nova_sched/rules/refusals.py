@@ -1,24 +1,24 @@
-"""What kind of a no a request gets, and by which codes (``rules.codes``).
+"""The kind and the codes (``rules.codes``) of a refusal.
 
-The kinds, the first that holds:
+The kind is the first of these that applies:
 
 ``contradiction``
-    The request cannot be met by any cloud: it asks for no instance, names a
-    host that is not there, or what it asks for excludes itself.
+    No cloud could serve the request: it is for no instance, names an unknown
+    host, or has conditions that exclude each other.
 ``raced``
-    Hosts were left, and others have taken them: claims are refused, or not
+    Hosts passed, but other requests took them: claims are refused or not
     answered.
 ``state_stale``
-    A cell cannot be read, or most hosts that are out are silent.
+    A cell cannot be read, or most rejected hosts are down.
 ``filtered_out``
-    A host has room, by all amounts that are compared, and is out for another
+    A host has enough of all compared amounts, and is rejected for another
     reason.
 ``too_large``
-    No host would have room if it were empty.
+    No host would have enough even if it were empty.
 ``fragmented``
-    No host has room, but all together have.
+    No host has enough, but all hosts together have.
 ``no_capacity``
-    They have not.
+    All hosts together do not have enough.
 """
 
 import collections
@@ -36,58 +36,54 @@ from nova_sched.scheduler.filters import ram_filter
 
 LOG = logging.getLogger(__name__)
 
-#: What a request asks for besides a host by name.
-_WISHES = frozenset((
+#: Codes of all conditions in a request except a requested host.
+_CONDITIONS = frozenset((
     'ignored', 'zone', 'group_affinity', 'group_anti_affinity', 'same_host',
     'different_host', 'cidr', 'json_query', 'other_cell'))
 
-#: What stands behind the reason where Placement counts what hosts do not.
+#: Appended to the reason if Placement counts more usage than hosts report.
 _CONTRADICTED = (
     ', and counts no room for its amounts on any, though hosts report it: it '
     'may hold allocations of instances that are gone, see "nova-manage '
     'placement audit"')
 
-#: Filters of what Placement counts, in place of those that are not enabled.
+#: Filters for the amounts that Placement compares, if they are not enabled.
 _COUNTED_ELSEWHERE = (ram_filter.RamFilter(), core_filter.CoreFilter(),
                       disk_filter.DiskFilter())
 
 
 def note(record, filters, hosts, spec_obj):
-    """Put on record by which codes a request is refused, and its kind.
+    """Record the codes and the kind of a refused request.
 
-    record: its Decision, with all steps.  filters: those that are enabled.
-    hosts: HostSnapshot that it was decided on, as it was in the end.
+    record: its Decision, with all steps.  filters: the enabled filters.
+    hosts: HostSnapshot after the decision.
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
     target = narrowing.bound_to(hosts.block(), spec_obj)
     counts, of_target = collections.Counter(), collections.Counter()
     for name, rows in record.funnel.rejected():
-        asked = record, by_name.get(name), name
-        counts.update(_codes(*asked, hosts.block(rows), spec_obj))
+        filter_ = by_name.get(name)
+        counts.update(_codes(filter_, name, hosts.block(rows), spec_obj))
         rows = np.intersect1d(rows, target)
         if len(rows):
-            of_target.update(_codes(*asked, hosts.block(rows), spec_obj))
-    found = counts.most_common()
-    code = _code(record, of_target.most_common() or _asked_elsewhere(found))
-    record.refuse(code, _kind(record, code, filters, hosts, spec_obj), found)
-
-
-def _asked_elsewhere(found):
-    """Return the codes of hosts without those that the request excludes.
-
-    found: list of (code, number of hosts).  All of them if it excludes all.
-    """
-    return [each for each in found
-            if codes.stage(each[0]) != codes.REQUEST] or found
+            of_target.update(_codes(filter_, name, hosts.block(rows),
+                                    spec_obj))
+    ordered = counts.most_common()
+    # Codes of hosts that the request itself excludes count only if there are
+    # no others.
+    code = _code(record, of_target.most_common() or [
+        item for item in ordered
+        if codes.stage(item[0]) != codes.REQUEST] or ordered)
+    record.refuse(code, _kind(record, code, filters, hosts, spec_obj),
+                  ordered)
 
 
 def note_nothing_offered(record, hosts, spec_obj, counts_room=lambda: None):
-    """Put on record that Placement offers a request no host.
+    """Record that Placement has no candidates for a request.
 
-    hosts: HostSnapshot of all there are; None if that is not known.
-    counts_room: function that returns whether Placement counts room for the
-        amounts alone; None if that is not known.  Called where hosts report
-        it.
+    hosts: HostSnapshot of all hosts; None if unknown.
+    counts_room: function that returns whether a provider has the amounts free;
+        None if unknown.  Called only if a host reports the amounts as free.
     """
     kind, counts = None, ()
     if hosts is not None:
@@ -96,7 +92,7 @@ def note_nothing_offered(record, hosts, spec_obj, counts_room=lambda: None):
         counts = [('placement_not_offered', len(every))]
         kind = (codes.CONTRADICTION if _excludes_itself(spec_obj, ())
                 else codes.STATE_STALE if record.state.lost
-                else room_kind(record, (), every, spec_obj))
+                else room_kind((), every, spec_obj))
         if kind == codes.FILTERED_OUT and _asks_for_more(spec_obj):
             kind = None
         elif kind == codes.FILTERED_OUT and counts_room() is False:
@@ -105,39 +101,36 @@ def note_nothing_offered(record, hosts, spec_obj, counts_room=lambda: None):
     record.refuse('placement_offers_none', kind, counts)
 
 
-def _codes(record, filter_, name, hosts, spec_obj):
-    """Return how many of the hosts that a rule rejects it does so by which
-    code: {code: number}.
-    """
-    found = None if filter_ is None else _asked(
-        record, filter_, 'codes', hosts, spec_obj)
-    return found or {codes.of_rule(name, filter_): len(hosts)}
+def _codes(filter_, name, hosts, spec_obj):
+    """Return the number of a rule's rejected hosts by code: {code: int}."""
+    counts = None if filter_ is None else _result(
+        filter_, 'codes', hosts, spec_obj)
+    return counts or {codes.of_rule(name, filter_): len(hosts)}
 
 
-def _asked(record, filter_, method, hosts, spec_obj):
-    """Return what a method of a filter returns of hosts; None if it fails."""
+def _result(filter_, method, hosts, spec_obj):
+    """Return the result of a filter's method for hosts; None if it fails."""
     try:
         with budget.Step('reason'):
             return getattr(filter_, method)(hosts, spec_obj)
     except Exception as error:
-        # An answer must not fail over what is told with it.
+        # A failing method must not fail the request.
         LOG.debug('%s has no %s: %r', type(filter_).__name__, method, error)
     return None
 
 
-def _code(record, found):
-    """Return the code of a refusal: of what ended it, or of most hosts.
+def _code(record, counts):
+    """Return the code of a refusal: of a failed claim, or of most hosts.
 
-    found: list of (code, number of hosts), of the hosts that the request may
-        go to.
+    counts: list of (code, number of hosts), most hosts first.
     """
     if any(claim.taken is None for claim in record.claims):
         return 'claim_unanswered'
-    if any(code == 'claim_refused' for code, _ in found):
+    if any(code == 'claim_refused' for code, _ in counts):
         return 'claim_refused'
     if not record.state.hosts:
         return 'database_unavailable' if record.state.lost else 'no_hosts'
-    return found[0][0] if found else 'no_reason'
+    return counts[0][0] if counts else 'no_reason'
 
 
 def _kind(record, code, filters, hosts, spec_obj):
@@ -148,32 +141,32 @@ def _kind(record, code, filters, hosts, spec_obj):
         return codes.RACED
     if record.state.lost or code == 'service_down':
         return codes.STATE_STALE
-    return room_kind(record, filters, hosts.block(), spec_obj)
+    return room_kind(filters, hosts.block(), spec_obj)
 
 
 def _excludes_itself(spec_obj, filters):
-    """Return whether what a request asks for excludes itself.
+    """Return whether conditions of a request exclude each other.
 
-    Hints and server groups count as far as filters look at them.
+    Hints and server groups count only if a filter for them is enabled.
     """
     ignored = {name.lower() for name in spec_obj.ignore_hosts or ()}
     named = {name.lower() for name in spec_obj.force_hosts or ()}
-    wanted = spec_obj.requested_destination
-    if wanted is not None and wanted.host is not None:
-        named.add(wanted.host.lower())
+    target = spec_obj.requested_destination
+    if target is not None and target.host is not None:
+        named.add(target.host.lower())
     if named and named <= ignored:
         return True
-    asked = {codes.of_rule('', filter_) for filter_ in filters}
-    beside, apart = (_hinted(spec_obj, hint) if hint in asked else set()
-                     for hint in ('same_host', 'different_host'))
+    enabled = {codes.of_rule('', filter_) for filter_ in filters}
+    same, different = (_hinted(spec_obj, hint) if hint in enabled else set()
+                       for hint in ('same_host', 'different_host'))
     group = spec_obj.instance_group
     members = set() if group is None else {*(group.members or ())}
     policy = None if group is None else group.policy
-    return bool(beside & apart
-                or (policy == 'anti-affinity' and beside & members
-                    and 'group_anti_affinity' in asked)
-                or (policy == 'affinity' and apart & members
-                    and 'group_affinity' in asked))
+    return bool(same & different
+                or (policy == 'anti-affinity' and same & members
+                    and 'group_anti_affinity' in enabled)
+                or (policy == 'affinity' and different & members
+                    and 'group_affinity' in enabled))
 
 
 def _hinted(spec_obj, hint):
@@ -183,51 +176,49 @@ def _hinted(spec_obj, hint):
 
 
 def _pin_is_out(record, filters, spec_obj):
-    """Return whether a request is bound to a host that it excludes by
-    another wish.
-    """
-    wanted = spec_obj.requested_destination
-    if wanted is None or wanted.host is None:
+    """Return whether another condition excludes the requested destination."""
+    target = spec_obj.requested_destination
+    if target is None or target.host is None:
         return False
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
-    out = [name for name, _ in record.funnel.rejected()
-           if name not in (narrowing.DESTINATION, codes.OFFERED)]
-    return bool(out) and codes.of_rule(
-        out[-1], by_name.get(out[-1])) in _WISHES
+    steps = [name for name, _ in record.funnel.rejected()
+             if name not in (narrowing.DESTINATION, codes.OFFERED)]
+    return bool(steps) and codes.of_rule(
+        steps[-1], by_name.get(steps[-1])) in _CONDITIONS
 
 
-def room_kind(record, filters, hosts, spec_obj):
-    """Return the kind of a refusal by where there is room.
+def room_kind(filters, hosts, spec_obj):
+    """Return the kind of a refusal by the amounts that hosts have.
 
-    By the amounts that filters compare; where none does, by the RAM, VCPUs
+    Uses the amounts that filters compare; if there are none, the RAM, VCPUs
     and disk that compute nodes report.
     hosts: HostBlock of all hosts.
     """
-    found = _figures(record, filters, hosts, spec_obj)
+    compared = _figures(filters, hosts, spec_obj)
     if not any(figure.kind in (figures.LEFT, figures.EXACT)
-               for figure in found):
-        found += _figures(record, _COUNTED_ELSEWHERE, hosts, spec_obj)
-    if np.all([figure.suffices for figure in found], axis=0).any():
+               for figure in compared):
+        compared += _figures(_COUNTED_ELSEWHERE, hosts, spec_obj)
+    if np.all([figure.suffices for figure in compared], axis=0).any():
         return codes.FILTERED_OUT
-    in_all = [figure.suffices for figure in found
-              if figure.kind == figures.TOTAL]
-    if in_all and len(hosts) and not np.all(in_all, axis=0).any():
+    in_total = [figure.suffices for figure in compared
+                if figure.kind == figures.TOTAL]
+    if in_total and len(hosts) and not np.all(in_total, axis=0).any():
         return codes.TOO_LARGE
     if all(figure.have[figure.have > 0].sum() >= figure.need
-           for figure in found if figure.kind != figures.TOTAL):
+           for figure in compared if figure.kind != figures.TOTAL):
         return codes.FRAGMENTED
     return codes.NO_CAPACITY
 
 
 def _asks_for_more(spec_obj):
-    """Return whether Placement is asked for more than RAM, VCPUs and disk."""
+    """Return whether the query has more than RAM, VCPUs and disk."""
     extra_specs = spec_obj.flavor.extra_specs or {}
     return bool(spec_obj.requested_resources) or any(
         name.startswith('resources') or name == 'hw:cpu_policy'
         for name in extra_specs)
 
 
-def _figures(record, filters, hosts, spec_obj):
+def _figures(filters, hosts, spec_obj):
     """Return the amounts that filters compare: list of Figure."""
-    return [figure for filter_ in filters for figure in _asked(
-        record, filter_, 'figures', hosts, spec_obj) or ()]
+    return [figure for filter_ in filters for figure in _result(
+        filter_, 'figures', hosts, spec_obj) or ()]

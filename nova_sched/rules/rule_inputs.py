@@ -1,10 +1,9 @@
-"""What rules read, and what follows from it.
+"""The inputs that rules declare, and conclusions from them.
 
-A rule declares it once, as ``inputs``: a tuple of names of columns of hosts
-(``hosts.columns``), of INSTANCES and the like below, and of columns of
-instances, as ``instances.instance_type_id``.  ``inputs_for`` returns those
-that count for one request.  None stands for anything: nothing is known of the
-rules of third parties.
+``inputs`` of a rule is a tuple of names: columns of hosts (``hosts.columns``),
+the names below, and columns of instances such as
+``instances.instance_type_id``.  ``inputs_for`` returns the inputs that count
+for one request.  None means that the rule may read anything, as plug-ins do.
 """
 
 from nova_sched.hosts import columns
@@ -12,15 +11,15 @@ from nova_sched.hosts import columns
 #: All instances of all hosts.  They, and columns of instances, are read
 #: before the request's turn.
 INSTANCES = 'instances'
-#: Where the instances are that a request names.
+#: The hosts of the instances that a request names.
 LOCATED = 'located instances'
-#: Properties of the images of instances, which do not change with a pick.
+#: Image properties of instances; they do not change with a pick.
 IMAGES = 'images of instances'
-#: Other hosts than the one that is judged.
+#: Hosts other than the judged host.
 OTHER_HOSTS = 'other hosts'
-#: The hints of the request, which its owner writes.
+#: The hints of the request, which a tenant sets.
 HINTS = 'hints'
-#: The column that has when services that are up were last heard of.
+#: The column with the heartbeats of services.
 HEARTBEATS = 'service'
 
 _COLUMN = f'{INSTANCES}.'
@@ -29,7 +28,7 @@ _COLUMN = f'{INSTANCES}.'
 def read(filters_, name, spec_obj=None):
     """Return whether one of the filters declares an input.
 
-    spec_obj: the RequestSpec that it counts for; None for any.
+    spec_obj: the RequestSpec; None for any request.
     """
     return any(name in ((filter_.inputs if spec_obj is None
                          else filter_.inputs_for(spec_obj)) or ())
@@ -37,44 +36,44 @@ def read(filters_, name, spec_obj=None):
 
 
 def instance_columns(filters_):
-    """Return the columns of instances that filters read: tuple of names."""
+    """Return the names of instances' columns that filters read: tuple."""
     return tuple(dict.fromkeys(
         name.removeprefix(_COLUMN) for filter_ in filters_
         for name in filter_.inputs or () if name.startswith(_COLUMN)))
 
 
 def changed_by_picks(rules, spec_obj):
-    """Return which rules may say something else of a host once it is picked:
-    set of their ids.
+    """Return the ids of the rules with a result that a pick may change: set.
 
-    None if one may say something else of another host, too.
+    None if a pick may change a rule's result for other hosts than the picked
+    host.
     """
-    found = set()
+    changed = set()
     for rule in rules:
         names = rule.inputs_for(spec_obj)
         if names is None or OTHER_HOSTS in names:
             return None
         if any(name in _CHANGED or name.startswith(_COLUMN)
                for name in names):
-            found.add(id(rule))
-    return found
+            changed.add(id(rule))
+    return changed
 
 
-#: What changes of a host with a pick, with columns of instances.
+#: Inputs that a pick changes, besides columns of instances.
 _CHANGED = {*columns.CONSUMED, INSTANCES, LOCATED}
 
 
 def judges_by_hints(filter_):
-    """Return whether a filter judges by hints of requests; None: it may.
+    """Return whether a filter's verdict depends on hints; None if unknown.
 
-    Plug-ins say so by an attribute of that name.
+    Plug-ins may declare it by an attribute ``judges_by_hints``.
     """
-    own = getattr(filter_, 'judges_by_hints', None)
-    if own is None and filter_.inputs is not None:
+    declared = getattr(filter_, 'judges_by_hints', None)
+    if declared is None and filter_.inputs is not None:
         return HINTS in filter_.inputs
-    return own
+    return declared
 
 
 def asks_others(filter_, spec_obj):
-    """Return whether a filter asks other services about a request."""
+    """Return whether a filter queries other services for a request."""
     return filter_.asks_others and filter_.inputs_for(spec_obj) != ()

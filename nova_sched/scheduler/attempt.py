@@ -1,16 +1,17 @@
-"""The hosts of one request: a host for each of its instances.
+"""Choosing a host for each instance of one request.
 
-``SchedulingAttempt.place`` works on a private HostSnapshot, and may be called
-again on a later one for the instances that have no host yet:
+``SchedulingAttempt.place`` works on a private HostSnapshot.  It may be called
+again with a later snapshot, for the instances that have no host yet:
 
-1. Check that the hosts which the request names are there, and complete its
-   server group (``_begin``).
-2. Keep the hosts that Placement offers (``offered``).
-3. Per instance (``_place_one``): rank what the filters of the previous
-   instance left (``Ranker.ranked``), select among the best
-   (``HostSelector.select``), choose the first host that may be claimed
-   (``Claims.choose``) and consume it.
-4. Too few hosts: NoValidHost with the reasons counted (``_refuse``).
+1. Check that the hosts which the request names exist, and complete its server
+   group (``_begin``).
+2. Keep the hosts that are Placement's candidates (``offered``).
+3. For each instance (``_place_one``): rank the hosts that passed the filters
+   for the previous instance (``Ranker.ranked``), select among the best
+   (``HostSelector.select``), choose the first host that can be claimed
+   (``Claims.choose``) and consume its resources.
+4. If there are too few hosts, raise NoValidHost with the number of hosts that
+   each rule rejected (``_refuse``).
 
 ``claim`` claims the hosts in Placement, and ``selections`` adds alternates.
 """
@@ -37,17 +38,17 @@ from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
 
-#: What the step is called that leaves the hosts which Placement offers.
+#: Name of the step that leaves Placement's candidates.
 OFFERED = codes.OFFERED
 
 
 @dataclasses.dataclass(frozen=True)
 class HostSelector:
-    """The draw among the best hosts.
+    """The random choice among the best hosts.
 
-    band: shuffle the hosts that weigh at most so much less than the best
-        one; None to shuffle none.
-    subset_size: draw from so many of the first hosts.
+    band: maximum difference to the best weight of the hosts to shuffle; None
+        to shuffle no hosts.
+    subset_size: number of first hosts to draw one from.
     """
 
     band: float | None
@@ -64,7 +65,7 @@ class HostSelector:
 
     @property
     def draws(self):
-        """Whether there is a draw; else hosts are tried in their order."""
+        """Whether there is a random choice; else hosts keep their order."""
         return self.band is not None or self.subset_size > 1
 
     def select(self, weights, generator):
@@ -79,7 +80,7 @@ class HostSelector:
         order = list(range(len(weights)))
         generator = generator()
         if self.band is not None:
-            # A plug-in may have them in another order.
+            # A plug-in may sort hosts in another order.
             near = (weights >= weights[0] - self.band) & (
                 weights <= weights[0])
             best = order[:int(near.sum())]
@@ -92,15 +93,15 @@ class HostSelector:
 
 @dataclasses.dataclass(frozen=True)
 class SchedulingRequest:
-    """A call of select_destinations, as the driver got it.
+    """The arguments of a call of the driver's select_destinations.
 
-    spec_obj: RequestSpec; nobody changes it.
-    instance_uuids: one an instance; None from callers that send none.
+    spec_obj: RequestSpec, which is not changed.
+    instance_uuids: list, one an instance; None from old callers.
     count: number of instances.
-    most_alternates: number of alternates for each of them, at most.
+    most_alternates: maximum number of alternates of each instance.
     context: RequestContext of the call.
     options: content of the operator's JSON file of options: dict.
-    seed: of the random generator.
+    seed: seed of the random generator.
     """
 
     spec_obj: object
@@ -110,24 +111,14 @@ class SchedulingRequest:
     context: object = None
     options: dict = dataclasses.field(default_factory=dict)
     seed: int = 0
-    #: Stands for the instance of a request that names none.
+    #: Replaces the instance uuid of a request that has none.
     anonymous: str = dataclasses.field(
         default_factory=uuidutils.generate_uuid)
 
-    def own_spec(self):
-        """Return a RequestSpec that an attempt may change."""
-        own = base.clone(self.spec_obj)
-        own._context = self.context
-        # The cost limit of a JSON query depends on it, so the caller's own
-        # figure is not enough.
-        own.num_instances = max(own.num_instances, self.count)
-        own.config_options = self.options
-        return own
-
     def keys(self):
-        """Return the key of each instance's placement in flight: list.
+        """Return the key of each instance's ledger entry: list.
 
-        Callers before Pike name the first instance only.
+        Callers before Pike send the first instance's uuid only.
         """
         if self.instance_uuids is not None:
             return list(self.instance_uuids)
@@ -140,8 +131,8 @@ class SchedulingRequest:
     def group(self):
         """The key of the request's server group: text, or None.
 
-        Callers before Liberty send only its hosts and policy, and leave its
-        name in the hints.
+        Callers before Liberty send only its hosts and policy, and its name in
+        the hints.
         """
         group = self.spec_obj.instance_group
         if group is None:
@@ -150,10 +141,10 @@ class SchedulingRequest:
         return group.uuid or (hint if isinstance(hint, str) else None)
 
     def named_instances(self):
-        """Return the uuids of instances whose hosts matter: list.
+        """Return the uuids of instances that the decision depends on: list.
 
-        Those in hints, and of a server group the members and the request's
-        own instances, which may run somewhere already.
+        These are the instances in hints and, with a server group, its members
+        and the request's own instances, which may run already.
         """
         group = self.spec_obj.instance_group
         members = () if group is None else (
@@ -161,7 +152,8 @@ class SchedulingRequest:
         return [*instances.named(self.spec_obj), *members]
 
     def related(self):
-        """Return the keys of instances and groups it depends on: set."""
+        """Return the keys of its instances, its group, members and hints: set.
+        """
         group = self.spec_obj.instance_group
         members = group.members or () if group is not None else ()
         return {self.group, *self.keys(), *members,
@@ -170,19 +162,19 @@ class SchedulingRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Placed(selections.Chosen):
-    """A host that an instance is placed on; in_flight: InFlight."""
+    """The host that an instance is placed on, and its InFlight."""
 
     in_flight: InFlight
 
 
 class SchedulingAttempt:
-    """Places the instances of one request on private hosts.
+    """Places the instances of one request on a private HostSnapshot.
 
     request: SchedulingRequest.
     ranker: rules.ranking.Ranker.  selector: HostSelector.
     claims: scheduler.claims.Claims.
-    record: Decision, filled here.
-    zone: availability zone of hosts that are in none.
+    record: Decision to fill.
+    zone: availability zone of hosts without a zone in their aggregates.
     """
 
     def __init__(self, request, ranker, selector, claims, record, zone=None):
@@ -191,27 +183,34 @@ class SchedulingAttempt:
         self._ranker, self._selector = ranker, selector
         self._record, self._zone = record, zone
         self._keys, self._ranked, self._reranker = request.keys(), None, None
-        # By index of the instance: Placed, and the (host, node) pairs where
-        # Placement has refused its claim; the indexes of the last view.
-        self._placed, self._refused, self._latest = {}, {}, []
+        # Index of an instance -> its Placed, and the (host, node) pairs where
+        # Placement has refused its claim.
+        self._placed, self._refused = {}, {}
+        # Indexes of the instances that the last call of ``place`` placed.
+        self._latest = []
         self._selected, self._room = {}, None
         self._generator = random.Random(request.seed)
-        #: HostSnapshot that it works on; None before it begins.
+        #: The HostSnapshot; None before the first call of ``place``.
         self.hosts = None
 
     def _own_spec(self):
-        """Return a RequestSpec that this attempt may change."""
-        return self.request.own_spec()
+        """Return a copy of the RequestSpec that this attempt may change."""
+        own = base.clone(self.request.spec_obj)
+        own._context = self.request.context
+        # The cost limit of a JSON query depends on the number of instances,
+        # which the caller's value may understate.
+        own.num_instances = max(own.num_instances, self.request.count)
+        own.config_options = self.request.options
+        return own
 
     @property
     def placed(self):
-        """What has a host, in order: list of InFlight."""
-        return [self._placed[index].in_flight
-                for index in sorted(self._placed)]
+        """The picks in the order of instances: list of InFlight."""
+        return [pick.in_flight for pick in self._picks()]
 
     @property
     def is_complete(self):
-        """Whether each instance has a host, of one at least."""
+        """Whether there are instances, and all have a host."""
         return 0 < len(self._keys) == len(self._placed)
 
     @property
@@ -225,15 +224,16 @@ class SchedulingAttempt:
 
     def place(self, hosts, siblings=(), is_over=lambda: False,
               shows_picks=True, room=None):
-        """Place the instances that have no host yet: list of InFlight.
+        """Place instances that have no host yet; return their picks.
 
-        One alone where claims cannot be made together.
-        hosts: HostSnapshot, which is changed.
-        siblings: picks of other requests in its server group.
-        is_over: function that returns whether to place no more for now.
+        It places one instance only, if claims cannot be sent together.
+        hosts: HostSnapshot to consume from.
+        siblings: picks of other requests in the same server group.
+        is_over: function that returns whether the slice has ended.
         shows_picks: whether the hosts show earlier picks of this request.
-        room: what a copy of Placement has free, as of Claims.choose.
-        Raises NoValidHost, and whatever a rule raises.
+        room: free amounts in the mirror, see Claims.choose.
+        Returns a list of InFlight.
+        Raises NoValidHost, and exceptions of rules.
         """
         if self.hosts is not None:
             self._spec_obj = self._own_spec()
@@ -243,51 +243,47 @@ class SchedulingAttempt:
         self._record.siblings.clear()
         self._begin()
         self._join(siblings)
-        for each in self._picks():
-            self._repeat(each, shows_picks)
+        for pick in self._picks():
+            self._repeat(pick, shows_picks)
         self._reranker = self._make_reranker() if len(instances) > 1 else None
-        left = self._offered()
+        candidates = self._offered()
         for position, index in enumerate(instances):
-            if not self._place_one(position, index, left):
+            if not self._place_one(position, index, candidates):
                 self._refuse()
-            left = None
+            candidates = None
             if is_over() or not self.claims.together:
                 break
         return [self._placed[index].in_flight for index in self._latest]
 
     def claim(self):
-        """Claim the picks of the last view; return the refused ones: list of
-        InFlight.
+        """Claim the latest picks; return the refused picks.
 
-        Their instances have no host then.
+        The instances of refused picks have no host afterwards.
+        Returns a list of InFlight.
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
-        chosen = {self._keys[index]: (each.in_flight.place, each.claimed)
-                  for index, each in latest.items()}
+        chosen = {self._keys[index]: (pick.in_flight.place, pick.claimed)
+                  for index, pick in latest.items()}
         if len(chosen) > 1:
-            if self.claims.claim_all(chosen, self._spec_obj):
-                self._log_selected(latest)
-                return []
-            self._drop(latest)
-            return [each.in_flight for each in latest.values()]
-        refused = set(self.claims.claim(chosen, self._spec_obj))
-        found = {index: each.in_flight for index, each in latest.items()
-                 if self._keys[index] in refused}
-        for index, each in found.items():
-            self._refused.setdefault(index, set()).add(each.place)
-        self._log_selected(latest.keys() - found.keys())
-        if found:
-            self._drop([*found])
-        return [*found.values()]
-
-    def _log_selected(self, indexes):
-        for index in sorted(self._selected.keys() & indexes):
+            refused = [] if self.claims.claim_all(
+                chosen, self._spec_obj) else [*latest]
+        else:
+            refused = [*latest] if self.claims.claim(
+                chosen, self._spec_obj) else []
+            for index in refused:
+                self._refused.setdefault(index, set()).add(
+                    latest[index].in_flight.place)
+        for index in sorted(self._selected.keys() & latest.keys() - refused):
             LOG.debug('Selected host: %(host)s',
                       {'host': self._selected[index]})
+        if refused:
+            self._drop(refused)
+        return [latest[index].in_flight for index in refused]
+
 
     def undo(self):
-        """Drop the picks of the last view, if they are not assumed yet."""
+        """Drop the latest picks, if they are not assumed yet."""
         self._drop(self._latest)
         self._latest = []
 
@@ -297,7 +293,7 @@ class SchedulingAttempt:
         self._record.unpicked(indexes)
 
     def selections(self):
-        """Return a host and alternates an instance: lists of Selection."""
+        """Return host and alternates of each instance: lists of Selection."""
         return selections.of(self._picks(), self._alternates(), self._zone,
                              self.claims.version)
 
@@ -316,9 +312,9 @@ class SchedulingAttempt:
         complete_group(self._spec_obj, self.hosts)
 
     def _join(self, siblings):
-        """Add assumed picks to the server group.
+        """Add other requests' assumed picks to the server group.
 
-        Their number is not limited, unlike that of the caller's members.
+        Unlike the caller's members, they are not limited in number.
         """
         if not siblings:
             return
@@ -331,9 +327,9 @@ class SchedulingAttempt:
                              if isinstance(placed.key, str)])
 
     def _repeat(self, placed, is_shown):
-        """Have a pick of an earlier view count on this one.
+        """Count a pick on an earlier snapshot on this one.
 
-        is_shown: whether the hosts show its usage.
+        is_shown: whether the snapshot includes its usage.
         """
         key, row = placed.in_flight.key, selections.row_of(self.hosts, placed)
         uuid = key if isinstance(key, str) else None
@@ -344,25 +340,27 @@ class SchedulingAttempt:
                           placed.limits)
 
     def _offered(self):
-        """Return the hosts that Placement offers: HostBlock."""
+        """Return the hosts that are Placement's candidates: HostBlock."""
         hosts = self.hosts.block()
-        left = offered(hosts, self.hosts.offer)
-        if left is not hosts:
-            self._record.funnel.step(0, OFFERED, hosts.rows, left.rows)
-        return left
+        candidates = offered(hosts, self.hosts.offer)
+        if candidates is not hosts:
+            self._record.funnel.step(0, OFFERED, hosts.rows, candidates.rows)
+        return candidates
 
-    def _place_one(self, position, index, left):
-        """Place one instance; return whether a host takes it.
+    def _place_one(self, position, index, candidates):
+        """Place one instance; return whether a host was found.
 
-        position: among the instances of this view.  index: of the instance.
-        left: HostBlock that the filters of the previous instance left; None
-            if nothing but its pick has changed since.
+        position: number of the instance on this snapshot.
+        index: number of the instance in the request.
+        candidates: HostBlock for the first instance on this snapshot, None
+            for later instances.
         """
         uuids = self.request.instance_uuids
         uuid = uuids[index] if uuids else None
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
-        self._ranked = ranked = self._choose(left, position, self._record)
+        self._ranked = ranked = self._choose(candidates, position,
+                                             self._record)
         claimed = self.claims.choose(
             ranked, uuid, self._refused.get(index, ()), self._room)
         if claimed is None:
@@ -382,39 +380,34 @@ class SchedulingAttempt:
         return True
 
     def _consume(self, uuid, claimed, limits):
-        """Take an instance out of the free resources of its host."""
+        """Consume the resources of an instance on its host."""
         self.hosts.consume(claimed.row, self._spec_obj, self.hosts.moment,
                            claimed.mapping, limits)
         join_group(self._spec_obj, uuid, self.hosts,
                    self.hosts.cell('host', claimed.row))
 
-    def _choose(self, left, position, record):
+    def _choose(self, candidates, position, record):
         """Return the ranked hosts with the drawn one first: Ranked.
 
         Arguments are those of ``_place_one``.
         """
-        ranked = (self._ranked_again(position, record) if left is None
-                  else None)
+        ranked = None
+        if candidates is None and self._reranker is not None:
+            last = self._placed[self._latest[-1]].in_flight
+            ranked = self._reranker.ranked(self._ranked, last.host, position,
+                                           record)
         if ranked is None:
-            if left is None:
-                left = self._ranked.hosts
-            ranked = self._ranker.ranked(left, self._spec_obj, position,
-                                         record)
+            ranked = self._ranker.ranked(
+                self._ranked.hosts if candidates is None else candidates,
+                self._spec_obj, position, record)
         if not self._selector.draws:
             return ranked
         return Ranked(self.hosts, ranked.weighed, self._selector.select(
             ranked.weighed.weights, lambda: self._generator))
 
-    def _ranked_again(self, position, record):
-        """Return the hosts after the last pick: Ranked, or None."""
-        if self._reranker is None:
-            return None
-        last = self._placed[self._latest[-1]].in_flight
-        return self._reranker.ranked(self._ranked, last.host, position, record)
-
     def _make_reranker(self):
-        # Where an instance of the request runs somewhere already, the rules
-        # on server groups may judge that host for it alone.
+        # If an instance of the request runs already, rules on server groups
+        # may judge its host differently for that instance.
         if self._spec_obj.instance_group is not None and (
                 self.hosts.instances.running(self.request.instance_uuids or (),
                                              placed=False)):
@@ -432,10 +425,10 @@ class SchedulingAttempt:
             claimed.amounts if self.claims.claiming else None)
 
     def _note(self, index, row, placed):
-        """Put an instance's host on record."""
+        """Record an instance's pick."""
         weighed = self._ranked.weighed
         if LOG.isEnabledFor(logging.DEBUG):
-            # As it is before it is consumed; Nova logs it once it is claimed.
+            # Nova logs it after the claim, as it was before consumption.
             self._selected[index] = str(self.hosts.state(row))
         self._record.picked(
             decision.Pick(
@@ -446,43 +439,43 @@ class SchedulingAttempt:
     def _weights(self, index, row):
         """Return the weights to record: decision.Weights, or None.
 
-        index: of the instance.  row: of the picked host.
+        index: number of the instance.  row: row of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
         most = record.weighing.hosts_to_keep(len(weighed.given), index)
         if not most:
             return None
-        kept = (weighed.order if most > decision.BEST else weighed.head)[:most]
-        # Of later instances the picked host's alone.
+        best = (weighed.order if most > decision.BEST else weighed.head)[:most]
+        # For later instances, the parts of the picked host only.
         parts = weighed.parts([
-            *(() if record.weighing.kept and index else kept[:decision.BEST]),
+            *(() if record.weighing.kept and index else best[:decision.BEST]),
             weighed.position(row)])
-        return decision.Weights(weighed.given[kept], weighed.values[kept],
+        return decision.Weights(weighed.given[best], weighed.values[best],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):
-        """Raise NoValidHost because an instance got no host."""
+        """Raise NoValidHost for an instance without a host."""
         count, placed = self.request.count, len(self._placed)
         LOG.debug('There are %(hosts)d hosts available but '
                   '%(required_count)d instances requested to build.',
                   {'hosts': placed, 'required_count': count})
-        found = reasons.counted(self._record, self._ranker.filters,
-                                self.hosts, self._spec_obj)
+        counted = reasons.counted(self._record, self._ranker.filters,
+                                  self.hosts, self._spec_obj)
         refusals.note(self._record, self._ranker.filters, self.hosts,
                       self._spec_obj)
-        some = (f'{placed} of {count} instances could be placed; ' if placed
-                else '')
+        partly = (f'{placed} of {count} instances could be placed; '
+                  if placed else '')
         nova = exception.NoValidHost.nova
-        self._raise(full=some + found.full,
-                    counts=f'{nova} {some}{found.asked}',
-                    # How many instances fit tells what is free.
-                    filters=f'{nova} {found.named}'.rstrip())
+        self._raise(full=partly + counted.full,
+                    counts=f'{nova} {partly}{counted.asked}',
+                    # Without ``partly``, which would reveal free capacity.
+                    filters=f'{nova} {counted.named}'.rstrip())
 
     def _raise(self, nova=exception.NoValidHost.nova, full='', **texts):
-        """Raise NoValidHost, with its reason on record.
+        """Record the reason, and raise NoValidHost.
 
-        nova: Nova's words.  full: what the operator is told besides.
-        texts: what a tenant may be told of it, as of NoValidHost.
+        nova: Nova's text.  full: additional text for operators.
+        texts: texts for tenants, see exception.NoValidHost.
         """
         lost = reasons.lost_cells(self._record)
         late = reasons.late_claims(self._record)
@@ -496,27 +489,27 @@ class SchedulingAttempt:
     def _alternates(self):
         """Return the alternates of each pick, see ``selections.alternates``.
 
-        An empty list if the caller wants none.
+        An empty list if the caller requested none.
         """
         most = self.request.most_alternates
         if most < 1:
             return []
         ranked, picks = self._ranked, self._picks()
         if len(picks) > 1:
-            # Ranked once more with all that was consumed, off the record.
+            # Rank again after the last pick, in a record to throw away.
             ranked = self._choose(ranked.hosts, len(picks) - 1,
                                   decision.Decision())
-        found = selections.alternates(self.hosts, picks, ranked.rows(), most,
-                                      self.claims.first_of)
-        self._record.alternates = sum(map(len, found))
-        return found
+        alternates = selections.alternates(
+            self.hosts, picks, ranked.rows(), most, self.claims.first_of)
+        self._record.alternates = sum(map(len, alternates))
+        return alternates
 
 
 def complete_group(spec_obj, hosts):
-    """Give a server group lists of members and hosts of its own.
+    """Copy the lists of members and hosts of a server group, to change them.
 
-    The hosts of its members are looked up for callers that send none.
-    spec_obj: RequestSpec, whose group is changed.  hosts: HostSnapshot.
+    The hosts of the members are looked up if the caller sends no hosts.
+    spec_obj: RequestSpec to change.  hosts: HostSnapshot.
     """
     group = spec_obj.instance_group
     if group is None:
@@ -529,10 +522,9 @@ def complete_group(spec_obj, hosts):
 
 
 def join_group(spec_obj, instance_uuid, hosts, host):
-    """Add an instance to its server group, for the next ones to see.
+    """Add a placed instance to its server group.
 
-    instance_uuid: None from callers that send none; the instance joins its
-        group under a uuid made up for this request.
+    instance_uuid: None from old callers; a uuid is generated then.
     hosts: HostSnapshot.  host: name of the host it is placed on.
     """
     group = spec_obj.instance_group
@@ -545,32 +537,36 @@ def join_group(spec_obj, instance_uuid, hosts, host):
     hosts.instances.place(instance_uuid, host, spec_obj.flavor)
 
 
-def _add(names, others):
-    """Append the names of ``others`` that a list does not have."""
+def _add(names, more):
+    """Append the names of ``more`` that a list does not have."""
     known = {*names}
-    names += [name for name in dict.fromkeys(others) if name not in known]
+    names += [name for name in dict.fromkeys(more) if name not in known]
 
 
 def offered(hosts, offer):
-    """Return the hosts of a HostBlock that Placement offers, if asked."""
+    """Return the hosts of a HostBlock that are candidates of Placement.
+
+    offer: value of hosts.allocation_candidates; all hosts are candidates if
+        Placement is not used.
+    """
     if offer is PLACEMENT_NOT_USED:
         return hosts
     return hosts.where(hosts.named('uuid', offer.providers))
 
 
 def _unknown_host(hosts, spec_obj):
-    """Return why a host or node that a request names is unknown, or None.
+    """Return the text for a host or node that is named but unknown, or None.
 
-    Of several forced ones any may be right.
+    One known name suffices where several hosts or nodes are forced.
     """
-    wanted, every = spec_obj.requested_destination, hosts.block()
-    if wanted is not None and wanted.host is not None:
-        names, nodes = [wanted.host], [wanted.node]
+    destination, every = spec_obj.requested_destination, hosts.block()
+    if destination is not None and destination.host is not None:
+        names, nodes = [destination.host], [destination.node]
         known_host = every.named('host', names).any()
     else:
         names = spec_obj.force_hosts or [None]
         nodes = spec_obj.force_nodes or [None]
-        # Only forced hosts are compared without regard to case.
+        # Only the names of forced hosts are compared case-insensitively.
         folded = {name.lower() for name in spec_obj.force_hosts or ()}
         known_host = not folded or every.judge(
             'host', lambda name: name.lower() in folded).any()

@@ -1,7 +1,7 @@
-"""Fetching candidates from Placement, before a driver decides.
+"""Getting Placement's candidates for a request, before a driver decides.
 
-From a copy of what Placement knows (placement.mirror), where there is one
-that can tell; else Placement lists them.
+They come from the mirror (placement.mirror) if it can answer the query;
+otherwise Placement lists them.
 """
 
 import dataclasses
@@ -26,21 +26,21 @@ LOG = logging.getLogger(__name__)
 
 
 class CandidateSource:
-    """The source of candidates for a driver.
+    """The source of a driver's candidates.
 
-    driver: a scheduler.driver.Scheduler.  Placement is not used for one whose
-    USES_ALLOCATION_CANDIDATES is false or whose select_destinations takes no
-    ``offer``, nor where it is not configured.
-    client: in place of a SchedulerReportClient of its own.
-    answers: of Placement that it shares, as of
+    driver: a scheduler.driver.Scheduler.  Placement is not used if its
+        USES_ALLOCATION_CANDIDATES is false, or its select_destinations has no
+        argument ``offer``, or Placement is not configured.
+    client: a client to use instead of a new SchedulerReportClient.
+    answers: Placement's responses that workers share, see
         placement.mirror.upkeep.Upkeep.
 
-    placement_client: the client, None where Placement is not used.
+    placement_client: the client; None if Placement is not used.
     """
 
     def __init__(self, conf, driver, client=None, answers=None):
         self.placement_client = self._mirror = None
-        # Of which compute nodes the copy has all that Placement has.
+        # Compute nodes that are fully in the mirror.
         self._nodes = ()
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
@@ -60,92 +60,91 @@ class CandidateSource:
         self._driver = driver
 
     def start(self):
-        """Begin to copy what Placement knows, if that is configured."""
+        """Start filling the mirror, if it is configured."""
         if self._mirror is not None:
             self._mirror.start()
 
     def stop(self):
-        """Let go of what ``start`` acquired."""
+        """Release the resources that ``start`` acquired."""
         if self._mirror is not None:
             self._mirror.stop()
 
     @property
     def copy_age(self):
-        """Seconds since the copy was compared with Placement.
+        """Seconds since the mirror was compared with Placement.
 
-        None without one, and while it is not complete or too old.
+        None without a mirror, and while it is incomplete or too old.
         """
         return None if self._mirror is None else self._mirror.age
 
     def forget_aggregates(self):
-        """Note that aggregates were changed, in Placement too."""
+        """Note that aggregates have changed, which changes Placement's too."""
         if self._mirror is not None:
             self._mirror.forget_aggregates()
 
     def fetch(self, context, spec_obj, record):
         """Return (RequestSpec, Offer).
 
-        The RequestSpec is the given one if Placement is not used, else a copy
-        that request filters have edited, and that names the one host that the
-        request may go to.  record: the Decision that notes the time taken.
-        Raises NoValidHost for a host that is not there and for a request
-        that is offered nothing, InvalidInput for one that cannot be asked
-        for, DatabaseUnavailable, PlacementUnavailable, and what
-        ``RequestFilters.apply`` raises.
+        If Placement is not used, the RequestSpec is the given one.  Otherwise
+        it is a copy that request filters have edited, with the host that the
+        request is bound to, if any.
+        record: Decision to record the time in.
+        Raises NoValidHost for an unknown host and without candidates,
+        InvalidInput for a request that no query can express,
+        DatabaseUnavailable, PlacementUnavailable, and the exceptions of
+        ``RequestFilters.apply``.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
         with record.timed('placement'):
-            spec_obj = self.edited(context, spec_obj)
+            spec_obj = self._request_filters.apply(context, spec_obj)
             node = self._target_node(spec_obj, record)
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
-            # Before: what the copy learns meanwhile may be missing.
+            # Before the candidates, which may lack nodes added in between.
             nodes = self._nodes
-            found = self.placement_client.copied_candidates(queries)
-        offer = Offer(found, None, self, queries, context, spec_obj, nodes)
-        if found is None:
+            candidates = self.placement_client.copied_candidates(queries)
+        offer = Offer(candidates, None, self, queries, context, spec_obj,
+                      nodes)
+        if candidates is None:
             offer.list_candidates(record)
         else:
-            offer.claims = self.placement_client.claims(found, context)
+            offer.claims = self.placement_client.claims(candidates, context)
         return spec_obj, offer
 
-    def including(self, nodes, offer):
-        """Return the candidates of a copy with those of new compute nodes.
+    def include(self, nodes, offer, record):
+        """Replace the mirror's candidates, so that they include new nodes.
 
-        Placement is asked about a few of them that the copy does not have.
-        nodes: uuids of all, as of HostManager.refresh.  offer: Offer.
-        """
-        if self._mirror.learn_nodes(nodes.items()):
-            self._nodes = nodes
-        return (self.placement_client.copied_candidates(offer.queries)
-                or offer.candidates)
-
-    def edited(self, context, spec_obj):
-        """Return a copy of a RequestSpec that request filters have edited.
-
-        Raises as ``fetch`` does.
-        """
-        return self._request_filters.apply(context, spec_obj)
-
-    def listed(self, offer, record):
-        """Return what Placement lists: AllocationCandidates, and the claims.
-
-        offer: Offer that names the queries.
-        Raises NoValidHost for none, and PlacementUnavailable.
+        The mirror reads a few missing nodes from Placement.
+        nodes: uuids of all compute nodes, from HostManager.refresh.
+        offer: Offer to update.  record: Decision to record the time in.
         """
         with record.timed('placement'):
-            found = self.placement_client.candidates(offer.queries,
-                                                     offer.context)
-        if isinstance(found, NoCandidates):
+            if self._mirror.learn_nodes(nodes.items()):
+                self._nodes = nodes
+            offer.candidates = self.placement_client.copied_candidates(
+                offer.queries) or offer.candidates
+        offer.nodes, record.offer = nodes, offer.candidates
+
+
+    def listed(self, offer, record):
+        """Return the AllocationCandidates that Placement lists, and claims.
+
+        offer: Offer with the queries.
+        Raises NoValidHost without candidates, and PlacementUnavailable.
+        """
+        with record.timed('placement'):
+            candidates = self.placement_client.candidates(offer.queries,
+                                                          offer.context)
+        if isinstance(candidates, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
                      'start up and begin reporting inventory to the '
                      'Placement service.')
-            record.offer, record.reason = found, found.reason
+            record.offer, record.reason = candidates, candidates.reason
             record.spec_obj = offer.spec_obj
-            if found is NO_CANDIDATES:
+            if candidates is NO_CANDIDATES:
                 refusals.note_nothing_offered(
                     record, self._hosts(record), offer.spec_obj,
                     lambda: self.placement_client.counts_room(
@@ -153,16 +152,17 @@ class CandidateSource:
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
-        return found, self.placement_client.claims(found, offer.context)
+        return candidates, self.placement_client.claims(candidates,
+                                                        offer.context)
 
     def doubt(self, providers):
-        """Have the copy read providers, uuids, again."""
+        """Make the mirror read these providers, by uuid, again."""
         self.placement_client.doubt(providers)
 
     def _hosts(self, record):
-        """Return all hosts as they were last read: HostSnapshot, or None.
+        """Return all hosts, as last read: HostSnapshot, or None.
 
-        record: Decision that notes which hosts these are.
+        record: Decision to record the state in.
         """
         manager = self._driver.host_manager
         if manager is None:
@@ -173,17 +173,17 @@ class CandidateSource:
         return view.table.snapshot(None)
 
     def _target_node(self, spec_obj, record):
-        """Return the uuid of the one compute node that a request names.
+        """Return the uuid of the compute node that a request is bound to.
 
-        None without one, or with several.  Completes a requested destination
-        by the node's host and name.
+        None if it is bound to no node, or to several.  Sets host and node of a
+        requested destination.
         """
         target = utils.target(spec_obj)
         manager = self._driver.host_manager
         if target is None or manager is None:
             return None
-        found = manager.find_nodes(target.host, target.node, target.cell)
-        if not found:
+        nodes = manager.find_nodes(target.host, target.node, target.cell)
+        if not nodes:
             lost = manager.lost_cells()
             record.state = dataclasses.replace(record.state, lost=lost)
             record.refuse('unknown_host', codes.STATE_STALE if lost
@@ -191,9 +191,9 @@ class CandidateSource:
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text
             raise exception.NoValidHost(reason=text, nova=target.unknown)
-        if len(found) > 1 or found[0].uuid is None:
+        if len(nodes) > 1 or nodes[0].uuid is None:
             return None
-        [node] = found
+        [node] = nodes
         if spec_obj.requested_destination is not None:
             spec_obj.requested_destination.host = node.host
             spec_obj.requested_destination.node = node.nodename

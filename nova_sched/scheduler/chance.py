@@ -1,9 +1,10 @@
-"""The chance scheduler: any host whose compute service is enabled and up.
+"""The chance scheduler: any host with an enabled compute service that is up.
 
-No filters, weighers or consumption; hosts are drawn at random, without
-repetition while there are enough.
+It runs no filters and weighers and consumes nothing.  Hosts are drawn at
+random, without repetition while there are enough.
 """
 
+import functools
 import random
 
 import numpy as np
@@ -23,7 +24,7 @@ from nova_sched.scheduler.offer import NO_OFFER
 
 
 class ChanceScheduler(driver.HostScheduler):
-    """Draws hosts at random among those that are up."""
+    """Draws hosts at random among the hosts that are up."""
 
     USES_ALLOCATION_CANDIDATES = False
 
@@ -43,105 +44,87 @@ class ChanceScheduler(driver.HostScheduler):
             self.host_manager.refresh()
             instances = self.host_manager.instances(request.keys())
         _view, hosts = self.hosts(instances, offer.candidates, record)
-        return _Draw(request, hosts, record).selections(self._default_zone)
+        picks, alternates = _draw(request, _hosts_up(request, hosts, record))
+        for index, (pick, key) in enumerate(
+                zip(picks, request.keys(), strict=True)):
+            record.picked(Pick(index, key if isinstance(key, str) else None,
+                               *(hosts.cell(name, pick.claimed.row)
+                                 for name in ('host', 'nodename'))))
+        record.alternates = sum(map(len, alternates))
+        return selections.of(picks, alternates, self._default_zone)
 
 
-class _Draw:
-    """One request, drawn on one snapshot of the hosts."""
+def _hosts_up(request, hosts, record):
+    """Return the hosts to draw from: HostBlock.
 
-    def __init__(self, request, hosts, record):
-        self._request, self._hosts, self._record = request, hosts, record
-        self._generator = random.Random(request.seed)
+    Raises NoValidHost if there are none, or no instances.
+    """
+    def refuse(nova, more=''):
+        refusals.note(record, (), hosts, request.spec_obj)
+        record.reason = nova + more + reasons.lost_cells(record)
+        raise exception.NoValidHost(reason=record.reason, nova=nova)
 
-    def selections(self, zone):
-        """Draw hosts and alternates: lists of Selection.
+    if not request.count:
+        record.refuse('no_instances', codes.CONTRADICTION)
+        refuse(exception.NoValidHost.nova,
+               ' The list of instance uuids is empty')
+    everything = hosts.block()
+    up = everything.where(
+        everything.service_up & ~everything.service_disabled
+        & ~everything.named('cell_uuid', hosts.cells.disabled))
+    record.funnel.step(0, codes.SERVICE_UP, everything.rows, up.rows)
+    if not len(up):
+        refuse('Is the appropriate service running?')
+    passing = up.where(
+        ~up.named('host', request.spec_obj.ignore_hosts or []))
+    record.funnel.step(0, narrowing.IGNORED, up.rows, passing.rows)
+    if not len(passing):
+        refuse('Could not find another compute')
+    return passing
 
-        Raises NoValidHost.
-        """
-        if not self._request.count:
-            self._record.refuse('no_instances', codes.CONTRADICTION)
-            self._refuse(exception.NoValidHost.nova,
-                         ' The list of instance uuids is empty')
-        up = self._up()
-        self._rows, self._host_codes, self._cell_codes = up.rows, *(
-            self._hosts.column(name).codes.take(up.rows)
-            for name in ('host', 'cell_uuid'))
-        hosts, count = _distinct(self._host_codes), self._request.count
-        if len(hosts) >= count:
-            chosen = self._generator.sample(hosts, count)
-        else:
-            chosen = self._generator.choices(hosts, k=count)
-        places = [self._node(self._host_codes == host) for host in chosen]
-        alternates = (self._alternates(places, {*chosen})
-                      if self._request.most_alternates else [])
-        picked = [self._chosen(self._rows[place]) for place in places]
-        self._note(picked, alternates)
-        return selections.of(picked, alternates, zone)
 
-    def _node(self, of_host):
-        """Draw one of a host's nodes: a place among the rows.
+def _draw(request, block):
+    """Return the picks, and the alternates of each: (Chosen list, lists).
 
-        of_host: which rows are its nodes: bool (n,).
-        """
-        return self._generator.choice(np.flatnonzero(of_host).tolist())
+    block: HostBlock to draw from.  Alternates are of the cell of their pick.
+    There are no lists of alternates if the caller requested none.
+    """
+    hosts, most = block.snapshot, request.most_alternates
+    generator = random.Random(request.seed)
+    host_codes, cell_codes = (hosts.column(name).codes.take(block.rows)
+                              for name in ('host', 'cell_uuid'))
 
-    def _alternates(self, places, chosen):
-        """Draw the alternates of each pick from hosts of its cell.
+    def node(of_host):
+        """Draw the position of one of a host's nodes."""
+        return generator.choice(np.flatnonzero(of_host).tolist())
 
-        places: of the picks among the rows.  chosen: their hosts, a set.
-        """
-        spare, found = {}, []
-        for place in places:
-            in_cell = self._cell_codes == self._cell_codes[place]
-            cell = self._cell_codes.item(place)
-            if cell not in spare:
-                spare[cell] = [host for host
-                               in _distinct(self._host_codes[in_cell])
-                               if host not in chosen]
-            hosts = self._generator.sample(spare[cell], min(
-                len(spare[cell]), self._request.most_alternates))
-            found.append([self._chosen(self._rows[self._node(
-                in_cell & (self._host_codes == host))]) for host in hosts])
-        return found
+    def chosen(position):
+        return selections.Chosen(
+            hosts, ClaimedHost(block.rows.item(position)), {})
 
-    def _chosen(self, row):
-        return selections.Chosen(self._hosts, ClaimedHost(int(row)), {})
+    names = _distinct(host_codes)
+    drawn = (generator.sample(names, request.count)
+             if len(names) >= request.count
+             else generator.choices(names, k=request.count))
+    positions = [node(host_codes == host) for host in drawn]
+    drawn = {*drawn}
 
-    def _up(self):
-        """Return the rows to draw from: HostBlock."""
-        everything = self._hosts.block()
-        up = everything.where(everything.service_up
-                              & ~everything.service_disabled
-                              & ~everything.named(
-                                  'cell_uuid', self._hosts.cells.disabled))
-        self._record.funnel.step(0, codes.SERVICE_UP, everything.rows, up.rows)
-        if not len(up):
-            self._refuse('Is the appropriate service running?')
-        ignored = self._request.spec_obj.ignore_hosts or []
-        left = up.where(~up.named('host', ignored))
-        self._record.funnel.step(0, narrowing.IGNORED, up.rows, left.rows)
-        if not len(left):
-            self._refuse('Could not find another compute')
-        return left
+    @functools.cache
+    def others(cell):
+        """Return the hosts of a cell that are not picked: list of codes."""
+        return [host for host in _distinct(host_codes[cell_codes == cell])
+                if host not in drawn]
 
-    def _note(self, picked, alternates):
-        for index, (each, key) in enumerate(
-                zip(picked, self._request.keys(), strict=True)):
-            row = each.claimed.row
-            self._record.picked(Pick(
-                index, key if isinstance(key, str) else None,
-                self._hosts.cell('host', row),
-                self._hosts.cell('nodename', row)))
-        self._record.alternates = sum(map(len, alternates))
-
-    def _refuse(self, nova, more=''):
-        """Raise NoValidHost in Nova's words, with more for operators."""
-        refusals.note(self._record, (), self._hosts, self._request.spec_obj)
-        reason = nova + more + reasons.lost_cells(self._record)
-        self._record.reason = reason
-        raise exception.NoValidHost(reason=reason, nova=nova)
+    alternates = []
+    for position in positions if most else ():
+        cell = cell_codes.item(position)
+        alternates.append([
+            chosen(node((cell_codes == cell) & (host_codes == host)))
+            for host in generator.sample(
+                others(cell), min(len(others(cell)), most))])
+    return [*map(chosen, positions)], alternates
 
 
 def _distinct(codes):
-    """Return the different ones of int (n,), in order: list."""
+    """Return the distinct codes in order of first appearance: list."""
     return [*dict.fromkeys(codes.tolist())]

@@ -1,4 +1,5 @@
-"""Claiming hosts from what Placement offers, for one request."""
+"""Choosing claimable hosts, and claiming them in Placement, for one request.
+"""
 
 import collections
 import dataclasses
@@ -15,24 +16,24 @@ from nova_sched.placement import releases
 
 LOG = logging.getLogger(__name__)
 
-#: What an ``allocation_request`` says when there is nothing to claim.
+#: The ``allocation_request`` of a Selection without Placement: JSON text.
 NO_CLAIM = 'null'
 
-#: Claims that Placement refuses of what a copy offers, before it is asked.
+#: Maximum number of refused claims on the mirror's candidates; then Placement
+#: lists candidates.
 MOST_REFUSALS = 3
 
-#: Listings of candidates for one request.  Of the last one hosts are left out
-#: only while claims on them are under way.
+#: Maximum number of listings for one request.  The candidates of the last one
+#: are excluded only while other claims on them are in progress.
 MOST_LISTINGS = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class ClaimedHost:
-    """A host that an instance gets.
+    """A host chosen for an instance.
 
     row: its row of the host table.
-    request: the allocation request that is claimed, or could be; None
-        without Placement.
+    request: the allocation request to claim; None without Placement.
     """
 
     row: int
@@ -40,7 +41,7 @@ class ClaimedHost:
 
     @functools.cached_property
     def amounts(self):
-        """What is claimed: provider uuid -> resource class -> amount."""
+        """The amounts to claim: provider uuid -> resource class -> amount."""
         return documents.amounts(self.request['allocations'])
 
     @property
@@ -51,7 +52,7 @@ class ClaimedHost:
         return self.request.get('mappings') or {}
 
     def assign_providers(self, spec_obj):
-        """Write the providers into the request groups of a RequestSpec."""
+        """Set the provider uuids of a RequestSpec's request groups."""
         if self.mapping:
             for group in spec_obj.requested_resources or ():
                 group.provider_uuids = list(
@@ -63,35 +64,34 @@ class ClaimedHost:
 
 
 class Claims:
-    """The hosts that one request chooses and claims in Placement.
+    """Chooses and claims the hosts of one request.
 
-    offer: scheduler.offer.Offer.  Nothing is claimed where Placement was not
-        asked, nor for callers that send no instance uuids.
-    record: the Decision that notes each claim.
+    offer: scheduler.offer.Offer.  Nothing is claimed if Placement is not used,
+        or for callers that send no instance uuids.
+    record: the Decision to record claims in.
 
-    writes: provider uuid -> how many of its requests have changed what is
-        held of it in Placement: Counter.
+    writes: provider uuid -> number of this request's successful writes to the
+        provider's allocations: Counter.
     """
 
     def __init__(self, offer, instance_uuids, record):
         self._offer, self._record = offer, record
         self.claiming = (offer.candidates is not PLACEMENT_NOT_USED
                          and bool(instance_uuids))
-        #: Whether the hosts of several instances are claimed in one request.
+        #: Whether several instances are claimed in one request to Placement.
         self.together = not self.claiming or bool(
             offer.claims and offer.claims.knows_new)
         self.writes = collections.Counter()
-        # The answers to claims that were not granted, and the room that was
-        # there.
+        # Results of failed claims: False for refused, None for unanswered.
         self._failed, self._room = [], _ENOUGH
 
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
-        """Return the first host that may be claimed: ClaimedHost or None.
+        """Return the first host that can be claimed: ClaimedHost or None.
 
         ranked: rules.ranking.Ranked.
         refused: (host, node) pairs where Placement has refused a claim.
-        room: what the copy of Placement has free, a
-            placement.mirror.providers.Room; None where none is kept.
+        room: free amounts in the mirror, a placement.mirror.providers.Room;
+            None without a mirror.
         """
         if self.claiming and len(ranked) and releases.is_under_way(
                 instance_uuid):
@@ -109,7 +109,7 @@ class Claims:
                 return chosen
             if (self._offer.is_copied
                     and len(self._failed) >= MOST_REFUSALS):
-                # Placement has to list its candidates then.
+                # The driver then has Placement list candidates.
                 break
             if chosen is not None and room.take(chosen.amounts, listed_at):
                 return chosen
@@ -118,26 +118,25 @@ class Claims:
         return None
 
     def _give_up(self, ranked, instance_uuid):
-        """Choose nothing: the release of an earlier claim may end it."""
-        LOG.warning('Nothing is claimed for instance %s, of which an earlier '
-                    'claim is still to be given back', instance_uuid)
-        # The answer to that claim is unknown as well.
+        """Choose no host: a pending release could remove the new claim."""
+        LOG.warning('Not claiming for instance %s: the release of an earlier '
+                    'claim is still pending', instance_uuid)
+        # Recorded as unanswered, like the claim to be released.
         self._note(instance_uuid, _place(
             ranked.snapshot, next(iter(ranked.rows()))), None)
 
     def list_candidates(self):
-        """Have Placement list what it offers now.
+        """Have Placement list candidates, and return whether it did.
 
-        Returns False if it has done so already and nobody has taken any of it
-        since, or MOST_LISTINGS times, and for claims that Placement does not
-        answer.
-        Raises as of Offer.list_candidates.
+        It does not if a claim is unanswered, after MOST_LISTINGS listings, or
+        if no candidate of the last listing was claimed by others since.
+        Raises the exceptions of Offer.list_candidates.
         """
         is_outdated = (self._room.outdated
                        and self._offer.listings < MOST_LISTINGS)
         if None in self._failed or not (self._offer.is_copied or is_outdated):
             return False
-        LOG.debug('No host by what is known of Placement, asking it')
+        LOG.debug('No host among the known candidates; Placement lists them')
         self.release()
         with self._record.timed('wait'):
             self._room.wait()
@@ -149,17 +148,28 @@ class Claims:
         return True
 
     def claim(self, chosen, spec_obj):
-        """Claim hosts one by one; return the uuids that are refused: list.
+        """Claim hosts one by one; return the uuids of refused claims: list.
 
         chosen: instance uuid -> ((host, node), ClaimedHost).
         """
-        return [uuid for uuid, host in chosen.items()
-                if self.claiming and not self._claim(uuid, *host, spec_obj)]
+        refused = []
+        for uuid, (place, host) in chosen.items() if self.claiming else ():
+            with self._record.timed('claims'):
+                granted = self._offer.claims.claim(uuid, host.request,
+                                                   spec_obj)
+                self._note(uuid, place, granted)
+                if granted:
+                    self.writes.update(self._offer.claims.writes)
+                else:
+                    refused.append(uuid)
+                    self._offer.source.doubt(host.amounts)
+        return refused
 
     def claim_all(self, chosen, spec_obj):
         """Claim hosts in one request; return whether Placement grants it.
 
-        If not, none is claimed, and the others are to be claimed one by one.
+        If it is refused, nothing is claimed, and later claims are sent one by
+        one.
         """
         if not self.claiming:
             return True
@@ -174,17 +184,6 @@ class Claims:
                     self._note(uuid, place, True)
         return self.together
 
-    def _claim(self, instance_uuid, place, chosen, spec_obj):
-        with self._record.timed('claims'):
-            granted = self._offer.claims.claim(instance_uuid, chosen.request,
-                                               spec_obj)
-            self._note(instance_uuid, place, granted)
-            if granted:
-                self.writes.update(self._offer.claims.writes)
-            else:
-                self._offer.source.doubt(chosen.amounts)
-        return granted
-
     def _note(self, instance_uuid, place, granted):
         self._record.claims.append(Claim(instance_uuid, *place, granted))
         if not granted:
@@ -193,23 +192,23 @@ class Claims:
     def first_of(self, snapshot, row):
         """Return a host with its first allocation request: ``ClaimedHost``.
 
-        None for a host without one, because Placement offers none or the
-        filters left none.
+        None for a host without one: Placement has none for it, or the filters
+        rejected all.
         """
         return first_of(snapshot, row) if self.claiming else ClaimedHost(row)
 
     @property
     def candidates(self):
-        """What Placement offers: a value of hosts.allocation_candidates."""
+        """Placement's candidates: a value of hosts.allocation_candidates."""
         return self._offer.candidates
 
     @property
     def version(self):
-        """Microversion of what was claimed, or None."""
+        """Microversion of the allocation requests, or None."""
         return self._offer.candidates.version if self.claiming else None
 
     def release(self):
-        """Release all that was claimed."""
+        """Release all claims."""
         claimed = self._offer.held()
         if claimed:
             LOG.debug('Cleaning up allocations for %s', claimed)
@@ -218,7 +217,7 @@ class Claims:
 
 
 class _Enough:
-    """In place of a Room: Placement has offered all that is chosen."""
+    """A Room without limits, for requests without a mirror."""
 
     outdated = frozenset()
 

@@ -14,29 +14,29 @@ LOG = logging.getLogger(__name__)
 
 
 class Scheduler(abc.ABC):
-    """Base class of drivers: decides where instances go.
+    """Base class of drivers, which choose hosts for instances.
 
-    A third party adds one by an entry point in the namespace
+    A third party adds a driver by an entry point in the namespace
     ``nova_sched.scheduler.driver``, or by its class path in
-    ``[scheduler] driver``.  Making one does no I/O: see ``start``.
+    ``[scheduler] driver``.  The constructor must not do I/O: see ``start``.
     """
 
-    #: Whether the driver keeps its hosts in memory between requests and
-    #: wants ``run_periodic_tasks`` called.
+    #: Whether the driver keeps its hosts in memory between requests and needs
+    #: ``run_periodic_tasks``.
     PERIODIC = False
-    #: Whether a second process would decide without knowing what the first
-    #: one placed; then one worker runs, unless [scheduler] workers says else.
+    #: Whether worker processes do not see each other's picks.  Then one worker
+    #: runs, unless ``[scheduler] workers`` is set.
     ONE_PROCESS = True
-    #: Whether Placement's candidates are of use to the driver.
+    #: Whether the driver uses Placement's allocation candidates.
     USES_ALLOCATION_CANDIDATES = True
-    #: Whether it looks at what Placement says of each provider: what it is
-    #: offered has ``summaries`` then.
+    #: Whether the driver uses Placement's provider summaries (``summaries`` of
+    #: the candidates).
     WANTS_SUMMARIES = False
-    #: Whether it has Placement list candidates (``offer.list_candidates``)
-    #: before it refuses a request: only then is it offered those of a copy.
+    #: Whether the driver has Placement list candidates
+    #: (``offer.list_candidates``) before it refuses a request.  Only then are
+    #: its first candidates from the mirror.
     LISTS_CANDIDATES_LAST = False
-    #: Whether notifications are sent of its requests, before it is asked and
-    #: once it has answered.
+    #: Whether the service sends notifications about the driver's requests.
     NOTIFIES = False
     #: Its scheduler.host_manager.HostManager; None for a driver without one.
     host_manager = None
@@ -51,51 +51,49 @@ class Scheduler(abc.ABC):
         """Choose a host for each instance of a request.
 
         context: RequestContext.  spec_obj: a validated RequestSpec.
-        instance_uuids: one text an instance; None from callers that send
-            none, then ``spec_obj.num_instances`` counts.
-        offer: what Placement offers, a scheduler.offer.Offer.
-        record: the Decision of the request, to be filled.
+        instance_uuids: one text an instance; None from old callers, where
+            ``spec_obj.num_instances`` counts.
+        offer: scheduler.offer.Offer, the candidates of Placement.
+        record: the Decision to fill.
         Returns a list, in the order of the instances, of lists of Selection:
-        the selected host and then its alternates, if asked for.
+        the selected host and its alternates, if requested.
         Raises NoValidHost when not every instance gets a host.
         """
 
     def check_set_up(self):
-        """Check how it is set up, once, in the process that starts workers.
+        """Check the driver's configuration, once, before workers are forked.
 
-        Raises whatever is wrong with it.
+        Raises an exception for an error.
         """
 
     def start(self):
-        """Get ready to decide: called once in each worker, after the fork.
+        """Prepare for requests; called once in each worker, after the fork.
 
-        Raises DatabaseUnavailable when the state cannot be read.
+        Raises DatabaseUnavailable when the hosts cannot be read.
         """
 
     def share_picks(self, sharing):
-        """Have other workers see what is picked, and see what they pick.
+        """Share picks with the other workers; called once, before ``start``.
 
-        Called once, before ``start``.
         sharing: inventory.shared_picks.Sharing.
         """
 
     def take_over(self, predecessor):
-        """Take from a predecessor what must not be lost.
+        """Take over the picks of the driver in use, at a reload.
 
-        Called after ``start``, before this driver serves in its place.
-
-        predecessor: the driver that serves until then, of any class.
+        Called after ``start``, before this driver serves.
+        predecessor: the driver in use, of any class.
         """
 
     def stop(self):
-        """Let go of what ``start`` acquired."""
+        """Release the resources that ``start`` acquired."""
 
     def host_count(self):
-        """Return how many hosts there are to choose from; None if unknown."""
+        """Return the number of hosts to choose from; None if unknown."""
         return None
 
     def run_periodic_tasks(self, context):
-        """Do what is due every ``[scheduler] periodic_task_interval`` s."""
+        """Run every ``[scheduler] periodic_task_interval`` seconds."""
 
     def update_aggregates(self, aggregates):
         """Note that aggregates were created or changed."""
@@ -105,7 +103,7 @@ class Scheduler(abc.ABC):
 
     @staticmethod
     def count(spec_obj, instance_uuids):
-        """Return how many instances a request is for."""
+        """Return the number of instances of a request."""
         if instance_uuids is None:
             return spec_obj.num_instances
         return len(instance_uuids)
@@ -121,14 +119,14 @@ class HostScheduler(Scheduler):
         self._default_zone = conf.default_availability_zone
 
     def skip_heartbeats(self):
-        """Have no heartbeats of services read, but which ones are up.
+        """Read whether services are up, but not their heartbeats.
 
-        For drivers that read the hosts for each request, with rules that look
-        at nothing else.  A class of somebody else's may look at them.
+        For drivers that read the hosts for each request, with rules that need
+        no heartbeats.  Classes of third parties may need them.
         """
         if all(classes.is_built_in(kind) or kind in (abc.ABC, object)
-               for each in (self, self.host_manager)
-               for kind in type(each).__mro__):
+               for owner in (self, self.host_manager)
+               for kind in type(owner).__mro__):
             self.host_manager.skip_heartbeats()
 
     def share_picks(self, sharing):
@@ -150,15 +148,14 @@ class HostScheduler(Scheduler):
         self.host_manager.forget_aggregates()
 
     def new_seed(self):
-        """Return what the random generator of a request is seeded with: int.
-        """
+        """Return the seed of a request's random generator: int."""
         return random.SystemRandom().getrandbits(48)
 
     def opened(self, record, request, offer):
-        """Return the record of a SchedulingRequest that is to be decided.
+        """Return the record of a request, with the request's data filled in.
 
-        record: Decision of the caller's, or None for a new one.
-        offer: scheduler.offer.Offer.
+        record: the caller's Decision, or None to create one.
+        request: SchedulingRequest.  offer: scheduler.offer.Offer.
         """
         record = decision.Decision() if record is None else record
         record.request_id = request.context.request_id
@@ -168,12 +165,12 @@ class HostScheduler(Scheduler):
         return record
 
     def hosts(self, instances, candidates, record):
-        """Return the hosts as of this moment, for one request alone.
+        """Return a private snapshot of the current hosts for one request.
 
         instances: hosts.instances.Instances; earlier picks of its ``own``
             instances do not count.
-        candidates: what Placement offers, of hosts.allocation_candidates.
-        record: Decision that notes which hosts these are.
+        candidates: Placement's candidates (hosts.allocation_candidates).
+        record: Decision that records the state.
         Returns a state.View and a HostSnapshot of it.
         """
         view, now = self.host_manager.view(instances.own), (

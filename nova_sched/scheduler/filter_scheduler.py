@@ -2,18 +2,18 @@
 
 ``FilterScheduler.select_destinations`` is the story of a request:
 
-1. Read the hosts, after the request arrived (``_read_hosts``), and what
-   Placement has of new ones that its copy lacks.
-2. Look up the instances that the request names (``_look_up``).
-3. In the request's turn (``_decide``): view the hosts, a private snapshot as
-   of this moment, place instances on them (``attempt.SchedulingAttempt``), and
-   assume the picks: all other requests see them from then on.
-4. Claim the picks where Placement offers hosts, outside of the turn; forget
-   the picks that Placement refuses.
-5. Repeat 3 and 4 for the instances without a host: Placement has refused
-   their picks, or the slice of time was over.  Where a copy of Placement has
-   no host for them, begin anew with what Placement itself lists.
-6. Answer with selections.
+1. Read the hosts from the databases, after the request arrived, and add new
+   hosts to the candidates of the mirror (``_read_hosts``).
+2. Look up the hosts of the instances that the request names (``_look_up``).
+3. In the request's turn (``_decide``): take a private snapshot of the hosts,
+   place instances on them (``attempt.SchedulingAttempt``), and assume the
+   picks, so that other requests see them.
+4. After the turn, claim the picks in Placement, if it is used.  Forget the
+   picks that Placement refuses.
+5. Repeat 3 and 4 for the instances without a host, after refused claims or
+   at the end of a slice.  If the mirror has no candidate for them, start again
+   with the candidates that Placement lists.
+6. Return the selections.
 """
 
 import contextlib
@@ -35,8 +35,7 @@ LOG = logging.getLogger(__name__)
 
 
 class FilterScheduler(driver.HostScheduler):
-    """A driver that decides on state which it reads after a request arrives.
-    """
+    """The driver that reads the hosts after each request arrives."""
 
     ONE_PROCESS = False
     LISTS_CANDIDATES_LAST = NOTIFIES = True
@@ -95,21 +94,21 @@ class FilterScheduler(driver.HostScheduler):
             raise
 
     def _get_configuration_options(self):
-        """Return what filters and weighers get as ``config_options``: dict."""
+        """Return the ``config_options`` of filters and weighers: dict."""
         return self._options.get_configuration()
 
     def _read_hosts(self, record, offer):
-        """Bring the hosts up to date, and what a copy of Placement offers."""
+        """Refresh the host table, and the mirror's candidates."""
         with record.timed('state'), budget.not_charged():
             nodes = self.host_manager.refresh()
-        # A third party's host manager may not tell.
+        # A third party's host manager may return None.
         if offer.nodes is not None and nodes not in (None, offer.nodes):
-            offer.include(nodes, record)
+            offer.source.include(nodes, offer, record)
 
     def _look_up(self, request, record):
-        """Read where the instances run that a decision depends on: Instances.
+        """Return the hosts of the instances that matter: Instances.
 
-        Nobody waits for it: it is not part of the attempt.
+        It reads databases, so it runs before the request's turn.
         """
         with record.timed('state'), budget.not_charged():
             instances = self.host_manager.instances(request.keys())
@@ -134,11 +133,12 @@ class FilterScheduler(driver.HostScheduler):
     def _decide(self, attempt, instances, record):
         """Place instances and assume their hosts.
 
-        Requests are decided one after the other.  A slow decision is repeated
-        if another request has meanwhile taken one of its hosts, or joined its
-        server group.  The second decision stands: compute nodes check again,
-        and others wait longer for it.
-        Raises what SchedulingAttempt.place does.
+        Requests are decided one after the other, but a slow decision is
+        overtaken.  If another request has then picked one of its hosts, or
+        joined its server group, it is repeated once.  Other requests wait
+        longer for the second decision, and it stands: compute nodes check the
+        resources again.
+        Raises the exceptions of SchedulingAttempt.place.
         """
         manager, request = self.host_manager, attempt.request
         assumes = manager.assumes(request)
@@ -159,38 +159,39 @@ class FilterScheduler(driver.HostScheduler):
             record.tries += 1
 
     def _view(self, attempt, instances, record):
-        """Return the hosts as of this moment: a View and a HostSnapshot."""
+        """Return the current hosts: a View and a HostSnapshot."""
         manager, request = self.host_manager, attempt.request
         instances.own = {*attempt.unplaced}
         view, hosts = self.hosts(
             instances, attempt.claims.candidates, record)
-        # After the view: a pick that is assumed in between is a conflict.
+        # After the view, so that a pick assumed in between is a conflict.
         instances.start_over(manager.pending(instances, request))
         return view, hosts
 
     def _check_cell_lost(self, attempt, error, silent):
-        """Read the hosts anew if a cell fell silent; else raise the error.
+        """Refresh the hosts if a cell stopped responding; else raise error.
 
         error: DatabaseUnavailable that ended an attempt.
-        silent: cells that did so in this request already; it is added to.
+        silent: set of the cells that stopped responding during this request;
+            updated.
         """
         lost = dict(self.host_manager.lost_cells())
         seen = () if attempt.hosts is None else attempt.hosts.cells.lost
         if lost.keys() <= dict(seen).keys() | silent:
             raise error
         silent |= lost.keys()
-        LOG.info('Deciding once more, without the hosts of a cell that fell '
-                 'silent meanwhile: %s', error)
+        LOG.info('Deciding again, without the hosts of a cell that stopped '
+                 'responding: %s', error)
         self.host_manager.refresh()
 
 
 @contextlib.contextmanager
 def _without_database():
-    """Go on without what a database does not answer.
+    """Continue a block's request when a database is unavailable.
 
-    It matters only if a rule asks for it, which then fails with the error.
+    A rule that needs the data reads it again and raises the error.
     """
     try:
         yield
     except exception.DatabaseUnavailable as error:
-        LOG.debug('Not looked up: %s', error)
+        LOG.debug('Instances not looked up: %s', error)

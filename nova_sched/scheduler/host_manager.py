@@ -1,6 +1,7 @@
-"""The hosts of the cloud: reading them, and handing out copies to decide on.
+"""The host manager: reads the hosts and returns private snapshots of them.
 
-``inventory`` keeps them; here is all that a driver does with them.
+It is a driver's interface to ``inventory``, which has the host table and the
+ledger.
 """
 
 import contextlib
@@ -26,24 +27,24 @@ from nova_sched.plugins import classes
 
 LOG = logging.getLogger(__name__)
 
-#: Policies of server groups that a host either keeps or breaks.
+#: Policies of server groups that must not be violated.
 _HARD_POLICIES = ('affinity', 'anti-affinity')
 
-#: Seconds that a request waits for other daemons to decide on its group, and
-#: for them to hear of its picks.
+#: Seconds that a request waits for another daemon's decision on its group, and
+#: for other daemons to acknowledge its picks.
 GROUP_PATIENCE, HEARD_PATIENCE = 3, 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Overview:
-    """How the hosts are.
+    """The health of the hosts.
 
-    up, down: how many are, by their compute services.
+    up, down: numbers of hosts with a compute service that is up, or down.
     ages: uuid of a cell -> seconds since it was read.
-    lost: cell -> why its hosts are left out, texts.
-    ahead: names of hosts whose heartbeats are of the future: list; by how
-        many seconds at most, by_seconds.
-    unmapped: names of hosts that no mapping leads to: list; None in a cloud
+    lost: cell -> reason that its hosts are missing, texts.
+    ahead: names of hosts with heartbeats in the future: list.
+    by_seconds: maximum number of seconds that they are in the future.
+    unmapped: names of hosts without a host mapping: list; None in a cloud
         without mappings.
     """
 
@@ -57,14 +58,14 @@ class Overview:
 
 
 class HostManager:
-    """Reads the state of all hosts and hands out private snapshots of it.
+    """Reads the state of all hosts and returns private snapshots of it.
 
     A third party adds one by an entry point in the namespace
     ``nova_sched.scheduler.host_manager``, or by its class path in
     ``[scheduler] host_manager``.
     """
 
-    #: Whether picks are assumed, for later requests to see.
+    #: Whether picks are assumed, so that later requests see them.
     remembers = True
 
     def __init__(self, conf):
@@ -90,40 +91,39 @@ class HostManager:
         return self._in_use[0]
 
     def skip_heartbeats(self):
-        """Read no heartbeats of services that are up, but that they are.
+        """Read whether services are up, but not their heartbeats.
 
-        For drivers whose rules look at nothing else of them.
+        For drivers without rules that need heartbeats.
         """
         self._reader.skip_heartbeats()
 
     def share_picks(self, sharing):
-        """Share the picks of all workers: an inventory.shared_picks.Sharing.
-        """
+        """Share picks with other workers by a shared_picks.Sharing."""
         self.state.share(sharing)
 
     def replace_reported(self, instead):
-        """Have hosts read from now on report this: dict of column -> value of
-        compute nodes.  For dry runs.
+        """Replace values of all compute nodes that are read afterwards.
+
+        instead: dict of column -> value.  For dry runs.
         """
         self._cache.instead = instead
 
     def check_set_up(self):
-        """Check how it is set up, once; raise whatever is wrong with it."""
+        """Check the configuration, once.  Raises an exception for an error."""
 
     def make_record(self, row, cell_uuid, ratios):
-        """Return a host's record; arguments and result as of host_rows.record.
-        """
+        """Return a host's record, see hosts.rows.record."""
         return host_rows.record(row, cell_uuid, ratios)
 
     def now(self):
-        """Return seconds since the epoch."""
+        """Return the current time in seconds since the epoch."""
         return time.time()
 
     def refresh(self):
-        """Read the hosts; what was committed before the call is seen.
+        """Read all changes of the hosts that were committed before the call.
 
-        Returns the uuids of their compute nodes: Labels, the same object as
-        long as none comes or goes.
+        Returns the uuids of their compute nodes: Labels, the same object until
+        a node is added or removed.
         Raises DatabaseUnavailable when they cannot be read.
         """
         if LOG.isEnabledFor(logging.DEBUG):
@@ -133,35 +133,35 @@ class HostManager:
         return self._cache.refresh().columns['uuid']
 
     def aggregates(self):
-        """Return all aggregates as of this moment: list of objects.Aggregate.
+        """Return all current aggregates: list of objects.Aggregate.
 
         Raises DatabaseUnavailable if they were never read.
         """
         return self._aggregates.all()
 
     def oldest_compute(self):
-        """Return the least version of the compute services of all hosts.
+        """Return the lowest version of all compute services: int.
 
-        As last read, without those that are forced down; None without
-        hosts, 0 where a service tells none.
+        As last read, without services that are forced down.  A service without
+        a version counts as 0.  None without hosts.
         """
         columns = self.state.table.columns
         versions = columns['service_version'][~columns['service_forced_down']]
         return int(versions.min()) if len(versions) else None
 
     def count(self):
-        """Return how many hosts there were when they were last read."""
+        """Return the number of hosts, as last read."""
         return self.state.table.size
 
     def contacts(self):
-        """Return the Contact with each database; as of db.reader.HostReader.
-        """
+        """Return the Contact with each database, see db.reader.HostReader."""
         return self._reader.contacts()
 
     def overview(self):
-        """Return how the hosts were when they were last read: Overview."""
+        """Return the health of the hosts, as last read: Overview."""
         table, now = self.state.table, self.now()
-        # As of then: hosts are not down for nobody having read them since.
+        # Services are compared with the time of the read: heartbeats look old
+        # if the hosts were not read for a while.
         read_at = max((began for _, began in table.cells.reads), default=now)
         up, seen = self._up(table, read_at), _last_seen(table, read_at)
         ahead = np.flatnonzero(seen > read_at + cell_reader.AHEAD)
@@ -179,18 +179,19 @@ class HostManager:
     def freed_nodes(self):
         """Return the uuids of compute nodes that instances have left: list.
 
-        As of the last read, compared with the one before the last call.
+        Compares the hosts as last read with the hosts at the previous call.
         """
         return self._freed_nodes.look(self.state.as_read)
 
     def count_claims(self, providers):
-        """Count claims under way in a copy of Placement, as of
-        SchedulingState.
+        """Count claims in progress in the mirror's Providers.
+
+        See SchedulingState.
         """
         self.state.count_claims(providers)
 
     def forget_aggregates(self):
-        """Have the next ``refresh`` read the aggregates again."""
+        """Make the next ``refresh`` read the aggregates again."""
         self._cache.forget_aggregates()
         self._aggregates.forget()
 
@@ -200,97 +201,107 @@ class HostManager:
         self._locks.close()
 
     def take_over(self, predecessor):
-        """Take the picks of another host manager, and its later ones."""
+        """Take over another host manager's ledger, which both share then."""
         if predecessor.state is not self.state:
             self.state.take_over(predecessor.state)
             self._in_use = predecessor._in_use
 
     def instances(self, keys=()):
-        """Return where instances run, as far as a request asks: Instances.
+        """Return the Instances of a request, which read on demand.
 
-        keys: what the request's own picks are known by.
+        keys: keys of the request's own ledger entries.
         """
         table = self.state.table
 
         def on_hosts(*names):
             return self._reader.instances_on(
                 table.columns['host'].values,
-                names or db_reader.INSTANCE_COLUMNS, found.cells)
+                names or db_reader.INSTANCE_COLUMNS, running.cells)
 
-        found = instances.Instances(
-            lambda uuids: self._reader.locate_instances(uuids, found.cells),
+        running = instances.Instances(
+            lambda uuids: self._reader.locate_instances(uuids, running.cells),
             on_hosts,
             images=lambda hosts, names: self._reader.image_properties(
-                hosts, names, found.cells),
+                hosts, names, running.cells),
             details=lambda name: self._reader.instance_details(
-                table.columns['host'].values, name, found.cells),
+                table.columns['host'].values, name, running.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self.state.pending(found.own))
-        found.cells, found.own = _cells_of(table), set(keys)
-        return found
+            in_flight=lambda: self.state.pending(running.own))
+        running.cells, running.own = _cells_of(table), set(keys)
+        return running
 
     def look_up(self, instances, uuids):
-        """Read where instances run that a request depends on.
+        """Read the hosts of the instances that a request depends on.
 
-        instances: Instances that knows it then.
+        instances: Instances to update.
         Raises DatabaseUnavailable.
         """
         if uuids:
-            # First: what shows in the database meanwhile is in either.
-            instances.pending = self.state.pending(instances.own)
+            self._note_pending(instances)
             instances.know_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
-        """Read all instances of all hosts; otherwise as ``look_up``."""
-        if instances.pending is None:
-            instances.pending = self.state.pending(instances.own)
+        """Read all instances of all hosts into Instances.
+
+        Raises DatabaseUnavailable.
+        """
+        self._note_pending(instances)
         instances.know_all(self._reader.instances_on(
             self.state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
     def list_each(self, instances, name):
-        """Read one column of all instances; otherwise as ``look_up``."""
-        if instances.pending is None:
-            instances.pending = self.state.pending(instances.own)
+        """Read one column of all instances into Instances.
+
+        Raises DatabaseUnavailable.
+        """
+        self._note_pending(instances)
         instances.know_each(name)
 
-    def pending(self, found, request):
+    def _note_pending(self, instances):
+        """Set the picks of other requests, before the database is read.
+
+        An instance that appears in between is then in one of the two.
+        """
+        if instances.pending is None:
+            instances.pending = self.state.pending(instances.own)
+
+    def pending(self, instances, request):
         """Return the picks that Instances do not show: {uuid: Entry}.
 
-        Those that counted when the Instances were looked up and have shown in
-        the database since are among them: the database was read before.  So
-        are those of the request's server group that show since.
-        None for Instances that were not looked up.
+        They include entries that have ended since the Instances were read,
+        because their instances were not in the database then.  They also
+        include such entries of the request's server group.
+        None if nothing was read into the Instances.
         """
-        if found.pending is None:
+        if instances.pending is None:
             return None
         group = {placed.key: placed for placed in self.siblings(request)
-                 if not found.is_known_to_run(placed.key)}
-        earlier = {key: entry for key, entry in found.pending.items()
-                   if key not in found.own
+                 if not instances.is_known_to_run(placed.key)}
+        earlier = {key: entry for key, entry in instances.pending.items()
+                   if key not in instances.own
                    and not getattr(entry, 'forgotten', False)}
-        return group | earlier | self.state.pending(found.own)
+        return group | earlier | self.state.pending(instances.own)
 
     def find_nodes(self, host, node, cell_uuid=None):
-        """Return the compute nodes of a name; see db.reader.HostReader.
+        """Return the compute nodes of a name, see db.reader.HostReader.
 
         Raises DatabaseUnavailable.
         """
         return self._reader.find_nodes(host, node, cell_uuid)
 
     def lost_cells(self):
-        """Return the cells that do not answer: ``lost`` of hosts.table.Cells.
-        """
+        """Return the unavailable cells, as ``lost`` of hosts.table.Cells."""
         return tuple((str(cell), why)
                      for cell, why in self._reader.unavailable_cells().items())
 
     @contextlib.contextmanager
     def deciding_group(self, request):
-        """Decide on members of a server group while no other daemon does.
+        """Hold the lock of a request's server group among daemons.
 
         The block ends once the known daemons have acknowledged the picks.
-        Groups without a hard policy are decided at once.
+        Groups without a hard policy need no lock.
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES
@@ -306,25 +317,25 @@ class HostManager:
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.
 
-        keys: of picks that do not count.
+        keys: keys of picks that do not count.
         """
         return self.state.view(keys)
 
-    def snapshot(self, table, found, now=None,
+    def snapshot(self, table, instances, now=None,
                  offer=PLACEMENT_NOT_USED):
-        """Return a private HostSnapshot of a table, with which services are
-        up.
+        """Return a private HostSnapshot of a table.
 
-        A service is up when it is not forced down and its last heartbeat is
-        at most service_down_time seconds away from ``now``, past or future.
-        Of most services that are up it is only known that they were so when
-        they were read.
-        found: Instances of the request.  offer: what Placement offers.
+        The column service_up is computed: a service is up when it is not
+        forced down and its last heartbeat is at most service_down_time seconds
+        away from ``now``, past or future.  Where heartbeats are not read, a
+        service that was up counts as last seen when it was read.
+        instances: Instances of the request.
+        offer: value of hosts.allocation_candidates.
         """
         now = self.now() if now is None else now
-        found.cells = _cells_of(table)
+        instances.cells = _cells_of(table)
         snapshot = table.with_columns(
-            service_up=self._up(table, now)).snapshot(found, offer)
+            service_up=self._up(table, now)).snapshot(instances, offer)
         snapshot.moment = now
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
@@ -336,7 +347,8 @@ class HostManager:
         return alive & ~table.columns['service_forced_down']
 
     def siblings(self, request):
-        """Return the picks of other requests in a server group: list."""
+        """Return the picks of other requests in the same server group: list.
+        """
         group = request.spec_obj.instance_group
         if group is None:
             return []
@@ -353,10 +365,10 @@ class HostManager:
 
 
 def _last_seen(table, now):
-    """Return when services were last seen: float64 (n,), seconds since the
-    epoch.
+    """Return when services were last seen: float64 (n,).
 
-    Those that were up when they were read, then.
+    In seconds since the epoch.  If heartbeats are not read, a service that was
+    up counts as last seen when it was read.
     """
     fresh, seen = (table.columns[name] for name
                    in ('service_fresh', 'service_last_seen'))
@@ -365,12 +377,12 @@ def _last_seen(table, now):
 
 
 def _cells_of(table):
-    """Return uuids of the cells that a table was read from: frozenset."""
+    """Return the uuids of the cells that a table was read from: frozenset."""
     return frozenset(uuid for uuid, _ in table.cells.reads)
 
 
 def _bare_metal_hosts(table):
-    """Return names of the hosts that bare-metal nodes are of: frozenset."""
+    """Return the names of hosts with bare-metal nodes: frozenset."""
     hosts, bare_metal = table.columns['host'], table.columns['bare_metal']
     if not bare_metal.any():
         return frozenset()

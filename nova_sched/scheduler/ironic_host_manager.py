@@ -1,4 +1,4 @@
-"""The hosts of a cloud with bare-metal nodes of Ironic among them."""
+"""The host manager for clouds with bare-metal nodes of Ironic."""
 
 from nova_sched.hosts import rows as host_rows
 from nova_sched.scheduler import host_manager
@@ -8,10 +8,10 @@ IRONIC = 'ironic'
 
 
 class IronicHostManager(host_manager.HostManager):
-    """Takes the nodes of hypervisor type ``ironic`` for whole machines.
+    """A HostManager that treats ``ironic`` nodes as whole machines.
 
-    Such a node is free or taken: any instance takes all of it, and no rule
-    sees instances on it.  All other nodes are as in HostManager.
+    An instance takes all of such a node, and rules see no instances on it.
+    All other nodes are as in HostManager.
     """
 
     def make_record(self, row, cell_uuid, ratios):

@@ -1,7 +1,8 @@
-"""The door: what callers may ask of the scheduler over RPC.
+"""The RPC endpoint of the scheduler.
 
-Wire forms in, wire forms out; every historical form of a request becomes one
-``RequestSpec`` here, and the answer takes the form its caller speaks.
+Arguments and replies are in their serialized forms.  Every historical form of
+a request becomes one ``RequestSpec`` here, and the reply has the form of the
+caller's RPC version.
 """
 
 import bdb
@@ -30,21 +31,22 @@ LOG = logging.getLogger(__name__)
 
 _UNSET = object()
 
-#: What a request may well end in: told to the caller, and to the log in a
-#: line without a traceback.
+#: Errors that are sent to the caller and logged without a traceback.
 _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
              exception.DatabaseUnavailable, exception.PlacementUnavailable,
              exception.AllocationUpdateFailed, IncompatibleObjectVersion)
-#: Of these, what is an answer: no.
+#: Expected errors that mean 'no host', as opposed to faults.
 _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
-#: What is told in words that ``[nova_sched] no_valid_host_text`` chooses.
-_TOLD = (exception.NoValidHost, exception.InvalidInput,
-         exception.ComputeHostMetricNotFound, exception.DatabaseUnavailable,
-         exception.PlacementUnavailable)
+#: Errors with a text for callers that ``[nova_sched] no_valid_host_text``
+#: chooses.
+_WITH_CHOSEN_TEXT = (
+    exception.NoValidHost, exception.InvalidInput,
+    exception.ComputeHostMetricNotFound, exception.DatabaseUnavailable,
+    exception.PlacementUnavailable)
 
 
-#: By which code, and with which kind, what is raised is refused.
+#: Exception -> code and kind of the refusal, unless one was recorded before.
 _CODES = {
     exception.NoValidHost: ('no_reason', None),
     exception.InvalidInput: ('invalid_request', codes.CONTRADICTION),
@@ -57,25 +59,12 @@ _CODES = {
     exception.ComputeHostMetricNotFound: ('metrics', None)}
 
 
-class _Nobody:
-    """Who is told of requests where there are no notifications."""
-
-    def began(self, context, spec_obj):
-        """Return hosts are about to be chosen for a request."""
-
-    def ended(self, context, spec_obj, picks):
-        """Return hosts were chosen: a decision.Pick each instance."""
-
-
-_NOBODY = _Nobody()
-
-
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What one request may take.
+    """The limits of one request.
 
-    instances: how many it may ask for.  seconds: of a processor's time; 0
-    for any number.
+    instances: maximum number of instances.
+    seconds: maximum CPU time; 0 for unlimited.
     """
 
     instances: int = bounds.INSTANCES
@@ -83,14 +72,14 @@ class Limits:
 
     @classmethod
     def of(cls, conf):
-        """As the options in ``[nova_sched]`` say."""
+        """Return the limits that options in ``[nova_sched]`` set."""
         return cls(conf.nova_sched.max_instances_per_request,
                    conf.nova_sched.request_time_budget)
 
     def check(self, record, spec_obj):
-        """Raise InvalidInput for a Decision about too much.
+        """Raise InvalidInput for a request that exceeds the limits.
 
-        spec_obj: RequestSpec that it is about.
+        record: its Decision.  spec_obj: its RequestSpec.
         """
         fields.check_size(
             'the request', record.instances, self.instances, 'instances',
@@ -103,7 +92,7 @@ class Limits:
 
 
 def _lists_of_names(spec_obj):
-    """Yield what each instance of a request looks through: (field, list)."""
+    """Yield the lists that each instance is compared with: (field, list)."""
     for name in ('ignore_hosts', 'force_hosts', 'force_nodes'):
         yield name, getattr(spec_obj, name)
     group = spec_obj.instance_group
@@ -117,16 +106,16 @@ class SchedulerManager:
 
     driver: a scheduler.driver.Scheduler that has been started.
     offers: scheduler.candidates.CandidateSource for that driver.
-    recorder: takes the record of each request, as observe.recorder.Recorder.
-    notifications: is told of each request that a notifying driver decides, as
-        observe.notifications.Notifications; None for nobody.
-    text: what callers are told of a request without a host, a choice of
-        ``[nova_sched] no_valid_host_text``; records have all of it.
-    limits: Limits of what one request may take.
+    recorder: observe.recorder.Recorder for the records of requests.
+    notifications: observe.notifications.Notifications for requests of drivers
+        that notify; None to send none.
+    text: detail of the reason that callers receive, a choice of ``[nova_sched]
+        no_valid_host_text``.  Records always have the full reason.
+    limits: Limits of one request.
     """
 
     target = messaging.Target(version='4.5')
-    #: What callers may call.
+    #: Names of the RPC methods.
     CALLS = frozenset((
         'select_destinations', 'update_aggregates', 'delete_aggregate',
         'update_instance_info', 'delete_instance_info',
@@ -136,20 +125,20 @@ class SchedulerManager:
                  text='filters', limits=None):
         self.serve(driver, offers, text, limits or Limits())
         self.recorder = recorder
-        self._notifications = notifications or _NOBODY
+        self._notifications = notifications
 
     @property
     def driver(self):
-        """The driver that decides."""
+        """The driver in use."""
         return self._serving[0]
 
     @property
     def offers(self):
-        """The CandidateSource of what it decides on."""
+        """The CandidateSource in use."""
         return self._serving[1]
 
     def serve(self, driver, offers, text, limits):
-        """Have another driver decide from the next request on."""
+        """Use another driver from the next request on."""
         self._serving, self._text = (driver, offers), text
         self._limits = limits
 
@@ -186,15 +175,16 @@ class SchedulerManager:
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
             weighing=decision.Weighing(self.recorder.keeps_all_weights))
-        record.arrived -= (waited := turns.waited())
-        record.spent('wait', waited)
+        record.arrived -= (queued := turns.waited())
+        record.spent('wait', queued)
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
             with budget.charged(budget.Budget(self._limits.seconds)):
                 return self._answer(ctxt, call, record)
-        except _TOLD as exc:
+        except _WITH_CHOSEN_TEXT as exc:
             _close(record, exc)
-            # Anew, for its cause and its notes would travel in the traceback.
+            # A new exception, because oslo.messaging would also send the
+            # cause and the notes in the traceback.
             raise exc.for_caller(self._text) from None
         except BaseException as exc:
             _close(record, exc)
@@ -203,18 +193,16 @@ class SchedulerManager:
             call_scope.after_reply(functools.partial(self._keep, record))
 
     def _keep(self, record):
-        """Hand a closed record on, whatever becomes of it there."""
+        """Pass a closed record to the recorder; log an error."""
         try:
             self.recorder.add(record)
         except Exception:
-            # The answer must not suffer from the words about it.
+            # A recording failure must not fail the request.
             LOG.exception('The record of request %s is lost',
                           record.request_id)
 
     def _answer(self, ctxt, call, record):
-        """Return the reply to one call, whose record is closed if there is
-        one.
-        """
+        """Return the reply to one call, and close its record."""
         spec_obj, uuids = _read(call, record), call['instance_uuids']
         as_objects, alternates = (
             arguments.flag(name, call[name])
@@ -228,54 +216,56 @@ class SchedulerManager:
         if offer.candidates.asked:
             record.spec_obj = spec_obj
             arguments.check_distinct(uuids)
-        told = self._notifications if serving.NOTIFIES else _NOBODY
-        told.began(ctxt, spec_obj)
+        notifications = self._notifications if serving.NOTIFIES else None
+        if notifications:
+            notifications.began(ctxt, spec_obj)
         try:
             selections = list(map(list, serving.select_destinations(
                 ctxt, spec_obj, uuids, offer=offer, record=record,
                 return_alternates=as_objects and alternates)))
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
-            # What the driver has not given back itself.
+            # The claims that the driver has not released.
             releases.give_back(offer.claims, offer.held())
             raise
         record.selections = selections
         record.close(decision.PLACED)
         if offer.claims is not None:
             _give_back_if_lost(offer)
-        told.ended(ctxt, spec_obj, record.picks)
+        if notifications:
+            notifications.ended(ctxt, spec_obj, record.picks)
         return reply
 
     def update_aggregates(self, ctxt, aggregates):
-        """Have the aggregates read again that Nova's API has changed."""
+        """Read the aggregates again: Nova's API has changed some."""
         self.driver.update_aggregates(aggregates)
         self.offers.forget_aggregates()
 
     def delete_aggregate(self, ctxt, aggregate):
-        """Have the aggregates read again: Nova's API has deleted one."""
+        """Read the aggregates again: Nova's API has deleted one."""
         self.driver.delete_aggregate(aggregate)
         self.offers.forget_aggregates()
 
     def update_instance_info(self, ctxt, host_name, instance_info):
-        """Take note of which instances a compute service runs.
+        """Ignore an update of the instances on a compute service.
 
-        Where instances run is read from the database when a request asks, so
-        this and its two siblings carry no news.
+        A request that depends on instances reads them from the database, so
+        this cast and the next two are not needed.
         """
         LOG.debug('Instances of host %s changed', host_name)
 
     def delete_instance_info(self, ctxt, host_name, instance_uuid):
-        """Take note that an instance has left a compute service."""
+        """Ignore that an instance has left a compute service."""
         LOG.debug('Instance %(uuid)s left host %(host)s',
                   {'uuid': instance_uuid, 'host': host_name})
 
     def sync_instance_info(self, ctxt, host_name, instance_uuids):
-        """Take note of the uuids of a compute service's instances."""
+        """Ignore the list of a compute service's instances."""
         LOG.debug('Instances of host %s announced', host_name)
 
 
 class BaseRPCEndpoint:
-    """What every service of Nova answers: is it there."""
+    """The RPC endpoint that every Nova service has."""
 
     target = messaging.Target(namespace='baseapi', version='1.1')
     CALLS = frozenset(('ping', 'get_backdoor_port'))
@@ -284,7 +274,7 @@ class BaseRPCEndpoint:
         self.service_name = service_name
 
     def ping(self, ctxt, arg):
-        """Return the argument, and which service answers."""
+        """Return the argument and the name of the service."""
         return {'service': self.service_name, 'arg': arg}
 
     def get_backdoor_port(self, ctxt):
@@ -293,11 +283,11 @@ class BaseRPCEndpoint:
 
 
 def _read(call, record):
-    """Return the RequestSpec of a call, all of whose arguments are right."""
+    """Return the RequestSpec of a call, after checking all arguments."""
     as_json = record.pack()
     if as_json is not None:
         if len(as_json) > bounds.REQUEST_BYTES:
-            # Not to be read again for what is kept of it.
+            # Parsing it again for the record would take too long.
             record.forget_request()
         arguments.check_text(call, as_json)
     arguments.check_instance_uuids(call['instance_uuids'])
@@ -308,20 +298,19 @@ def _read(call, record):
 
 
 def _reply(selections, as_objects, version):
-    """Return lists of Selection in the form that a caller speaks."""
+    """Return lists of Selection in the form of the caller's RPC version."""
     if as_objects:
         return selection.to_wire(selections, version)
     return selection.to_dicts([chosen[0] for chosen in selections], version)
 
 
 def _give_back_if_lost(offer):
-    """Have claims given back if the caller does not get the answer."""
+    """Release the claims if the reply does not reach the caller."""
     claimed = offer.held()
 
     def give_back():
-        LOG.warning('The answer about instance(s) %s does not reach its '
-                    'caller; what was claimed for them is given back',
-                    ', '.join(claimed))
+        LOG.warning('The reply for instance(s) %s does not reach its caller; '
+                    'releasing their claims', ', '.join(claimed))
         releases.give_back(offer.claims, claimed)
 
     if claimed:
@@ -336,15 +325,16 @@ def _close(record, exc):
     elif isinstance(exc, bdb.BdbQuit) and not (
             sys.stdin and sys.stdin.isatty()):
         LOG.error('A debugger in a filter, weigher or driver has no terminal '
-                  'in a worker; run "nova-sched --no-fork" in one')
+                  'in a worker; run "nova-sched --no-fork" in a terminal')
     record.refuse(*_code(exc))
     record.close(decision.REFUSED if isinstance(exc, _REFUSALS)
                  else decision.FAILED, record.reason or _words(exc))
 
 
 def _code(exc):
-    """Return the code and the kind of a request that ends with an exception
-    which nobody has said more of.
+    """Return code and kind of the refusal that an exception means.
+
+    They count only if the record has no code yet.
     """
     if getattr(exc, 'is_budget_spent', False):
         return 'time_spent', None
@@ -355,9 +345,7 @@ def _code(exc):
 
 
 def _words(exc):
-    """Return what an exception says, of whatever class and with whatever in
-    it.
-    """
+    """Return the text of an exception, even if its ``__str__`` fails."""
     try:
         if isinstance(exc, exception.NoValidHost):
             return str(exc.kwargs.get('reason', '')).strip()

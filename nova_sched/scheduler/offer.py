@@ -1,4 +1,4 @@
-"""Placement for one request: what it offers, and the claims of it."""
+"""Placement's candidates for one request, and its claims."""
 
 import dataclasses
 import time
@@ -8,23 +8,23 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
 @dataclasses.dataclass(eq=False)
 class Offer:
-    """What a driver is given of Placement.
+    """A driver's view of Placement for one request.
 
     candidates: a value of hosts.allocation_candidates.
-    claims: placement.claims.AllocationClaims for them; None where there is
-        nothing to claim.
-    source: scheduler.candidates.CandidateSource; None where Placement is not
+    claims: placement.claims.AllocationClaims for the candidates; None if
+        nothing is to be claimed.
+    source: scheduler.candidates.CandidateSource; None if Placement is not
         used.
-    queries: list of scheduler.utils.ResourceRequest that candidates
-        answer.
+    queries: list of scheduler.utils.ResourceRequest, which the candidates
+        satisfy.
     context: RequestContext of the call.
-    spec_obj: RequestSpec that request filters have edited.
-    nodes: uuids of the compute nodes that a copy, which the candidates are
-        from, was looked through for; None where they are from none.
+    spec_obj: RequestSpec, edited by the request filters.
+    nodes: uuids of the compute nodes that the mirror had when it returned the
+        candidates; None if Placement listed them.
 
-    listed_at: before Placement was asked to list the candidates, in seconds
-        of time.monotonic; None where it was not.
-    listings: how often it has listed them.
+    listed_at: time.monotonic before Placement listed the candidates; None if
+        it did not.
+    listings: number of listings.
     """
 
     candidates: object = PLACEMENT_NOT_USED
@@ -39,32 +39,23 @@ class Offer:
 
     @property
     def is_copied(self):
-        """Whether the candidates are those of a copy of Placement."""
+        """Whether the candidates are from the mirror."""
         return self.candidates.age is not None
 
     def list_candidates(self, record):
-        """Replace the candidates by those that Placement lists.
+        """Replace the candidates by a new listing of Placement.
 
-        record: Decision that notes the time taken, and why there are none.
-        Raises NoValidHost for none, and PlacementUnavailable.
+        record: Decision to record the time and a refusal in.
+        Raises NoValidHost without candidates, and PlacementUnavailable.
         """
         self.listed_at = time.monotonic()
         self.listings += 1
         self.nodes = None
         self.candidates, self.claims = self.source.listed(self, record)
 
-    def include(self, nodes, record):
-        """Replace the candidates of a copy by those of these compute nodes.
-
-        nodes: their uuids, as of HostManager.refresh.
-        record: Decision that notes the time taken.
-        """
-        with record.timed('placement'):
-            self.candidates = self.source.including(nodes, self)
-        self.nodes, record.offer = nodes, self.candidates
 
     def held(self):
-        """Return the instances for which Placement may hold a claim: list."""
+        """Return the instances that may have a claim in Placement: list."""
         return [] if self.claims is None else self.claims.held()
 
 

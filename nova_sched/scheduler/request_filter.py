@@ -1,10 +1,10 @@
 """Nova's request filters, which edit a request before Placement is queried.
 
 ``RequestFilters.apply`` runs them in Nova's order (``FILTERS``) on a copy of
-the request.  Each has Nova's name and the arguments ``(spec_obj, facts,
-options)``; it edits the RequestSpec in place and returns whether it applies.
-A filter only adds conditions: the lists of aggregates that several filters
-require are combined by "and".
+the request.  Each filter has Nova's name and the arguments ``(spec_obj, facts,
+options)``.  It edits the RequestSpec in place and returns whether it applies.
+Filters only add conditions: a host must be in an aggregate of each list that a
+filter requires.
 """
 
 import dataclasses
@@ -33,8 +33,8 @@ _TENANT_KEY = 'filter_tenant_id'
 _TRAIT_KEY = 'trait:'
 _REQUIRED = 'required'
 
-#: Image property -> prefix of the trait that its value completes. The traits
-#: of hw_viommu_model are not in os-traits; Nova has the same prefix.
+#: Image property -> prefix of its trait's name, which the value completes.
+#: The traits of hw_viommu_model are not in os-traits; Nova uses this prefix.
 _PREFIXES = {
     'hw_cdrom_bus': 'COMPUTE_STORAGE_BUS_',
     'hw_disk_bus': 'COMPUTE_STORAGE_BUS_',
@@ -53,11 +53,11 @@ _TPM_SECRETS = {
     'host': os_traits.COMPUTE_SECURITY_TPM_SECRET_SECURITY_HOST,
     'deployment': os_traits.COMPUTE_SECURITY_TPM_SECRET_SECURITY_DEPLOYMENT}
 
-#: The service version of nova-compute from which on all its providers have
-#: the trait OWNER_NOVA.
+#: The first service version of nova-compute that sets the trait OWNER_NOVA on
+#: all its providers.
 OWNER_NOVA_SINCE = 73
 
-#: Values in place of a network: Neutron creates one, or there is none.
+#: Values instead of a network: Neutron creates a network, or none is used.
 _NO_NETWORKS = ('auto', 'none')
 _REMOTE_MANAGED = 'remote-managed'
 
@@ -101,11 +101,11 @@ class RequestFilters:
     def apply(self, context, spec_obj):
         """Return a copy of a RequestSpec that the request filters edited.
 
-        context: of the request; its token reads the ports.
-        Raises NoValidHost for a request that can have no host, InvalidInput
-        for an invalid one, DatabaseUnavailable,
-        ResourceProviderAggregateRetrievalFailed, and what network.neutron
-        raises for ports and networks.
+        context: RequestContext; its token is used to read ports.
+        Raises NoValidHost for a request that no host can serve, InvalidInput
+        for an invalid request, DatabaseUnavailable,
+        ResourceProviderAggregateRetrievalFailed, and exceptions of
+        network.neutron.
         """
         spec_obj = base.clone(spec_obj)
         networks = self._neutron.reader(context)
@@ -128,23 +128,23 @@ class RequestFilters:
 def process_reqspec(spec_obj, facts, options, clock):
     """Run all request filters on a RequestSpec, which they edit.
 
-    facts: object with methods that filters call, each of which does I/O:
+    facts: object with these methods, each of which does I/O:
 
         aggregates()                all objects.Aggregate: list
         oldest_compute()            lowest version of all compute services:
-                                    int, or None without any
-        port(port_id)               an object with ``vnic_type``,
-                                    ``network_id`` and ``subnet_id``, that of
-                                    the first fixed address, or None
+                                    int, or None without services
+        port(port_id)               object with ``vnic_type``, ``network_id``
+                                    and ``subnet_id``; the latter is of the
+                                    first fixed address, or None
         segments_of_network(id)     uuids of the segments of a network's
         segments_of_subnet(id)      subnets, or of one subnet: list, or None
-                                    without an answer of Neutron
+                                    if Neutron does not respond
         aggregates_of(segment)      uuids of a segment's aggregates: list, or
-                                    None without an answer of Placement
+                                    None if Placement does not respond
 
     options: Options.  clock: function that returns seconds.
-    Raises RequestFilterFailed for a request that can have no host,
-    InvalidInput for an invalid one, and what ``facts`` raises.
+    Raises RequestFilterFailed for a request that no host can serve,
+    InvalidInput for an invalid request, and exceptions of ``facts``.
     """
     for request_filter in FILTERS:
         start = clock()
@@ -154,30 +154,30 @@ def process_reqspec(spec_obj, facts, options, clock):
 
 
 def _aggregates_of(placement, context, deadline, segment):
-    """Return the aggregates of a segment; None without a timely answer."""
+    """Return the aggregates of a segment; None after the deadline."""
     if deadline.left() > 0:
         return placement.aggregates_of(segment, context)
-    LOG.warning('Placement is not asked for the aggregates of segment %s: '
+    LOG.warning('Not querying Placement for the aggregates of segment %s: '
                 'reading the networks of one request took too long', segment)
     return None
 
 
 def require_tenant_aggregate(spec_obj, facts, options):
-    """Restrict a project to the aggregates whose metadata name it.
+    """Restrict a project to the aggregates that name it in their metadata.
 
-    Raises RequestFilterFailed for a project without an aggregate, if one is
-    required.
+    Raises RequestFilterFailed for a project without an aggregate, if an
+    aggregate is required.
     """
     if not options.limit_tenants_to_placement_aggregate:
         return False
     tenant = spec_obj.project_id
-    found = _matching(facts, lambda metadata: any(
+    matching = _matching(facts, lambda metadata: any(
         key.startswith(_TENANT_KEY) and value == tenant
         for key, value in metadata.items()))
-    if found:
-        _require_any(spec_obj, found)
+    if matching:
+        _require_any(spec_obj, matching)
         LOG.debug('require_tenant_aggregate request filter added aggregates '
-                  '%s for tenant %r', ','.join(found), tenant)
+                  '%s for tenant %r', ','.join(matching), tenant)
     elif options.placement_aggregate_required_for_tenants:
         LOG.warning('Tenant %(tenant)s has no available aggregates',
                     {'tenant': tenant})
@@ -193,12 +193,12 @@ def map_az_to_placement_aggregate(spec_obj, facts, _options):
     zone = spec_obj.availability_zone
     if not zone:
         return False
-    found = _matching(facts, lambda metadata: metadata.get(
+    matching = _matching(facts, lambda metadata: metadata.get(
         'availability_zone') == zone)
-    if found:
-        _require_any(spec_obj, found)
+    if matching:
+        _require_any(spec_obj, matching)
         LOG.debug('map_az_to_placement_aggregate request filter added '
-                  'aggregates %s for az %r', ','.join(found), zone)
+                  'aggregates %s for az %r', ','.join(matching), zone)
     return True
 
 
@@ -216,7 +216,7 @@ def require_image_type_support(spec_obj, _facts, options):
 
 
 def compute_status_filter(spec_obj, _facts, _options):
-    """Exclude hosts whose compute service is disabled."""
+    """Exclude hosts with a disabled compute service."""
     trait = os_traits.COMPUTE_STATUS_DISABLED
     spec_obj.request_level_params.root_forbidden.add(trait)
     LOG.debug('compute_status_filter request filter added forbidden trait %s',
@@ -225,18 +225,18 @@ def compute_status_filter(spec_obj, _facts, _options):
 
 
 def isolate_aggregates(spec_obj, facts, options):
-    """Forbid the aggregates whose traits a request does not require."""
+    """Forbid the aggregates with traits that a request does not require."""
     if not options.enable_isolated_aggregate_filtering:
         return False
     traits = _required_traits(spec_obj)
-    found = _matching(facts, lambda metadata: any(
+    matching = _matching(facts, lambda metadata: any(
         key.startswith(_TRAIT_KEY) and value == _REQUIRED
         and key.removeprefix(_TRAIT_KEY) not in traits
         for key, value in metadata.items()))
-    if found:
+    if matching:
         destination = _destination(spec_obj)
         destination.forbidden_aggregates = {
-            *(destination.forbidden_aggregates or ()), *found}
+            *(destination.forbidden_aggregates or ()), *matching}
     return True
 
 
@@ -277,24 +277,24 @@ def routed_networks_filter(spec_obj, facts, options):
     """Restrict a request to hosts that reach the segments of its networks.
 
     Raises RequestFilterFailed if Neutron or Placement do not return the
-    aggregates of a segment, and what ``facts`` raises.
+    aggregates of a segment, and exceptions of ``facts``.
     """
     if not options.query_placement_for_routed_network_aggregates:
         return False
     for requested in _networks(spec_obj):
-        network_id, found = _reachable(requested, facts)
-        if found:
-            _require_any(spec_obj, found)
+        network_id, aggregates = _reachable(requested, facts)
+        if aggregates:
+            _require_any(spec_obj, aggregates)
             LOG.debug('routed_networks_filter request filter added the '
                       'following aggregates for network ID %s: %s',
-                      network_id, ', '.join(found))
+                      network_id, ', '.join(aggregates))
     return True
 
 
 def remote_managed_ports_filter(spec_obj, facts, _options):
-    """Require a host with remote-managed ports if a port is such a one.
+    """Require a host with remote-managed ports if the request has such a port.
 
-    Raises what ``facts`` raises.
+    Raises exceptions of ``facts``.
     """
     for requested in _networks(spec_obj):
         if requested.port_id and (
@@ -361,7 +361,7 @@ def tpm_secret_security_filter(spec_obj, _facts, _options):
 
 
 def owner_nova_filter(spec_obj, facts, _options):
-    """Require Nova's own providers once all compute services mark theirs."""
+    """Require the trait OWNER_NOVA once all compute services set it."""
     oldest = facts.oldest_compute() or 0
     if oldest < OWNER_NOVA_SINCE:
         LOG.warning('OWNER_NOVA trait not added to scheduling request: not '
@@ -400,7 +400,7 @@ FILTERS = (
 
 
 def _require(spec_obj, text, *traits):
-    """Require traits of the host's root provider, and log each by a text."""
+    """Require traits of the host's root provider, and log each with a text."""
     for trait in traits:
         spec_obj.request_level_params.root_required.add(trait)
         LOG.debug(text, trait)
@@ -420,13 +420,16 @@ def _destination(spec_obj):
 
 
 def _matching(facts, fits):
-    """Return the uuids of the aggregates whose metadata fit, in order."""
+    """Return the uuids of the aggregates with matching metadata, in order.
+
+    fits: function of the metadata, a dict, that returns whether they match.
+    """
     return [aggregate.uuid for aggregate in facts.aggregates()
             if aggregate.uuid and fits(aggregate.metadata or {})]
 
 
 def _required_traits(spec_obj):
-    """Return the traits that the flavor, in any group, and image require."""
+    """Return the traits that the flavor (in any group) and image require."""
     requirements = FlavorImageRequirements(spec_obj)
     traits = set(requirements.image.get('traits_required') or ())
     for key, value in requirements.extra_specs.items():
@@ -437,8 +440,7 @@ def _required_traits(spec_obj):
 
 
 def _known(trait):
-    """Return a computed trait's name; log an error and return None if unknown.
-    """
+    """Return the name of a trait that exists; otherwise log it: None."""
     if hasattr(os_traits, trait):
         return trait
     LOG.error('Computed trait name %r is not valid; is os-traits up to date?',
@@ -464,8 +466,8 @@ def _networks(spec_obj):
 def _reachable(requested, facts):
     """Return the aggregates of hosts that reach a NetworkRequest.
 
-    Returns (id of the network, or None for a port with an address; list of
-    aggregate uuids, which is empty if every host reaches it).
+    Returns the id of the network, None for a port with an address, and a list
+    of aggregate uuids, which is empty if every host reaches it.
     """
     network_id = requested.network_id
     if requested.port_id:
@@ -486,10 +488,10 @@ def _of_segments(segments, facts, where):
 
     Raises RequestFilterFailed if a segment has none.
     """
-    found = []
+    aggregates = []
     for segment in dict.fromkeys(_required(segments, where)):
-        found += _required(facts.aggregates_of(segment) or None, where)
-    return list(dict.fromkeys(found))
+        aggregates += _required(facts.aggregates_of(segment) or None, where)
+    return list(dict.fromkeys(aggregates))
 
 
 def _required(answer, where):

@@ -21,7 +21,7 @@ class SchedulerAPI:
     """A client that calls a scheduler over RPC.
 
     conf: ConfigOpts with this project's options.
-    transport: an oslo.messaging transport; by default one made from conf.
+    transport: oslo.messaging transport; by default created from conf.
     """
 
     def __init__(self, conf, transport=None):
@@ -42,7 +42,7 @@ class SchedulerAPI:
         Raises NoValidHost and InvalidInput as the server does;
         SelectionObjectsWithOldRPCVersionNotSupported for objects or
         alternates under a version cap below 4.5;
-        oslo_messaging.MessagingTimeout without an answer in time; and
+        oslo_messaging.MessagingTimeout without a reply in time; and
         oslo_messaging.RemoteError for any other error of the server.
         """
         version, args = self._form(spec_obj, instance_uuids, return_objects,
@@ -83,7 +83,7 @@ class SchedulerAPI:
         return '4.4', {'spec_obj': envelope, 'instance_uuids': instance_uuids}
 
     def ping(self, ctxt, arg=None):
-        """Return the answer of any scheduler: service name and arg."""
+        """Return the reply of any scheduler: service name and arg."""
         call = self._client.prepare(version='1.0', namespace='baseapi')
         return call.call(ctxt, 'ping', arg=arg)
 

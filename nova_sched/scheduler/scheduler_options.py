@@ -17,8 +17,8 @@ LOG = logging.getLogger(__name__)
 class SchedulerOptions:
     """The content of the file at a path; an empty path means no file.
 
-    A missing or invalid file is logged once, and the last valid content
-    stays.
+    A missing or invalid file is logged once, and the last valid content is
+    used.
     """
 
     def __init__(self, path):
@@ -47,8 +47,8 @@ class SchedulerOptions:
             status = os.stat(self._path)
         except OSError:
             return 'missing'
-        # ctime shows a file that is made readable, or moved here with its old
-        # mtime.
+        # ctime changes where mtime does not: with permissions, or when a file
+        # is moved here.
         return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def _read(self):
@@ -59,7 +59,7 @@ class SchedulerOptions:
                 raise ValueError('it holds no JSON object')
         except (OSError, ValueError, RecursionError) as exc:
             LOG.error('[DEFAULT] scheduler_json_config_location = %(path)s '
-                      'cannot be read, the last good content stays: '
+                      'cannot be read; using its last valid content: '
                       '%(error)s', {'path': self._path, 'error': exc})
             return self._content
         LOG.info('Options for plug-ins read from %s', self._path)

@@ -1,4 +1,4 @@
-"""From picked rows to a driver's result: Selections, with alternates."""
+"""Making a driver's result of the picks: Selections, with alternates."""
 
 import dataclasses
 import functools
@@ -12,8 +12,8 @@ from nova_sched.rules import aggregates as aggregate_values
 class Chosen:
     """A host for an instance.
 
-    hosts: HostSnapshot of it.  claimed: claims.ClaimedHost.
-    limits: what the filters leave the compute node to enforce: dict.
+    hosts: HostSnapshot that has it.  claimed: claims.ClaimedHost.
+    limits: limits that the compute node checks: dict.
     """
 
     hosts: object
@@ -26,18 +26,18 @@ def of(picks, alternates, zone, version=None):
 
     picks: list of Chosen.
     alternates: as many lists of Chosen, or an empty list.
-    zone: availability zone of hosts that are in none.
+    zone: availability zone of hosts without a zone in their aggregates.
     version: microversion of the allocation requests.
     """
-    # The same few hosts are alternates of all instances.
+    # All instances share the same few hosts as alternates.
     host_of = functools.cache(functools.partial(_host, zone))
     return [[objects.Selection(
         **host_of(chosen.hosts, chosen.claimed.row),
         limits=objects.SchedulerLimits.from_dict(chosen.limits),
         allocation_request=chosen.claimed.on_the_wire(),
         allocation_request_version=version)
-             for chosen in (pick, *others)]
-            for pick, others in zip(
+             for chosen in (pick, *more)]
+            for pick, more in zip(
                 picks, alternates or [()] * len(picks), strict=True)]
 
 
@@ -55,37 +55,39 @@ def _host(zone, hosts, row):
 def alternates(hosts, picks, rows, most, first_of):
     """Return the alternates of each pick: lists of Chosen.
 
-    Alternates are in the pick's cell, are no other instance's pick, and have
-    an allocation request to claim.
-    hosts: HostSnapshot.  picks: as of ``of``, of this or other snapshots.
-    rows: of the hosts that could take an instance, best first: an iterable,
-        gone through as far as need be.
-    most: how many a pick gets at most.
+    An alternate is in the pick's cell, is not picked for another instance, and
+    has an allocation request.
+    hosts: HostSnapshot.
+    picks: list of Chosen, of this or other snapshots.
+    rows: iterable of the rows of hosts that can take an instance, best first;
+        read only as far as necessary.
+    most: maximum number of alternates of a pick.
     first_of: function of (snapshot, row), see scheduler.claims.Claims.
     """
     column = hosts.column('cell_uuid')
-    cells, of_picks = column.codes, [
+    cells, pick_cells = column.codes, [
         column.code(pick.hosts.cell('cell_uuid', pick.claimed.row))
         for pick in picks]
     picked = {row_of(hosts, pick) for pick in picks}
-    found = {cell: [] for cell in of_picks}
-    wanted = len(found) * most
+    by_cell = {cell: [] for cell in pick_cells}
+    missing = len(by_cell) * most
     for row in rows:
-        of_cell = found.get(cells.item(row))
-        if of_cell is None or len(of_cell) == most or row in picked:
+        in_cell = by_cell.get(cells.item(row))
+        if in_cell is None or len(in_cell) == most or row in picked:
             continue
         claimed = first_of(hosts, row)
         if claimed is not None:
-            of_cell.append(Chosen(hosts, claimed,
+            in_cell.append(Chosen(hosts, claimed,
                                   filters.limits_of(hosts, row)))
-            wanted -= 1
-            if not wanted:
+            missing -= 1
+            if not missing:
                 break
-    return [found[cell] for cell in of_picks]
+    return [by_cell[cell] for cell in pick_cells]
 
 
 def row_of(hosts, pick):
-    """Return the row of a pick in a HostSnapshot; None if it is gone."""
+    """Return the row of a pick's host in a HostSnapshot; None if it is gone.
+    """
     row = pick.claimed.row
     if pick.hosts is hosts:
         return row

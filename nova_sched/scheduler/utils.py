@@ -1,10 +1,9 @@
 """Builds the queries for allocation candidates from a request.
 
-``target`` returns the host that a request is bound to, which the caller looks
-up.  ``resource_requests`` returns the queries as ResourceRequests, whose
-``query`` is in the words of Placement's microversion.  Names, forms and
-microversions of the parameters: Placement's API reference and its history of
-microversions.
+``target`` returns the host that a request is bound to; the caller looks it up.
+``resource_requests`` returns the queries: ResourceRequests with a method
+``query`` that returns the query string of a microversion.  See Placement's API
+reference and microversion history for the parameters.
 """
 
 import dataclasses
@@ -26,8 +25,8 @@ from nova_sched.rules.flavor_image import get_set
 
 LOG = logging.getLogger(__name__)
 
-#: What a query may ask for, and the first microversion that has words for
-#: it.  Amounts, required traits and the limit are older than all of FORMS.
+#: Feature of a query -> the first microversion that supports it.  Amounts,
+#: required traits and the limit are older than all of FORMS.
 SINCE = {
     'aggregates': '1.21',
     'forbidden traits': '1.22',
@@ -42,44 +41,46 @@ SINCE = {
     'any of several traits': '1.39',
 }
 
-#: Below it, traits of the root provider are asked of the unnumbered group.
+#: Older microversions: traits of the root provider go to the unnumbered group.
 _ROOT_TRAITS = version_tuple('1.35')
-#: Below it, the one tree to look in is not said.
+#: Older microversions: the query is not restricted to one host.
 _IN_TREE = version_tuple('1.31')
-#: Below it there is one group and no policy, and parameters have an order.
+#: Older microversions: one group, no policy, parameters in a fixed order.
 _GROUPS = version_tuple('1.25')
 _OLDEST_ORDER = ('resources', 'limit', 'required')
 
-#: What the scheduler itself asks of every host.  Releases of Placement
-#: before Train, the first with 1.32, refuse any query that names these
-#: traits, and hosts of that age do not have them: there they are left out.
+#: Traits that the scheduler adds to every query.  Releases of Placement before
+#: Train, the first with 1.32, refuse queries with these traits, and hosts of
+#: these releases do not have them, so the traits are left out there.
 OWN_REQUIRED = frozenset((os_traits.OWNER_NOVA,))
 OWN_FORBIDDEN = frozenset((os_traits.COMPUTE_STATUS_DISABLED,))
 _OWN_TRAITS = version_tuple('1.32')
 
 _NUMBER = re.compile(r'[1-9][0-9]*')
-#: How a trait begins that stands for any of several: ``in:A,B``.
+#: Prefix of a required trait that means any of several: ``in:A,B``.
 ANY_OF = 'in:'
 
-#: What a request group may be called, and how a flavor asks for it:
+#: Names of request groups, and keys of extra specs for them:
 #: ``resources1:VCPU``, ``trait:NAME`` and so on.
 _SUFFIX = re.compile('[a-zA-Z0-9_-]{1,64}')
 _KEY = re.compile(f'(resources|trait)({_SUFFIX.pattern})?:(.*)')
 _POLICIES = (None, 'none', 'isolate')
 
-#: Hints that relate hosts to each other, for which a part of the candidates
-#: does not suffice.
+#: Hints that depend on other instances' hosts, so that the query must not be
+#: limited to some candidates.
 _RELATING_HINTS = ('group', 'same_host', 'different_host')
 _MIB_PER_GIB = 1024
 
 
 @dataclasses.dataclass
 class Group:
-    """What is asked of one provider; of a whole tree if it has no number.
+    """A request group: conditions on one provider.
 
-    resources: resource class -> amount.  required: traits; ``in:A,B`` is any
-    of these.  member_of: lists of aggregate uuids, one of each of which must
-    be met.  in_tree: uuid of a provider in the tree, or None.
+    The unnumbered group has conditions on a whole provider tree.
+    resources: resource class -> amount.
+    required, forbidden: traits; ``in:A,B`` means any of several.
+    member_of: lists of aggregate uuids; the provider must be in one of each.
+    in_tree: uuid of a provider of the tree, or None.
     """
 
     resources: dict = dataclasses.field(default_factory=dict)
@@ -90,14 +91,14 @@ class Group:
     in_tree: str | None = None
 
     def __bool__(self):
-        """Return whether it asks for anything, apart from where to look."""
+        """Return whether there are conditions other than ``in_tree``."""
         return bool(self.resources or self.required or self.forbidden
                     or self.member_of or self.forbidden_aggregates)
 
     def needs(self, suffix):
-        """Return what of SINCE the group needs: a set.
+        """Return the features (keys of SINCE) that the group uses: set.
 
-        suffix: its name, '' of the unnumbered group.
+        suffix: name of the group, '' for the unnumbered group.
         """
         needs = {
             'aggregates': self.member_of,
@@ -110,10 +111,10 @@ class Group:
                 suffix and not _NUMBER.fullmatch(suffix),
             'request groups without amounts': suffix and not self.resources,
             'in_tree of a request group': suffix and self.in_tree}
-        return {what for what, needed in needs.items() if needed}
+        return {feature for feature, needed in needs.items() if needed}
 
     def parameters(self, suffix):
-        """Yield the group as parameters of a query: (name, value) each."""
+        """Yield the group's query parameters: (name, value)."""
         any_of = self._any_of()
         traits = [*sorted(self.required.difference(any_of)),
                   *(f'!{trait}' for trait in sorted(self.forbidden))]
@@ -139,13 +140,14 @@ class Group:
 
 @dataclasses.dataclass
 class ResourceRequest:
-    """All that one query asks for.
+    """One query for allocation candidates.
 
-    groups: suffix -> Group; '' is the unnumbered one, which is always there.
-        Its ``in_tree`` is the one host that the request may go to.
+    groups: suffix -> Group.  The unnumbered group '' always exists; its
+        ``in_tree`` is the host that the request is bound to.
     group_policy: 'none', 'isolate' or None.
-    same_subtree: lists of suffixes.  root_required, root_forbidden: traits.
-    limit: most candidates to answer with; None for all.
+    same_subtree: lists of suffixes.
+    root_required, root_forbidden: traits of the root provider.
+    limit: maximum number of candidates; None for all.
     """
 
     groups: dict = dataclasses.field(default_factory=lambda: {'': Group()})
@@ -156,40 +158,40 @@ class ResourceRequest:
     limit: int | None = None
 
     def beyond(self, version):
-        """Return what is asked for that a microversion has no words for.
+        """Return the used features that a microversion lacks: list of text.
 
-        A list of texts with the first that has: 'same_subtree (1.36)'.
+        Each with the first microversion that has it: 'same_subtree (1.36)'.
         """
         needs, known = self._needs(), version_tuple(version)
-        return [f'{what} ({since})' for what, since in SINCE.items()
-                if what in needs and version_tuple(since) > known]
+        return [f'{feature} ({since})' for feature, since in SINCE.items()
+                if feature in needs and version_tuple(since) > known]
 
     def amounts_alone(self):
-        """Return a query for the amounts of the unnumbered group, of which one
-        answer is enough.
+        """Return a query for one candidate that has the same amounts.
+
+        Other conditions, and the amounts of numbered groups, are left out.
         """
         group = self.groups['']
         return ResourceRequest({'': Group(
             resources=group.resources, in_tree=group.in_tree)}, limit=1)
 
     def minimum_version(self):
-        """Return the oldest of FORMS that can say all that is asked for: text.
-        """
+        """Return the oldest of FORMS that supports the query: text."""
         return next(form for form in FORMS if not self.beyond(form))
 
     def query(self, version):
-        """Return the query string as of one of FORMS, always in the same
-        order.
+        """Return the query string for one of FORMS; equal queries have equal
+        strings.
 
-        The narrowing to one host and the traits that the scheduler itself
-        asks for (OWN_REQUIRED, OWN_FORBIDDEN) are left out where there are
-        no words for them; hosts are looked at again later.  Raises
-        ValueError if anything else cannot be said.
+        ``in_tree`` and the traits that the scheduler adds (OWN_REQUIRED,
+        OWN_FORBIDDEN) are left out in microversions without them; later steps
+        check the hosts.  Raises ValueError for any other feature that the
+        microversion lacks.
         """
         beyond = self.beyond(version)
         if beyond:
             raise ValueError(
-                f'Microversion {version} of Placement has no words for '
+                f'Microversion {version} of Placement does not support '
                 f'{", ".join(beyond)}')
         known = version_tuple(version)
         pairs = self._request_level(known)
@@ -206,10 +208,10 @@ class ResourceRequest:
                               in self.groups.items()))
         if self.same_subtree:
             needs.add('same_subtree')
-        asked = self.root_forbidden - OWN_FORBIDDEN
-        if asked:
+        forbidden = self.root_forbidden - OWN_FORBIDDEN
+        if forbidden:
             needs.add('forbidden traits')
-        if (asked or self.root_required - OWN_REQUIRED) and (
+        if (forbidden or self.root_required - OWN_REQUIRED) and (
                 not self.groups[''].resources):
             needs.add('traits of the root provider alone')
         return needs
@@ -219,7 +221,7 @@ class ResourceRequest:
                  for suffixes in self.same_subtree]
         if self.group_policy and known >= _GROUPS:
             pairs.append(('group_policy', self.group_policy))
-        if self.limit is not None and not self._looks_elsewhere(known):
+        if self.limit is not None and not self._drops_in_tree(known):
             pairs.append(('limit', str(self.limit)))
         if known >= _ROOT_TRAITS:
             root = Group(required=self.root_required,
@@ -228,16 +230,16 @@ class ResourceRequest:
                          for name, value in root.parameters(''))
         return pairs
 
-    def _looks_elsewhere(self, known):
-        """Return whether hosts are found that the request may not go to."""
+    def _drops_in_tree(self, known):
+        """Return whether ``in_tree`` is left out, so that all hosts match."""
         return self.groups[''].in_tree is not None and known < _IN_TREE
 
     def _groups(self, known):
-        """Return the groups as they are asked for in a microversion."""
+        """Return the groups in the form of a microversion."""
         group = self.groups['']
-        if self._looks_elsewhere(known):
+        if self._drops_in_tree(known):
             group = dataclasses.replace(group, in_tree=None)
-        # Without amounts of its own the group cannot have traits, either.
+        # A group without amounts cannot have traits in these microversions.
         if known < _ROOT_TRAITS and group.resources:
             required, forbidden = self.root_required, self.root_forbidden
             if known < _OWN_TRAITS:
@@ -250,10 +252,10 @@ class ResourceRequest:
 
 
 class Target(typing.NamedTuple):
-    """The host that a request is bound to, by any of its names.
+    """The host that a request is bound to.
 
-    host, node: None if it does not matter.  cell: uuid of the cell to search,
-    or None.
+    host, node: names; None for any.  cell: uuid of the cell to search, or None
+    for all cells.
     """
 
     host: str | None
@@ -269,8 +271,8 @@ class Target(typing.NamedTuple):
 def target(spec_obj):
     """Return the Target of a RequestSpec, or None if it names no host.
 
-    Host and node are each the requested destination's, else the first of the
-    forced ones.
+    Host and node are from the requested destination, or else the first forced
+    host and node.
     """
     destination = spec_obj.requested_destination
     host = ((destination and destination.host)
@@ -287,8 +289,8 @@ def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
                       target_node=None):
     """Return the queries for a RequestSpec: one or two ResourceRequests.
 
-    max_results: limit of the number of candidates.
-    fallback_pcpu_query: whether a second query asks for dedicated CPUs as
+    max_results: maximum number of candidates.
+    fallback_pcpu_query: whether a second query requests dedicated CPUs as
         VCPU, for hosts that do not report PCPU.
     target_node: uuid of the compute node that ``target`` names; None if it
         names several, or there is no target.
@@ -302,7 +304,7 @@ def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
         base.limit = max_results
     standard = _standard_amounts(spec_obj, base)
     for group in base.groups.values():
-        group.resources = _wanted(group.resources)
+        group.resources = _nonzero(group.resources)
     base.groups = {suffix: group for suffix, group in base.groups.items()
                    if group or not suffix}
     _default_group_policy(base, spec_obj)
@@ -316,7 +318,7 @@ def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
 
 
 def _needs_all(spec_obj, target_node):
-    """Return whether a limit could exclude the right candidates."""
+    """Return whether a limited list could lack the candidates that match."""
     hints = spec_obj.scheduler_hints or {}
     return any(name in hints for name in _RELATING_HINTS) or (
         target_node is None and target(spec_obj) is not None)
@@ -325,7 +327,7 @@ def _needs_all(spec_obj, target_node):
 def _base_request(spec_obj, requirements):
     """Return a ResourceRequest without limit and without the flavor's sizes.
 
-    Its amounts may be zero.
+    It may have amounts of zero.
     """
     groups = _flavor_groups(requirements.extra_specs)
     groups[''].required.update(requirements.image.get('traits_required') or ())
@@ -354,7 +356,7 @@ def _base_request(spec_obj, requirements):
 
 
 def _add_request_group(groups, index, requested):
-    """Add the RequestGroup of a port or a device, under its own name."""
+    """Add the RequestGroup of a port or a device, under its requester_id."""
     suffix = get_set(requested, 'requester_id', '')
     group = Group(
         resources=dict(get_set(requested, 'resources', {})),
@@ -369,7 +371,7 @@ def _add_request_group(groups, index, requested):
     elif suffix in groups:
         must = 'must name one group alone, of the request or the flavor'
     elif not group:
-        must = 'must name a group that asks for something of its provider'
+        must = 'must name a group with conditions on its provider'
     else:
         groups[suffix] = group
         return
@@ -378,7 +380,7 @@ def _add_request_group(groups, index, requested):
 
 
 def _standard_amounts(spec_obj, request):
-    """Return the flavor's sizes in classes that no group mentions: dict."""
+    """Return the flavor's amounts of classes that no group mentions: dict."""
     mentioned = {name for group in request.groups.values()
                  for name in group.resources}
     flavor = spec_obj.flavor
@@ -394,13 +396,13 @@ def _standard_amounts(spec_obj, request):
             if name not in mentioned}
 
 
-def _wanted(amounts):
-    """Return the resource classes of which something is wanted: dict."""
+def _nonzero(amounts):
+    """Return the amounts that are not zero: dict."""
     return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _default_group_policy(request, spec_obj):
-    """Warn of a missing group policy, and set one for groups of ports."""
+    """Warn of a missing group policy, and set a default for ports' groups."""
     suffixes = request.groups.keys() - {''}
     if request.group_policy is not None or len(suffixes) < 2:
         return
@@ -420,14 +422,14 @@ def _default_group_policy(request, spec_obj):
 def _with_amounts(request, standard, pins):
     """Return a ResourceRequest with amounts of CPUs, memory and disk.
 
-    standard: the flavor's sizes.  pins: Pins, which take precedence.
+    standard: the flavor's amounts.  pins: Pins, which take precedence.
     """
     group = request.groups['']
     if classes.PCPU in pins.amounts:
         standard = {name: amount for name, amount in standard.items()
                     if name != classes.VCPU}
     completed = dataclasses.replace(
-        group, resources=_wanted(
+        group, resources=_nonzero(
             {**standard, **group.resources, **pins.amounts}),
         required=group.required | pins.required,
         forbidden=group.forbidden | pins.forbidden)
@@ -438,19 +440,19 @@ def _with_amounts(request, standard, pins):
 def _flavor_groups(extra_specs):
     """Return the groups of a flavor's extra specs: suffix -> Group.
 
-    Names and values are those of Nova's flavor extra specs; what makes no
-    sense is left out with a warning.  The unnumbered group, '', is always
-    there.  Amounts may be zero, and groups may be empty.
+    Keys and values are Nova's.  Invalid extra specs are ignored with a
+    warning.  The unnumbered group '' always exists.  Amounts may be zero, and
+    groups may be empty.
     """
-    found = {'': Group()}
+    groups = {'': Group()}
     for key, value in extra_specs.items():
         parts = _KEY.fullmatch(key)
         if parts is None:
             continue
         kind, suffix, name = parts.groups('')
         add = _add_amount if kind == 'resources' else _add_trait
-        add(found.setdefault(suffix, Group()), key, name, value)
-    return found
+        add(groups.setdefault(suffix, Group()), key, name, value)
+    return groups
 
 
 def _add_amount(group, key, name, value):

@@ -129,4 +129,4 @@ def test_debugger_in_a_worker_fails_the_request_with_advice(stage, tmp_path):
     with pytest.raises(messaging.RemoteError, match='BdbQuit'):
         stage.client().ask()
 
-    daemon.wait_for_lines('run "nova-sched --no-fork" in one')
+    daemon.wait_for_lines('run "nova-sched --no-fork" in a terminal')

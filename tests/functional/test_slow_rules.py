@@ -60,5 +60,5 @@ def test_call_is_answered_beside_many_expensive_requests(stage):
     for refused in hard:
         with pytest.raises(exception.NoValidHost):
             refused.result(PATIENCE)
-    assert daemon.lines('The search for NUMA cells')
+    assert daemon.lines('Gave up the search for host NUMA cells')
     assert daemon.stop(SOON)[0] == 0

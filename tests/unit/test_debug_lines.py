@@ -96,7 +96,7 @@ class TestRejectedHosts:
         """Its verdict counts all the same."""
         said = lines(caplog, 'ab', filter_=Speechless())
         assert rejected(said)[0].endswith(
-            "by Speechless: it cannot say why: KeyError('b')")
+            "by Speechless: no reason available: KeyError('b')")
         assert 'Filter Speechless returned 1 host(s)' in said
 
     @pytest.mark.parametrize('filter_, count', [(Bare(), 1), (Derived(), 2)])

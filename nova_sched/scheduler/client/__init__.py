@@ -1,4 +1,4 @@
-"""What callers of the scheduler import.
+"""Clients for callers of the scheduler.
 
-``query.SchedulerQueryClient`` asks a scheduler over RPC.
+``query.SchedulerQueryClient`` calls a scheduler over RPC.
 """

@@ -1,4 +1,4 @@
-"""Asking the scheduler, for conductor-style callers."""
+"""The client that conductors use to call the scheduler."""
 
 from oslo_log import log as logging
 
@@ -8,7 +8,7 @@ LOG = logging.getLogger(__name__)
 
 
 class SchedulerQueryClient:
-    """Asks a scheduler for destinations over RPC.
+    """Calls a scheduler over RPC.
 
     conf, transport: as for rpcapi.SchedulerAPI.
     """

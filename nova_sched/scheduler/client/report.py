@@ -1,4 +1,4 @@
-"""The client of Placement: allocation candidates, and claiming them."""
+"""The client of Placement: queries allocation candidates, makes claims."""
 
 from urllib import parse
 
@@ -24,26 +24,25 @@ from nova_sched.single_flight import WaitedTooLong
 
 LOG = logging.getLogger(__name__)
 
-#: Why there is no answer where there might have been one later.
+#: Failures after which a later query may succeed.
 _TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
 
-#: Characters of a query that a log line shows.
+#: Maximum number of characters of a query in a log line.
 _LONGEST_QUERY = 1000
 
 
 class SchedulerReportClient:
-    """A client of the Placement that [placement] leads to.
+    """A client of the Placement that [placement] configures.
 
-    conf: ConfigOpts. Nothing is opened before the first request, and each
-    process opens its own; safe for any number of threads.
-    adapter: in place of a PlacementAdapter of its own.
+    conf: ConfigOpts.  adapter: a PlacementAdapter to use instead of a new one.
 
-    A Placement that cannot be reached, or whose answer cannot be used, is no
-    exception: nothing is offered then, for a reason that is logged.
+    It is thread-safe, and opens connections at the first request, in each
+    process its own.  If Placement cannot be reached, or its response cannot be
+    used, there are no candidates, and the reason is logged.
     """
 
-    #: Whether offers have Placement's summaries of providers, which a driver
-    #: that does not look at them should not have to keep in memory.
+    #: Whether candidates have Placement's provider summaries, which take
+    #: memory and which few drivers use.
     keeps_summaries = False
 
     def __init__(self, conf, adapter=None):
@@ -57,10 +56,11 @@ class SchedulerReportClient:
         return self._adapter.contact
 
     def mirrored(self, freed, answers=None, count_claims=None):
-        """Return a new PlacementMirror, which ``copied_candidates`` asks.
+        """Return a new PlacementMirror for ``copied_candidates``.
 
-        freed, answers: as of placement.mirror.upkeep.Upkeep.
-        count_claims: function that has claims under way count in Providers.
+        freed, answers: see placement.mirror.upkeep.Upkeep.
+        count_claims: function of a mirror's Providers that makes claims in
+            progress count there.
         """
         self._mirror = PlacementMirror(self._adapter, freed, answers)
         if count_claims is not None:
@@ -68,10 +68,10 @@ class SchedulerReportClient:
         return self._mirror
 
     def copied_candidates(self, queries):
-        """Return AllocationCandidates from the copy.
+        """Return the mirror's AllocationCandidates.
 
-        None if Placement is to be asked.
-        queries: as of ``candidates``.
+        None if Placement has to list them.
+        queries: see ``candidates``.
         Raises PlacementUnavailable as ``candidates`` does.
         """
         if self._mirror is None:
@@ -79,44 +79,42 @@ class SchedulerReportClient:
         try:
             version = self._version(queries)
         except exception.PlacementError as exc:
-            # To ask once more would take as long.
+            # A listing would take as long again.
             self._check_in_time(exc)
             return None
-        found = (self._mirror.candidates(queries) if documents.at_least(
+        by_provider = (self._mirror.candidates(queries) if documents.at_least(
             version, documents.CLAIMS) else None)
-        if found is None:
+        if by_provider is None:
             return None
         return AllocationCandidates(
-            found, frozenset(found), documents.CLAIMS,
+            by_provider, frozenset(by_provider), documents.CLAIMS,
             age=self._mirror.age or 0.0)
 
     def claims(self, candidates, context):
         """Return the AllocationClaims of one request.
 
-        candidates: AllocationCandidates.  context: as of ``candidates``.
+        candidates: AllocationCandidates.  context: see ``candidates``.
         """
         return AllocationClaims(self._adapter, candidates.version,
                                 RequestIdentity.of(context), self._batches)
 
     def doubt(self, providers):
-        """Have the copy read providers, uuids, again."""
+        """Make the mirror read these providers, by uuid, again."""
         if self._mirror is not None:
             self._mirror.doubt(providers)
 
     def candidates(self, queries, context):
-        """Return what Placement offers: AllocationCandidates, NoCandidates.
+        """Return Placement's AllocationCandidates, or NoCandidates.
 
-        queries: one or two objects with ``minimum_version()``, one of
-            documents.FORMS, ``query(version)``, a query string, and the
-            ``limit`` that it has. What the second finds comes behind what the
-            first finds.
-        context: of the request; its ids and its user are used, but the token
-            is that of the service.
-        Raises PlacementUnavailable if there is no answer in time, of
-            Placement or of Keystone.
+        queries: one or two scheduler.utils.ResourceRequest.  Candidates for
+            the second query follow the candidates for the first.
+        context: RequestContext of the request.  Its ids and its user are sent,
+            with the token of the service.
+        Raises PlacementUnavailable if Placement or Keystone do not respond in
+        time.
         """
         try:
-            found, version = self._fetch_candidates(
+            listed, version = self._fetch_candidates(
                 queries, context, private=self.keeps_summaries)
         except PlacementUnreachable as exc:
             self._check_in_time(exc)
@@ -124,51 +122,48 @@ class SchedulerReportClient:
         except exception.PlacementError as exc:
             error = exc
         else:
-            return (self._listed(found, version, queries[0].limit)
-                    if found.by_provider else NO_CANDIDATES)
+            if not listed.by_provider:
+                return NO_CANDIDATES
+            limit = queries[0].limit
+            return AllocationCandidates(
+                listed.by_provider, frozenset(listed.providers), version,
+                summaries=listed.summaries if self.keeps_summaries else None,
+                cut_at=limit if limit and listed.longest >= limit else None)
+        # Outside of the except block, where oslo.log would add the error.
         LOG.error('%s', error)
         return self.without_answer(error)
 
     def counts_room(self, queries, context):
-        """Return whether any provider has room for the amounts of queries,
-        whatever else they ask for: bool; None where Placement does not tell.
+        """Return whether any provider has the amounts of queries free.
 
-        queries, context: as of ``candidates``.
+        Other conditions of the queries are ignored.  None if Placement gives
+        no usable response.
+        queries, context: see ``candidates``.
         """
         try:
-            found, _ = self._fetch_candidates(
+            listed, _ = self._fetch_candidates(
                 [query.amounts_alone() for query in queries], context,
                 private=False)
         except (exception.PlacementError,
                 exception.PlacementUnavailable) as error:
-            LOG.debug('Placement does not tell what it counts: %s', error)
+            LOG.debug('Cannot query providers by amounts only: %s', error)
             return None
-        return bool(found.by_provider)
+        return bool(listed.by_provider)
 
     def _check_in_time(self, error):
-        """Raise PlacementUnavailable for an answer that is late."""
+        """Raise PlacementUnavailable if the error is a timeout."""
         if getattr(error, 'reason', None) in _TOO_LATE:
             raise exception.PlacementUnavailable(
                 str(error), 'Placement did not answer in time, within '
                 f'{self._adapter.timeout:g} seconds') from error
 
-    def without_answer(self, error):
-        """Return what is offered without an answer to go by: NoCandidates.
 
-        error: the PlacementError that says why.
+    def without_answer(self, error):
+        """Return the empty result used when Placement did not answer.
+
+        error: the PlacementError.
         """
         return NoCandidates(str(error))
-
-    def _listed(self, found, version, limit):
-        """Return AllocationCandidates of a list of Placement.
-
-        found: placement.documents.Candidates.
-        limit: most candidates that an answer may have; None for any number.
-        """
-        return AllocationCandidates(
-            found.by_provider, frozenset(found.providers), version,
-            summaries=found.summaries if self.keeps_summaries else None,
-            cut_at=limit if limit and found.longest >= limit else None)
 
     def _version(self, queries):
         """Return the microversion for all of the queries.
@@ -180,18 +175,19 @@ class SchedulerReportClient:
             key=documents.FORMS.index))
 
     def _fetch_candidates(self, queries, context, private, again=True):
-        """Return Candidates, and the microversion to claim them in.
+        """Return documents.Candidates and the microversion to claim them with.
 
-        queries, context: as of ``candidates``.
-        private: whether somebody may change what is returned; otherwise other
-            requests may be given it, too.
+        queries, context: see ``candidates``.
+        private: whether the caller may change the result; otherwise concurrent
+            requests with the same query share it.
+        again: whether to repeat the query if the microversion is refused.
         Raises PlacementError.
         """
-        version, found, failed = self._version(queries), Candidates(), None
+        version, merged, failed = self._version(queries), Candidates(), None
         for query in queries:
             text = query.query(version)
             try:
-                # A key of its own is shared with nobody.
+                # A new object as the key: not shared.
                 listed = self._listings.get(
                     object() if private else (text, version),
                     lambda text=text: self._list(text, version, context),
@@ -202,26 +198,26 @@ class SchedulerReportClient:
             except RequestFailed as exc:
                 failed = exc
             else:
-                found = found.before(listed) if found.providers else listed
+                merged = merged.before(listed) if merged.providers else listed
                 continue
             if failed.status == 406 and again:
-                # Placement was replaced since it was asked for its versions.
+                # Placement was replaced after it returned its microversions.
                 return self._fetch_candidates(queries, context, private,
                                               again=False)
             if len(queries) == 1:
                 raise failed
         if failed is not None:
-            # A Placement of before Train knows no dedicated CPUs, but what is
-            # asked for in their place.
+            # A Placement before Train refuses the query for dedicated CPUs,
+            # but not the fallback query.
             LOG.warning('%s', failed)
-            if not found.by_provider:
+            if not merged.by_provider:
                 raise failed
         if documents.at_least(version, documents.CLAIMS):
             version = documents.CLAIMS
-        return found, version
+        return merged, version
 
     def _list(self, text, version, context):
-        """Ask for candidates; return Candidates.  Raises PlacementError."""
+        """Send one query; return Candidates.  Raises PlacementError."""
         response = self._adapter.request(
             'GET', f'/allocation_candidates?{text}', version,
             RequestIdentity.of(context).request_id)
@@ -231,20 +227,20 @@ class SchedulerReportClient:
             f'{parse.unquote(text)[:_LONGEST_QUERY]}.')
 
     def forget(self, instance_uuid):
-        """Delete all that an instance holds.  Raises PlacementError."""
+        """Delete all allocations of an instance.  Raises PlacementError."""
         response = self._adapter.request('DELETE',
                                          f'/allocations/{instance_uuid}')
         if response.status not in (204, 404):
             raise RequestFailed(
-                f'The allocations of instance {instance_uuid} are not given '
-                f'back.', response)
+                f'Failed to delete the allocations of instance '
+                f'{instance_uuid}.', response)
 
     def aggregates_of(self, provider_uuid, context):
         """Return the aggregates of a resource provider: list of uuids.
 
-        None when Placement cannot be reached, which is logged.
-        Raises ResourceProviderAggregateRetrievalFailed when it refuses, for
-        example for a provider that it does not know.
+        None if Placement cannot be reached, which is logged.
+        Raises ResourceProviderAggregateRetrievalFailed for an error response,
+        for example for an unknown provider.
         """
         try:
             response = self._adapter.request(

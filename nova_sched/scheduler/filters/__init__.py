@@ -1,13 +1,13 @@
-"""Host filters: the base classes plug-in authors and built-ins derive from.
+"""Host filters: base classes for plug-ins and for built-in filters.
 
-A filter written one host at a time::
+A plug-in judges one host at a time::
 
     class SpecifiedHostFilter(filters.BaseHostFilter):
         def host_passes(self, host_state, spec_obj):
-            wanted = spec_obj.get_scheduler_hint('requested_host')
-            return wanted is None or wanted == host_state.host
+            requested = spec_obj.get_scheduler_hint('requested_host')
+            return requested is None or requested == host_state.host
 
-A built-in answers for all hosts at once (``ColumnFilter.mask``).
+A built-in filter judges all hosts at once (``ColumnFilter.mask``).
 """
 
 import numpy as np
@@ -20,21 +20,21 @@ from nova_sched.rules import loadables
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 
-#: The name plug-ins know.
+#: Nova's name, for plug-ins.
 CandidateFilterMixin = offered.CandidateFilterMixin
 
-#: How many rejected hosts ``why_not`` is asked about.
-_ASKED = 100
+#: Maximum number of rejected hosts that ``reason`` calls ``why_not`` for.
+_EXPLAINED = 100
 
 
 class BaseHostFilter(filters.BaseFilter):
     """Base class of filters that judge one host at a time.
 
-    Why hosts were rejected is worded by ``why_not`` for one host or by
-    ``reason`` for all of them; a filter that has a text defines one of them.
+    A filter may define one of two methods to explain a rejection: ``why_not``
+    for one host, or ``reason`` for all rejected hosts together.
     """
 
-    #: True: also run when an instance is rebuilt on its own host.
+    #: Whether to run also when an instance is rebuilt on its own host.
     RUN_ON_REBUILD = False
 
     def _filter_one(self, obj, spec_obj):
@@ -45,39 +45,40 @@ class BaseHostFilter(filters.BaseFilter):
     def host_passes(self, host_state, filter_properties):
         """Return whether the host can take the instance.
 
-        host_state: HostState.  filter_properties: the RequestSpec, which also
-        answers as the dict that filters of Kilo's time were given.
+        host_state: HostState.
+        filter_properties: the RequestSpec, which can also be read as the dict
+            that Nova passed to filters until Liberty.
         """
         raise NotImplementedError(
             f'{type(self).__name__} has no host_passes method')
 
     def why_not(self, host_state, spec_obj):
-        """Return why this one host was rejected, in words, or ''."""
+        """Return a few words on why the filter rejected one host, or ''."""
         return self._reason(host_state.block(), spec_obj)
 
     def reason(self, hosts, spec_obj):
-        """Return why these rejected hosts were rejected, in a few words, or
-        ''.
+        """Return a few words on why the filter rejected these hosts, or ''.
 
-        hosts: a HostBlock.  The text is what ``why_not`` says, if the filter
-        has one, of the first hundred of them.
+        hosts: a HostBlock.
+        If the filter defines ``why_not``, the text counts the results for the
+        first hosts.
         """
         if type(self).why_not is BaseHostFilter.why_not:
-            return BaseHostFilter._reason(self, hosts, spec_obj)
-        asked = hosts.snapshot.block(hosts.rows[:_ASKED])
+            return ''
+        first = hosts.snapshot.block(hosts.rows[:_EXPLAINED])
         text = phrases.tallied([self.why_not(state, spec_obj)
-                                for state in asked.states()])
-        if text and len(asked) < len(hosts):
-            text = f'of {len(asked)} looked at: {text}'
+                                for state in first.states()])
+        if text and len(first) < len(hosts):
+            text = f'of {len(first)} looked at: {text}'
         return text
 
     def _reason(self, hosts, spec_obj):
-        """Return the reason that is not made of ``why_not``."""
+        """Return the text of the nearest class that defines ``reason``."""
         return ''
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        # Of a filter and its base class, the filter's own words count.
+        # The most derived of the two methods counts.
         if 'reason' in vars(cls):
             cls._reason = cls.reason
         elif 'why_not' in vars(cls):
@@ -85,18 +86,19 @@ class BaseHostFilter(filters.BaseFilter):
 
 
 class ColumnFilter(BaseHostFilter):
-    """Base class of filters that judge all hosts at once, by columns."""
+    """Base class of built-in filters, which judge all hosts by columns."""
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.
 
-        Must not change its input, read a clock or use random numbers.
+        It must not change its arguments, and must not depend on the time or on
+        random numbers.
         """
         raise NotImplementedError(
             f'{type(self).__name__} has no mask method')
 
     def host_passes(self, host_state, filter_properties):
-        """As ``mask`` for one host, by the request as it was given."""
+        """Return ``mask`` for one host, for plug-ins that call the filter."""
         request = nova_compat.loaded().request_of(filter_properties)
         return bool(self.mask(host_state.block(), request)[0])
 
@@ -109,25 +111,23 @@ class ColumnFilter(BaseHostFilter):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        # A plug-in may derive from a built-in and override a row-wise method.
+        # A plug-in may override a method for one host of a built-in filter.
         cls._is_column = (
             cls.host_passes is ColumnFilter.host_passes
             and cls._filter_one is BaseHostFilter._filter_one
             and cls.filter_all is filters.BaseFilter.filter_all)
-        # The built-in writes its lines where it judges by columns.
+        # Only ``mask`` of a built-in filter logs the rejected hosts.
         cls.logs_rejected = cls.logs_rejected and cls._is_column
 
 
 def rejected(log, hosts, passes):
-    """Return the HostStates of the hosts that do not pass, if a logger writes
-    lines at DEBUG about them; else nothing.
-    """
+    """Return the HostStates of rejected hosts, if DEBUG lines are logged."""
     return (hosts.where(~passes).states()
             if log.isEnabledFor(logging.DEBUG) else ())
 
 
 def _is_rebuild(asked):
-    """Return ``is_rebuild`` of a RequestSpec or of Kilo's filter_properties.
+    """Return ``is_rebuild`` of a RequestSpec, or of a filter_properties dict.
     """
     return getattr(asked, 'is_rebuild', None) or (
         isinstance(asked, dict)
@@ -143,24 +143,25 @@ class HostFilterHandler(filters.BaseFilterHandler):
     def get_filtered_objects(self, filters, objs, spec_obj, index=0,
                              context=None):
         chosen = [*map(loadables.made, filters)]
-        left = super().get_filtered_objects(chosen, objs, spec_obj, index)
-        if left:
-            _write_limits(left, chosen, nova_compat.loaded().request_of(
+        passing = super().get_filtered_objects(chosen, objs, spec_obj, index)
+        if passing:
+            _write_limits(passing, chosen, nova_compat.loaded().request_of(
                 spec_obj), index)
-        return left
+        return passing
 
 
 def _write_limits(states, chosen, spec_obj, index):
-    """Write what filters leave into the ``limits`` of host states, in which
-    plug-ins look for it; what is there already stays.
+    """Add the filters' limits to the ``limits`` of host states, for plug-ins.
+
+    Limits that are set already take precedence.
     """
-    ran = [each for each in chosen if each.run_filter_for_index(index)]
+    ran = [rule for rule in chosen if rule.run_filter_for_index(index)]
     for state in states:
         if not isinstance(state, HostState):
-            continue    # of an author's test, say
+            continue    # such as a fake in a plug-in author's test
         hosts = state.block()
-        for each in ran:
-            filters.note_judge(hosts.snapshot, each, spec_obj)
+        for rule in ran:
+            filters.note_judge(hosts.snapshot, rule, spec_obj)
         [row] = hosts.rows.tolist()
         state.limits.update(filters.limits_of(hosts.snapshot, row))
 

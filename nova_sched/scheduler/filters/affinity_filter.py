@@ -1,4 +1,4 @@
-"""Affinity filters: where an instance's relatives run, or do not."""
+"""Affinity filters: hosts with, or without, certain other instances."""
 
 import collections
 
@@ -14,26 +14,28 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: The hint of SimpleCIDRAffinityFilter that is an address.
+#: The hint of SimpleCIDRAffinityFilter with an address.
 _NEAR = 'build_near_host_ip'
 
-#: An IP address: 4 or 6, and its bits; those of version 4 are all low.
+#: An IP address: version 4 or 6, upper and lower 64 bits.
 _ADDRESS = np.dtype([('version', np.uint8), ('high', np.uint64),
                      ('low', np.uint64)])
-#: What is in place of one: nothing, and what is no address.
+#: Values for a missing address and for an invalid address.
 _NONE, _UNREADABLE = (0, 0, 0), (255, 0, 0)
 
 
 class BaseInstanceHintFilter(filters.ColumnFilter):
-    """Hosts by the instances that a scheduler hint names."""
+    """Base class of filters by the instances that a scheduler hint names."""
 
     inputs = 'host', rule_inputs.LOCATED, rule_inputs.HINTS
     run_filter_once_per_request = True
     #: Name of the hint: one uuid or a list.
     hint = ''
+    #: Whether hosts with an instance of the hint pass, or the others.
+    passes_with = True
 
     def _named(self, spec_obj):
-        """Return the uuids in the hint: list, empty without it."""
+        """Return the uuids in the hint: list, empty without the hint."""
         uuids = spec_obj.get_scheduler_hint(self.hint) or []
         return [uuids] if isinstance(uuids, str) else uuids
 
@@ -41,13 +43,8 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
         uuids = self._named(spec_obj)
         if not uuids:
             return np.ones(len(hosts), dtype=np.bool_)
-        return self._judge(
-            hosts.named('host', _located(hosts, uuids).values()))
-
-    def _judge(self, beside):
-        """Return which hosts pass, of which those named are beside: bool (n,).
-        """
-        raise NotImplementedError
+        return self.passes_with == hosts.named(
+            'host', _located(hosts, uuids).values())
 
     def reason(self, hosts, spec_obj):
         named = self._named(spec_obj)
@@ -61,32 +58,25 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
 class DifferentHostFilter(BaseInstanceHintFilter):
     """Hosts without any instance of the hint ``different_host``."""
 
-    code = 'different_host'
-    hint = 'different_host'
-
-    def _judge(self, beside):
-        return ~beside
+    code = hint = 'different_host'
+    passes_with = False
 
 
 class SameHostFilter(BaseInstanceHintFilter):
     """Hosts with at least one instance of the hint ``same_host``."""
 
-    code = 'same_host'
-    hint = 'same_host'
-
-    def _judge(self, beside):
-        return beside
+    code = hint = 'same_host'
 
 
 class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     """Hosts with an address in the network of the request's hints.
 
-    The network is the hint ``build_near_host_ip`` with the hint ``cidr``,
-    by default ``/24``, put behind it as it is; without a slash of its own it
-    makes the address a longer one.
+    The network is the text of the hint ``build_near_host_ip`` followed by the
+    text of the hint ``cidr``, by default ``/24``.  A cidr without a slash is
+    simply appended to the address, as in Nova.
 
-    A host whose address is none is in no network, with one line in the log.
-    Raises InvalidInput, which names the hints, when they make no network.
+    A host with an invalid address is rejected, with one line in the log.
+    Raises InvalidInput, which names the hints, for an invalid network.
     """
 
     code = 'cidr'
@@ -94,14 +84,14 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
-        if not len(hosts) or not _near(spec_obj):
+        if not len(hosts) or not spec_obj.get_scheduler_hint(_NEAR):
             return np.ones(len(hosts), dtype=np.bool_)
         network = _network(spec_obj)
         addresses = hosts.derived('host_ip', 'address', _address, _ADDRESS)
         _warn_of(hosts, addresses['version'] == _UNREADABLE[0])
         passes = addresses['version'] == network.version
-        # Both halves lie between those of the ends: a network is all the
-        # addresses that begin alike.
+        # The halves can be compared separately, because a network is all
+        # addresses with the same prefix.
         for half, first, last in zip(('high', 'low'), _halves(network.first),
                                      _halves(network.last), strict=True):
             passes &= (first <= addresses[half]) & (addresses[half] <= last)
@@ -115,12 +105,9 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             f'hosts have {phrases.listed(addresses)}')
 
 
-def _near(spec_obj):
-    return spec_obj.get_scheduler_hint(_NEAR)
-
-
 def _network(spec_obj):
-    near, cidr = _near(spec_obj), spec_obj.get_scheduler_hint('cidr', '/24')
+    near = spec_obj.get_scheduler_hint(_NEAR)
+    cidr = spec_obj.get_scheduler_hint('cidr', '/24')
     for hint, value in ((_NEAR, near), ('cidr', cidr)):
         if not isinstance(value, str):
             raise _refused(value, 'must be one text', f'hint {hint}')
@@ -133,7 +120,7 @@ def _network(spec_obj):
 
 
 def _address(text):
-    """Return an _ADDRESS as a tuple; that of no address is of no version."""
+    """Return the address in a text as a tuple of _ADDRESS."""
     if text is None:
         return _NONE
     try:
@@ -162,14 +149,13 @@ def _halves(number):
 class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     """Hosts without a member of the instance's anti-affinity group.
 
-    With the group's rule ``max_server_per_host``: hosts with fewer members
-    than that.  The host that the instance is on passes, so that it can be
-    resized there.
+    If the group has the rule ``max_server_per_host``, hosts with fewer
+    members.  The instance's own host passes, so that it can be resized there.
 
-    Callers of before Rocky send groups that know no rules, and whose list of
-    hosts counts, not its members: every host on it is rejected.
+    Callers before Rocky send groups without rules.  All hosts in the group's
+    list of hosts are then rejected, whether or not they have members.
 
-    Raises InvalidInput when the rule is no integer.
+    Raises InvalidInput if the rule is not an integer.
     """
 
     code = 'group_anti_affinity'
@@ -182,15 +168,15 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         group = spec_obj.instance_group
         if not _repels(group):
             return np.ones(len(hosts), dtype=np.bool_)
-        own, members = spec_obj.instance_uuid, group.members or ()
+        uuid, members = spec_obj.instance_uuid, group.members or ()
         if group.counts_by_host:
             passes = ~hosts.named('host', group.hosts or ())
-            # Such a caller's Nova does not see what this request has placed.
+            # As in Nova before Rocky, without this request's earlier picks.
             recorded = hosts.instances.located(
-                [own] if own else [], placed=False)
-            return passes | _with(hosts, own, recorded)
-        located = _located(hosts, [own, *members])
-        stays = _with(hosts, own, located)
+                [uuid] if uuid else [], placed=False)
+            return passes | _with(hosts, uuid, recorded)
+        located = _located(hosts, [uuid, *members])
+        stays = _with(hosts, uuid, located)
         if stays.all():
             return stays
         return stays | self._by_members(hosts, group,
@@ -214,21 +200,21 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         group, names = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
-            most, found = 1, f'it is on {phrases.listed(names)}'
+            most, text = 1, f'it is on {phrases.listed(names)}'
         else:
             most, members = _most_per_host(group), group.members or ()
             counts = _counted(members, _located(hosts, members))
-            found = 'it has ' + phrases.listed(
+            text = 'it has ' + phrases.listed(
                 f'{counts[host]} on {host}' for host in names)
         return phrases.Reason(
-            f'anti-affinity, at most {most} of its group on a host', found)
+            f'anti-affinity, at most {most} of its group on a host', text)
 
 
 class ServerGroupAffinityFilter(filters.ColumnFilter):
     """Hosts of the instance's affinity group; all while it has none."""
 
     code = 'group_affinity'
-    # With the first member all other hosts are out.
+    # The first member's pick changes the verdict on all other hosts.
     inputs = 'host', rule_inputs.OTHER_HOSTS
 
     def inputs_for(self, spec_obj):
@@ -251,36 +237,36 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
 
 
 def _repels(group):
-    """Return whether a server group, or None, keeps its members apart."""
+    """Return whether a server group (or None) has anti-affinity."""
     return group is not None and group.policy == 'anti-affinity'
 
 
 def _attracts(group):
-    """Return whether a server group, or None, keeps its members together."""
+    """Return whether a server group (or None) has affinity."""
     return group is not None and 'affinity' in (group.policies or ())
 
 
 def _located(hosts, uuids):
-    """Return {uuid: host} of those of the instances that are on a host."""
+    """Return the hosts of the instances that are on a host: {uuid: host}."""
     return hosts.instances.located(
         [uuid for uuid in dict.fromkeys(uuids) if uuid])
 
 
 def _counted(members, located):
-    """Return {host: how many of the group's members are on it}: Counter."""
+    """Return the number of members on each host: Counter."""
     return collections.Counter(
         located[uuid] for uuid in {*members} & located.keys())
 
 
 def _with(hosts, uuid, located):
-    """Return which rows are the host of an instance: bool (n,)."""
+    """Return which rows are nodes of an instance's host: bool (n,)."""
     return hosts.named('host', [located[uuid]] if uuid in located else [])
 
 
 def _most_per_host(group):
-    """Return how many of the group one host may have: int.
+    """Return the maximum number of group members on a host: int.
 
-    Raises InvalidInput for what is no integer.
+    Raises InvalidInput if the rule is not an integer.
     """
     try:
         return group.rules.get('max_server_per_host', 1)

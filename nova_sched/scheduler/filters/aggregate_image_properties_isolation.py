@@ -1,4 +1,4 @@
-"""AggregateImagePropertiesIsolation: aggregates that are for some images."""
+"""AggregateImagePropertiesIsolation: reserves aggregates for images."""
 
 import functools
 import re
@@ -11,20 +11,19 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: Names that properties of images have.
+#: Pattern of image property names.
 _PROPERTY = re.compile(r'(hw|img|os)_\w|traits_required$')
 
 
 class AggregateImagePropertiesIsolation(filters.ColumnFilter):
-    """Hosts whose aggregates agree with the image's properties.
+    """Hosts with aggregate metadata that match the image's properties.
 
-    Where an aggregate's metadata has a key that is a property of the image,
-    the property as text must be one of the values there, which are split at
-    commas.  A property that the image lacks, or that is 0, false or empty,
-    agrees with everything.
+    If the metadata have a key that is a property of the image, the property
+    as text must be one of the comma-separated values of the key.  A property
+    that the image lacks, or that is 0, false or empty, always matches.
 
-    ``[filter_scheduler] aggregate_image_properties_isolation_namespace``: if
-    set, only keys that begin with it and the separator count.
+    With ``[filter_scheduler] aggregate_image_properties_isolation_namespace``,
+    only keys count that begin with the namespace and the separator.
     """
 
     code = 'aggregate_image'
@@ -42,10 +41,10 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         self.prefix = f'{namespace}{separator}' if namespace else ''
         if namespace:
             LOG.warning(
-                'Of aggregate metadata, AggregateImagePropertiesIsolation '
-                "looks only at keys that begin with '%s'; unless properties "
-                'of images do so too, it rejects no host. Nova has deprecated '
-                'aggregate_image_properties_isolation_namespace.',
+                'AggregateImagePropertiesIsolation considers only aggregate '
+                "metadata keys that begin with '%s'; it rejects no host, "
+                'unless image properties begin with it, too. Nova has '
+                'deprecated aggregate_image_properties_isolation_namespace.',
                 self.prefix)
 
     def mask(self, hosts, spec_obj):
@@ -75,11 +74,10 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
                            for (key, text), accepted in unmet.items()))
 
     def _differing(self, aggregates, properties):
-        """Return the first property that does not agree with metadata, or
-        None.
+        """Return the first property that does not match, or None.
 
-        properties: of the image, by name.
-        Returns (name, the image's value as text, frozenset of accepted texts).
+        properties: properties of the image: {name: value}.
+        Returns name, value as text, and frozenset of accepted texts.
         """
         for key in _unusual(tuple(
                 aggregate_values.keys(aggregates, self.prefix))):
@@ -100,7 +98,7 @@ def _worded(key, text):
 
 @functools.lru_cache(maxsize=4096)
 def _unusual(keys):
-    """Return those of a tuple of keys that no image property is like."""
+    """Return the keys of a tuple that cannot be image properties: list."""
     return [key for key in keys if not _PROPERTY.match(key)]
 
 

@@ -1,4 +1,4 @@
-"""AggregateInstanceExtraSpecsFilter: aggregates with what the flavor asks."""
+"""AggregateInstanceExtraSpecsFilter: extra specs met by aggregates."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -15,16 +15,16 @@ _SCOPE = 'aggregate_instance_extra_specs'
 
 
 class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
-    """Hosts whose aggregates meet the flavor's extra specs.
+    """Hosts with aggregates that meet the flavor's extra specs.
 
-    An extra spec of the scope ``aggregate_instance_extra_specs``, or of none,
-    names a metadata key; one of its values, which are split at commas, must
-    meet the requirement.  Operators: extra_specs_ops.  Extra specs of other
-    scopes are somebody else's.
+    An extra spec without scope, or with the scope
+    ``aggregate_instance_extra_specs``, names a metadata key.  One of the
+    comma-separated values must meet the requirement (see extra_specs_ops).
+    Extra specs of other scopes are ignored.
 
-    Raises InvalidInput when a numeric operator meets no number among values
-    none of which meets the requirement, and for ``<or>`` without an
-    alternative, on a host that no other extra spec rejects.
+    Raises InvalidInput if a numeric operator is applied to a value that is not
+    a number and no other value meets the requirement, and for ``<or>`` without
+    alternatives.  A host that another extra spec rejects raises nothing.
     """
 
     code = 'aggregate_extra_specs'
@@ -33,36 +33,37 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
     inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
-        wanted = requirements(spec_obj)
-        if not wanted:
+        required = requirements(spec_obj)
+        if not required:
             return np.ones(len(hosts), dtype=np.bool_)
         passes = hosts.judge('aggregates', lambda aggregates: (
-            _unmet(aggregates, wanted) is None))
+            _unmet(aggregates, required) is None))
         for state in filters.rejected(LOG, hosts, passes):
-            _log(state, *_unmet(state.aggregates, wanted))
+            _log(state, *_unmet(state.aggregates, required))
         return passes
 
     def reason(self, hosts, spec_obj):
-        wanted = requirements(spec_obj)
+        required = requirements(spec_obj)
         unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
-            aggregates, wanted))
+            aggregates, required))
         return phrases.Reason(
-            phrases.some((_needed(*each) for each in wanted), '; '),
+            phrases.some((_needed(*item) for item in required), '; '),
             text='; '.join(
-                f'{_needed(key, required)}, hosts have {phrases.listed(found)}'
-                for (key, required), found in unmet.items()))
+                f'{_needed(key, requirement)}, hosts have '
+                f'{phrases.listed(values)}'
+                for (key, requirement), values in unmet.items()))
 
 
 def requirements(spec_obj):
-    """Return what a request asks of aggregates: list of (key, requirement)."""
-    wanted = []
-    for name, required in (spec_obj.flavor.extra_specs or {}).items():
+    """Return a request's requirements: list of (metadata key, requirement)."""
+    required = []
+    for name, requirement in (spec_obj.flavor.extra_specs or {}).items():
         scope, colon, key = name.partition(':')
         if not colon:
-            wanted.append((name, required))
+            required.append((name, requirement))
         elif scope == _SCOPE:
-            wanted.append((key, required))
-    return wanted
+            required.append((key, requirement))
+    return required
 
 
 def _needed(key, required):
@@ -70,17 +71,17 @@ def _needed(key, required):
             f"'{phrases.shortened(required)}' needed")
 
 
-def _unmet(aggregates, wanted):
+def _unmet(aggregates, required):
     """Return the first requirement that is not met, or None.
 
-    Returns (key, requirement, set of the values found).
+    Returns key, requirement, and set of the aggregates' values.
     """
     failure = None
-    for key, required in wanted:
-        found = aggregate_values.pieces(aggregates, key)
+    for key, requirement in required:
+        values = aggregate_values.pieces(aggregates, key)
         try:
-            if not _meets(key, found, required):
-                return key, required, found
+            if not _meets(key, values, requirement):
+                return key, requirement, values
         except exception.InvalidInput as exc:
             failure = exc
     if failure is not None:
@@ -89,9 +90,7 @@ def _unmet(aggregates, wanted):
 
 
 def _meets(key, values, required):
-    """Return whether any value meets a requirement, in whatever order they
-    come.
-    """
+    """Return whether any value meets a requirement, in any order."""
     failure = None
     for value in values:
         try:
@@ -104,11 +103,11 @@ def _meets(key, values, required):
     return False
 
 
-def _log(state, key, required, found):
-    if found:
+def _log(state, key, required, values):
+    if values:
         LOG.debug("%(host)s fails flavor extra_specs requirements. "
                   "'%(values)s' do not match '%(required)s'%(in_queens)s",
-                  {'host': state, 'values': sorted(found),
+                  {'host': state, 'values': sorted(values),
                    'required': required, 'in_queens': phrases.IN_QUEENS})
     else:
         LOG.debug('%(host)s fails flavor extra_specs requirements. '

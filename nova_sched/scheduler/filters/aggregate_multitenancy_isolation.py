@@ -1,4 +1,4 @@
-"""AggregateMultiTenancyIsolation: aggregates that are for some projects."""
+"""AggregateMultiTenancyIsolation: reserves aggregates for projects."""
 
 from oslo_log import log as logging
 
@@ -12,11 +12,11 @@ _PREFIX = 'filter_tenant_id'
 
 
 class AggregateMultiTenancyIsolation(filters.ColumnFilter):
-    """Hosts that take the request's project.
+    """Hosts that are not reserved for other projects.
 
-    A host takes every project unless its aggregates name some: under all
-    metadata keys that begin with ``filter_tenant_id``, split at commas.  The
-    projects named are not kept from other hosts.
+    A host is reserved for the projects in its aggregates' metadata: the
+    comma-separated values of all keys that begin with ``filter_tenant_id``.
+    These projects may use other hosts, too.
     """
 
     code = 'tenant'
@@ -41,7 +41,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
 
 def _projects(aggregates):
-    """Return the projects that aggregates name: set of texts."""
+    """Return the projects that aggregates are reserved for: set of texts."""
     return aggregate_values.pieces_by_prefix(aggregates, _PREFIX)
 
 

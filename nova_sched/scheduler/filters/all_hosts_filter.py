@@ -1,4 +1,4 @@
-"""AllHostsFilter: every host will do."""
+"""AllHostsFilter: passes all hosts."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from nova_sched.scheduler import filters
 
 
 class AllHostsFilter(filters.ColumnFilter):
-    """All hosts, without looking at them."""
+    """All hosts."""
 
     run_filter_once_per_request = True
     inputs = ()

@@ -1,4 +1,4 @@
-"""AvailabilityZoneFilter: in the zone that was asked for."""
+"""AvailabilityZoneFilter: hosts of the requested zone."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -13,11 +13,11 @@ _KEY = 'availability_zone'
 
 
 class AvailabilityZoneFilter(filters.ColumnFilter):
-    """Hosts of the requested availability zone; all without a request.
+    """Hosts of the requested availability zone; all if none is requested.
 
-    A host's zones are what its aggregates say under ``availability_zone``,
-    split at commas; a host of which none says so is in the zone
-    ``[DEFAULT] default_availability_zone`` only.
+    A host's zones are the comma-separated values of the metadata key
+    ``availability_zone`` of its aggregates, or else ``[DEFAULT]
+    default_availability_zone``.
     """
 
     code = 'zone'

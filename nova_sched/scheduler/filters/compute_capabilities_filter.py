@@ -1,10 +1,10 @@
-"""ComputeCapabilitiesFilter: hosts that can do what the flavor asks for.
+"""ComputeCapabilitiesFilter: hosts with the capabilities of the flavor.
 
-1. ``requirements`` turns the flavor's extra specs into paths to what a host
-   reports and what must be there.
-2. For each, in their order, the hosts still passing are judged once a
-   distinct value (``_meets``).
-3. ``_found`` follows the rest of a path into JSON texts and dicts.
+1. ``requirements`` turns the flavor's extra specs into paths to attributes of
+   a host, with the required values.
+2. For each requirement, in order, ``_meets`` judges the hosts that still pass,
+   each distinct value once.
+3. ``_value_at`` follows the rest of a path into JSON texts and dicts.
 """
 
 import json
@@ -21,22 +21,23 @@ LOG = logging.getLogger(__name__)
 
 _SCOPE = 'capabilities'
 
-#: Names that are there but lead nowhere: methods, and what is no plain dict.
+#: Attributes that no requirement can meet: methods, and ``service``, which is
+#: no plain dict.
 _OPAQUE = frozenset(('update', 'consume_from_request', 'service'))
 
 
 class ComputeCapabilitiesFilter(filters.ColumnFilter):
-    """Hosts whose capabilities meet the flavor's extra specs.
+    """Hosts with capabilities that meet the flavor's extra specs.
 
-    ``capabilities:cpu_info:topology:cores`` = ``>= 8`` looks at what the host
-    reports as cpu_info, topology, cores; extra specs of another scope are
-    somebody else's, and those without a scope count where the host knows the
-    name.  Operators: extra_specs_ops.  A capability that is missing does not
-    meet any requirement.
+    ``capabilities:cpu_info:topology:cores`` = ``>= 8`` requires a value of
+    cpu_info, topology, cores that the host reports.  Extra specs of other
+    scopes are ignored.  Extra specs without a scope count if the host has an
+    attribute of that name.  A missing capability meets no requirement.  For
+    operators see extra_specs_ops.
 
-    Raises InvalidInput when a numeric operator meets no number, or ``<or>``
-    has no alternative, on a host that the extra specs before it have not
-    rejected.
+    Raises InvalidInput if a numeric operator is applied to a value that is not
+    a number, or ``<or>`` has no alternative, on a host that earlier extra
+    specs have not rejected.
     """
 
     code = 'capabilities'
@@ -55,10 +56,10 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
         for path, required, scoped in requirements(spec_obj):
             if not passes.any():
                 break
-            left = hosts.where(passes)
-            meets = _meets(left, path, required, scoped)
+            passing = hosts.where(passes)
+            meets = _meets(passing, path, required, scoped)
             if LOG.isEnabledFor(logging.DEBUG):
-                _log(left.where(~meets), path, required)
+                _log(passing.where(~meets), path, required)
             passes[passes] = meets
         return passes
 
@@ -80,10 +81,10 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
 
 
 def requirements(spec_obj):
-    """Yield what a request asks of capabilities: (path, requirement, scoped).
+    """Yield a request's requirements: (path, requirement, scoped).
 
-    path: list of names, the first one of a host's attributes.
-    scoped: False if hosts that do not know the name pass.
+    path: list of names; the first is an attribute of a host.
+    scoped: False if hosts without the attribute pass.
     """
     specs = dict(spec_obj.flavor.extra_specs or {})
     bits = specs.pop('hw:maxphysaddr_bits', None)
@@ -109,17 +110,17 @@ def _meets(hosts, path, required, scoped):
         return np.zeros(len(hosts), dtype=np.bool_)
 
     def verdict(value):
-        found = _found(value, rest)
-        return found is not None and extra_specs_ops.match_key(
-            ':'.join(path), str(found), required)
+        value = _value_at(value, rest)
+        return value is not None and extra_specs_ops.match_key(
+            ':'.join(path), str(value), required)
 
     column = attributes.column(hosts, name)
     if column is not None:
         meets = column.judge(verdict, hosts)
         absent = column.judge(lambda value: value is None, hosts)
         if absent.any():
-            others = hosts.where(absent)
-            meets[absent] = _stats(others, name).judge(verdict, others)
+            lacking = hosts.where(absent)
+            meets[absent] = _stats(lacking, name).judge(verdict, lacking)
         return meets
     meets = _stats(hosts, name).judge(verdict, hosts)
     if scoped:
@@ -130,18 +131,16 @@ def _meets(hosts, path, required, scoped):
 
 
 def _stats(hosts, name):
-    """Return one of the statistics of the hosts, None where it is absent:
-    Column.
-    """
+    """Return one of the hosts' statistics: Column, with None where absent."""
     return attributes.Column.of([
         stats.get(name) if stats else None
         for stats in hosts.objects('stats')])
 
 
-def _found(value, path):
-    """Return what a path leads to from a value, or None.
+def _value_at(value, path):
+    """Return the value at a path below a value, or None.
 
-    On the way, text is read as JSON.
+    Text on the path is read as JSON.
     """
     for name in path:
         if isinstance(value, str):
@@ -164,7 +163,7 @@ def _offered(hosts, path):
     """Return the distinct values that hosts have at a path: set of texts."""
     name, *rest = path
     column = attributes.column(hosts, name) or _stats(hosts, name)
-    return {str(_found(value, rest)) for value in column.in_use()}
+    return {str(_value_at(value, rest)) for value in column.in_use()}
 
 
 def _log(rejected, path, required):

@@ -1,4 +1,4 @@
-"""ComputeFilter: where a compute service is there to build it."""
+"""ComputeFilter: hosts with an enabled compute service that is up."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -8,14 +8,14 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: Hosts that are named in warnings of one request; the rest is counted.
+#: Maximum number of hosts that warnings of one request name.
 NAMED = 10
-#: Seconds for which a host that was named is not named again.
+#: Seconds between two warnings that name the same host.
 SILENCE = 60
 
 
 class ComputeFilter(filters.ColumnFilter):
-    """Hosts whose compute service is enabled and up.
+    """Hosts with an enabled compute service that is up.
 
     A service is up when it is not forced down and its last heartbeat is at
     most ``[DEFAULT] service_down_time`` seconds away from now.
@@ -26,7 +26,7 @@ class ComputeFilter(filters.ColumnFilter):
     run_filter_once_per_request = True
     inputs = ('service_disabled', 'service_up')
 
-    #: HostTable.hosts, and when each of them was named in a warning.
+    #: HostTable.hosts, and the time of the last warning about each host.
     _named = None, np.zeros(0)
 
     def configure(self, conf):
@@ -43,14 +43,17 @@ class ComputeFilter(filters.ColumnFilter):
         return passes
 
     def _warn(self, down):
-        """Name hosts that are down, a HostBlock: at DEBUG in each request."""
+        """Log warnings about a HostBlock of hosts that are down.
+
+        At DEBUG, each request warns about all of them.
+        """
         is_debug = LOG.isEnabledFor(logging.DEBUG)
         if not is_debug and down.snapshot.moment is not None:
             down = down.where(self._unnamed(down))
         for row in down.rows[:NAMED].tolist():
             state = down.snapshot.state(row)
             if is_debug:
-                _tell_silence(state, down.snapshot.moment)
+                _log_silence(state, down.snapshot.moment)
             LOG.warning('%(host)s has not been heard from in a while',
                         {'host': state})
         if len(down) > NAMED:
@@ -58,16 +61,16 @@ class ComputeFilter(filters.ColumnFilter):
                         'while', {'count': len(down) - NAMED})
 
     def _unnamed(self, down):
-        """Return which of the hosts were not named lately: bool (n,).
+        """Return which hosts no recent warning has named: bool (n,).
 
-        They count as named from now on.
+        Records that a warning now names them.
         """
         (known, named), now = self._named, down.snapshot.moment
         table = down.snapshot.table
         if known is not table.hosts:
             named = np.full(table.size, -np.inf)
             self._named = table.hosts, named
-        # A clock may be set back.
+        # The clock may have been set back.
         unnamed = np.abs(now - named[down.rows]) >= SILENCE
         named[down.rows[unnamed]] = now
         return unnamed
@@ -81,9 +84,9 @@ class ComputeFilter(filters.ColumnFilter):
 
     def codes(self, hosts, spec_obj):
         disabled = int(hosts.service_disabled.sum())
-        found = {self.code: len(hosts) - disabled,
-                 'service_disabled': disabled}
-        return {code: count for code, count in found.items() if count}
+        counts = {self.code: len(hosts) - disabled,
+                  'service_disabled': disabled}
+        return {code: count for code, count in counts.items() if count}
 
     def why_not(self, host_state, spec_obj):
         service = host_state.block()
@@ -99,11 +102,11 @@ class ComputeFilter(filters.ColumnFilter):
 
 
 def _last_heard(host):
-    """Return when a service was last heard of, as far as is known.
+    """Return the time of a service's last known heartbeat.
 
     host: HostBlock of one row.
-    Seconds since the epoch, 0.0 for never.  Of those that were up when they
-    were read it is not known when that was before.
+    Returns seconds since the epoch, 0.0 for never.  If heartbeats are not
+    read, the time when the service was read as up.
     """
     seen = host.service_last_seen.item(0)
     if host.service_fresh[0]:
@@ -111,8 +114,11 @@ def _last_heard(host):
     return seen
 
 
-def _tell_silence(state, now):
-    """Tell when a host's service was last heard of; now may be None."""
+def _log_silence(state, now):
+    """Log the time of the last heartbeat of a host's service.
+
+    now: time of the request in seconds since the epoch, or None.
+    """
     host = state.block()
     seen = _last_heard(host)
     if now and seen and not host.service_forced_down[0]:

@@ -4,11 +4,11 @@ from nova_sched.rules import amounts
 
 
 class CoreFilter(amounts.BaseCapacityFilter):
-    """Hosts with enough virtual CPUs left, after overcommit.
+    """Hosts with enough free virtual CPUs, after overcommit.
 
     The host's ``cpu_allocation_ratio`` multiplies its CPUs for all instances
-    together; one alone must fit into what is really there.  Hosts that report
-    no CPUs at all pass.
+    together; a single instance must not exceed the physical CPUs.  Hosts that
+    report no CPUs pass.
     """
 
     code = 'vcpus'
@@ -24,7 +24,7 @@ class CoreFilter(amounts.BaseCapacityFilter):
         return ~((limit > 0) & (needed > total))
 
     def _holds(self, usable, needed):
-        # Unlike RAM and disk, CPUs are not limited by a ratio of nan.
+        # With a ratio of nan hosts pass, unlike for RAM and disk.
         return ~(usable < needed)
 
     def _exempt(self, hosts):
@@ -36,7 +36,7 @@ class CoreFilter(amounts.BaseCapacityFilter):
         return super().limits(hosts, spec_obj)
 
 
-#: What plug-ins derive from that bring a ratio of their own.
+#: Nova's base class of plug-ins that compute the ratio themselves.
 BaseCoreFilter = CoreFilter
 
 

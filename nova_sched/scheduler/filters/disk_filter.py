@@ -4,12 +4,12 @@ from nova_sched.rules import amounts
 
 
 class DiskFilter(amounts.BaseCapacityFilter):
-    """Hosts whose free disk, after overcommit, holds the flavor.
+    """Hosts with enough free disk for the flavor, after overcommit.
 
-    Without its root disk if that is on a volume.
+    The flavor's root disk does not count if it is on a volume.
 
     The host's ``disk_allocation_ratio`` multiplies its disk for all instances
-    together; one alone must fit into what is really there.
+    together; a single instance must not exceed the physical disk.
     """
 
     code = 'disk'

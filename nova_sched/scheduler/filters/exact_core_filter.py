@@ -1,4 +1,4 @@
-"""ExactCoreFilter: bare metal with exactly the right CPUs."""
+"""ExactCoreFilter: bare metal with exactly the flavor's CPUs."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from nova_sched.rules import amounts
 
 
 class ExactCoreFilter(amounts.BaseExactFilter):
-    """Hosts whose free CPUs are exactly the flavor's.
+    """Hosts with exactly the flavor's CPUs free.
 
-    Hosts that report no CPUs at all are rejected, unless none are asked for.
+    Hosts that report no CPUs are rejected, unless the flavor needs none.
     """
 
     code = 'vcpus'
@@ -21,10 +21,10 @@ class ExactCoreFilter(amounts.BaseExactFilter):
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
 
     def figures(self, hosts, spec_obj):
-        found = super().figures(hosts, spec_obj)
-        for figure in found:
+        figures = super().figures(hosts, spec_obj)
+        for figure in figures:
             figure.have[hosts.vcpus_total == 0] = np.nan
-        return found
+        return figures
 
     def nearest(self, hosts, needed):
         reporting = hosts.where(hosts.vcpus_total != 0)

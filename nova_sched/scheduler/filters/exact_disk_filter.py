@@ -1,10 +1,10 @@
-"""ExactDiskFilter: bare metal of exactly the right disk."""
+"""ExactDiskFilter: bare metal with exactly the flavor's disk."""
 
 from nova_sched.rules import amounts
 
 
 class ExactDiskFilter(amounts.BaseExactFilter):
-    """Hosts whose free disk is exactly the flavor's disks and swap."""
+    """Hosts with exactly the flavor's disks and swap free."""
 
     code = 'disk'
     resource = amounts.DISK

@@ -1,10 +1,10 @@
-"""ExactRamFilter: bare metal of exactly the right memory."""
+"""ExactRamFilter: bare metal with exactly the flavor's memory."""
 
 from nova_sched.rules import amounts
 
 
 class ExactRamFilter(amounts.BaseExactFilter):
-    """Hosts whose free RAM is exactly the flavor's."""
+    """Hosts with exactly the flavor's RAM free."""
 
     code = 'ram'
     resource = amounts.RAM

@@ -1,8 +1,8 @@
-"""The operators of extra specs: does a value meet a requirement?
+"""The operators of extra specs: whether a value meets a requirement.
 
-``match(value, requirement)`` for an extra spec such as ``>= 4``,
-``<in> avx`` or ``s== x86_64``; without a known operator in front of a blank,
-the requirement is the very value.
+A requirement is an operator and operands, such as ``>= 4``, ``<in> avx`` or
+``s== x86_64``.  A requirement without a known operator must be equal to the
+value.
 """
 
 import operator
@@ -15,13 +15,10 @@ def _numeric(compare):
     return lambda value, operand: compare(float(value), float(operand))
 
 
-def _all_in(value, operands):
-    return all(operand in value for operand in operands)
 
-
-#: Operators: function of value and operand, under the name that plug-ins
-#: know; ``<all-in>`` takes a list of them.  ``=`` means at least, for the
-#: sake of capacities; it has always done so.
+#: Operator -> function of value and operand; ``<all-in>`` has a list of
+#: operands.  The name ``op_methods`` is Nova's.  As in Nova, ``=`` means "at
+#: least".
 op_methods = {
     '=': _numeric(operator.ge),
     '==': _numeric(operator.eq),
@@ -35,19 +32,20 @@ op_methods = {
     's>': operator.gt,
     's>=': operator.ge,
     '<in>': operator.contains,
-    '<all-in>': _all_in,
+    '<all-in>': lambda value, operands: all(
+        operand in value for operand in operands),
 }
 
 
 def match(value, requirement):
     """Return whether ``value``, a text or None, meets ``requirement``, a text.
 
-    Operands after the first are ignored, except by ``<all-in>``, of which all
-    must occur in the value, and ``<or>``, of which every second word is an
-    alternative.
+    Operands after the first are ignored, except for two operators: all
+    operands of ``<all-in>`` must occur in the value, and every second word of
+    ``<or>`` is an alternative.
 
-    Raises ValueError when a numeric operator meets no number, and IndexError
-    for ``<or>`` without an alternative.
+    Raises ValueError if a numeric operator is applied to a value or operand
+    that is not a number, and IndexError for ``<or>`` without an alternative.
     """
     words = requirement.split()
     name, operands = (words[0], words[1:]) if words else ('', [])
@@ -66,10 +64,10 @@ def match(value, requirement):
 
 
 def match_key(key, value, requirement):
-    """As ``match``, for the extra spec of a flavor with this key.
+    """Return whether a value meets the extra spec of this key.
 
     Raises InvalidInput, which names key and requirement, where ``match``
-    raises; a note on it tells the value, which is a host's.
+    raises.  Its text is for the caller, so the host's value is in a note.
     """
     try:
         return match(value, requirement)
@@ -77,8 +75,8 @@ def match_key(key, value, requirement):
         refusal = _refused(key, requirement, 'names no alternative')
     except ValueError:
         refusal = _refused(key, requirement,
-                           'compares numbers, and this or what a host has '
-                           'is none')
+                           'compares numbers, but it or the value of a host '
+                           'is not a number')
     refusal.add_note(f'at {phrases.shortened(repr(value))}')
     raise refusal
 

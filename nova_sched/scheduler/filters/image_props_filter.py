@@ -1,9 +1,9 @@
 """ImagePropertiesFilter: hosts that can run the image.
 
-1. ``_wanted`` is what the image asks for: architecture, hypervisor type, VM
-   mode, a range of hypervisor versions, a number of address bits.
-2. Each distinct combination of what hosts report is judged once
-   (``_Wanted.runs_on``).
+1. ``_requirements`` returns the image's requirements: architecture, hypervisor
+   type, VM mode, a range of hypervisor versions, a number of address bits.
+2. Each distinct combination of values that hosts report is judged once
+   (``_Requirements.met_by``).
 """
 
 import dataclasses
@@ -20,22 +20,23 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: Characters of the conditions on the version that texts show.
+#: Maximum number of characters of the version conditions in a text.
 _SHOWN = 200
 
 _COLUMNS = ('supported_instances', 'hypervisor_version', 'cpu_info')
 
-#: How the parts of a host's triple are spelled alike, in their order.
+#: Fields that normalize the parts of a host's triple, in order.
 _KINDS = (image_meta.ARCHITECTURE, image_meta.HV_TYPE, image_meta.VM_MODE)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Wanted:
-    """What an image asks of a host.
+class _Requirements:
+    """The requirements of an image on its host.
 
-    names: architecture, hypervisor type and VM mode, those that are given.
+    names: image property -> value, of the properties for architecture,
+        hypervisor type and VM mode that the image has.
     versions: conditions on the hypervisor's version, '' for none.
-    bits: physical address bits at least needed, or 0.
+    bits: minimum number of physical address bits, or 0.
     """
 
     names: dict
@@ -47,15 +48,16 @@ class _Wanted:
         return (_COLUMNS if self.bits else
                 _COLUMNS[:2] if self.versions else _COLUMNS[:1])
 
-    def runs_on(self, supported, version=None, cpu_info=None):
+    def met_by(self, supported, version=None, cpu_info=None):
         """Return whether a host with these values can run the image."""
-        wanted = set(self.names.values())
-        return (any(wanted <= triple for triple in _triples(supported))
+        required = set(self.names.values())
+        bits = _address_bits(cpu_info) if self.bits else None
+        return (any(required <= triple for triple in _triples(supported))
                 and self._takes_version(version)
-                and self._takes_bits(cpu_info))
+                and (bits is None or bits >= self.bits))
 
     def _takes_version(self, version):
-        # A negative number is no version either.
+        # Like 0, a negative number means that no version is reported.
         if not self.versions or not version or version < 0:
             return True
         return self._conditions.satisfied_by(
@@ -65,11 +67,6 @@ class _Wanted:
     def _conditions(self):
         return versionutils.VersionPredicate(self.versions)
 
-    def _takes_bits(self, cpu_info):
-        if not self.bits:
-            return True
-        bits = _address_bits(cpu_info)
-        return bits is None or bits >= self.bits
 
     def __str__(self):
         texts = [f'{name}={value}' for name, value in self.names.items()]
@@ -84,12 +81,12 @@ class _Wanted:
 class ImagePropertiesFilter(filters.ColumnFilter):
     """Hosts that support the image's architecture, hypervisor and VM mode.
 
-    A host reports triples of the three; one of them must contain whatever the
-    image names, in any place of it.  The image's conditions on the hypervisor
-    version and its address bits count only where it names one of the three;
-    hosts that do not report the version or the bits pass on these.
-    ``[filter_scheduler] image_properties_default_architecture`` stands in for
-    an image without architecture.
+    A host reports triples of the three.  One triple must contain all values
+    that the image has, in any order.  An image without any of the three is not
+    checked further; otherwise its conditions on hypervisor version and address
+    bits count, too.  Hosts that do not report a version or bits meet these.
+    An image without architecture has ``[filter_scheduler]
+    image_properties_default_architecture``.
     """
 
     code = 'image'
@@ -103,40 +100,40 @@ class ImagePropertiesFilter(filters.ColumnFilter):
             conf.filter_scheduler.image_properties_default_architecture)
 
     def mask(self, hosts, spec_obj):
-        wanted = _wanted(spec_obj, self.default_architecture)
-        if not wanted.names:
+        required = _requirements(spec_obj, self.default_architecture)
+        if not required.names:
             return np.ones(len(hosts), dtype=np.bool_)
-        passes = hosts.judge_together(wanted.columns(), wanted.runs_on)
+        passes = hosts.judge_together(required.columns(), required.met_by)
         for state in filters.rejected(LOG, hosts, passes):
-            _log(state, wanted)
+            _log(state, required)
         return passes
 
     def reason(self, hosts, spec_obj):
-        wanted = _wanted(spec_obj, self.default_architecture)
+        required = _requirements(spec_obj, self.default_architecture)
         supported = phrases.distinct(
             hosts, 'supported_instances', lambda text: {
                 '/'.join(map(str, triple)) for triple in _listed(text)})
-        text = (f'image needs {wanted}, hosts support '
+        text = (f'image needs {required}, hosts support '
                 f'{phrases.listed(supported)}')
-        if wanted.versions:
+        if required.versions:
             versions = phrases.distinct(
                 hosts, 'hypervisor_version', lambda version: [
                     versionutils.convert_version_to_str(version)
                     if version and version > 0 else 'no version'])
             text += f' in {phrases.listed(versions)}'
-        # Without the default architecture, which is an option's.
-        named = str(_wanted(spec_obj))
+        # Callers must not see the default architecture, which is an option.
+        named = str(_requirements(spec_obj))
         return phrases.Reason(f'image needs {named}' if named else '',
                               text=text)
 
 
-def _wanted(spec_obj, default_architecture=None):
+def _requirements(spec_obj, default_architecture=None):
     properties = spec_obj.image_properties
     names = {'hw_architecture': (properties.hw_architecture
                                  or default_architecture),
              'img_hv_type': properties.img_hv_type,
              'hw_vm_mode': properties.hw_vm_mode}
-    return _Wanted(
+    return _Requirements(
         names={name: value for name, value in names.items() if value},
         versions=(properties.img_hv_requested_version or '').strip(),
         bits=properties.hw_maxphysaddr_bits or 0)
@@ -149,24 +146,22 @@ def _listed(supported):
 
 
 def _triples(supported):
-    """Return the triples of a host as sets, spelled as image properties are.
-    """
-    return [{_spelled(kind, part) for kind, part in zip(
+    """Return the triples of a host: list of sets of normalized texts."""
+    return [{_normalized(kind, part) for kind, part in zip(
         _KINDS, triple, strict=False)}
             for triple in _listed(supported)]
 
 
-def _spelled(kind, part):
+def _normalized(kind, part):
     try:
         return kind.read(part)
     except ValueError:
-        # A name that no image can ask for.
+        # A value that no image property can have.
         return str(part)
 
 
 def _address_bits(cpu_info):
-    """Return the physical address bits that a cpu_info text reports, or None.
-    """
+    """Return the physical address bits in a cpu_info text, or None."""
     try:
         return int(json.loads(cpu_info)['maxphysaddr']['bits'])
     except (LookupError, TypeError, ValueError, OverflowError,
@@ -174,16 +169,16 @@ def _address_bits(cpu_info):
         return None
 
 
-def _log(state, wanted):
+def _log(state, required):
     if not state.supported_instances:
         LOG.debug('Instance contains properties %s, but no corresponding '
                   'supported_instances are advertised by the compute node',
-                  wanted)
+                  required)
     else:
         LOG.debug('Instance contains properties %(wanted)s that are not '
                   'provided by the compute node supported_instances '
                   '%(supported)s or hypervisor version %(version)s do not '
-                  'match', {'wanted': wanted,
+                  'match', {'wanted': required,
                             'supported': state.supported_instances,
                             'version': state.hypervisor_version})
     LOG.debug('%s does not support requested instance_properties', state)

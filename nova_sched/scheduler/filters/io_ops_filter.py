@@ -1,4 +1,4 @@
-"""IoOpsFilter: hosts that are not busy building and moving instances."""
+"""IoOpsFilter: hosts where few instances are built or moved."""
 
 from nova_sched.rules import amounts
 
@@ -6,8 +6,8 @@ from nova_sched.rules import amounts
 class IoOpsFilter(amounts.BaseCountFilter):
     """Hosts with fewer I/O operations than ``max_io_ops_per_host``.
 
-    Instances being built, resized, migrated, imaged and the like count, and
-    those that the same request has placed before.
+    The number includes instances that are building, resizing, migrating, being
+    imaged and so on, and this request's earlier picks.
     """
 
     code = 'io_ops'

@@ -1,4 +1,4 @@
-"""IsolatedHostsFilter: some images on some hosts only."""
+"""IsolatedHostsFilter: reserves hosts for isolated images."""
 
 import numpy as np
 
@@ -7,11 +7,10 @@ from nova_sched.scheduler import filters
 
 
 class IsolatedHostsFilter(filters.ColumnFilter):
-    """Isolated images on isolated hosts, and there only.
+    """Isolated hosts for isolated images, other hosts for other images.
 
-    Other images, and instances without an image, go to the other hosts, and
-    to isolated ones too unless
-    ``restrict_isolated_hosts_to_isolated_images`` keeps them off.
+    Other images, and instances without an image, may also use isolated hosts,
+    unless ``restrict_isolated_hosts_to_isolated_images`` is set.
     """
 
     code = 'isolation'
@@ -48,8 +47,8 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         return phrases.Reason(image, text=text)
 
 
-def _isolated(what, names):
-    """Return which hosts, or images, are isolated: text."""
+def _isolated(kind, names):
+    """Return a text that lists the isolated hosts, or images."""
     if not len(names):
-        return f'no {what} is isolated'
-    return f'isolated {what}s are {phrases.listed(names)}'
+        return f'no {kind} is isolated'
+    return f'isolated {kind}s are {phrases.listed(names)}'

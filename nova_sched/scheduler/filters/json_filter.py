@@ -1,9 +1,9 @@
-"""JsonFilter: hosts that meet a query that the user wrote.
+"""JsonFilter: hosts that match the query in a hint.
 
 A query is the JSON text of the hint ``query``, as in
 ``["and", [">=", "$free_ram_mb", 1024], ["=", "$hypervisor_type", "QEMU"]]``.
 
-``_read`` reads the text, ``rules.queries`` answers it for all hosts.
+``_read`` parses the text, ``rules.queries`` evaluates it for all hosts.
 """
 
 import dataclasses
@@ -21,29 +21,30 @@ from nova_sched.rules import queries
 from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import filters
 
-#: Variables of which a reason tells what hosts have.
-_TOLD = 20
+#: Maximum number of variables in a reason.
+_LISTED = 20
 
 
 class JsonFilter(filters.ColumnFilter):
-    """Hosts that meet the query in the scheduler hint ``query``.
+    """Hosts that match the query in the scheduler hint ``query``.
 
-    Operators: = < > <= >= compare the first argument with every other, in
-    finds it among them, and, or, not.  ``$name`` is an attribute of the host,
-    ``$stats.name`` what its dict holds.  A ``not`` makes a list, one of whose
-    members must be true at the top, and which counts as true below it.
+    Operators: = < > <= >= compare the first argument with all others, ``in``
+    tests whether it is equal to one of them; and, or, not.  ``$name`` is an
+    attribute of the host, ``$stats.name`` an item of a dict.  As in Nova,
+    ``not`` returns a list of negated arguments: as the whole query, one of
+    them must be true; as an argument, the list is true if it is not empty.
 
-    A variable that a host does not have is left out of its arguments, as are
-    null and empty text.
+    Variables that a host does not have, null and empty text are removed from
+    the arguments.
 
-    Raises InvalidInput, which names the hint, when a query makes no sense on
-    any host: when it is not JSON, has an unknown operator, orders a number
-    and a text, or asks for ``$free_ram_mb.x``; and when it is longer, deeper
-    or more work than ``objects.bounds`` allows.
+    Raises InvalidInput, which names the hint, if a query is not JSON, has an
+    unknown operator, compares the order of a number and a text, or has a
+    variable like ``$free_ram_mb.x``; and if it is longer, deeper or more work
+    than ``objects.bounds`` allows.
     """
 
     code = 'json_query'
-    # A query may make sense on some hosts only.
+    # Whether a query is invalid may depend on the values of other hosts.
     inputs = (*attributes.NAMES, rule_inputs.HINTS, rule_inputs.OTHER_HOSTS)
 
     def inputs_for(self, spec_obj):
@@ -53,7 +54,7 @@ class JsonFilter(filters.ColumnFilter):
         try:
             variables = _read(text).variables
         except exception.InvalidInput:
-            # Refused where its hosts are known.
+            # ``mask`` refuses it.
             variables = ()
         return (*(name[1:].partition('.')[0] for name in variables),
                 rule_inputs.HINTS, rule_inputs.OTHER_HOSTS)
@@ -69,9 +70,9 @@ class JsonFilter(filters.ColumnFilter):
         text = spec_obj.get_scheduler_hint('query')
         read, query = _read(text), queries.Query(text, hosts)
         offered = [f'{phrases.shortened(name[1:])} {_range(column)}'
-                   for name in read.variables[:_TOLD]
+                   for name in read.variables[:_LISTED]
                    if (column := query.variable(name)) is not None]
-        more = len(read.variables) - _TOLD
+        more = len(read.variables) - _LISTED
         if more > 0:
             offered.append(f'and {more} variables more')
         return phrases.Reason(
@@ -81,7 +82,7 @@ class JsonFilter(filters.ColumnFilter):
 
 @dataclasses.dataclass(frozen=True)
 class _Read:
-    """A query as read from JSON, its text in short, and its variables."""
+    """A parsed query, its shortened text, and its variables."""
 
     query: object
     in_short: str
@@ -89,9 +90,9 @@ class _Read:
 
 
 def _read(text):
-    """Return the query in a text: _Read.
+    """Return the parsed query of a text: _Read.
 
-    Raises InvalidInput if there is none, and if it is too large.
+    Raises InvalidInput for an invalid or too large query.
     """
     if not isinstance(text, str):
         raise queries.refused(text, 'must be one query')
@@ -102,14 +103,14 @@ def _read(text):
 
 @functools.lru_cache(maxsize=4)
 def _parsed(text):
-    """As ``_read``; kept for the other instances of a request, and words."""
+    """Parse a text; cached for all instances of a request and the reason."""
     try:
         query = json.loads(text)
         depth = _depth(query)
     except RecursionError:
         depth = bounds.QUERY_DEPTH + 1
     except ValueError as exc:
-        # Behind a semicolon Python tells programmers what to do.
+        # The part after a semicolon is a hint for Python programmers.
         raise queries.refused(
             text, f'must be JSON: {str(exc).partition(";")[0]}') from None
     if depth > bounds.QUERY_DEPTH:
@@ -120,7 +121,7 @@ def _parsed(text):
 
 
 def _depth(query):
-    """Return how many lists and objects are within each other."""
+    """Return how deep lists and objects are nested."""
     depth, level = 0, [query]
     while level := [item for item in level if isinstance(item, (list, dict))]:
         depth += 1
@@ -131,18 +132,18 @@ def _depth(query):
 
 def _variables(query):
     """Return the variables in a query: set of texts."""
-    found, rest = set(), [query]
-    while rest:
-        item = rest.pop()
+    variables, items = set(), [query]
+    while items:
+        item = items.pop()
         if isinstance(item, list):
-            rest += item[1:]
+            items += item[1:]
         elif isinstance(item, str) and item.startswith('$'):
-            found.add(item)
-    return found
+            variables.add(item)
+    return variables
 
 
 def _range(column):
-    """Return what hosts have, in a few words."""
+    """Return a short text with the values, or the range, of a column."""
     values = [value for value in column.in_use()
               if value is not attributes.ABSENT]
     if not values or not all(isinstance(value, (int, float))

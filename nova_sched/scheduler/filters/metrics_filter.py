@@ -1,4 +1,4 @@
-"""MetricsFilter: hosts that report what MetricsWeigher weighs."""
+"""MetricsFilter: hosts that report the metrics of MetricsWeigher."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -14,7 +14,8 @@ LOG = logging.getLogger(__name__)
 class MetricsFilter(filters.ColumnFilter):
     """Hosts that report every metric of ``[metrics] weight_setting``.
 
-    Without it MetricsWeigher may fail a request on a host that lacks one.
+    Without the filter, a host that lacks a metric may make MetricsWeigher fail
+    the request.
     """
 
     code = 'metrics'
@@ -45,7 +46,7 @@ class MetricsFilter(filters.ColumnFilter):
         missing = phrases.distinct(hosts, 'metrics', self._missing)
         reported = phrases.distinct(hosts, 'metrics',
                                     lambda metrics: metrics.values)
-        # Which are needed is an option's to say.
+        # Callers must not see which metrics are needed, which is an option.
         return phrases.Reason(
             hosts=f'metrics {phrases.listed(missing)} needed, '
                   f'hosts report {phrases.listed(reported)}')

@@ -1,4 +1,4 @@
-"""NumInstancesFilter: hosts with few enough instances."""
+"""NumInstancesFilter: hosts below a maximum number of instances."""
 
 from nova_sched.rules import amounts
 
@@ -6,8 +6,8 @@ from nova_sched.rules import amounts
 class NumInstancesFilter(amounts.BaseCountFilter):
     """Hosts with fewer instances than ``max_instances_per_host``.
 
-    The compute service's own count, and those that the same request has
-    placed before.
+    The number is the compute service's count plus this request's earlier
+    picks.
     """
 
     code = 'instances'

@@ -1,4 +1,4 @@
-"""NUMATopologyFilter: the guest's NUMA cells fit on cells of the host."""
+"""NUMATopologyFilter: hosts with NUMA cells that the guest's cells fit on."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -13,7 +13,7 @@ from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
 
-#: All of a host that the fit depends on.
+#: The columns that the fit depends on.
 _COLUMNS = ('numa_topology', 'pci_stats', 'cpu_allocation_ratio',
             'ram_allocation_ratio')
 
@@ -21,11 +21,12 @@ _THREADS = 'need cores with several threads'
 
 
 class NUMATopologyFilter(filters.ColumnFilter):
-    """Hosts on whose NUMA cells the guest's NUMA cells fit.
+    """Hosts with NUMA cells that the guest's NUMA cells fit on.
 
-    With their CPUs, pinned or not, memory and its page sizes, and near to the
-    PCI devices and networks of the request.  A request that requires thread
-    siblings needs a host with threads even if it asks for no NUMA topology.
+    A fit considers CPUs, pinned or not, memory, page sizes, and the NUMA
+    affinity of the request's PCI devices and networks.  A request that
+    requires thread siblings needs a host with hyperthreading even if it has no
+    NUMA topology.
     """
 
     code = 'numa'
@@ -50,9 +51,9 @@ class NUMATopologyFilter(filters.ColumnFilter):
              'topology requirements. No host NUMA topology while the '
              'instance specified one.')
         passes &= has_cells
-        left = hosts.where(passes)
-        fits = self._fits(left, required)
-        _log(left, ~fits, '%(host)s, %(node)s fails NUMA topology '
+        with_cells = hosts.where(passes)
+        fits = self._fits(with_cells, required)
+        _log(with_cells, ~fits, '%(host)s, %(node)s fails NUMA topology '
              'requirements. The instance does not fit on this host.')
         passes[passes] = fits
         return passes
@@ -63,31 +64,31 @@ class NUMATopologyFilter(filters.ColumnFilter):
 
         def judge(values, mappings):
             budget.check()
-            topology, *others = values
-            # Each mapping is tried on what the one before has left; lines are
-            # written of each search, and of those that are given up.
+            topology, *key = values
+            # Not cached: several mappings, because one changes the devices
+            # for the next, and searches that log DEBUG lines.
             if (required.kind is None or len(mappings) != 1
                     or LOG.isEnabledFor(logging.DEBUG)):
                 return self._verdicts(required, values, mappings, given_up)
             return [bool(topology.knowing(
-                (required.kind, self._pack, *others),
+                (required.kind, self._pack, *key),
                 lambda: self._verdict(required, values, given_up)))]
 
         fits = offered.narrow(type(self).__name__, hosts, _COLUMNS,
                               required.device_requests, judge)
         if given_up:
             LOG.warning(
-                'The search for NUMA cells for the %(guest)d of a guest was '
-                'given up on %(count)d kinds of hosts, of up to %(cells)d '
-                'cells: they count as hosts that it does not fit on',
+                'Gave up the search for host NUMA cells for a guest of '
+                '%(guest)d cells on %(count)d kinds of hosts with up to '
+                '%(cells)d cells; rejecting these hosts',
                 {'guest': len(required.cells), 'count': len(given_up),
                  'cells': max(given_up)})
         return fits
 
     def _verdicts(self, required, values, mappings, given_up):
-        """Return whether the guest fits, with each of the mappings: list.
+        """Return whether the guest fits with each of the mappings: list.
 
-        given_up: list that the number of the host's cells is added to if the
+        given_up: list; the number of the host's cells is appended if the
             search is given up.
         """
         fitting = self._fitting(required, *values)
@@ -135,7 +136,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         return phrases.Reason('; '.join(needs), text=text)
 
     def _nearest(self, hosts, required):
-        """Return the Shortfall of the host that is nearest to a fit.
+        """Return the Shortfall of the host that is closest to a fit.
 
         None if no host has a NUMA topology.
         """
@@ -144,9 +145,9 @@ class NUMATopologyFilter(filters.ColumnFilter):
                                   strict=True))
         nearest = None
         for values in budget.checked(kinds):
-            found = self._fitting(required, *values).shortfall()
-            if nearest is None or nearest < found:
-                nearest = found
+            shortfall = self._fitting(required, *values).shortfall()
+            if nearest is None or nearest < shortfall:
+                nearest = shortfall
             if nearest.is_nearest:
                 break
         return nearest

@@ -1,4 +1,4 @@
-"""PciPassthroughFilter: free PCI devices of the kinds asked for."""
+"""PciPassthroughFilter: hosts with the requested PCI devices free."""
 
 import functools
 
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 class PciPassthroughFilter(filters.ColumnFilter):
     """Hosts with enough free devices for all PCI requests together.
 
-    Where the devices are on the host is the NUMATopologyFilter's business.
+    NUMATopologyFilter checks the NUMA affinity of the devices.
     """
 
     code = 'pci'
@@ -43,11 +43,11 @@ class PciPassthroughFilter(filters.ColumnFilter):
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
                                 device_requests, judge)
         if LOG.isEnabledFor(logging.DEBUG):
-            said = str(requests)
+            text = str(requests)
             for state in hosts.where(~passes).states():
                 LOG.debug("%(host)s doesn't have the required PCI devices "
                           '(%(requests)s)',
-                          {'host': state, 'requests': said})
+                          {'host': state, 'requests': text})
         return passes
 
     def figures(self, hosts, spec_obj):
@@ -83,7 +83,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
             texts.append(_nearest(shown, devices) or (
                 'not with the others' if len(requests) > phrases.SHOWN else
                 'not at the providers that Placement names'))
-        # What an alias stands for is an option's.
+        # Callers must not see the devices of an alias, which is an option.
         return phrases.Reason('need ' + phrases.some(
             f'{request.count} of {phrases.shortened(request.alias_name)}'
             if request.alias_name else f'{request.count} for ports'
@@ -91,22 +91,22 @@ class PciPassthroughFilter(filters.ColumnFilter):
 
 
 def _nearest(requests, devices):
-    """Return what the host lacks that serves most requests, in words; '' if
-    one serves all.
+    """Return the shortfall of the host that satisfies most requests, as text.
 
-    devices: list of HostDevices, of one host at least.
+    devices: non-empty list of HostDevices.  Returns '' if a host satisfies
+    all requests.
     """
-    found = [of_host.shortfall() for of_host in devices]
-    if None in found:
+    shortfalls = [of_host.shortfall() for of_host in devices]
+    if None in shortfalls:
         return ''
-    number, have = max(found)
+    number, have = max(shortfalls)
     return (f'nearest host has {have} of {requests[number].count} of '
             f'{_described(requests[number])} beside the others')
 
 
 def _requests(spec_obj):
-    found = spec_obj.pci_requests
-    return found.requests if found is not None else []
+    pci_requests = spec_obj.pci_requests
+    return pci_requests.requests if pci_requests is not None else []
 
 
 def _described(request):

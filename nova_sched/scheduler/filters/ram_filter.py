@@ -4,10 +4,10 @@ from nova_sched.rules import amounts
 
 
 class RamFilter(amounts.BaseCapacityFilter):
-    """Hosts whose free RAM, after overcommit, holds the flavor.
+    """Hosts with enough free RAM for the flavor, after overcommit.
 
     The host's ``ram_allocation_ratio`` multiplies its memory for all
-    instances together; one alone must fit into what is really there.
+    instances together; a single instance must not exceed the physical memory.
     """
 
     code = 'ram'
@@ -20,7 +20,7 @@ class RamFilter(amounts.BaseCapacityFilter):
                 'has %(usable)s MB usable ram.')
 
 
-#: What plug-ins derive from that bring a ratio of their own.
+#: Nova's base class of plug-ins that compute the ratio themselves.
 BaseRamFilter = RamFilter
 
 

@@ -1,4 +1,4 @@
-"""RetryFilter: not where it has failed already."""
+"""RetryFilter: hosts that were not tried before."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -10,10 +10,10 @@ LOG = logging.getLogger(__name__)
 
 
 class RetryFilter(filters.ColumnFilter):
-    """Hosts on which this request was not tried before.
+    """Hosts on which the request has not failed before.
 
-    A host and its node must both be named exactly in the request's ``retry``
-    to be rejected.
+    A row is rejected if both its host and its node are in an entry of the
+    request's ``retry``.
     """
 
     code = 'retried'
@@ -27,19 +27,19 @@ class RetryFilter(filters.ColumnFilter):
             return passes
         tried = [[node.host, node.hypervisor_hostname]
                  for node in spec_obj.retry.hosts or ()]
-        # Of hosts and nodes each, few are named at all.
-        there = np.flatnonzero(
+        # The few rows with a named host and a named node, to compare pairs.
+        positions = np.flatnonzero(
             hosts.named('host', {host for host, _ in tried})
             & hosts.named('nodename', {node for _, node in tried}))
-        if not len(there):
+        if not len(positions):
             return passes
-        found = hosts.snapshot.block(hosts.rows[there])
-        names = zip(found.objects('host'), found.objects('nodename'),
+        named = hosts.snapshot.block(hosts.rows[positions])
+        names = zip(named.objects('host'), named.objects('nodename'),
                     strict=True)
         pairs = set(map(tuple, tried))
-        passes[there] = [pair not in pairs for pair in names]
+        passes[positions] = [pair not in pairs for pair in names]
         for state in hosts.where(~passes).states():
-            # A request names no more hosts than it may have attempts.
+            # At most as many lines as the request has attempts.
             LOG.info('Host %(host)s fails.  Previously tried hosts: '
                      '%(hosts)s', {'host': [state.host, state.nodename],
                                    'hosts': tried})

@@ -1,4 +1,4 @@
-"""TrustedFilter: hosts that an attestation server vouches for."""
+"""TrustedFilter: hosts with a trust level of an attestation server."""
 
 import numpy as np
 from oslo_log import log as logging
@@ -13,11 +13,11 @@ _KEY = 'trust:trusted_host'
 
 
 class TrustedFilter(filters.ColumnFilter):
-    """Hosts whose node has the trust level of the flavor; all without one.
+    """Hosts with the flavor's trust level; all if the flavor has none.
 
-    The level is the extra spec ``trust:trusted_host``, such as ``trusted``
-    or ``untrusted``; the server of [trusted_computing] says which a node has.
-    It is asked in the background; a node of which nothing is known yet is
+    The flavor's level is the extra spec ``trust:trusted_host``, such as
+    ``trusted`` or ``untrusted``.  Nodes' levels are queried in the background
+    from the server of [trusted_computing]; a node without a level yet is
     ``unknown``.
     """
 
@@ -33,27 +33,27 @@ class TrustedFilter(filters.ColumnFilter):
             conf.trusted_computing.attestation_auth_timeout)
 
     def inputs_for(self, spec_obj):
-        return self.inputs if _wanted(spec_obj) else ()
+        return self.inputs if _required(spec_obj) else ()
 
     def mask(self, hosts, spec_obj):
-        wanted = _wanted(spec_obj)
-        if not wanted or not len(hosts):
+        required = _required(spec_obj)
+        if not required or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
         levels = self.levels.of(_nodes(hosts), _nodes(hosts.snapshot.block()))
-        return hosts.judge('nodename', lambda node: levels[node] == wanted)
+        return hosts.judge('nodename', lambda node: levels[node] == required)
 
     def reason(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
         return phrases.Reason(
-            f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed",
+            f"trust level '{phrases.shortened(_required(spec_obj))}' needed",
             f'hosts are {phrases.listed(levels)}')
 
 
-def _wanted(spec_obj):
+def _required(spec_obj):
     return (spec_obj.flavor.extra_specs or {}).get(_KEY)
 
 
 def _nodes(hosts):
-    """Return the names of the nodes of a block: list."""
+    """Return the node names of a HostBlock: list."""
     _codes, in_use, names = hosts.labels('nodename')
     return [names[code] for code in in_use]

@@ -1,4 +1,4 @@
-"""Filters that keep flavors apart."""
+"""Filters that separate flavors: by host, and by aggregate."""
 
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import phrases
@@ -14,24 +14,25 @@ class TypeAffinityFilter(filters.ColumnFilter):
     inputs = 'host', 'instances.instance_type_id'
 
     def mask(self, hosts, spec_obj):
-        own = {spec_obj.flavor.id}
+        requested = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')
-        return hosts.judge('host', lambda host: by_host.get(host, own) <= own)
+        return hosts.judge(
+            'host', lambda host: by_host.get(host, requested) <= requested)
 
     def reason(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
         running = phrases.distinct(hosts, 'host',
                                    lambda host: by_host.get(host, ()))
-        others = phrases.listed(running - {spec_obj.flavor.id})
+        other_ids = phrases.listed(running - {spec_obj.flavor.id})
         return phrases.Reason(f'flavor id {spec_obj.flavor.id} wanted alone',
-                              f'hosts run instances of {others}')
+                              f'hosts run instances of {other_ids}')
 
 
 class AggregateTypeAffinityFilter(filters.ColumnFilter):
-    """Hosts of which no aggregate wants other flavors.
+    """Hosts that are not reserved for other flavors.
 
-    An aggregate names flavors under ``instance_type``, separated by commas;
-    a host of which no aggregate does takes all.
+    A host is reserved for the flavors in its aggregates' metadata: the
+    comma-separated values of the key ``instance_type``.
     """
 
     code = 'aggregate_flavor'

@@ -1,7 +1,7 @@
-"""Helpers that Nova's filters shared, for plug-ins that import them.
+"""Helpers of Nova's filters, for plug-ins that import them.
 
-Plug-ins know these functions by name, and by the order of their arguments;
-filters here use ``rules.aggregates``.
+Names and order of arguments are Nova's.  Built-in filters use
+``rules.aggregates`` instead.
 """
 
 import collections
@@ -16,9 +16,9 @@ def aggregate_values_from_key(host_state, key_name):
 
 
 def aggregate_values_from_db(context, host, key_name):
-    """Return the same, by the name of a host of the request; as of Juno.
+    """Return the same for the name of a host of the current request.
 
-    context: is not needed.  Raises current_hosts.NoCurrentHosts.
+    As in Juno.  context: not used.  Raises current_hosts.NoCurrentHosts.
     """
     return set(aggregate_values.values(
         objects.AggregateList.get_by_host(context, host), key_name))
@@ -27,9 +27,8 @@ def aggregate_values_from_db(context, host, key_name):
 def aggregate_metadata_get_by_host(host_state, key=None):
     """Return the metadata of a host's aggregates: {key: set of texts}.
 
-    Values are split at commas and stripped. key: only of aggregates that
-    have this key, but then all of their metadata.  A key that none of them
-    has reads as an empty set.
+    Values are split at commas and stripped.  Missing keys have an empty set.
+    key: use only aggregates that have this key, but all of their metadata.
     """
     aggregates = [aggregate for aggregate in host_state.aggregates
                   if key is None or key in aggregate.metadata]
@@ -41,7 +40,7 @@ def aggregate_metadata_get_by_host(host_state, key=None):
 def validate_num_values(vals, default=None, cast_to=int, based_on=min):
     """Return one number of a set of texts, by default the smallest.
 
-    default: what no values give.
+    default: result for an empty set.
     Raises ValueError for a text that ``cast_to`` refuses.
     """
     return based_on(map(cast_to, vals)) if vals else default

@@ -1,12 +1,12 @@
-"""Host weighers: the base classes plug-in authors and built-ins derive from.
+"""Host weighers: base classes for plug-ins and for built-in weighers.
 
-A weigher written one host at a time::
+A plug-in weighs one host at a time::
 
     class YoungestHostWeigher(weights.BaseHostWeigher):
         def _weigh_object(self, host_state, weight_properties):
             return -host_state.num_instances
 
-A built-in answers for all hosts at once (``ColumnWeigher.column``).
+A built-in weigher weighs all hosts at once (``ColumnWeigher.column``).
 """
 
 import inspect
@@ -21,23 +21,23 @@ from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 
-#: The names plug-ins know.
+#: Nova's name, for plug-ins.
 WeighedHost = weights.WeighedObject
 
 
 class BaseHostWeigher(weights.BaseWeigher):
-    """Base class of weighers that value one host at a time."""
+    """Base class of weighers that weigh one host at a time."""
 
 
 class ColumnWeigher(BaseHostWeigher):
-    """Base class of weighers that value all hosts at once, by columns."""
+    """Base class of built-in weighers, which weigh all hosts by columns."""
 
-    #: Name of the multiplier's option in [filter_scheduler], which is also
-    #: the key of an aggregate's metadata that overrides it.
+    #: Name of the multiplier's option in [filter_scheduler], and key of
+    #: aggregate metadata that overrides the option.
     multiplier_name = None
-    #: The option's default, where ``conf/weighers.py`` does not declare it.
+    #: Default of the option, if ``conf/weighers.py`` does not declare it.
     multiplier_default = 1.0
-    #: 1, or -1 where a bigger value is to cost more.
+    #: -1 if a positive multiplier prefers hosts with small values.
     sign = 1.0
 
     def configure(self, conf):
@@ -78,13 +78,13 @@ class ColumnWeigher(BaseHostWeigher):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        # A plug-in may derive from a built-in and override a row-wise method.
+        # A plug-in may override a method for one host of a built-in weigher.
         cls._is_column = (
             cls._weigh_object is ColumnWeigher._weigh_object
             and cls.weigh_objects is weights.BaseWeigher.weigh_objects)
 
 
-#: In which built-in weighers run, as in Nova; others follow by name.
+#: Nova's order of the built-in weighers; other weighers follow by name.
 _ORDER = tuple(itertools.chain.from_iterable(
     nova_classes.WEIGHER_MODULES.values()))
 

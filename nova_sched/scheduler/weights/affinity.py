@@ -1,7 +1,6 @@
-"""Soft (anti-)affinity: the more, or fewer, of a group on a host, the better.
+"""Soft affinity weighers: prefer hosts with many, or few, group members.
 
-Nothing is refused: these only move the members of a group towards each other
-or apart, as far as the other weighers let them.
+Unlike the filters, they reject no host.
 """
 
 import collections
@@ -13,14 +12,14 @@ from nova_sched.scheduler import weights
 
 
 class _SoftGroupWeigher(weights.ColumnWeigher):
-    """Members of the request's server group on a host.
+    """Weighs the members of the request's server group on a host.
 
-    0 for every host when the group has another policy, or there is none.
+    0 for all hosts without a group of the weigher's policy.
     """
 
-    #: The policy of the groups it counts for.
+    #: The policy of the weigher.
     policy = None
-    #: 1 where members attract each other, -1 where they repel.
+    #: 1 to prefer hosts with many members, -1 for few.
     direction = 1
     inputs = 'host', rule_inputs.LOCATED
 
@@ -28,7 +27,7 @@ class _SoftGroupWeigher(weights.ColumnWeigher):
         return self.inputs if self._counts(spec_obj.instance_group) else ()
 
     def _counts(self, group):
-        """Return whether members of a group, or None, count."""
+        """Return whether a group (or None) has the weigher's policy."""
         return group is not None and group.policy == self.policy
 
     def column(self, hosts, spec_obj):
@@ -43,14 +42,14 @@ class _SoftGroupWeigher(weights.ColumnWeigher):
 
 
 class ServerGroupSoftAffinityWeigher(_SoftGroupWeigher):
-    """Members of a soft-affinity group on the host; most is best."""
+    """Prefers hosts with many members of a soft-affinity group."""
 
     multiplier_name = 'soft_affinity_weight_multiplier'
     policy = 'soft-affinity'
 
 
 class ServerGroupSoftAntiAffinityWeigher(_SoftGroupWeigher):
-    """Members of a soft-anti-affinity group on the host; fewest is best."""
+    """Prefers hosts with few members of a soft-anti-affinity group."""
 
     multiplier_name = 'soft_anti_affinity_weight_multiplier'
     policy = 'soft-anti-affinity'

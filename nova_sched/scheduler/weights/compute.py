@@ -1,12 +1,12 @@
-"""BuildFailureWeigher: the fewer builds failed lately, the better."""
+"""BuildFailureWeigher: prefers hosts with few failed builds."""
 
 from nova_sched.scheduler import weights
 
 
 class BuildFailureWeigher(weights.ColumnWeigher):
-    """Builds that failed on the host since the last one that succeeded.
+    """Weighs the builds that failed since the last successful build.
 
-    The multiplier is set as a positive number and counts against the host.
+    A positive multiplier prefers hosts with few failures.
     """
 
     multiplier_name = 'build_failure_weight_multiplier'

@@ -1,10 +1,10 @@
-"""CPUWeigher: the more free virtual CPUs, the better."""
+"""CPUWeigher: prefers hosts with many free virtual CPUs."""
 
 from nova_sched.scheduler import weights
 
 
 class CPUWeigher(weights.ColumnWeigher):
-    """Free virtual CPUs after overcommit; less than none counts as none."""
+    """Weighs the free virtual CPUs after overcommit; negative counts as 0."""
 
     minval = 0
     multiplier_name = 'cpu_weight_multiplier'

@@ -1,4 +1,4 @@
-"""CrossCellWeigher: an instance that may change cells had better not."""
+"""CrossCellWeigher: prefers hosts in the cell of the instance."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from nova_sched.scheduler import weights
 
 
 class CrossCellWeigher(weights.ColumnWeigher):
-    """1 for hosts in the cell of the instance, -1 for those in others.
+    """Weighs hosts in the cell of the instance 1, and all others -1.
 
-    0 for every host when the request names no cell, or must stay in it.
+    0 for all hosts if the request names no cell, or must stay in its cell.
     """
 
     multiplier_name = 'cross_cell_move_weight_multiplier'
     inputs = ('cell_uuid',)
 
     def column(self, hosts, spec_obj):
-        wanted = spec_obj.requested_destination
-        if (wanted is None or wanted.cell is None
-                or not wanted.allow_cross_cell_move):
+        target = spec_obj.requested_destination
+        if (target is None or target.cell is None
+                or not target.allow_cross_cell_move):
             return np.zeros(len(hosts))
-        return np.where(hosts.named('cell_uuid', [wanted.cell.uuid]), 1, -1)
+        return np.where(hosts.named('cell_uuid', [target.cell.uuid]), 1, -1)

@@ -1,10 +1,10 @@
-"""DiskWeigher: the more free disk, the better."""
+"""DiskWeigher: prefers hosts with much free disk."""
 
 from nova_sched.scheduler import weights
 
 
 class DiskWeigher(weights.ColumnWeigher):
-    """Free disk in MiB; less than none counts as none."""
+    """Weighs the free disk in MiB; negative counts as 0."""
 
     minval = 0
     multiplier_name = 'disk_weight_multiplier'

@@ -1,12 +1,12 @@
-"""HypervisorVersionWeigher: the newer the hypervisor, the better."""
+"""HypervisorVersionWeigher: prefers hosts with new hypervisors."""
 
 from nova_sched.scheduler import weights
 
 
 class HypervisorVersionWeigher(weights.ColumnWeigher):
-    """The version as one number, such as 8002000; unreported counts as 0.
+    """Weighs the version, a number such as 8002000; unreported counts as 0.
 
-    Versions of different hypervisors are compared all the same.
+    It compares versions even of different hypervisors.
     """
 
     multiplier_name = 'hypervisor_version_weight_multiplier'

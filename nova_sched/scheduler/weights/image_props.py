@@ -1,12 +1,12 @@
-"""ImagePropertiesWeigher: instances of similar images attract each other.
+"""ImagePropertiesWeigher: prefers hosts with instances of similar images.
 
-1. The properties of the request's image that count, each with its ratio
-   (``_wanted``).
-2. The stored properties of the instances on the hosts, of those names only
-   (``Instances.image_properties``), read as the typed values that the
-   request's are (``stored_image.typed``).
-3. A host's value: the sum of the ratios of all properties that its instances
-   share with the request's image (``_shared``).
+1. Get the properties of the request's image, with their ratios
+   (``_weighted``).
+2. Read the same properties of the instances on the hosts
+   (``Instances.image_properties``) and convert them to typed values
+   (``stored_image.typed``).
+3. Sum the ratios of the properties that a host's instances share with the
+   request's image (``_shared``).
 """
 
 import functools
@@ -20,14 +20,14 @@ from nova_sched.scheduler import weights
 
 
 class ImagePropertiesWeigher(weights.ColumnWeigher):
-    """Image properties that instances on a host share with the request.
+    """Weighs image properties that a host's instances share with the request.
 
-    Each counts once an instance, by the ratio that image_props_weight_setting
-    gives it: 1 without any setting, 0 when others are set. Values are
-    compared as text.
+    Each property counts once for each instance, with its ratio from the option
+    image_props_weight_setting: 1 if the option is empty, 0 if the option lists
+    only other properties. Values are compared as text.
 
-    While the configured multiplier is 0 nothing is read and every host has 0;
-    a multiplier of an aggregate does not change that.
+    If the configured multiplier is 0, nothing is read and all hosts have 0,
+    even if an aggregate sets another multiplier.
     """
 
     multiplier_name = 'image_props_weight_multiplier'
@@ -40,38 +40,37 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
         self.ratios = dict(ratios)
 
     def column(self, hosts, spec_obj):
-        wanted = self._wanted(spec_obj) if self.multiplier else {}
-        if not wanted or not len(hosts):
+        weighted = self._weighted(spec_obj) if self.multiplier else {}
+        if not weighted or not len(hosts):
             return np.zeros(len(hosts))
         stored = hosts.instances.image_properties(
             list(dict.fromkeys(hosts.objects('host'))),
-            stored_image.names(wanted))
-        return hosts.looked_up('host', _shared(stored, wanted))
+            stored_image.names(weighted))
+        return hosts.looked_up('host', _shared(stored, weighted))
 
-    def _wanted(self, spec_obj):
-        """Return {name: (value, ratio)} of the properties that count."""
+    def _weighted(self, spec_obj):
+        """Return the image's properties with ratios: {name: (value, ratio)}.
+        """
         properties = spec_obj.image and spec_obj.image.properties
-        if not properties:
-            return {}
-        wanted = {name: (value, self.ratios.get(name, 0.0)
-                         if self.ratios else 1.0)
-                  for name, value in properties.flat().items()
-                  if value is not None}
-        return {name: (value, ratio)
-                for name, (value, ratio) in wanted.items() if ratio}
+        return {name: (value, ratio) for name, value in (
+            properties.flat().items() if properties else ())
+                if value is not None and (ratio := self.ratios.get(
+                    name, 0.0) if self.ratios else 1.0)}
 
 
-def _shared(stored, wanted):
-    """Return {host: sum of ratios} from the stored properties of its
-    instances.
+def _shared(stored, weighted):
+    """Return {host: sum of the ratios of shared properties}.
+
+    stored: properties of the instances on each host.
+    weighted: properties of the request's image, {name: (value, ratio)}.
     """
-    ours = {name: value for name, (value, _ratio) in wanted.items()}
+    requested = {name: value for name, (value, _ratio) in weighted.items()}
 
     @functools.cache
     def score(properties):
-        theirs = stored_image.typed(dict(properties), ours)
-        return sum(wanted[name][1] for name, value in theirs.items()
-                   if str(value) == str(ours[name]))
+        typed = stored_image.typed(dict(properties), requested)
+        return sum(weighted[name][1] for name, value in typed.items()
+                   if str(value) == str(requested[name]))
 
     return {host: sum(map(score, instances))
             for host, instances in stored.items()}

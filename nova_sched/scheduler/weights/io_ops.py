@@ -1,12 +1,12 @@
-"""IoOpsWeigher: the fewer instances being built or moved, the better."""
+"""IoOpsWeigher: prefers hosts where few instances are built or moved."""
 
 from nova_sched.scheduler import weights
 
 
 class IoOpsWeigher(weights.ColumnWeigher):
-    """Instances that are building, resizing, migrating and the like.
+    """Weighs the instances that are building, resizing, migrating and so on.
 
-    The default multiplier is negative, so that quiet hosts win.
+    The default multiplier is negative, so that idle hosts are preferred.
     """
 
     minval = 0

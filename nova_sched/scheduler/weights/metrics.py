@@ -1,4 +1,4 @@
-"""MetricsWeigher: what the monitors of hosts have measured."""
+"""MetricsWeigher: weighs metrics that compute nodes report."""
 
 import numpy as np
 
@@ -9,12 +9,13 @@ from nova_sched.scheduler import weights
 
 
 class MetricsWeigher(weights.ColumnWeigher):
-    """Metrics of ``[metrics] weight_setting``, each times its ratio, added.
+    """Weighs the sum of the metrics in ``[metrics] weight_setting``.
 
-    A host that lacks one of them fails the request with
-    ComputeHostMetricNotFound if ``[metrics] required``.  Else its raw value
-    is ``weight_of_unavailable``, unless the metric does not matter on it,
-    because its ratio or the host's multiplier is 0.
+    Each metric is multiplied by its ratio.  If ``[metrics] required``, a host
+    without one of the metrics fails the request with
+    ComputeHostMetricNotFound.  Otherwise its raw value is
+    ``weight_of_unavailable``, unless the metric's ratio or the host's
+    multiplier is 0.
     """
 
     multiplier_name = 'metrics_weight_multiplier'

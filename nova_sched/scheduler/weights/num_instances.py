@@ -1,13 +1,13 @@
-"""NumInstancesWeigher: how many instances a host has."""
+"""NumInstancesWeigher: weighs the number of instances on a host."""
 
 from nova_sched.scheduler import weights
 
 
 class NumInstancesWeigher(weights.ColumnWeigher):
-    """Instances on the host, by its own count and this request's picks.
+    """Weighs the instances that the host reports and this request's picks.
 
-    A positive multiplier packs instances, a negative one spreads them; the
-    default, 0, does neither.
+    A positive multiplier packs instances, a negative multiplier spreads them.
+    The default, 0, does neither.
     """
 
     multiplier_name = 'num_instances_weight_multiplier'

@@ -1,16 +1,16 @@
-"""PCIWeigher: the fewer free PCI devices, the better."""
+"""PCIWeigher: prefers hosts with few free PCI devices."""
 
 from nova_sched.scheduler import weights
 
-#: From this number of devices on hosts are all alike.
+#: More free devices than this do not change the weight.
 _MANY = 99
 
 
 class PCIWeigher(weights.ColumnWeigher):
-    """100 less the free devices, of which no more than 99 count.
+    """Weighs 100 minus the number of free devices, of which at most 99 count.
 
-    Whatever is asked for: instances without devices stay off the hosts that
-    have some, and those with devices fill one host after the other.
+    It does so for all requests: instances without devices avoid hosts with
+    devices, and instances with devices fill one host after the other.
     """
 
     multiplier_name = 'pci_weight_multiplier'

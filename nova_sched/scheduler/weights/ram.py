@@ -1,10 +1,10 @@
-"""RAMWeigher: the more free memory, the better."""
+"""RAMWeigher: prefers hosts with much free memory."""
 
 from nova_sched.scheduler import weights
 
 
 class RAMWeigher(weights.ColumnWeigher):
-    """Free RAM in MiB; less than none counts as none."""
+    """Weighs the free RAM in MiB; negative counts as 0."""
 
     minval = 0
     multiplier_name = 'ram_weight_multiplier'

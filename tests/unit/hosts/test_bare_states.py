@@ -131,5 +131,5 @@ def test_a_service_may_be_set():
 def test_a_built_in_that_is_asked_about_one_says_what_to_do():
     rule = configured(RamFilter)
 
-    with pytest.raises(TypeError, match=r'by HostState.* come from'):
+    with pytest.raises(TypeError, match=r'by HostState.* yours from'):
         rule.host_passes(HostState('h', 'n'), requests.a_request())

@@ -53,7 +53,7 @@ def test_what_is_over_is_said_with_step_instance_and_option(clocks):
 
     assert spent(spending) == (
         'the request took more than the 10 s of [nova_sched] '
-        'request_time_budget, in step weigh of instance 3; ask for less at '
+        'request_time_budget, in step weigh of instance 3; request less at '
         'a time, or have the option raised')
 
 

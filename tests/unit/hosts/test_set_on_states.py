@@ -62,17 +62,6 @@ def test_what_is_set_is_consumed_from():
     assert state.free_ram_mb == 700
 
 
-def test_what_is_set_outlasts_other_requests():
-    """Those that go first between two portions."""
-    table = table_of(a_host('a', free_ram_mb=5, vcpus_used=1))
-    snapshot = table.snapshot(None)
-    snapshot.state(0).free_ram_mb = 9
-    snapshot.go_on(table_of(
-        a_host('a', free_ram_mb=3, vcpus_used=2)).snapshot(None))
-
-    assert snapshot.state(0).free_ram_mb == 9
-    assert snapshot.state(0).vcpus_used == 2
-
 
 def test_what_goes_wrong_with_consumption_is_told(caplog):
     """And fails nothing, as in Nova."""

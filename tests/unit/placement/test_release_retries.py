@@ -199,7 +199,7 @@ class TestNewClaim:
         assert [(claim.host, claim.taken) for claim in record.claims] == [
             ('a', None)]
         assert len(placement.asked) == asked
-        assert 'an earlier claim is still to be given back' in caplog.text
+        assert 'an earlier claim is still pending' in caplog.text
         wait_for_the_rest()
         chosen = anew.choose(Hosts(), UUID)
         assert not anew.claim({UUID: (('a', 'a'), chosen)}, SPEC)

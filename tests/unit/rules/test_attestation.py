@@ -196,7 +196,7 @@ class TestWhileTheServerIsAsked:
         """Also one that says nothing: they do not ask one after another."""
         server.answers = []
         found, _ = self.levels(server)
-        ask, waits = found._ask, threading.Semaphore(0)
+        ask, waits = found._start_poll, threading.Semaphore(0)
 
         def asked(everyone):
             try:
@@ -204,7 +204,7 @@ class TestWhileTheServerIsAsked:
             finally:
                 waits.release()
 
-        monkeypatch.setattr(found, '_ask', asked)
+        monkeypatch.setattr(found, '_start_poll', asked)
         waiting = [threading.Thread(target=found.of, args=(['a'], ['a']))
                    for _ in range(5)]
         for thread in waiting:

@@ -139,7 +139,7 @@ def test_an_answer_that_is_too_long_is_none(serve, caplog, monkeypatch, more):
     answer = client(serve(body=body)[0]).poll(['a'])
 
     assert answer == (ANSWER if more else [])
-    assert (f'an answer of {len(body)} bytes or more' in caplog.text
+    assert (f'a response of {len(body)} bytes or more' in caplog.text
             ) == (not more)
 
 

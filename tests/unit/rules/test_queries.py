@@ -21,16 +21,16 @@ def refused(query):
 
 
 @pytest.mark.parametrize(('query', 'said'), [
-    (['<', '$stats.n', 5], '< is asked of a text and a number'),
-    (['>=', 5, '$stats.n'], '>= is asked of a number and a text'),
-    (['<', '$stats.n', ['not', '$host']], '< is asked of a number and a list'),
-    (['<', '$stats', 5], '< is asked of an object and a number')])
+    (['<', '$stats.n', 5], 'a text < a number'),
+    (['>=', 5, '$stats.n'], 'a number >= a text'),
+    (['<', '$stats.n', ['not', '$host']], 'a number < a list'),
+    (['<', '$stats', 5], 'an object < a number')])
 def test_what_has_no_order_is_said_with_the_first_host_that_has_it(query,
                                                                    said):
     """Of what kinds it is, and no values of the host."""
     found = refused(query)
 
-    assert f'has no order: {said}' in str(found)
+    assert f'without an order: {said}' in str(found)
     [note] = found.__notes__
     host = 'b' if said.count('text') else 'a'
     assert note.startswith(f'on host ({host}, {host})')
@@ -39,14 +39,14 @@ def test_what_has_no_order_is_said_with_the_first_host_that_has_it(query,
 def test_constants_without_an_order_are_of_no_host():
     found = refused(['<', 'x', 5])
 
-    assert 'has no order: < is asked of a text and a number' in str(found)
+    assert 'without an order: a text < a number' in str(found)
     assert not hasattr(found, '__notes__')
 
 
 def test_what_is_no_mapping_has_no_keys():
     found = refused(['=', '$stats.n.more', 5])
 
-    assert "asks for 'more' of what is no mapping" in str(found)
+    assert "reads 'more' of a value that is not a mapping" in str(found)
     [note] = found.__notes__
     assert note.startswith('on host (a, a)')
 

@@ -99,7 +99,7 @@ def test_a_rule_without_words_does_not_fail_the_answer(caplog):
     record.funnel.step(0, 'BrokenFilter', rows(0), rows())
 
     assert counted(record, 1) == '0 of 1 hosts: 1 BrokenFilter'
-    assert 'BrokenFilter cannot say why' in caplog.text
+    assert 'BrokenFilter failed to give a reason' in caplog.text
 
 
 def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):

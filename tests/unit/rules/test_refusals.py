@@ -238,7 +238,7 @@ class TestKind:
     def test_where_only_placement_counts_goes_by_what_computes_report(self):
         block = hosts(a_host('a', ram_allocation_ratio=1.0, free_ram_mb=100))
 
-        kinds = [refusals.room_kind(Decision(), (), block,
+        kinds = [refusals.room_kind((), block,
                                     requests.a_request(memory_mb=size))
                  for size in (100, 101)]
 

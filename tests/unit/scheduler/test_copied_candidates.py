@@ -337,7 +337,7 @@ class TestNewHosts:
     def test_are_not_looked_for_when_others_report(self, manager, cloud,
                                                    monkeypatch):
         ask(manager)
-        monkeypatch.setattr(manager.offers, 'including', None)
+        monkeypatch.setattr(manager.offers, 'include', None)
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '
                       'updated_at = ? WHERE host = ?',
                       '2099-01-01 00:00:00', 'f')

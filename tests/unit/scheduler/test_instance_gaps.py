@@ -73,7 +73,7 @@ class TestSilentCell:
         assert record.tries == 2
         assert record.state.lost == ((f'{CELL2}(two)', 'gone'),)
         [line] = [line for line in caplog.messages
-                  if line.startswith('Deciding once more')]
+                  if line.startswith('Deciding again')]
         assert 'gone' in line
 
 

@@ -252,7 +252,7 @@ def test_a_debugger_without_a_terminal_is_told_where_it_has_one(caplog):
         ask(drivers.door(Traced(rules.a_conf())),
             spec_obj=requests.a_request())
 
-    assert 'run "nova-sched --no-fork" in one' in caplog.text
+    assert 'run "nova-sched --no-fork" in a terminal' in caplog.text
 
 
 JUNK = [None, 5, 'text', [], {}, [None], {'nova_object.name': 'Aggregate'},

@@ -481,4 +481,4 @@ def test_says_that_the_time_was_spent_also_of_a_plug_in():
 def test_words_end_with_the_time_of_the_request(caplog):
     assert told_by_slow('WordyFilter', 'full') == (
         f'{NOVA} 0 of 1 hosts: 1 WordyFilter')
-    assert 'cannot say why' not in caplog.text
+    assert 'failed to give a reason' not in caplog.text

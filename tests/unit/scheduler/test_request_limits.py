@@ -149,7 +149,7 @@ def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
         driver, name):
     assert refusal(limited(driver(name), seconds=1e-9)) == (
         'the request took more than the 1e-09 s of [nova_sched] '
-        'request_time_budget, in step arguments; ask for less at a time, or '
+        'request_time_budget, in step arguments; request less at a time, or '
         'have the option raised')
 
 

@@ -25,7 +25,7 @@ def found():
     assert request.keys() == ['a']
     claimed = claims.ClaimedHost(1)
     assert claimed.on_the_wire() == 'null'
-    image = image_props_filter._wanted(a_request())
+    image = image_props_filter._requirements(a_request())
     assert not image.names
     query = json_filter._read('["=", "$host", "a"]')
     assert query.variables == ['$host']

@@ -159,7 +159,7 @@ def test_a_group_may_ask_for_any_of_several_traits():
     ([a_group('1', resources={'X': 1})], "[0].requester_id = '1'",
      'one group alone'),
     ([a_group('p', in_tree='tree')], "[0].requester_id = 'p'",
-     'asks for something')])
+     'with conditions')])
 def test_a_group_that_cannot_be_meant_is_refused_with_its_name(
         groups, field, must):
     spec_obj = with_groups(*groups, **{'resources1:VGPU': '1'})

@@ -141,14 +141,14 @@ def test_an_address_is_no_text(query, passes):
     (['and', ['bogus']], "'bogus'"), (['or', True, ['bogus']], "'bogus'"),
     ('"text"', "'t'"), ({'a': 1}, 'must be a list'),
     ('1', 'must be a list'), ('true', 'must be a list'),
-    (['<', '$free_ram_mb', '1'], '< is asked of a number and a text'),
-    (['<', '$host', 1], 'a text and a number'),
-    (['<', 1, 0, 'x'], 'a number and a text'),
-    (['<', '$stats', 1], 'an object and a number'),
-    (['<', ['not', 1], 1], 'a list and a number'),
-    (['=', '$free_ram_mb.x', 1], "asks for 'x' of what is no mapping"),
-    (['=', '$cpu_info.vendor', 'Intel'], "asks for 'vendor'"),
-    (['=', '$stats.rack.x', 1], "asks for 'x'"),
+    (['<', '$free_ram_mb', '1'], 'order: a number < a text'),
+    (['<', '$host', 1], 'a text < a number'),
+    (['<', 1, 0, 'x'], 'a number < a text'),
+    (['<', '$stats', 1], 'an object < a number'),
+    (['<', ['not', 1], 1], 'a list < a number'),
+    (['=', '$free_ram_mb.x', 1], "reads 'x' of a value that is not a mapping"),
+    (['=', '$cpu_info.vendor', 'Intel'], "reads 'vendor'"),
+    (['=', '$stats.rack.x', 1], "reads 'x'"),
 ])
 def test_a_query_without_sense_fails_the_request(query, words):
     with pytest.raises(exception.InvalidInput) as failure:

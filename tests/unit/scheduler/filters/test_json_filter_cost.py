@@ -167,7 +167,7 @@ def test_the_work_is_shared_by_the_instances_of_a_request(
 
     reason = caught.value.kwargs['reason']
     assert reason.endswith(f'takes more work than looking at {allowed}, which '
-                           'is allowed for an instance; ask for less at a '
+                           'is allowed for an instance; request less at a '
                            'time')
     assert '47' not in reason
 

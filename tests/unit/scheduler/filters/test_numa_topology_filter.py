@@ -338,9 +338,8 @@ class TestWhatIsSearchedForTooLong:
 
         assert [record.getMessage() for record in caplog.records
                 if record.levelno == logging.WARNING] == [
-            'The search for NUMA cells for the 16 of a guest was given up on '
-            '1 kinds of hosts, of up to 32 cells: they count as hosts that it '
-            'does not fit on']
+            'Gave up the search for host NUMA cells for a guest of 16 cells '
+            'on 1 kinds of hosts with up to 32 cells; rejecting these hosts']
 
     def test_is_a_reason(self):
         assert FILTER.reason(hosts(self.a_big_host()), self.SPEC).endswith(
