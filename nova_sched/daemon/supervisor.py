@@ -76,11 +76,11 @@ class Worker(service.SchedulerService):
         return self._refused.is_set()
 
     def alive(self):
-        """Return whether this worker looks for requests, if it is to serve."""
+        """Return whether this worker polls for requests, or does not serve."""
         server = self.server if self.serving else None
-        turned = server.turned if server else None
-        return (turned is None
-                or time.monotonic() - turned < self.watchdog.seconds / 2)
+        polled_at = server.polled_at if server else None
+        return (polled_at is None
+                or time.monotonic() - polled_at < self.watchdog.seconds / 2)
 
     def start(self):
         guru.watch_file(self.conf)

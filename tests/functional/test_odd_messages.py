@@ -75,7 +75,7 @@ def test_what_says_nothing_about_the_call_does_it_no_harm(bus, odd):
     ({'version': None}, 'version = None'), ({'version': '4'}, "version = '4'"),
     ({'version': '1.' + '9' * 5000}, 'version = '),
     ({'version': 'one.two'}, 'version = '), ({'version': {}}, 'version = {}'),
-    ({'_context_x': nested(600)}, 'message: cannot be taken in')])
+    ({'_context_x': nested(600)}, 'message: cannot be read')])
 def test_a_caller_is_told_what_is_wrong_with_its_message(bus, odd, named):
     bus.call(**odd)
 
@@ -126,7 +126,7 @@ UNREADABLE = {
     'another envelope': ({'body': in_envelope('{}', '3.0')}, 'version'),
     'an odd envelope': ({'body': in_envelope('{}', [])}, 'version'),
     'nested': ({'body': b'[' * 10 ** 5}, 'RecursionError'),
-    'many parts': ({'body': b'[' * 10 ** 6}, 'at most 300000 are read'),
+    'many parts': ({'body': b'[' * 10 ** 6}, 'the limit is 300000'),
     'long number': ({'body': b'{"method": ' + b'9' * 5000 + b'}'}, 'Error'),
     'another type': ({'body': GOOD, 'content_type': 'text/plain'},
                      'content type'),
@@ -184,7 +184,7 @@ def test_a_call_without_an_address_is_a_line(bus, caplog, address):
         return    # an empty id is none: a cast
     assert len(until(lambda: [
         record for record in caplog.records
-        if 'answer cannot be addressed' in record.getMessage()],
+        if 'reply address is invalid' in record.getMessage()],
         'it is dropped')) == 1
 
 

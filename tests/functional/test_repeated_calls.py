@@ -110,7 +110,7 @@ def lose_acknowledgements(door, wire):
 def comes_again(daemon, message, holder=''):
     """Lines of a call that was taken before, by this worker or another."""
     unique_id = message['body']['oslo.message']['_unique_id']
-    return daemon.said(f'Call {unique_id} has come before, to {holder}')
+    return daemon.said(f'Call {unique_id} is a duplicate, taken by {holder}')
 
 
 def placed(daemon, number=1):

@@ -9,7 +9,7 @@ from nova_sched.health import indicators
 from nova_sched.health.checks import Check
 from nova_sched.scheduler.host_manager import Overview
 
-HEALTHY = {'turned': 0.1, 'busy': 0, 'bus': None, 'gone_at': None,
+HEALTHY = {'unpolled': 0.1, 'busy': 0, 'bus': None, 'gone_at': None,
            'is_gone': False}
 
 
@@ -87,9 +87,9 @@ class TestContact:
 
 @pytest.mark.parametrize('changed, status, words', [
     ({}, 'pass', ''),
-    ({'turned': 9.9}, 'pass', ''),
-    ({'turned': 10}, 'warn', 'has not polled for requests for 10 s'),
-    ({'turned': 20}, 'fail', 'has not polled for requests for 20 s'),
+    ({'unpolled': 9.9}, 'pass', ''),
+    ({'unpolled': 10}, 'warn', 'has not polled for requests for 10 s'),
+    ({'unpolled': 20}, 'fail', 'has not polled for requests for 20 s'),
     ({'busy': 29}, 'pass', ''),
     ({'busy': 30}, 'warn', 'busy for 30 seconds'),
     ({'busy': 3000}, 'warn', 'busy for 3000 seconds'),
@@ -98,7 +98,7 @@ class TestContact:
     ({'gone_at': 990}, 'warn', 'was declared again'),
     ({'gone_at': 940}, 'pass', ''),
     # The message bus has a failure of its own.
-    ({'bus': Check('fail', 1000.0, 'gone'), 'turned': 100}, 'warn',
+    ({'bus': Check('fail', 1000.0, 'gone'), 'unpolled': 100}, 'warn',
      'while the message bus is disconnected')])
 def test_consuming(clock, changed, status, words):
     check = indicators.of_consuming(**HEALTHY | changed)

@@ -21,8 +21,8 @@ class Message:
 
     every = []
 
-    def __init__(self, content, taken=True, places=1):
-        self.message, self._taken, self.places = content, taken, places
+    def __init__(self, content, taken=True, weight=1):
+        self.message, self._taken, self.weight = content, taken, weight
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.every.append(self)
 
@@ -37,7 +37,7 @@ class Arrived:
     """
 
     def __init__(self):
-        self.stopping, self.turned, self.looks = False, 5.5, []
+        self.stopping, self.polled_at, self.looks = False, 5.5, []
         self.waiting, self.retrier = [], None
 
     def look(self, taken):
@@ -85,7 +85,7 @@ def arrived():
 @pytest.fixture
 def server(arrived, monkeypatch, request):
     """A server that has begun, of one thread or as many as a test says."""
-    monkeypatch.setattr(rpc_server, '_TURN', 0.001)
+    monkeypatch.setattr(rpc_server, '_POLL', 0.001)
     conf = rules.a_conf(DEFAULT__transport_url='fake://',
                         DEFAULT__executor_thread_pool_size=getattr(
                             request, 'param', 1))
@@ -166,12 +166,12 @@ class TestPings:
 
         for ping in pings[:16]:
             ping.go_on.set()
-        wait_for(lambda: server._spared(pings[16]))
+        wait_for(lambda: server._answer_ping(pings[16]))
         pings[16].go_on.set()
 
     def test_that_belong_to_another_by_now_leave_room(self, server, busy):
         for _ in range(40):
-            assert server._spared(Message(PING, taken=False))
+            assert server._answer_ping(Message(PING, taken=False))
 
 
 def test_a_request_that_belongs_to_another_by_now_is_not_worked_on(server):
@@ -209,12 +209,12 @@ class TestLarge:
     """A large request is worked on where several threads are free."""
 
     @pytest.mark.parametrize('server', [3], indirect=True)
-    @pytest.mark.parametrize(('places', 'begins'), [
+    @pytest.mark.parametrize(('weight', 'begins'), [
         (1, True), (2, True), (3, False), (100, False)])
     def test_it_takes_the_place_of_as_many(
-            self, server, busy, arrived, places, begins):
+            self, server, busy, arrived, weight, begins):
         arrived.looks[:] = [[], []]
-        large = Message({'method': 'decide'}, places=places)
+        large = Message({'method': 'decide'}, weight=weight)
         large.go_on.set()
         server._on_incoming([large])
         assert large.begun.wait(20 if begins else 0) is begins
@@ -222,15 +222,15 @@ class TestLarge:
     @pytest.mark.parametrize('server', [3], indirect=True)
     def test_it_leaves_them_when_it_is_done(self, server):
         for _ in range(3):
-            large = Message({'method': 'decide'}, places=5)
+            large = Message({'method': 'decide'}, weight=5)
             large.go_on.set()
             server._on_incoming([large])
             assert large.begun.wait(20)
 
     def test_it_has_its_arguments_once_it_is_worked_on(self, server):
         fetched = []
-        large = Message({'method': 'decide'}, places=2)
-        large.fetch = lambda: fetched.append(large.begun.is_set())
+        large = Message({'method': 'decide'}, weight=2)
+        large.load = lambda: fetched.append(large.begun.is_set())
         large.go_on.set()
         server._on_incoming([large])
         assert large.begun.wait(20)
@@ -243,16 +243,16 @@ class TestTurns:
     def test_are_none_before_the_start(self):
         conf = rules.a_conf(DEFAULT__transport_url='fake://')
         made = rpc.get_server(rpc.get_transport(conf), conf, [])
-        assert made.turned is None
+        assert made.polled_at is None
 
     def test_are_those_of_the_loop_until_the_stop(self, server):
-        assert server.turned == 5.5
+        assert server.polled_at == 5.5
         server.stop()
-        assert server.turned is None
+        assert server.polled_at is None
 
     def test_are_none_on_a_bus_within_the_process(self, server, arrived):
-        del arrived.turned
-        assert server.turned is None
+        del arrived.polled_at
+        assert server.polled_at is None
 
 
 def test_the_end_of_all_work_gives_up_replies_within_seconds(arrived):
@@ -272,7 +272,7 @@ class TestKeepalives:
     @pytest.fixture
     def call(self, monkeypatch):
         """A call whose keepalives end in these errors, one each."""
-        monkeypatch.setattr(rpc_server, '_AGAIN', 0.001)
+        monkeypatch.setattr(rpc_server, '_KEEPALIVE_RETRY', 0.001)
 
         class Call:
             msg_id, tries, message = 'id', 0, {'method': 'decide'}

@@ -171,7 +171,7 @@ class TestAfterTheReply:
         call_scope.after_reply(lambda: done.append(True))
         call_scope.run_after_reply()
         assert done == [True]
-        assert 'What was left of a call has failed' in caplog.text
+        assert 'Work after the reply to a call failed' in caplog.text
 
     @pytest.mark.parametrize('is_cast', [True, False], ids=['cast', 'call'])
     @pytest.mark.parametrize('fails', [True, False])

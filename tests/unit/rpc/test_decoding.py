@@ -139,5 +139,5 @@ class TestReading:
         assert read(body, 8)['e'] == 6
         assert read(body)['e'] == 6
         with pytest.raises(decoding.Unreadable, match=(
-                '8 lists, objects and members, and at most 7 are read')):
+                '8 lists, objects and members; the limit is 7')):
             read(body, 7)

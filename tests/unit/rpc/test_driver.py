@@ -277,7 +277,7 @@ class TestBindings:
         rabbit = look(Rabbit(error=error))
         assert rabbit.begun_again == (None, {1, 2, 3})
         [line] = caplog.messages
-        assert line.startswith('What requests come by is gone from the broker')
+        assert line.startswith('The request queue or its exchange was deleted')
 
     def test_that_a_broker_does_not_tell_of_stay(self, look, caplog):
         rabbit = look(Rabbit(error=ConnectionResetError()))

@@ -46,7 +46,7 @@ class TestTaking:
         assert channel.acknowledged == [1]
         assert [(record.levelname, record.getMessage())
                 for record in caplog.records] == [
-            ('DEBUG', 'Message u has come before')]
+            ('DEBUG', 'Message u is a duplicate')]
 
     def test_is_left_to_whoever_gets_it_from_the_broker(
             self, listener, heard, caplog):
@@ -54,7 +54,7 @@ class TestTaking:
         request, channel = heard
         channel.broken = True
         assert not request.take()
-        assert 'goes back to the broker' in caplog.text
+        assert 'is requeued' in caplog.text
         arrives(listener, '{"method":"a","_unique_id":"u"}')
         assert len(listener.incoming) == 2
 
@@ -220,11 +220,11 @@ class TestReading:
 
 def test_the_loop_has_turned_at_each_read(listener, monkeypatch):
     """However many messages there are, and however long each takes."""
-    clock, seen = [listener.turned], []
+    clock, seen = [listener.polled_at], []
     monkeypatch.setattr(rpc_listener.time, 'monotonic', lambda: clock[0])
 
     def consume(timeout):
-        seen.append(clock[0] - listener.turned)
+        seen.append(clock[0] - listener.polled_at)
         clock[0] += 1
         if len(seen) > 5:
             raise TIMEOUT
@@ -237,12 +237,12 @@ def test_the_loop_has_turned_at_each_read(listener, monkeypatch):
 
 
 def test_bindings_are_looked_at_every_ten_seconds(listener, monkeypatch):
-    clock, looks, start = [0], [], listener.turned
+    clock, looks, start = [0], [], listener.polled_at
     monkeypatch.setattr(rpc_listener.time, 'monotonic',
                         lambda: start + clock[0])
     listener.conn = types.SimpleNamespace(
         bind_again=lambda: looks.append(clock[0]))
     for clock[0] in range(35):
-        listener._turn()
-        assert listener.turned == start + clock[0]
+        listener._process_due()
+        assert listener.polled_at == start + clock[0]
     assert looks == [11, 22, 33]

@@ -84,7 +84,7 @@ class TestSize:
         assert consumer.queue.channel.rejected == [1]
         [line] = caplog.messages
         assert line == ('A message to scheduler is dropped: 61 bytes, and '
-                        'at most 60 are read')
+                        'the limit is 60')
 
     def test_a_message_of_the_bound_is_read(self, listener, consumer, hears):
         hears(60)
@@ -174,7 +174,7 @@ class TestOddNames:
         assert request.message == {}
         refused = request.message.refused
         assert refused.startswith(
-            'message: cannot be taken in: ArithmeticError')
+            'message: cannot be read: ArithmeticError')
         assert len(refused) < 240
 
 
@@ -188,10 +188,10 @@ class TestLarge:
             'method': 'a', 'namespace': 'baseapi', 'args': args}), packed)
         [request] = listener.incoming
         assert request.message == {'method': 'a', 'namespace': 'baseapi'}
-        assert request.places == 2
+        assert request.weight == 2
 
         request.take()
-        request.fetch()
+        request.load()
         assert request.message['args'] == args
         assert request.message._raw is None
 
@@ -199,8 +199,8 @@ class TestLarge:
         arrives(listener, '{"method": "a", "args": {"x": 1}}')
         [request] = listener.incoming
         assert request.message['args'] == {'x': 1}
-        assert request.places == 1
-        request.fetch()
+        assert request.weight == 1
+        request.load()
         assert request.message['args'] == {'x': 1}
 
     def test_what_is_refused_has_none(self, listener):
@@ -208,7 +208,7 @@ class TestLarge:
             'args': 'x' * 200_000, '_msg_id': 'i', '_reply_q': 'q',
             '_context_roles': [['']] * 5_001}))
         [request] = listener.incoming
-        request.fetch()
+        request.load()
         assert 'context' in request.message.refused
         assert 'args' not in request.message
 

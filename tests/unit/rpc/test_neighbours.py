@@ -59,7 +59,7 @@ def another(transport):
 def test_a_server_of_ours_hears_in_our_way(conf):
     with (messages.transport(conf, 'kombu+memory://') as transport,
           serving(rpc.get_server(transport, conf, [Echo()])) as server):
-        assert isinstance(server.listener._arrived, rpc_listener.Listener)
+        assert isinstance(server.listener._listener, rpc_listener.Listener)
 
 
 def test_a_server_of_another_kind_hears_as_the_library_has_it(conf):

@@ -165,7 +165,7 @@ class TestPrivateParts:
         conf = rules.a_conf(DEFAULT__transport_url='kombu+memory://')
         made = rpc.get_server(rpc.get_transport(conf), conf, [])
         made.start()
-        listener = made.listener._arrived
+        listener = made.listener._listener
         connection = listener.conn.connection
         request = rpc_listener.Request(
             listener, {}, {}, None, 'id', 'queue', None, None, None)

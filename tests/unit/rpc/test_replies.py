@@ -190,7 +190,7 @@ class TestOneThatIsBeingSent:
 
     def test_is_not_undone_if_it_arrives(
             self, retrier, driver, undone, on_its_way):
-        retrier._give_up('late', 'a test')
+        retrier._abandon('late', 'a test')
         driver.gone.clear()
         driver.go_on.set()
         wait_for(lambda: retrier._thread is None)
@@ -200,7 +200,7 @@ class TestOneThatIsBeingSent:
 
     def test_is_undone_if_it_does_not(
             self, retrier, driver, undone, on_its_way):
-        retrier._give_up('late', 'a test')
+        retrier._abandon('late', 'a test')
         driver.go_on.set()
         wait_for(lambda: undone == [0])
         assert driver.sent == []
@@ -252,13 +252,13 @@ class TestOneThatIsBeingSent:
 def test_the_others_may_make_room_first(retrier, driver, undone):
     """Who looks for somebody to give up then finds nobody."""
     retrier._too_many = iter([True, False]).__next__
-    retrier._give_up = lambda queue, why: None
+    retrier._abandon = lambda queue, why: None
     retrier._missing = type('Gone', (dict,), {
         '__iter__': lambda self: iter(())})()
     driver.gone.add('late')
     send(retrier, a_reply('late'), undone)
     retrier._missing = {}
-    del retrier._give_up
+    del retrier._abandon
 
 
 def test_a_queue_s_time_begins_anew_with_the_broker(
@@ -337,9 +337,9 @@ def test_a_call_is_undone_once_also_where_no_thread_does_it(
         reply.undo = [functools.partial(undone.append, number)]
         if number == 1:
             with no_thread():
-                retrier._give_up('away', 'a test')
+                retrier._abandon('away', 'a test')
                 assert undone == [1]
-        retrier._give_up('away', 'a test')
+        retrier._abandon('away', 'a test')
     wait_for(lambda: len(undone) > 1)
     retrier.close(20)
 
@@ -369,7 +369,7 @@ def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone,
     wait_for(lambda: retrier._thread is None)
     with no_thread():
         retrier.send_again(reply)
-    assert "cannot be sent again: can't start new thread" in caplog.text
+    assert "Cannot resend a reply to new thread" in caplog.text
     retrier.send_again(reply)
     wait_for(lambda: driver.tries > 3)
     retrier.close(0)
