@@ -169,16 +169,17 @@ class ReplyRetrier:
                 self._missing[reply.queue] = _MissingQueue(
                     self._driver.missing_destination_retry_timeout)
             self._missing[reply.queue].replies.append(reply)
-        while self._too_many():
-            # None if the queue was removed in the meantime.
-            self._abandon(next(iter(self._missing), None),
-                          'too many replies wait for their queues')
+        while queue := self._oldest_beyond_limits():
+            self._abandon(queue, 'too many replies wait for their queues')
 
-    def _too_many(self):
+    def _oldest_beyond_limits(self):
+        """Return the first missing queue if too many replies wait, or None."""
         with self._lock:
             sizes = [reply.size for missing in self._missing.values()
                      for reply in missing.replies]
-        return len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES
+            if len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES:
+                return next(iter(self._missing))
+        return None
 
     def _retry(self):
         """Retry all queues until no reply waits."""

@@ -56,7 +56,7 @@ class Scheduler:
         self.connection = types.SimpleNamespace(
             contact=a_contact(), gone=0, gone_at=None, is_gone=False)
         self.server = types.SimpleNamespace(
-            connection=self.connection, turned=time.monotonic(), busy_for=0)
+            connection=self.connection, polled_at=time.monotonic(), busy_for=0)
         self.driver = types.SimpleNamespace(
             host_manager=hosts, PERIODIC=False)
         self.offers = types.SimpleNamespace(
@@ -117,7 +117,7 @@ def test_lost_bus_is_reported_and_a_bus_within_the_process_is_not():
     for _ in range(2):
         scheduler.connection.contact.failed('Connection refused')
     assert statuses(scheduler) == {'message_bus': 'fail', 'consuming': 'warn'}
-    scheduler.server.connection = scheduler.server.turned = None
+    scheduler.server.connection = scheduler.server.polled_at = None
     assert statuses(scheduler) == {'consuming': 'pass'}
 
 
