@@ -22,7 +22,7 @@ def test_a_stopped_worker_is_replaced(stage):
             'WATCHDOG_USEC': str(WATCHDOG * 10 ** 6)})
         stopped, _ = daemon.workers
         os.kill(stopped, signal.SIGSTOP)
-        daemon.wait_until_said(f'Worker {stopped} is ended')
+        daemon.wait_until_said(f'Worker {stopped} sent no heartbeat')
         daemon.wait_until_said('Serving requests', times=3)
         assert stopped not in daemon.workers
         told = received.count('WATCHDOG=1')
