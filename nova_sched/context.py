@@ -54,9 +54,9 @@ class RequestContext(context.RequestContext):
     def from_dict(cls, values, **kwargs):
         """Return a context from the wire form of any release.
 
-        values: dict or None.  kwargs: constructor arguments that take
+        values: dict or None.  kwargs: constructor arguments, which take
             precedence.
-        Missing and unknown keys, and invalid values, raise no error.
+        Missing and unknown keys, and invalid values, are no errors.
         """
         values = values or {}
         fields = {name: values.get(name, _DEFAULTS.get(name))
@@ -107,7 +107,7 @@ class RequestContext(context.RequestContext):
     def elevated(self, read_deleted=None):
         """Return a copy with administrator rights.
 
-        read_deleted: of the copy, 'no', 'yes' or 'only'; None keeps it.
+        read_deleted: 'no', 'yes' or 'only' for the copy; None keeps it.
         """
         twin = copy.copy(self)
         twin.is_admin = True

@@ -151,7 +151,7 @@ def test_segments_that_neutron_refuses_to_tell_are_unknown(
     assert asking.segments_of_network('net') is None
     assert asking.segments_of_subnet('sub') is None
     for where in ('network net', 'subnet sub'):
-        assert (f'Neutron does not tell the segments of {where}. Got '
+        assert (f'Cannot read the segments of {where} from Neutron. Got '
                 f'{status}: Not that.') in caplog.text
 
 
