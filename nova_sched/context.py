@@ -20,13 +20,6 @@ _KNOWN = frozenset((
     'is_admin_project', 'read_only', 'show_deleted', 'auth_token',
     'request_id', 'global_request_id', 'resource_uuid', 'roles',
     'system_scope', 'timestamp', 'user_identity', 'trace_info', *_EXTRA))
-_SAME_NAME = (
-    'auth_token', 'is_admin', 'read_only', 'show_deleted', 'request_id',
-    'global_request_id', 'resource_uuid', 'user_name', 'project_name',
-    'domain_name', 'user_domain_name', 'project_domain_name',
-    'is_admin_project', 'system_scope')
-_DEFAULTS = {'is_admin': False, 'read_only': False, 'show_deleted': False,
-             'is_admin_project': True}
 
 
 class RequestContext(context.RequestContext):
@@ -59,26 +52,20 @@ class RequestContext(context.RequestContext):
         Missing and unknown keys, and invalid values, are no errors.
         """
         values = values or {}
-        fields = {name: values.get(name, _DEFAULTS.get(name))
-                  for name in _SAME_NAME}
         roles = values.get('roles')
-        fields.update(
-            user_id=values.get('user_id') or values.get('user'),
-            project_id=(values.get('project_id') or values.get('project')
-                        or values.get('tenant')),
-            domain_id=values.get('domain'),
-            user_domain_id=values.get('user_domain'),
-            project_domain_id=values.get('project_domain'),
-            roles=list(roles) if isinstance(roles, (list, tuple)) else [],
-            service_catalog=values.get('service_catalog'),
-            read_deleted=values.get('read_deleted') or 'no',
-            remote_address=values.get('remote_address'),
-            quota_class=values.get('quota_class'),
-            timestamp=_parse_time(values.get('timestamp')),
-            extra={name: value for name, value in values.items()
-                   if name not in _KNOWN})
-        fields.update(kwargs)
-        return cls(**fields)
+        return super().from_dict(values, **{
+            'user_id': values.get('user_id') or values.get('user'),
+            'project_id': (values.get('project_id') or values.get('project')
+                           or values.get('tenant')),
+            'roles': list(roles) if isinstance(roles, (list, tuple)) else [],
+            'service_catalog': values.get('service_catalog'),
+            'read_deleted': values.get('read_deleted') or 'no',
+            'remote_address': values.get('remote_address'),
+            'quota_class': values.get('quota_class'),
+            'timestamp': _parse_time(values.get('timestamp')),
+            'extra': {name: value for name, value in values.items()
+                      if name not in _KNOWN},
+            **kwargs})
 
     def to_dict(self):
         """Return the wire form, with the keys of all releases: dict."""

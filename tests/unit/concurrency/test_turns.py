@@ -357,11 +357,3 @@ class TestShutdown:
         pool.shutdown()
         with pytest.raises(RuntimeError, match='shut down'):
             pool.submit(bool)
-
-    def test_can_cancel_queued_calls(self, pool, stage):
-        call, other = pool.submit(stage), pool.submit(bool, 1)
-        assert stage.begun.wait(LONG)
-        pool.shutdown(wait=False, cancel_futures=True)
-        stage.go_on.set()
-        assert call.result(LONG) == 'done'
-        assert other.cancelled()
