@@ -1,15 +1,18 @@
 """The OpenStack Compute scheduler as a service of its own.
 
-What stands here must come before any other import of the package.
+The import hook keeps oslo.messaging, futurist and oslo.service from importing
+eventlet, which they do wherever it is installed.  It must be in place before
+any other import, and acts when these libraries are imported: a command may
+need none of them.
 """
 
 import sys
 
 
 def _without_eventlet(execute, module):
-    """Load a module that imports eventlet wherever it is installed.
+    """Execute a module while eventlet cannot be imported.
 
-    That takes a quarter of a second; nothing here runs on it.
+    Importing eventlet takes a quarter of a second; nothing here uses it.
     """
     if 'eventlet' in sys.modules:
         execute(module)
@@ -22,10 +25,10 @@ def _without_eventlet(execute, module):
 
 
 def _with_threads(execute, module):
-    """Load oslo.service, which by default has services that need eventlet.
+    """Execute oslo.service, and select its backend of threads.
 
-    Importing oslo.messaging makes it choose.  A process that has chosen
-    already keeps its choice.
+    Its default is eventlet, and importing oslo.messaging selects the backend.
+    A backend that the process has selected before stays.
     """
     execute(module)
     from oslo_service import backend
@@ -34,10 +37,7 @@ def _with_threads(execute, module):
 
 
 class _Finder:
-    """Finds some modules as the others do, to be loaded in another way.
-
-    When they are imported, as a command may need none of them.
-    """
+    """A finder that replaces how some modules are executed."""
 
     LOADERS = {'oslo_messaging': _without_eventlet,
                'futurist': _without_eventlet, 'oslo_service': _with_threads}

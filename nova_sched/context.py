@@ -20,13 +20,6 @@ _KNOWN = frozenset((
     'is_admin_project', 'read_only', 'show_deleted', 'auth_token',
     'request_id', 'global_request_id', 'resource_uuid', 'roles',
     'system_scope', 'timestamp', 'user_identity', 'trace_info', *_EXTRA))
-_SAME_NAME = (
-    'auth_token', 'is_admin', 'read_only', 'show_deleted', 'request_id',
-    'global_request_id', 'resource_uuid', 'user_name', 'project_name',
-    'domain_name', 'user_domain_name', 'project_domain_name',
-    'is_admin_project', 'system_scope')
-_DEFAULTS = {'is_admin': False, 'read_only': False, 'show_deleted': False,
-             'is_admin_project': True}
 
 
 class RequestContext(context.RequestContext):
@@ -54,31 +47,25 @@ class RequestContext(context.RequestContext):
     def from_dict(cls, values, **kwargs):
         """Return a context from the wire form of any release.
 
-        values: dict or None.  kwargs: constructor arguments that take
+        values: dict or None.  kwargs: constructor arguments, which take
             precedence.
-        Missing and unknown keys, and invalid values, raise no error.
+        Missing and unknown keys, and invalid values, are no errors.
         """
         values = values or {}
-        fields = {name: values.get(name, _DEFAULTS.get(name))
-                  for name in _SAME_NAME}
         roles = values.get('roles')
-        fields.update(
-            user_id=values.get('user_id') or values.get('user'),
-            project_id=(values.get('project_id') or values.get('project')
-                        or values.get('tenant')),
-            domain_id=values.get('domain'),
-            user_domain_id=values.get('user_domain'),
-            project_domain_id=values.get('project_domain'),
-            roles=list(roles) if isinstance(roles, (list, tuple)) else [],
-            service_catalog=values.get('service_catalog'),
-            read_deleted=values.get('read_deleted') or 'no',
-            remote_address=values.get('remote_address'),
-            quota_class=values.get('quota_class'),
-            timestamp=_parse_time(values.get('timestamp')),
-            extra={name: value for name, value in values.items()
-                   if name not in _KNOWN})
-        fields.update(kwargs)
-        return cls(**fields)
+        return super().from_dict(values, **{
+            'user_id': values.get('user_id') or values.get('user'),
+            'project_id': (values.get('project_id') or values.get('project')
+                           or values.get('tenant')),
+            'roles': list(roles) if isinstance(roles, (list, tuple)) else [],
+            'service_catalog': values.get('service_catalog'),
+            'read_deleted': values.get('read_deleted') or 'no',
+            'remote_address': values.get('remote_address'),
+            'quota_class': values.get('quota_class'),
+            'timestamp': _parse_time(values.get('timestamp')),
+            'extra': {name: value for name, value in values.items()
+                      if name not in _KNOWN},
+            **kwargs})
 
     def to_dict(self):
         """Return the wire form, with the keys of all releases: dict."""
@@ -107,7 +94,7 @@ class RequestContext(context.RequestContext):
     def elevated(self, read_deleted=None):
         """Return a copy with administrator rights.
 
-        read_deleted: of the copy, 'no', 'yes' or 'only'; None keeps it.
+        read_deleted: 'no', 'yes' or 'only' for the copy; None keeps it.
         """
         twin = copy.copy(self)
         twin.is_admin = True

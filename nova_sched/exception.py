@@ -58,7 +58,7 @@ class DatabaseUnavailable(NovaSchedException):
     """
 
     def for_caller(self, text):
-        """Return the exception as it goes to a caller, see NoValidHost."""
+        """Return the exception for the caller, see NoValidHost."""
         return self if text == 'full' else DatabaseUnavailable(
             'The scheduler cannot read a database; its log says which and why')
 
@@ -68,9 +68,9 @@ class StatementFailed(DatabaseUnavailable):
 
 
 class PlacementUnavailable(NovaSchedException):
-    """Placement does not serve this scheduler: no answer is no refusal.
+    """Placement does not answer this scheduler, which is no refusal.
 
-    reason: text that may have its address.  brief: text without.
+    reason: text that may contain its address.  brief: text without it.
     """
 
     def __init__(self, reason, brief):
@@ -78,7 +78,7 @@ class PlacementUnavailable(NovaSchedException):
         self.brief = brief
 
     def for_caller(self, text):
-        """Return the exception as it goes to a caller, see NoValidHost."""
+        """Return the exception for the caller, see NoValidHost."""
         return self if text == 'full' else PlacementUnavailable(
             self.brief, self.brief)
 
@@ -88,9 +88,9 @@ class PlacementError(NovaSchedException):
 
 
 class RequestFilterFailed(NovaSchedException):
-    """A request filter rejects a request, which can have no host.
+    """A request filter rejects a request.
 
-    The text is Nova's, and part of the caller's NoValidHost.
+    The text is Nova's, and becomes part of the caller's NoValidHost.
     """
 
     def __init__(self, reason):
@@ -124,7 +124,7 @@ class NoValidHost(RemoteNovaException):
 
     reason: the full text, for operators.
     nova: Nova's text; by default that there are not enough hosts.
-    filters, counts: other texts that a caller may be told; by default Nova's.
+    filters, counts: other texts for callers; by default Nova's.
     """
 
     msg_fmt = 'No valid host was found. %(reason)s'
@@ -136,14 +136,14 @@ class NoValidHost(RemoteNovaException):
         self.filters, self.counts = filters, counts
 
     def for_caller(self, text):
-        """Return the exception as it goes to a caller.
+        """Return the exception for the caller.
 
         text: a choice of ``[nova_sched] no_valid_host_text``.
         """
         if text == 'full':
             return self
-        told = getattr(self, text)
-        return NoValidHost(reason=self.nova if told is None else told)
+        reason = getattr(self, text)
+        return NoValidHost(reason=self.nova if reason is None else reason)
 
 
 class InvalidInput(RemoteNovaException):
@@ -151,19 +151,19 @@ class InvalidInput(RemoteNovaException):
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400
-    #: Name of the plug-in that the reason comes from; None for our reasons.
+    #: Name of the plug-in with this reason; None for built-in rules.
     refused_by = None
-    #: Whether the request has spent its time, in whatever rule.
+    #: Whether the request has spent its time budget.
     is_budget_spent = False
-    #: Whether it is of a filter that others came before that judge by hints.
+    #: Whether a filter raised it after filters that evaluate hints.
     is_behind_hints = False
 
     def for_caller(self, text):
-        """Return the exception as it goes to a caller, see NoValidHost.
+        """Return the exception for the caller, see NoValidHost.
 
-        Our own reasons are about the request only; a plug-in's reason may be
-        about anything, and is replaced.  That hints of the request have left
-        hosts for a filter to refuse it is a secret, too.
+        Built-in reasons are about the request only.  A plug-in's reason may
+        reveal hosts, and is replaced.  A refusal after filters of hints would
+        reveal that hosts match the hints.
         """
         if text == 'full':
             return self
@@ -183,7 +183,7 @@ class ComputeHostMetricNotFound(RemoteNovaException):
     code = 404
 
     def for_caller(self, text):
-        """Return the exception as it goes to a caller, see NoValidHost.
+        """Return the exception for the caller, see NoValidHost.
 
         Nova's text names metric and host.
         """

@@ -1,27 +1,26 @@
-"""Texts from outside, as they are shown: in logs, by commands and on pages.
+"""Escapes for texts from outside, in logs, commands and pages.
 
-Whatever could end or disguise a line is written as an escape: control
-characters, Unicode's line separators and marks of direction, surrogates
-without a partner.
+Characters that could end or disguise a line become escapes: control
+characters, Unicode's line separators and direction marks, lone surrogates.
 """
 
 
 def printable(text, keeping=''):
-    """Return a text with escapes for what is not to be shown as it is.
+    """Return a text with escapes for unprintable characters.
 
-    keeping: characters that stay.
+    keeping: characters that are not escaped.
     """
     if text.isprintable():
         return text
     return ''.join(
-        each if each.isprintable() or each in keeping
-        else each.encode('unicode_escape').decode() for each in text)
+        char if char.isprintable() or char in keeping
+        else char.encode('unicode_escape').decode() for char in text)
 
 
 class Stream:
-    """A text stream to which all that is printable is written as it is.
+    """A text stream that escapes unprintable characters.
 
-    Line feeds and tabs stay, with which commands make lines and columns.
+    Line feeds and tabs are kept, for lines and columns of commands.
     """
 
     def __init__(self, stream):

@@ -1,17 +1,17 @@
-"""The scheduler service, where the pieces are put together.
+"""The scheduler service: driver, RPC server and periodic work of one process.
 
-``SchedulerService.start`` in its order, all of it in the process that is
-going to serve, because connections do not survive a fork:
+``SchedulerService.start`` runs in the process that serves, because connections
+do not survive a fork:
 
 1. Wait for the database, and let the driver read its first state
    (``_start_driver``).
-2. Make the service's own record in the database (``background_tasks``).
+2. Create the service record in the database (``background_tasks``).
 3. Connect to the message broker and consume requests (``_start_server``).
-4. Begin the background tasks, and the driver's periodic work, if it has any
+4. Start the background tasks, and the periodic work of a driver that has any
    (``_start_periodic``).
 
-``stop`` takes it down in the opposite order, and answers what was accepted.
-``reset`` puts another driver in place of the one that serves (``_reload``).
+``stop`` reverses the order, and answers the accepted calls.  ``reset``
+replaces the driver (``_reload``).
 """
 
 import gc
@@ -50,78 +50,78 @@ from nova_sched.scheduler.candidates import CandidateSource
 
 LOG = logging.getLogger(__name__)
 
-# Seconds between two lines about a broker that does not answer.
+# Seconds between two log lines about a silent broker.
 BROKER_PATIENCE = 5
 
-# Seconds between two tries at a broker that answers, but refuses.
+# Seconds between two attempts to connect to a broker that refuses.
 BROKER_RETRY = 10
 
-# Seconds that stopping waits for a start that is about to complete.
+# Seconds that a stop waits for the end of a start.
 START_GRACE = 1
 
 # [scheduler] periodic_task_interval = 0 means this many seconds.
 DEFAULT_PERIOD = 60
 
-# What a log that cannot be set up raises.
-_NO_LOG = (OSError, logging.LogConfigError)
+# Errors of the setup of a log.
+_LOG_ERRORS = (OSError, logging.LogConfigError)
 
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
 
 
 class _StoppedEarly(Exception):
-    """The service was told to stop while it waited in its start."""
+    """The service was stopped during its start."""
 
 
 class SchedulerService(backend.get_component('ServiceBase')):
     """One scheduler: database, driver, RPC server and periodic work.
 
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
-    workers: the number of processes that will be forked to run it.
-    tells: whether another process tells other daemons what they pick.
-    health: health.endpoints.Health by which it says how it is, or None.
+    workers: number of processes that are forked to run it.
+    has_messenger: whether a messenger process publishes the workers' picks.
+    health: health.endpoints.Health for its health reports, or None.
 
-    A service of oslo.service (start, wait, stop, reset); it can as well be
-    started and stopped inside any other process.
+    A service of oslo.service (start, wait, stop, reset).  It can also run
+    within another process.
     """
 
-    def __init__(self, conf, workers=1, tells=False, health=None):
+    def __init__(self, conf, workers=1, has_messenger=False, health=None):
         self.conf = conf
         self._metrics = None if health is None else health.metrics
         self._reporter = None if health is None else reporter.Reporter(
             self, conf.healthcheck.ttl, health.numbers.own,
             health.channel.send, self._metrics and self._metrics.queue_gone)
-        #: The observe.recorder.Recorder of what is decided.
+        #: The observe.recorder.Recorder of decisions.
         self.recorder = recorder.Recorder(conf, self._metrics)
         self._notifications = notifications.Notifications(conf)
         self._background = background_tasks.BackgroundTasks(conf)
         self._option_values = option_values.OptionValues(conf)
-        # Made before the fork, for all workers.
+        # Created before the fork, for all workers.
         self._taken_calls = TakenCalls()
         self._placement_answers = mirror.shared_answers(workers)
         self._picks = (shared_picks.SharedPicks(workers)
-                       if workers > 1 or tells else None)
+                       if workers > 1 or has_messenger else None)
         self._manager = None
-        #: The rpc.server.Server, once there is one.
+        #: The rpc.server.Server, or None before the start.
         self.server = None
-        #: What the start waits for, text, and since when, by
-        #: time.monotonic(); None while it does not.
+        #: (name of the service that the start waits for, begin of the wait by
+        #: time.monotonic()), or None.
         self.waits_for = None
         self._transport = None
         self._periodic = None
         self._serving = threading.Event()
         self._stopping = threading.Event()
         self._stopped = threading.Event()
-        # One driver at a time is got ready, and set when it is not wanted.
+        # Held while a new driver is prepared; the event cancels its reload.
         self._replacing = threading.Lock()
         self._outdated = threading.Event()
-        # Who has it decides which driver serves, and whether any does.
+        # Held while a driver is replaced, or the service is stopped.
         self._handing_over = threading.Lock()
 
     def start(self):
-        """Serve, and return once requests are consumed.
+        """Start to serve; return once requests are consumed.
 
-        Waits as long as it takes for the database and the broker, or until
-        ``stop``. Raises ConfigurationError for what only shows now.
+        Waits for the database and the broker until ``stop``.
+        Raises ConfigurationError for errors that only show at the start.
         """
         LOG.info('Starting %(topic)s node (version %(version)s)',
                  {'topic': rpc.TOPIC, 'version': version.version_string()})
@@ -137,7 +137,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
             self._background.register()
-            self._sleep(0)    # it may have been stopped meanwhile
+            self._sleep(0)    # raises if it was stopped
             self._notifications.configure()
             self._start_server()
         except _StoppedEarly:
@@ -160,26 +160,26 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     @property
     def driver(self):
-        """The driver that decides; None before it is started."""
+        """The present driver; None before the start."""
         return self._manager and self._manager.driver
 
     @property
     def offers(self):
-        """The CandidateSource of what it decides on; None before that."""
+        """The CandidateSource of the driver; None before the start."""
         return self._manager and self._manager.offers
 
     @property
     def service_id(self):
-        """The id of the service record; None while there is none."""
+        """The id of the service record, or None."""
         return self._background.service_id
 
     def stop(self, graceful=True):
-        """Take no more requests, answer the accepted ones, and disconnect.
+        """Stop consuming, answer the accepted requests, and disconnect.
 
-        Requests that the broker still holds stay there for other workers.
+        Other requests stay at the broker, for other workers.
         Takes at most [DEFAULT] manager_shutdown_timeout seconds, and a few
-        more where notifications wait for a bus; a graceless stop does not
-        wait for answers.
+        more if notifications wait for their bus; with ``graceful=False`` it
+        does not wait for answers.
         """
         with self._handing_over:
             self._stopping.set()
@@ -198,15 +198,14 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._stopped.wait()
 
     def reset(self):
-        """Read the configuration files again and rebuild the driver.
+        """Read the configuration files again and replace the driver.
 
-        The driver, its filters, weighers and host manager take the new
-        values, without a pause: calls in flight finish on the old driver.
-        What a connection was opened with takes a restart. On an error the
-        old driver stays, and the error is logged; while the database is
-        away the old driver stays as well, and it is tried again every
-        [database] retry_interval seconds, until the next ``reset`` or
-        ``stop``.
+        The new driver, its filters, weighers and host manager have the new
+        values. There is no pause: calls in flight finish on the old driver.
+        Options of open connections need a restart. On an error the old driver
+        stays, and the error is logged. While the database is unavailable the
+        old driver stays as well, and the reload is retried every [database]
+        retry_interval seconds, until the next ``reset`` or ``stop``.
         """
         if self._reread() and self._serving.is_set():
             self._reload()
@@ -214,20 +213,20 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _reread(self):
         """Read the files again; return False if the old values stay."""
         try:
-            # Not while a driver is being made of the values.
+            # Values must not change while a driver is built from them.
             with self._replacing:
                 if not self.conf.reload_config_files():
-                    return False    # it has logged why
+                    return False    # it has logged the reason
                 logs.setup(self.conf)
                 logs.warn_of_no_log(self.conf)
             return True
-        except (exception.NovaSchedException, cfg.Error, *_NO_LOG) as exc:
+        except (exception.NovaSchedException, cfg.Error, *_LOG_ERRORS) as exc:
             error = exc
-        _log_refused(self.conf, error, *_NO_LOG)
+        _log_refused(self.conf, error, *_LOG_ERRORS)
         return False
 
     def _reload(self):
-        """Replace the driver, in the background if the database is away."""
+        """Replace the driver; retry in a thread if the database is down."""
         self._outdated.set()
         self._outdated = outdated = threading.Event()
         if not self._replaced(outdated):
@@ -239,9 +238,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 return
 
     def _replaced(self, outdated):
-        """Try to replace the driver; return False if it is to be tried again.
+        """Try to replace the driver; return whether the reload is over.
 
-        outdated: an Event that is set when it is not wanted any more.
+        outdated: an Event that cancels it.  False asks for a retry.
         """
         error = None
         with self._replacing:
@@ -258,7 +257,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                        'reason': error})
             return False
         if error is None:
-            # A driver is megabytes in cycles, and full rounds are rare.
+            # The old driver is megabytes of cyclic garbage.
             gc.collect()
             LOG.info('Configuration read again: %s',
                      self._option_values.changes())
@@ -267,30 +266,31 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return True
 
     def _replace_driver(self):
-        """Have a new driver serve; if anything is raised, the old one does."""
+        """Build a new driver and let it serve; on an error the old one stays.
+        """
         old, old_offers = self.driver, self._manager.offers
         fresh = self._load_driver(takes_over=True)
         periodic = None
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
-            asking = self._candidate_source(fresh)
+            source = self._candidate_source(fresh)
             self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():
                     raise _StoppedEarly
-                # The last step that can fail: the old driver may send
-                # requests on to the new one from then on.
+                # The last step that can fail: after it the old driver may
+                # pass requests to the new one.
                 fresh.take_over(old)
                 self._manager.serve(
-                    fresh, asking, self.conf.nova_sched.no_valid_host_text,
+                    fresh, source, self.conf.nova_sched.no_valid_host_text,
                     manager.Limits.of(self.conf))
                 self.recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:
             _stop_driver(fresh, periodic)
             raise
-        asking.start()
+        source.start()
         old_offers.stop()
         _stop_driver(old, periodic)
 
@@ -304,12 +304,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return CandidateSource(self.conf, worker,
                                answers=self._placement_answers)
 
-    def _wait_for(self, what):
-        self.waits_for = what, time.monotonic()
-        self.waiting(what)
+    def _wait_for(self, dependency):
+        self.waits_for = dependency, time.monotonic()
+        self.waiting(dependency)
 
-    def waiting(self, what):
-        """Tell that the start waits for something to answer; a hook."""
+    def waiting(self, dependency):
+        """Report that the start waits for another service; a hook."""
 
     def _start_driver(self):
         self._wait_for('the database')
@@ -319,21 +319,20 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _warn_of_no_hosts(self):
         """Log a warning if cells are mapped and none of them has hosts."""
-        if self.conf.api_database.connection and self._host_count() == 0:
+        if not self.conf.api_database.connection:
+            return
+        try:
+            count = self.driver.host_count()
+        except Exception as error:
+            # A third party's driver need not be able to count hosts.
+            LOG.debug('The driver cannot count its hosts: %r', error)
+            return
+        if count == 0:
             LOG.warning(
                 'No compute host was found in the cells that [api_database] '
                 'maps: requests find no host. "nova-manage cell_v2 '
                 'list_cells" lists the cells; a cell that could not be read '
                 'has a warning of its own above')
-
-    def _host_count(self):
-        try:
-            return self.driver.host_count()
-        except Exception as error:
-            # A third party's driver serves, whether or not it can count.
-            LOG.debug('The driver cannot say how many hosts there are: %r',
-                      error)
-            return None
 
     def _start_server(self):
         url = config.masked(config.transport_url(self.conf))
@@ -351,10 +350,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
                  {'topic': self.conf.scheduler_topic, 'url': url})
 
     def _refusal(self, url):
-        """Start an RPC server; return why the broker refuses it, or None.
+        """Start an RPC server; return the broker's reason to refuse, or None.
 
-        While the broker is silent, oslo.messaging retries, and logs why.
-        Raises ConfigurationError for options that contradict each other.
+        oslo.messaging retries while the broker is silent.
+        Raises ConfigurationError for contradicting options.
         """
         self.server = rpc.get_server(
             self._transport, self.conf,
@@ -373,14 +372,14 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return None
 
     def _start_periodic(self, worker):
-        """Begin a driver's periodic work; return what stops it, or None."""
+        """Start a driver's periodic work; return its LoopingCall, or None."""
         interval = self.conf.scheduler.periodic_task_interval
         if (interval < 0 or not self.conf.periodic_enable
                 or not worker.PERIODIC):
             return None
         interval = interval or DEFAULT_PERIOD
         periodic = LoopingCall(run_periodic_tasks, worker, interval)
-        # The driver's start has just done the first round.
+        # The driver's start has done the first round.
         periodic.start(interval, initial_delay=interval,
                        stop_on_exception=False)
         return periodic
@@ -396,7 +395,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                         'stop; giving them up', timeout)
             return
         except Exception:
-            # The driver and the connections are to stop all the same.
+            # Driver and connections must stop in any case.
             LOG.exception('Stopping the RPC server failed')
         self._manager.driver.stop()
         self._manager.offers.stop()
@@ -414,9 +413,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
 
 def start_when_database_answers(driver, conf, sleep):
-    """Wait for the database, however long it takes, and start a driver.
+    """Wait for the database and start a driver; retry for ever.
 
-    sleep: function of seconds, which ends the wait by raising something.
+    sleep: function of seconds; its exceptions end the wait.
     """
     while True:
         try:
@@ -424,15 +423,15 @@ def start_when_database_answers(driver, conf, sleep):
             return driver.start()
         except exception.DatabaseUnavailable as error:
             reason = error
-        # Outside of the handler, where oslo.log would add it once more.
+        # Outside the handler: oslo.log would append the error again.
         LOG.error('Still waiting for the database: %s', reason)
         sleep(conf.database.retry_interval)
 
 
 def run_periodic_tasks(worker, interval):
-    """Run the periodic tasks of a driver; log a database that is away.
+    """Run the periodic tasks of a driver; log an unavailable database.
 
-    interval: seconds until the next time.
+    interval: seconds until the next round.
     """
     try:
         worker.run_periodic_tasks(context.RequestContext())
@@ -449,7 +448,7 @@ def _stop_driver(unused, periodic):
     try:
         unused.stop()
     except Exception:
-        # Another driver serves; nobody waits for this one.
+        # The new driver serves in any case.
         LOG.exception('Stopping a driver failed')
 
 
@@ -466,4 +465,4 @@ def _log_refused(conf, error, *others):
 def _report_silence(url, answered):
     while not answered.wait(BROKER_PATIENCE):
         LOG.warning('The message broker at %s does not answer yet, still '
-                    'trying; nothing is scheduled meanwhile', url)
+                    'trying; no request is scheduled until it does', url)

@@ -1,4 +1,4 @@
-"""Which release of the service is running."""
+"""The version of the running service."""
 
 import functools
 from importlib import metadata
@@ -7,13 +7,13 @@ PACKAGE = 'nova_sched'
 
 
 def version_string():
-    """Return the version as installed; says so where it is not installed."""
+    """Return the installed version, or a text that there is none."""
     return _version(PACKAGE)
 
 
 @functools.cache
 def _version(package):
-    """Return the same; each program asks for it with every configuration."""
+    """Return a package's version; cached, as each ConfigOpts needs it."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

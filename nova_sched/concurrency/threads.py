@@ -12,3 +12,15 @@ def start(name, function, *args):
                               daemon=True)
     thread.start()
     return thread
+
+
+def repeat(name, seconds, function, stopped):
+    """Call a function periodically in a daemon thread, at once at first.
+
+    stopped: threading.Event that ends the thread.
+    """
+    def run():
+        function()
+        while not stopped.wait(seconds):
+            function()
+    start(name, run)

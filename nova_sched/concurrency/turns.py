@@ -130,12 +130,10 @@ class TurnExecutor(futures.Executor):
                 raise RuntimeError('there is no thread for a call')
         return future
 
-    def shutdown(self, wait=True, *, cancel_futures=False):
+    def shutdown(self, wait=True):
+        """Refuse further calls, and end when all calls have ended."""
         with self._lock:
             self._is_shut = True
-            if cancel_futures:
-                for _, future, _ in self._calls:
-                    future.cancel()
             self._dismiss()
         if wait:
             for thread in self._threads:

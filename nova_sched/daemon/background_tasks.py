@@ -203,8 +203,8 @@ class HostDiscovery:
         if result.mapped_by_others:
             LOG.log(logging.DEBUG if self._is_warned else logging.WARNING,
                     'This periodic task should only be enabled if discover '
-                    'hosts is not run via nova-manage, schedulers: another '
-                    'program mapped %(hosts)s at the same moment. Set '
+                    'hosts is not run via nova-manage, schedulers: %(hosts)s '
+                    'were mapped by another program at the same moment. Set '
                     '[scheduler] discover_hosts_in_cells_interval = -1, or '
                     'do not run nova-manage cell_v2 discover_hosts',
                     {'hosts': ','.join(result.mapped_by_others)})

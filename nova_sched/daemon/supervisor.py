@@ -1,21 +1,19 @@
-"""Worker processes: forked, watched, reloaded and stopped.
+"""The master process and its workers.
 
-oslo.service's launcher (cotyledon underneath) forks the workers, starts a
-new one in place of one that died, and passes SIGTERM on to them. What it
-leaves open is done here:
+oslo.service's launcher (based on cotyledon) forks the workers, replaces dead
+workers, and forwards SIGTERM. This module adds:
 
-- Readiness. The launcher would report it before a worker can answer;
-  instead each worker reports it when it consumes requests.
-- Reload. The launcher answers SIGHUP by ending every worker. Here a thread of
-  each process waits for it (``sighup.py``): the parent first checks the new
-  configuration and, when it is good, takes it over for workers to come; it
-  passes the signal on, and a worker rebuilds what depends on options and
-  never stops serving.
-- A configuration that only a worker can find wrong ends the whole service,
-  instead of having workers started for ever.
-- A worker that hangs is replaced (``watchdog.py``).
+- Readiness. The launcher would report it before a worker can answer. Here each
+  worker reports it when it consumes requests.
+- Reload. The launcher would end all workers at SIGHUP. Here a thread of each
+  process waits for the signal (``sighup.py``). The master checks the new
+  configuration, adopts it for future workers if it is valid, and forwards the
+  signal. A worker rebuilds its driver and serves without a pause.
+- Configuration errors that only a worker can find. They end the service,
+  rather than starting workers for ever.
+- Replacement of hung workers (``watchdog.py``).
 
-``Foreground`` is for debugging, and does without all of it but the reload.
+``Foreground`` is for debugging: one process, with the reload only.
 """
 
 import errno
@@ -42,64 +40,64 @@ from nova_sched.preflight import startup
 
 LOG = logging.getLogger(__name__)
 
-#: What ends a service in the foreground: of a supervisor, and Ctrl-C.
+#: Signals that end a service in the foreground; SIGINT is Ctrl-C.
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
-#: What a directory that cannot be written, or is not there, fails with.
+#: Errors of a directory that is missing or not writable.
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 
 
 class Worker(service.SchedulerService):
-    """The scheduler in one of the worker processes, made in their parent.
+    """The scheduler of a worker process; created in the master.
 
     notifier: systemd.Notifier.  sighup_handler: sighup.SighupHandler.
-    workers, tells, health: as of SchedulerService.
+    workers, has_messenger, health: as for SchedulerService.
     """
 
-    def __init__(self, conf, notifier, sighup_handler, workers=1, tells=False,
-                 health=None):
-        super().__init__(conf, workers, tells, health)
+    def __init__(self, conf, notifier, sighup_handler, workers=1,
+                 has_messenger=False, health=None):
+        super().__init__(conf, workers, has_messenger, health)
         self._notifier, self._sighup = notifier, sighup_handler
         self.watchdog = watchdog.Watchdog(notifier)
-        self._parent = os.getpid()
+        self._master = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
 
     @property
     def picks(self):
-        """The ring of what workers pick: SharedPicks, or None."""
+        """The ring of the workers' picks: SharedPicks, or None."""
         return self._picks
 
     @property
     def refused(self):
-        """Whether a worker found that it cannot run with its options."""
+        """Whether a worker could not run with its configuration."""
         return self._refused.is_set()
 
     def alive(self):
-        """Return whether this worker looks for requests, if it is to serve."""
+        """Return whether this worker polls for requests, or does not serve."""
         server = self.server if self.serving else None
-        turned = server.turned if server else None
-        return (turned is None
-                or time.monotonic() - turned < self.watchdog.seconds / 2)
+        polled_at = server.polled_at if server else None
+        return (polled_at is None
+                or time.monotonic() - polled_at < self.watchdog.seconds / 2)
 
     def start(self):
         guru.watch_file(self.conf)
-        # What it starts with is not to change meanwhile; its log is.
+        # Options must not change during the start; the log may be reopened.
         reset = sighup.Deferred(self.reset)
         self._sighup.call_on_sighup(reset)
         self.watchdog.beat_while(self.alive, self._stopped)
         if _refusal(self.conf, super().start):
             self._refused.set()
-            # An orphan has process 1 for a parent, and it is not to be ended.
-            if os.getppid() == self._parent:
-                os.kill(self._parent, signal.SIGTERM)
+            # The parent of an orphan is process 1, which must not be killed.
+            if os.getppid() == self._master:
+                os.kill(self._master, signal.SIGTERM)
         elif self.serving:
-            # What is there to stay, libraries and the first state, is not to
-            # be looked through in each of the garbage collector's rounds.
+            # Libraries and the first state stay: keep the garbage collector
+            # from scanning them in each round.
             gc.collect()
             gc.freeze()
-            # A request makes more objects than the 700 of Python's default;
-            # nearly all are gone before the next.
+            # One request makes more objects than Python's default of 700, and
+            # nearly all are short-lived.
             gc.set_threshold(10_000)
             self._notifier.ready()
             reset.begin()
@@ -110,14 +108,14 @@ class Worker(service.SchedulerService):
         finally:
             self._notifier.ready()
 
-    def waiting(self, what):
-        self._notifier.waiting(what)
+    def waiting(self, dependency):
+        self._notifier.waiting(dependency)
 
 
 def check_semaphores():
-    """Raise OSError where the system has no semaphores for workers.
+    """Raise OSError if workers cannot have semaphores.
 
-    glibc makes them in /dev/shm.
+    glibc creates them in /dev/shm.
     """
     try:
         multiprocessing.get_context('fork').Lock()
@@ -125,16 +123,16 @@ def check_semaphores():
         if error.errno not in _NOT_WRITABLE:
             raise
         raise OSError(
-            error.errno, f'{error.strerror}: workers need semaphores; have '
-            'this user write to a tmpfs there, as in any container that an '
-            'engine runs', '/dev/shm') from error  # noqa: S108
+            error.errno, f'{error.strerror}: workers need semaphores; mount '
+            'a tmpfs there that this user can write to, as container engines '
+            'do', '/dev/shm') from error  # noqa: S108
 
 
 class Supervisor:
-    """The parent process.
+    """The master process.
 
     conf: ConfigOpts, checked.
-    reread: a function that returns a fresh ConfigOpts made as ``conf`` was.
+    reread: function that returns a ConfigOpts of the files' present content.
     notifier: systemd.Notifier.
     """
 
@@ -158,8 +156,8 @@ class Supervisor:
         if health is not None:
             launcher.launch_service(endpoints.Endpoints(
                 health, self._sighup))
-        # The launcher learns of signals through a wakeup descriptor, so its
-        # own handlers are empty and may be replaced; workers get new ones.
+        # The launcher reads signals from a wakeup descriptor: its handlers are
+        # empty and may be replaced.  Workers install handlers of their own.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
         self._sighup.call_on_sighup(self._reload)
         worker.watchdog.watch()
@@ -170,42 +168,38 @@ class Supervisor:
         return startup.EXIT_CONFIGURATION if worker.refused else status
 
     def _reload(self):
-        """Hand a changed configuration to the workers, if it is a good one.
+        """Pass a valid configuration to the workers.
 
-        They tell then that the service is ready again.
+        The workers then report that the service is ready again.
         """
         self._notifier.reloading()
-        is_good = False
+        is_valid = False
         try:
-            is_good = self._is_good()
+            is_valid = self._adopt()
         finally:
-            # Their log files may have moved in any case.
-            self._sighup.hand_on(refused=not is_good)
-            if not is_good:
+            # Even if it is invalid, workers must reopen their log files.
+            self._sighup.hand_on(refused=not is_valid)
+            if not is_valid:
                 self._notifier.ready()
 
-    def _is_good(self):
-        """Take the configuration over; return whether it is a good one."""
-        found = self._problems()
-        for problem in found:
-            LOG.error('Not reloading: %s', problem)
-        if not found:
-            sighup.reread(self._conf)
-        return not found
-
-    def _problems(self):
-        """Return what is wrong with the configuration in the files: list."""
+    def _adopt(self):
+        """Read the configuration if it is valid; return whether it is."""
         try:
-            return startup.problems(self._reread())
+            problems = startup.problems(self._reread())
         except (cfg.Error, exception.ConfigurationError) as error:
-            return [error]
+            problems = [error]
+        for problem in problems:
+            LOG.error('Not reloading: %s', problem)
+        if not problems:
+            sighup.reread(self._conf)
+        return not problems
 
 
 class Foreground(service.SchedulerService):
-    """The scheduler alone in this process, which keeps its standard input.
+    """The scheduler in this process, which keeps its standard input.
 
-    So a debugger that a plug-in starts can be used from the terminal; nobody
-    minds for how long, for there is no watchdog of workers.
+    A debugger in a plug-in can be used from the terminal, for any time: no
+    watchdog ends the process.
 
     conf: ConfigOpts, checked.  notifier: systemd.Notifier.
     """
@@ -218,19 +212,19 @@ class Foreground(service.SchedulerService):
     def run(self):
         """Serve until SIGTERM or SIGINT, and return the exit status.
 
-        A second one ends it at once, whoever waits for input.
+        A second signal kills the process, even if it waits for input.
         """
         sighup.block()
         for number in _ENDS:
             signal.signal(number, self._end)
         if self._health is None:
             return self._serve()
-        told = endpoints.Endpoints(self._health, self._sighup)
-        told.begin()
+        pages = endpoints.Endpoints(self._health, self._sighup)
+        pages.begin()
         try:
             return self._serve()
         finally:
-            told.stop()
+            pages.stop()
 
     def _serve(self):
         reset = sighup.Deferred(self.reset)
@@ -248,21 +242,21 @@ class Foreground(service.SchedulerService):
         for number in _ENDS:
             signal.signal(number, signal.SIG_DFL)
         self._notifier.stopping()
-        # Elsewhere, for this thread may hold a lock that stopping takes.
+        # In a thread: the interrupted code may hold a lock that a stop needs.
         threads.start('stop', self.stop)
 
-    def waiting(self, what):
-        self._notifier.waiting(what)
+    def waiting(self, dependency):
+        self._notifier.waiting(dependency)
 
 
 def _refusal(conf, start):
-    """Start, and return the ConfigurationError that it ends with, or None."""
+    """Call ``start``; return the text of its ConfigurationError, or None."""
     reason = None
     try:
         start()
     except exception.ConfigurationError as error:
         reason = spelling.Spelling(conf).in_error(error)
-    # Outside of the handler, where oslo.log would add it once more.
+    # Outside the handler: oslo.log would append the error again.
     if reason:
         LOG.critical('Cannot run with this configuration: %s', reason)
     return reason

@@ -65,15 +65,8 @@ class Notifier:
 
     def keep_alive(self, stopped):
         """Send heartbeats from a thread until an Event is set."""
-        if not self._address or not self.watchdog:
-            return
-        threads.start('watchdog', self._keep_alive, stopped)
-
-    def _keep_alive(self, stopped):
-        while True:
-            self._send('WATCHDOG=1')
-            if stopped.wait(self.watchdog / 3):
-                return
+        if self._address and self.watchdog:
+            threads.repeat('watchdog', self.watchdog / 3, self.alive, stopped)
 
     def _send(self, *lines):
         if not self._address:

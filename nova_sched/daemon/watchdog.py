@@ -59,13 +59,8 @@ class Watchdog:
 
         stopped: an Event that ends the thread.
         """
-        def loop():
-            while True:
-                if alive():
-                    self.beat()
-                if stopped.wait(self.seconds / CHECKS / 2):
-                    return
-        threads.start('watchdog', loop)
+        threads.repeat('watchdog', self.seconds / CHECKS / 2,
+                       lambda: alive() and self.beat(), stopped)
 
     def watch(self):
         """Check the workers of this process periodically, from a thread."""

@@ -1,16 +1,15 @@
-"""What a placed instance takes of a host's NUMA cells and PCI devices.
+"""Consumption of a host's NUMA cells and PCI devices by a placed instance.
 
 ``Hardware.take``, for one picked host:
 
-1. The guest's topology is fitted again, under the limits the filters left.
-   What comes out replaces that of the request, for the instances after it
-   too: they ask for the page size the first was given.  If it does not fit,
-   the request has no topology any more; it keeps it if that was not found
-   out.
-2. The cells' usage grows by the fitted guest (``used``).
+1. The guest's topology is fitted again, under the filters' limits.  The fitted
+   topology replaces that of the request, also for its further instances: they
+   request the page size that the first one got.  If it does not fit, the
+   request loses its topology; if the search was given up, it keeps it.
+2. The usage of the cells grows by the fitted guest (``used``).
 3. The devices are taken from the pools.
 
-On hosts of before Train, devices are taken before the usage grows.
+On hosts older than Train, devices are taken before the usage grows.
 """
 
 import dataclasses
@@ -21,16 +20,16 @@ from nova_sched.hardware.numa.topology import Fitting
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.requests import DeviceRequests
 
-#: What the search for cells may cost on a host that a filter has found some
-#: on, perhaps in fewer steps: it tried other candidates before.
+#: Bound of the search for cells on a picked host.  It is larger than that of
+#: the filter, which found cells after trying other candidates.
 _MOST = 10 * effort.MOST
 
-#: Columns of the host table that hold a host's hardware.
+#: Columns of the host table with a host's hardware.
 COLUMNS = ('numa_topology', 'pci_stats')
 
 
 class FailedError(Exception):
-    """A host that does not have what an instance needs."""
+    """A host lacks the hardware that an instance needs."""
 
 
 class Hardware:
@@ -47,13 +46,13 @@ class Hardware:
         return self.topology, self.pools
 
     def take(self, spec_obj, limits, mapping, pack):
-        """Take what one instance of a request needs.
+        """Take the hardware of one instance of a request.
 
         spec_obj: RequestSpec; its numa_topology becomes the fitted one.
-        limits: NUMATopologyLimits that the filters left, or None.
+        limits: NUMATopologyLimits of the filters, or None.
         mapping: of the claimed candidate, or None.
-        pack: as in Fitting.
-        Raises FailedError; steps before it stay done.
+        pack: as for Fitting.
+        Raises FailedError; completed steps are not reverted.
         """
         pci_requests = spec_obj.pci_requests
         if spec_obj.numa_topology is None and not (
@@ -67,7 +66,7 @@ class Hardware:
             step(spec_obj, guests, mapping)
 
     def _fitted(self, spec_obj, limits, mapping, pack):
-        """Return the guest cells as placed; None without any."""
+        """Return the placed guest cells; None without any."""
         topology = self.topology
         required = numa_guest.GuestRequirements.of(spec_obj)
         if required is None or topology is None or not topology.cells:
@@ -109,11 +108,11 @@ def _used_by_all(cell, guests, newer):
 
 
 def used(cell, guest, newer=True):
-    """Return a HostCell with one more guest cell on it.
+    """Return a HostCell with a further guest cell on it.
 
     newer: False on hosts older than Train.
-    Raises FailedError when it is pinned to CPUs that are not free: a verdict
-    taken from another guest cell leaves its pins where they were.
+    Raises FailedError if the guest cell is pinned to CPUs that are not free:
+    a verdict shared with another guest cell does not update its pins.
     """
     cpus = len(guest.cpuset)
     if not newer:
@@ -129,7 +128,7 @@ def used(cell, guest, newer=True):
 def _used_pages(cell, guest, newer):
     size = guest.pagesize
     if size is None and newer:
-        # Nova fails here, too, so that such a cell's usage never grows.
+        # Nova fails here as well: the usage of such a cell never grows.
         if not cell.pages:
             raise FailedError(f'NUMA cell {cell.id} has no pages')
         size = cell.smallest_pages.size_kb
@@ -141,7 +140,7 @@ def _used_pages(cell, guest, newer):
 
 
 def _pinned(cell, guest):
-    """Return the CPUs of a host cell that a guest cell takes: a set."""
+    """Return the host CPUs of a guest cell: a set."""
     cpus = {*guest.pins.values(), *guest.reserved}
     if guest.thread_policy == 'isolate':
         cpus.update(*(core for core in cell.siblings

@@ -1,4 +1,4 @@
-"""Reading what compute services report as JSON text, whatever is in it."""
+"""Reading the JSON texts that compute services report."""
 
 import functools
 import json
@@ -9,22 +9,21 @@ LOG = logging.getLogger(__name__)
 
 
 class UnreadableError(ValueError):
-    """A report that is not in any form that was ever written.
+    """A report in an unknown form.
 
-    Its text says what is wrong in a few words that are the same for all
-    reports with that fault.
+    The text is short, and the same for all reports with the same fault.
     """
 
 
 class Report:
-    """One column of a host's row: a number of items, and who wrote them.
+    """The items in one column of a host's row, and the form of the report.
 
-    Immutable; equal when made from equal text, which is parsed when first
-    looked at.
+    Immutable.  Reports of equal text are equal; the text is parsed at its
+    first use.
 
-    text: of the column; what cannot be read has no items.
-    parsed: (items, whether they are newer) when known; then ``text`` may be
-        any hashable value that is different for different items.
+    text: of the column; an unreadable text has no items.
+    parsed: (items, whether they are in the newer form) if known; then ``text``
+        is any hashable value that identifies the items.
     """
 
     __slots__ = ('_parsed', '_text')
@@ -37,7 +36,7 @@ class Report:
 
     @staticmethod
     def parse(value):
-        """Return (tuple of items, whether they are newer) of a JSON value.
+        """Return (tuple of items, whether in the newer form) of a JSON value.
 
         May raise UnreadableError.
         """
@@ -51,12 +50,12 @@ class Report:
 
     @property
     def items(self):
-        """The items, as a tuple; not to be changed."""
+        """The items, as a tuple; callers must not change them."""
         return self._read()[0]
 
     @property
     def is_newer(self):
-        """Whether a compute service wrote them in the newer of two forms."""
+        """Whether the report is in the newer of two forms."""
         return self._read()[1]
 
     def __len__(self):
@@ -76,11 +75,10 @@ class Report:
 
 
 def read(column, text, parse, default):
-    """Return ``parse`` of the JSON in a text; the default if that cannot be
-    read.
+    """Return ``parse`` of the JSON in a text; a default if it is unreadable.
 
-    column: of Nova's ``compute_nodes``, for the warning; there is one for
-        each distinct fault, not one for each host.
+    column: of Nova's ``compute_nodes``, for the warning, which is logged once
+        for each fault.
     parse: function of a JSON value; may raise UnreadableError.
     """
     try:
@@ -99,7 +97,7 @@ def _json(text):
 
 @functools.lru_cache(maxsize=256)
 def warn_once(column, fault):
-    """Warn of a fault in a column, once; ``fault`` as UnreadableError's."""
+    """Warn once of a fault in a column; fault: text of UnreadableError."""
     LOG.warning('A compute node row holds unreadable %(column)s, which count '
                 'as absent: %(fault)s',
                 {'column': column, 'fault': fault})

@@ -99,10 +99,10 @@ def of_start(dependency, seconds):
                  f'{dependency} for {seconds:.0f} seconds')
 
 
-def of_consuming(turned, busy, bus, gone_at, is_gone):
+def of_consuming(unpolled, busy, bus, gone_at, is_gone):
     """Return the Check of a worker that takes requests.
 
-    turned: seconds since its loop last polled for requests.
+    unpolled: seconds since its loop last polled for requests.
     busy: seconds for which no thread has been free.
     bus: Check of the message bus, or None.
     gone_at: time when its queue was found deleted, in seconds since the
@@ -116,10 +116,10 @@ def of_consuming(turned, busy, bus, gone_at, is_gone):
         return _lasting(now - gone_at, (
             'the request queue or its exchange was deleted at the broker '
             f'{now - gone_at:.0f} seconds ago, and is being declared again'))
-    if turned >= WARN_POLL:
-        return Check(FAIL if turned >= FAIL_POLL else WARN, now,
+    if unpolled >= WARN_POLL:
+        return Check(FAIL if unpolled >= FAIL_POLL else WARN, now,
                      'a worker has not polled for requests for '
-                     f'{turned:.0f} seconds')
+                     f'{unpolled:.0f} seconds')
     if busy >= WARN_BUSY:
         return Check(WARN, now, 'requests wait, and all threads of a worker '
                      f'have been busy for {busy:.0f} seconds')

@@ -94,7 +94,7 @@ class Reporter:
 
     def _check_bus(self, checks):
         server = self._scheduler.server
-        connection, turned = server.connection, server.turned
+        connection, polled_at = server.connection, server.polled_at
         gone_at = bus = is_gone = None
         if connection is not None:
             bus = indicators.of_bus(connection.contact)
@@ -104,8 +104,8 @@ class Reporter:
                 self._on_gone(gone)
             checks['message_bus'] = bus
         checks['consuming'] = indicators.of_consuming(
-            time.monotonic() - turned if turned else 0.0, server.busy_for,
-            bus, gone_at, is_gone)
+            time.monotonic() - polled_at if polled_at else 0.0,
+            server.busy_for, bus, gone_at, is_gone)
 
     def _check_hosts(self, driver, manager, checks, figures):
         contacts = manager.contacts()

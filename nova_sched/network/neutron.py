@@ -1,6 +1,6 @@
-"""What Neutron tells the scheduler of ports, subnets and segments.
+"""Reading ports, subnets and segments from Neutron.
 
-Paths and names of fields: Neutron's API reference, v2.0.
+Paths and field names: Neutron's API reference, v2.0.
 """
 
 import functools
@@ -21,8 +21,8 @@ from nova_sched.service_adapter import ServiceUnreachable
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that Neutron and Placement have to tell of the networks of one
-#: request: less than the shortest time for which callers wait for an answer.
+#: Seconds for reading the networks of one request from Neutron and Placement:
+#: less than the shortest timeout of callers.
 LIMIT = 45
 
 #: Seconds before the first retry; each further one waits twice as long.
@@ -35,7 +35,7 @@ _CHECK = ("Check that Neutron runs, and its endpoint in Keystone's catalog or "
 _KEYSTONE = ('Check that Keystone runs, and auth_url in [neutron] and '
              '[service_user]')
 _LOG_IN = 'Check [neutron] auth_type and the options that it needs'
-#: What the operator can do where there is no answer.
+#: Remedies for the operator, by the reason of a failure.
 _ADVICE = {
     FailureReason.NO_ENDPOINT: (
         "Add an endpoint of service type network to Keystone's catalog for "
@@ -48,8 +48,8 @@ _ADVICE = {
     FailureReason.KEYSTONE: _KEYSTONE,
     FailureReason.KEYSTONE_TOO_LATE: _KEYSTONE,
     FailureReason.TLS: (
-        'Where it speaks https and not http, set cafile of [neutron] and '
-        '[service_user] to the authority that signed its certificate'),
+        'If it uses https, set cafile of [neutron] and [service_user] to the '
+        'authority that signed its certificate'),
     FailureReason.OPTIONS: (
         'Correct the options of [neutron] and [service_user], and restart'),
     FailureReason.NO_ANSWER: _CHECK,
@@ -58,11 +58,11 @@ _ADVICE = {
 
 
 class Neutron:
-    """The Neutron of [neutron] and [service_user].
+    """A client of Neutron, as configured in [neutron] and [service_user].
 
-    Safe for threads and for processes.
+    Thread-safe, and usable after a fork.
 
-    conf: ConfigOpts.  limit: seconds that each request has.
+    conf: ConfigOpts.  limit: seconds for each request.
     clock, sleep: as time.monotonic and time.sleep.
     """
 
@@ -77,20 +77,20 @@ class Neutron:
         self._limit, self._clock = limit, clock
 
     def reader(self, context):
-        """Return a Reader for one request, whose time begins to run."""
+        """Return a Reader for one request; its deadline starts now."""
         return Reader(self, context, self._interval,
                       Deadline(self._limit, self._clock), self._clock)
 
     @property
     def auth(self):
-        """As of ServiceAdapter: the log-in of [neutron], or None."""
+        """The auth plug-in of [neutron], or None."""
         return self._adapter.auth
 
     def user_auth(self, token, catalog):
-        """Return a plug-in that sends a user's token.
+        """Return an auth plug-in that sends a user's token.
 
-        token, catalog: of UserToken.  With it goes a token of [service_user]
-        if that is asked for.  Raises ServiceUnreachable.
+        token, catalog: as for UserToken.  Adds a token of [service_user] if
+        configured.  Raises ServiceUnreachable.
         """
         auth = UserToken(token, catalog)
         if self._service_user is None:
@@ -103,25 +103,25 @@ class Neutron:
         return service_token.ServiceTokenAuthWrapper(auth, service_auth)
 
     def get(self, path, request_id, deadline, auth=None):
-        """Read something: a Response, whatever the status.
+        """Return the Response to a GET request, with any status.
 
-        path: with its query.  request_id: under which Neutron logs it.
+        path: with its query.  request_id: for Neutron's log.
         deadline: Deadline.  auth: plug-in, by default that of [neutron].
         Raises ServiceUnreachable.
         """
         if auth is None:
             self._adapter.log_in()
-        # The connect_retries of keystoneauth1 know no deadline.
+        # The connect_retries of keystoneauth1 have no deadline.
         delay = RETRY_DELAY
         for retries in range(self._retries, -1, -1):
-            left = deadline.left()
-            if left <= 0:
+            seconds = deadline.left()
+            if seconds <= 0:
                 raise ServiceUnreachable(
                     FailureReason.NO_ANSWER,
                     'Reading the networks of one request took too long')
             try:
                 return self._adapter.request(
-                    'GET', path, auth=auth, timeout=left, retry=False,
+                    'GET', path, auth=auth, timeout=seconds, retry=False,
                     request_id=request_id)
             except ServiceUnreachable as exc:
                 if not (exc.transient and retries
@@ -130,19 +130,20 @@ class Neutron:
             with turns.waiting():
                 self._sleep(delay)
             delay *= 2
-        raise AssertionError('the last try raises')
+        raise AssertionError('the last attempt returns or raises')
 
 
 class Reader:
     """Reads from Neutron for one request, in one thread.
 
-    context: the request's, whose token ports are read with.
-    deadline: by when all must be read.
+    context: of the request; its token is used to read ports.
+    deadline: for all reads together.
 
-    All methods raise, of nova_sched.exception: Unauthorized for a token that
-    Neutron does not take, NeutronAdminCredentialConfigurationInvalid for
-    such a log-in of [neutron], Forbidden for what it does not show, and
-    NovaException for anything else that goes wrong.
+    All methods raise exceptions of nova_sched.exception: Unauthorized if
+    Neutron rejects the user's token,
+    NeutronAdminCredentialConfigurationInvalid if it rejects the credentials of
+    [neutron], Forbidden if its policy forbids the read, and NovaException for
+    other errors.
     """
 
     def __init__(self, neutron, context, interval, deadline, clock):
@@ -162,26 +163,26 @@ class Reader:
     def segments_of_network(self, network_id):
         """Return uuids of the segments of a network's subnets: list.
 
-        None if Neutron refuses to tell.
+        None if Neutron returns an error.
         """
         where = f'network {network_id}'
         query = urllib.parse.urlencode({'network_id': network_id,
                                         'fields': 'segment_id'})
         if not self.knows_segments(where):
             return []
-        found = []
+        uuids = []
         while query:
             response = self._get(where, f'/v2.0/subnets?{query}')
             if response.status != _OK:
                 return _refused(where, response)
             segments, query = _read(where, response, responses.segments)
-            found += segments
-        return found
+            uuids += segments
+        return uuids
 
     def segments_of_subnet(self, subnet_id):
-        """Return uuids of the segment of a subnet: list of one, or of none.
+        """Return the uuid of a subnet's segment: list of at most one.
 
-        None if Neutron refuses to tell.
+        None if Neutron returns an error.
         """
         where = f'subnet {subnet_id}'
         if not self.knows_segments(where):
@@ -192,9 +193,9 @@ class Reader:
         return _read(where, response, responses.segment)
 
     def knows_segments(self, where):
-        """Return whether this Neutron has segments at all.
+        """Return whether this Neutron has the extension for segments.
 
-        where: what they are asked for, as error texts name it.
+        where: resource that is read, as named in error texts.
         """
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._interval:
@@ -212,16 +213,17 @@ class Reader:
                              as_user=True)
         if response.status == _OK:
             return _read(where, response, responses.Port.of)
-        kind, said = response.error
+        kind, text = response.error
         if response.status == _NOT_FOUND and kind == 'PortNotFound':
             raise exception.PortNotFound(port_id=port_id)
-        raise _failed(where, said)
+        raise _failed(where, text)
 
     def _get(self, where, path, as_user=False):
-        """Read something: a Response that is neither 401 nor 403.
+        """Return the Response to a GET request; raises for 401 and 403.
 
-        where: what it is read for, as error texts name it.
-        as_user: with the caller's token, unless an administrator has none.
+        where: resource that is read, as named in error texts.
+        as_user: whether to send the caller's token; without a token, an
+            administrator's request uses the credentials of [neutron].
         """
         context = self._context
         if as_user and not context.auth_token:
@@ -245,7 +247,7 @@ class Reader:
         return response
 
     def _service_auth(self):
-        """Return None, for the log-in of [neutron]; an error without one."""
+        """Return None, which selects [neutron]; raise without credentials."""
         if self._neutron.auth is None:
             LOG.error('The [neutron] section of the configuration file must '
                       'be configured for authentication with the networking '
@@ -259,7 +261,7 @@ def _quoted(name):
 
 
 def _read(where, response, read):
-    """Return what a function reads from a Response's document."""
+    """Return ``read`` of a Response's document."""
     try:
         return read(response.document())
     except ValueError as exc:
@@ -268,11 +270,11 @@ def _read(where, response, read):
 
 
 def _refused(where, response):
-    """Log why Neutron does not tell something; return None."""
-    LOG.warning('Neutron does not tell the segments of %(where)s. Got '
-                '%(status)s: %(said)s', {
+    """Log an error of Neutron; return None."""
+    LOG.warning('Cannot read the segments of %(where)s from Neutron. Got '
+                '%(status)s: %(text)s', {
                     'where': where, 'status': response.status,
-                    'said': response.error[1]})
+                    'text': response.error[1]})
 
 
 def _failed(where, reason):
@@ -293,5 +295,5 @@ def _unauthorized(of_service):
 @functools.cache
 def _warn_of_no_service_token():
     LOG.warning('No token of [service_user] is sent to Neutron, although '
-                'send_service_user_token asks for it: set auth_type there, '
-                'and the options it needs')
+                'send_service_user_token is true: set auth_type there, and '
+                'the options it needs')

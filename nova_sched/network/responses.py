@@ -1,4 +1,4 @@
-"""What Neutron answers."""
+"""Neutron's responses."""
 
 import typing
 import urllib.parse
@@ -7,7 +7,7 @@ from nova_sched import service_adapter
 
 
 class Port(typing.NamedTuple):
-    """What the scheduler reads of a port.
+    """The fields of a port that the scheduler reads.
 
     network_id: or None.  subnet_id: of the first fixed address, or None.
     vnic_type: such as 'normal'.
@@ -19,7 +19,7 @@ class Port(typing.NamedTuple):
 
     @classmethod
     def of(cls, document):
-        """Read Neutron's answer; ValueError if it is something else."""
+        """Return the Port in a document; ValueError without one."""
         try:
             port = document['port']
             subnets = [address['subnet_id']
@@ -32,17 +32,17 @@ class Port(typing.NamedTuple):
 
 
 class Response(service_adapter.Response):
-    """An answer of Neutron, or of whatever answers in its place."""
+    """A response of Neutron, or of a proxy in front of it."""
 
     @property
     def error(self):
-        """What Neutron says of an error: (its type or None, its text).
+        """The error of Neutron: (its type or None, its text).
 
         The text is one line of at most 500 characters.
         """
         try:
-            found = dict(self.document()['NeutronError'])
-            kind, text = found.get('type'), found.get('message')
+            error = dict(self.document()['NeutronError'])
+            kind, text = error.get('type'), error.get('message')
         except (ValueError, KeyError, TypeError):
             kind, text = None, None
         return kind, service_adapter.one_line(
@@ -50,42 +50,42 @@ class Response(service_adapter.Response):
 
     @property
     def is_own_error(self):
-        """As of service_adapter.Response; not where a page is missing."""
+        """As of service_adapter.Response; False for a missing page."""
         return self.error[0] not in (None, 'HTTPNotFound')
 
 
 def extensions(document):
-    """Return the aliases of the extensions that Neutron has: a set.
+    """Return the aliases of Neutron's extensions: a set.
 
-    Raises ValueError for another document; so do those below.
+    This and the following functions raise ValueError for other documents.
     """
     try:
-        return {found['alias'] for found in document['extensions']}
+        return {extension['alias'] for extension in document['extensions']}
     except (KeyError, TypeError) as exc:
         raise ValueError('it lists no extensions') from exc
 
 
 def segments(document):
-    """Read a page of subnets: (segments, query of the next page).
+    """Return (segments, query of the next page) of a page of subnets.
 
-    segments: list of uuids, with repeats.  The query is None for the last.
-    Of the next page's address only the query counts: the rest may be one at
-    which Neutron is known to others alone.
+    segments: list of uuids, with repeats.  The query of the last page is None.
+    Only the query of the next page's address is used: host and path may be
+    unreachable from here.
     """
     try:
-        found = [subnet.get('segment_id') for subnet in document['subnets']]
+        uuids = [subnet.get('segment_id') for subnet in document['subnets']]
         hrefs = [link['href'] for link in document.get('subnets_links') or ()
                  if link['rel'] == 'next']
         query = urllib.parse.urlsplit(hrefs[0]).query if hrefs else None
     except (KeyError, TypeError, AttributeError) as exc:
         raise ValueError('it lists no subnets') from exc
-    return [segment for segment in found if segment], query
+    return [uuid for uuid in uuids if uuid], query
 
 
 def segment(document):
-    """Return the segments of one subnet: a list of one uuid, or of none."""
+    """Return the segment of a subnet: list of at most one uuid."""
     try:
-        found = document['subnet'].get('segment_id')
+        uuid = document['subnet'].get('segment_id')
     except (KeyError, TypeError, AttributeError) as exc:
         raise ValueError('it describes no subnet') from exc
-    return [found] if found else []
+    return [uuid] if uuid else []

@@ -6,7 +6,7 @@ from keystoneauth1.exceptions import catalog as catalog_exceptions
 
 
 class UserToken(plugin.BaseAuthPlugin):
-    """A token that somebody else got, with the catalog that came with it.
+    """A caller's token and service catalog.
 
     catalog: list of services, in the form of Keystone v2 or v3.
     """

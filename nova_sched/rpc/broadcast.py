@@ -1,8 +1,8 @@
-"""What the daemons on one message broker tell each other.
+"""Messages between the daemons on one message broker.
 
-A topic of their own, which no service of Nova knows: each hears what any of
-them says, itself included.  Nobody answers, so there is no RPC server, whose
-threads would take longer to hand on what is heard than it takes to hear it.
+Daemons publish to a topic of their own, and each receives all messages, its
+own included.  Messages have no reply.  An RPC server is not needed for them,
+and would spend more time on thread switches than on the messages.
 """
 
 from oslo_log import log as logging
@@ -12,53 +12,53 @@ LOG = logging.getLogger(__name__)
 
 
 class Broadcast:
-    """One who speaks and hears on the topic of a deployment's daemons.
+    """Publisher and listener on the topic of a deployment's daemons.
 
-    conf: ConfigOpts; those with the same control_exchange and
-        [DEFAULT] scheduler_topic hear each other.
+    conf: ConfigOpts; daemons with the same control_exchange and
+        [DEFAULT] scheduler_topic receive each other's messages.
     transport: of ``rpc.get_transport``.
     """
 
     def __init__(self, conf, transport):
         topic = f'nova_sched.{conf.control_exchange}.{conf.scheduler_topic}'
-        self._transport, self._heard = transport, None
+        self._transport, self._callback = transport, None
         self._target = messaging.Target(topic=topic, server=conf.host,
                                         fanout=True)
         self._client = messaging.get_rpc_client(
             transport, messaging.Target(topic=topic, fanout=True), retry=1)
         self._listener = None
 
-    def start(self, heard):
-        """Hear from now on; raises what oslo.messaging does.
+    def start(self, callback):
+        """Start to receive; raises the errors of oslo.messaging.
 
-        heard: function of what was said, a dict; called in one thread, in
-            the order in which each of the others has said it.
+        callback: function of a published dict; called in one thread, in the
+            order of each publisher.
         """
-        self._heard = heard
+        self._callback = callback
         self._listener = self._transport._listen(self._target, 1, None)
-        self._listener.start(self._hear)
+        self._listener.start(self._receive)
 
-    def say(self, said):
-        """Tell everybody a dict of JSON.
+    def say(self, content):
+        """Publish a dict of JSON.
 
-        Raises oslo.messaging's errors where the broker does not take it.
+        Raises oslo.messaging's errors if the broker does not accept it.
         """
-        self._client.cast({}, 'hear', said=said)
+        self._client.cast({}, 'hear', said=content)
 
     def stop(self):
-        """Hear no more."""
+        """Stop receiving."""
         self._listener.stop()
         self._listener.cleanup()
 
-    def _hear(self, incoming):
+    def _receive(self, incoming):
         [message] = incoming
-        # A bus within this process has no more than the other.
+        # Messages of the in-process bus have no ``take`` and no ``load``.
         if getattr(message, 'take', message.acknowledge)() is False:
-            # The broker has it again, and gives it once more.
+            # The broker has requeued it, and delivers it again.
             return
         try:
-            getattr(message, 'fetch', lambda: None)()
-            self._heard(message.message['args']['said'])
+            getattr(message, 'load', lambda: None)()
+            self._callback(message.message['args']['said'])
         except Exception as error:
             LOG.warning('A message on topic %(topic)s is not from a daemon: '
                         '%(error)r',

@@ -1,9 +1,8 @@
 """Connections to a message broker without oslo.messaging.
 
-oslo.messaging takes whichever host of a cluster it gets, for ever, and
-declares what it uses; its consumers are servers, which answer.  Connections
-here ask the hosts of a broker, or listen; they are made by the same options,
-and change nothing.
+Programs that check or listen must not change a broker: oslo.messaging would
+declare exchanges and queues, choose any host of a cluster, and retry for
+ever.  The connections here follow the same options.
 """
 
 import contextlib
@@ -21,7 +20,7 @@ from oslo_utils import netutils
 #: Seconds that connecting to one host of a cluster may take.
 _PATIENCE = 5
 
-#: Without the first a broker closes the connection instead of saying why.
+#: The first makes a broker send the reason before it closes a connection.
 _PROPERTIES = {'capabilities': {'authentication_failure_close': True,
                                 'consumer_cancel_notify': True}}
 
@@ -30,7 +29,7 @@ _PROPERTIES = {'capabilities': {'authentication_failure_close': True,
 class Broker:
     """One host of a broker.
 
-    where: host and port, and the virtual host.
+    where: host, port and virtual host, as text.
     """
 
     where: str
@@ -38,11 +37,11 @@ class Broker:
 
     @contextlib.contextmanager
     def connected(self, seconds):
-        """Have a connection of amqp for a block.
+        """Open a connection of amqp for a block.
 
-        seconds: that each step may take.
-        Raises OSError and amqp.AMQPError: AccessRefused for what its user
-        may not do, NotAllowed for a virtual host that is not open to it.
+        seconds: timeout of each operation.
+        Raises OSError and amqp.AMQPError: AccessRefused if the user lacks a
+        permission, NotAllowed if it has none on the virtual host.
         """
         connection = amqp.Connection(
             **self._parameters, connect_timeout=seconds,
@@ -59,8 +58,8 @@ class Broker:
 def brokers(conf, url):
     """Return the hosts of a transport URL: list of Broker.
 
-    Empty for a transport that is no RabbitMQ.  TLS and the way to log in are
-    those of [oslo_messaging_rabbit].
+    Empty unless the transport is RabbitMQ.  [oslo_messaging_rabbit] defines
+    TLS and the login method.
     """
     url = TransportURL.parse(conf, url)
     hosts = _hosts(url)
@@ -70,10 +69,10 @@ def brokers(conf, url):
 
 
 def connection(conf, url, name):
-    """Return a kombu.Connection to one host after the other; not open yet.
+    """Return a kombu.Connection that tries one host after the other.
 
-    name: what the broker shows it as.
-    TLS and the way to log in are those of ``brokers``.
+    It is not open yet.  TLS and login method as for ``brokers``.
+    name: name of the connection at the broker.
     """
     options = conf.oslo_messaging_rabbit
     hosts = _hosts(TransportURL.parse(conf, url))
@@ -89,21 +88,20 @@ def connection(conf, url, name):
 
 
 def urls(conf, url):
-    """Return the hosts of a transport URL as kombu's URLs: list, in any order.
+    """Return kombu's URLs of the hosts of a transport URL: list, shuffled.
 
-    They hold the passwords.  Empty for a transport that is no RabbitMQ.
+    They contain passwords.  Empty unless the transport is RabbitMQ.
     """
     url = TransportURL.parse(conf, url)
-    found = [kombu_url(url, host) for host in _hosts(url)]
-    random.shuffle(found)
-    return found
+    made = [kombu_url(url, host) for host in _hosts(url)]
+    random.shuffle(made)
+    return made
 
 
 def kombu_url(url, host):
     """Return kombu's URL of a TransportHost, with its password: text.
 
-    url: the TransportURL that it is of, for a RabbitMQ, or a transport of
-        kombu's.
+    url: TransportURL of the host, for RabbitMQ or a transport of kombu.
     """
     scheme = url.transport.removeprefix('kombu+').replace('rabbit', 'amqp')
     user, password, path = (
@@ -113,7 +111,7 @@ def kombu_url(url, host):
 
 
 def _hosts(url):
-    """Return the TransportHosts of a TransportURL, if it is of a RabbitMQ."""
+    """Return the TransportHosts of a TransportURL; [] unless RabbitMQ."""
     if url.transport != 'rabbit':
         return []
     return url.hosts or [TransportHost('localhost', 5672, 'guest', 'guest')]
@@ -134,19 +132,19 @@ def _place(host):
 
 
 def _tls(conf, hosts):
-    """Return what amqp and kombu want to know of TLS: False, True or a dict.
+    """Return the TLS parameter of amqp and kombu: False, True or a dict.
 
-    It is what oslo.messaging makes of the options, except for ssl_version:
-    the best that both sides know is taken.
+    As oslo.messaging builds it, but ssl_version is ignored: the best version
+    that both sides support is used.
     """
     options = conf.oslo_messaging_rabbit
     if not options.ssl:
         return False
-    found = {'keyfile': options.ssl_key_file,
-             'certfile': options.ssl_cert_file}
+    tls = {'keyfile': options.ssl_key_file,
+           'certfile': options.ssl_cert_file}
     if options.ssl_ca_file:
-        found |= {'ca_certs': options.ssl_ca_file,
-                  'cert_reqs': ssl.CERT_REQUIRED,
-                  'server_hostname': hosts[0].hostname
-                  if len(hosts) == 1 else None}
-    return {name: value for name, value in found.items() if value} or True
+        tls |= {'ca_certs': options.ssl_ca_file,
+                'cert_reqs': ssl.CERT_REQUIRED,
+                'server_hostname': hosts[0].hostname
+                if len(hosts) == 1 else None}
+    return {name: value for name, value in tls.items() if value} or True

@@ -1,12 +1,12 @@
-"""What one RPC call leaves to do: after its reply, or if that is lost.
+"""Functions that an RPC call registers for after its reply, or its failure.
 
-Each thread of a server works on one call at a time, in a scope of its own.
+Each thread of a server processes one call at a time, in a scope of its own.
 
-- Work for which the caller need not wait runs while the broker confirms the
-  reply; at once while the broker is away, and at the end of the scope if there
-  is no reply.
-- Work that undoes the call runs if its reply is not delivered; it goes along
-  with a reply that waits for its queue.
+- Functions for which the caller need not wait run while the broker confirms
+  the reply.  They run at once while the broker is unreachable, and at the end
+  of the scope if there is no reply.
+- Functions that undo the call run if its reply is not delivered.  If the reply
+  waits for its queue, they wait with it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _Scope(threading.local):
-    """The functions of this thread's call; None outside of a server."""
+    """The functions of this thread's call; None outside a server."""
 
     after_reply = undo = None
 
@@ -38,9 +38,9 @@ def entered():
 
 
 def after_reply(function):
-    """Call a function once the reply to this call is sent.
+    """Register a function to call once the reply to this call is sent.
 
-    It is called at once outside of a server.
+    Outside a server it is called at once.
     """
     if _scope.after_reply is None:
         function()
@@ -49,26 +49,26 @@ def after_reply(function):
 
 
 def run_after_reply():
-    """Call what waits for the reply, each even if another one fails."""
+    """Call the functions that wait for the reply; log their errors."""
     while _scope.after_reply:
         try:
             _scope.after_reply.pop(0)()
         except BaseException:
-            # The caller may have its answer, which nothing here is to undo.
-            LOG.exception('What was left of a call has failed')
+            # The caller may have the reply: these errors must not undo it.
+            LOG.exception('Work after the reply to a call failed')
 
 
 def if_reply_is_lost(function):
-    """Call a function if the reply to this call is not delivered.
+    """Register a function to call if the reply to this call is lost.
 
-    It never is outside of a server, where the caller gets its result.
+    Outside a server there is no reply, and it is never called.
     """
     if _scope.undo is not None:
         _scope.undo.append(function)
 
 
 def take_undo():
-    """Return the functions that undo this call, and forget them: list."""
+    """Remove and return the functions that undo this call: list."""
     functions = _scope.undo or []
     if functions:
         _scope.undo = []
@@ -76,16 +76,15 @@ def take_undo():
 
 
 def reply_is_lost():
-    """Undo this call, whose reply was not delivered."""
+    """Undo this call: its reply was not delivered."""
     undo(take_undo())
 
 
 def undo(functions):
-    """Call functions, each even if another one fails."""
+    """Call functions that undo a call; log their errors."""
     for function in functions:
         try:
             function()
         except Exception:
-            # Nobody is left to tell, and the others must be undone as well.
-            LOG.exception('What a call without an answer has done could not '
-                          'be undone')
+            # The caller is gone, and the other functions must run as well.
+            LOG.exception('Cannot undo a call whose reply was lost')

@@ -1,8 +1,8 @@
-"""What an RPC server declares, and what a broker has in another form.
+"""The exchanges and queues of an RPC server, compared with a broker's.
 
-The library makes the declarations from its options, as for a server, but
-nothing is declared that is not there.  To declare what is there changes
-nothing: the broker compares, and refuses what is of another form.
+oslo.messaging makes the declarations from its options, as for a server.  Only
+existing exchanges and queues are declared, which changes nothing: the broker
+compares the declaration, and refuses one that differs.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ class Declaration:
     arguments: dict
 
     def consumers(self, connection):
-        """Return how many consume a queue; None if there is no such queue.
+        """Return the number of a queue's consumers; None without the queue.
 
         connection: of amqp, open.  Raises OSError and amqp.AMQPError.
         """
@@ -38,14 +38,14 @@ class Declaration:
             return None
 
     def refusal(self, connection):
-        """Return what differs where it is there in another form, or None.
+        """Return the broker's reason to refuse the declaration, or None.
 
-        As ``consumers``.
+        Arguments and errors as of ``consumers``.
         """
         if not self.name:
-            return None    # the exchange that every broker has
+            return None    # the default exchange
         try:
-            # Passive: it is looked up, and never made.
+            # A passive declaration creates nothing.
             self._declare(connection, passive=True)
             self._declare(connection)
         except amqp.NotFound:
@@ -64,8 +64,8 @@ class Declaration:
 class Refusal:
     """A Declaration that the broker refuses.
 
-    reason: of the broker.  bearable: whether the library goes on with what is
-    there, and with queues that are not durable.
+    reason: the broker's text.  bearable: whether oslo.messaging continues with
+    the existing exchange, and with queues that are not durable.
     """
 
     declaration: Declaration
@@ -74,12 +74,12 @@ class Refusal:
 
 
 def of_server(conf, url):
-    """Return what a server of this service consumes: list.
+    """Return the declarations of each consumer of this service's server: list.
 
-    Each is a list of the declarations of the library's attempts, of which the
-    second is for when the first is refused for being durable; each of these a
-    pair of an exchange and a queue.
-    url: text, of a RabbitMQ.
+    A consumer has one or two attempts.  oslo.messaging makes the second if the
+    broker refuses the durable exchange of the first.  An attempt is a pair of
+    Declarations: exchange and queue.
+    url: text, for RabbitMQ.
     """
     server = _Server(conf, messaging.TransportURL.parse(conf, url))
     driver.declare_consumers(
@@ -89,43 +89,37 @@ def of_server(conf, url):
 
 
 def refusals(connection, consumed):
-    """Return what the broker refuses: list of Refusal.
+    """Return the declarations that the broker refuses: list of Refusal.
 
-    connection: of amqp, open.  consumed: of ``of_server``.
+    connection: of amqp, open.  consumed: result of ``of_server``.
     Raises OSError and amqp.AMQPError.
     """
-    found = {}
-    for first, *again in consumed:
+    by_name = {}
+    for first, *later in consumed:
         refused = _refused(connection, first)
-        bearable = _is_of_durable_exchange(refused) and any(
-            not _refused(connection, attempt) for attempt in again)
+        # oslo.messaging makes a second attempt for an exchange only.
+        bearable = any(
+            declaration.kind == 'exchange' and "'durable'" in reason
+            for declaration, reason in refused) and any(
+                not _refused(connection, attempt) for attempt in later)
         for declaration, reason in refused:
-            place = declaration.kind, declaration.name
-            if place not in found or found[place].bearable:
-                found[place] = Refusal(declaration, reason, bearable)
-    return list(found.values())
+            name = declaration.kind, declaration.name
+            if name not in by_name or by_name[name].bearable:
+                by_name[name] = Refusal(declaration, reason, bearable)
+    return list(by_name.values())
 
 
 def _refused(connection, declarations):
-    """Return those that are refused: list of (Declaration, reason)."""
+    """Return the refused declarations: list of (Declaration, reason)."""
     return [(declaration, reason) for declaration in declarations
             if (reason := declaration.refusal(connection))]
 
 
-def _is_of_durable_exchange(refused):
-    """Return whether a first attempt fails for its exchange being durable.
-
-    Where its queue alone does, the exchange is durable by then.
-    """
-    return any(declaration.kind == 'exchange' and "'durable'" in reason
-               for declaration, reason in refused)
-
-
 def _attempts(consumer):
-    """Return the declarations of a consumer's attempts, as ``of_server``."""
+    """Return the attempts of a consumer, see ``of_server``: list."""
     attempts = [_pair(consumer, consumer.durable,
                       consumer.exchange_auto_delete)]
-    # There are no quorum queues and streams that are not durable.
+    # Quorum queues and streams are always durable.
     if consumer.durable and 'x-queue-type' not in consumer.queue_arguments:
         attempts.append(_pair(consumer, False, consumer.queue_auto_delete))
     return attempts
@@ -141,9 +135,9 @@ def _pair(consumer, durable, exchange_auto_delete):
 
 
 class _Server(driver.Connection):
-    """Stands in for a connection; keeps what a server declares on it.
+    """A connection that collects the consumers which a server declares.
 
-    Each option of the library's is an attribute.
+    Each option of [oslo_messaging_rabbit] is an attribute.
     """
 
     def __init__(self, conf, url):
@@ -151,7 +145,7 @@ class _Server(driver.Connection):
             common.ConfigOptsProxy(conf, url, _OPTIONS), _OPTIONS)
         self.rabbit_quorum_queue_config = self._get_quorum_configurations(
             self._options)
-        # The queue of a fanout has a new name each time.
+        # Without a manager each fanout queue gets a new name.
         self._q_manager = None
         self.consumers = []
 

@@ -1,10 +1,10 @@
-"""Reading messages from the bus, whoever sent them and whatever they hold.
+"""Decoding of messages from the bus, within limits.
 
-kombu unpacks a compressed body in whole: a bzip2 of 1 KiB becomes 890 MB in
-memory.  Here unpacking ends at ``bounds.MESSAGE_BYTES``.  What is larger, of
-another type than JSON, or no message at all, is unreadable; nothing but JSON
-is decoded.  Nor do few bytes become many objects: 442 bytes of bzip2 can be
-2.6 million empty lists.
+kombu decompresses a body without a limit: 1 KiB of bzip2 becomes 890 MB in
+memory.  Here decompression stops at ``bounds.MESSAGE_BYTES``.  Larger
+messages, and messages of another type than JSON, are unreadable.  The number
+of JSON values is limited as well: 442 bytes of bzip2 can be 2.6 million empty
+lists.
 """
 
 import bz2
@@ -23,25 +23,26 @@ _JSON = 'application/json'
 #: The header that names the compression of a body.
 _COMPRESSION = 'compression'
 
-#: Content type of a compression -> what makes a decompressor with a bound.
+#: Content type of a compression -> factory of an incremental decompressor.
 _UNPACKERS = {'application/x-gzip': zlib.decompressobj,
               'application/x-bz2': bz2.BZ2Decompressor,
               'application/x-lzma': lzma.LZMADecompressor}
 
 
 class Unreadable(ValueError):
-    """Why a message is no request and no reply."""
+    """A message that is neither a request nor a reply; the text is why."""
 
 
 def received(delivered, channel):
-    """Return the kombu message of what a channel delivers, not unpacked yet.
+    """Return a message of a channel as a kombu message, still compressed.
 
-    A transport within this process delivers a kombu message, unpacked.
+    delivered: amqp message; or kombu message, of an in-process transport,
+        which is not compressed.
     """
     if isinstance(delivered, kombu_message.Message):
         delivered.headers.pop(_COMPRESSION, None)
         return delivered
-    # With that header kombu would unpack the body.
+    # With that header kombu would decompress the body.
     kind = (delivered.headers or {}).pop(_COMPRESSION, None)
     message = channel.message_to_python(delivered)
     if kind:
@@ -50,19 +51,18 @@ def received(delivered, channel):
 
 
 def read(message, parts=None):
-    """Return what the envelope of a ``received`` message holds: dict.
+    """Return the content of a ``received`` message: dict.
 
-    parts: how many lists, objects and members it may have; None for any
-        number.
-    Raises Unreadable, or what a decoder says of text that is none.
+    parts: maximum number of lists, objects and members, or None.
+    Raises Unreadable, or the error of a decoder.
     """
     return opened(body(message), parts)
 
 
 def body(message):
-    """Return the octets of JSON that a ``received`` message has.
+    """Return the octets of JSON of a ``received`` message.
 
-    Raises as ``read`` does.
+    Raises the errors of ``read``.
     """
     if message.errors:
         raise message.errors[0][1]
@@ -77,29 +77,29 @@ def body(message):
 
 
 def opened(octets, parts=None):
-    """Return what the envelope of a ``body`` holds, as of ``read``."""
-    found = _loads(octets, parts)
-    if isinstance(found, dict) and {'oslo.version', 'oslo.message'} <= {
-            *found}:
-        if not str(found['oslo.version']).startswith('2.'):
+    """Return the content of the envelope in a ``body``, as ``read`` does."""
+    content = _loads(octets, parts)
+    if isinstance(content, dict) and {'oslo.version', 'oslo.message'} <= {
+            *content}:
+        if not str(content['oslo.version']).startswith('2.'):
             raise Unreadable(f'its envelope is of version '
-                             f'{found["oslo.version"]!r:.80}, not 2')
-        found = _loads(found['oslo.message'], parts)
-    if not isinstance(found, dict):
+                             f'{content["oslo.version"]!r:.80}, not 2')
+        content = _loads(content['oslo.message'], parts)
+    if not isinstance(content, dict):
         raise Unreadable('it is no JSON object')
-    return found
+    return content
 
 
 def unpack(body, name):
-    """Return the octets of a compressed body.
+    """Return the decompressed octets of a body.
 
-    name: of the compression, as kombu knows it: a content type, or 'gzip'.
-    Raises Unreadable, KeyError for a name that kombu does not know, or what
-    the decompressor says.
+    name: of the compression in kombu: a content type, or such as 'gzip'.
+    Raises Unreadable, KeyError for an unknown name, or the error of the
+    decompressor.
     """
     _, kind = compression.get_encoder(name)
     if kind not in _UNPACKERS:
-        raise Unreadable(f'its compression {kind} is not bounded here')
+        raise Unreadable(f'its compression {kind} is not supported')
     unpacker = _UNPACKERS[kind]()
     unpacked = unpacker.decompress(body, bounds.MESSAGE_BYTES + 1)
     if len(unpacked) > bounds.MESSAGE_BYTES:
@@ -110,19 +110,20 @@ def unpack(body, name):
     return unpacked
 
 
-def _loads(text, most):
-    """Return what JSON text holds.
+def _loads(text, limit):
+    """Return the value in JSON text.
 
-    text: str or octets, of any encoding that JSON may have.
-    most: how many parts it may have, or None.
-    Raises Unreadable for text that may have more, and what json.loads does.
+    text: str or octets, in any encoding of JSON.
+    limit: maximum number of parts, or None.
+    Raises Unreadable for text that may have more parts, and the errors of
+    json.loads.
     """
-    # Of what is no text json.loads says so.
-    if most is not None and isinstance(text, (str, bytes, bytearray)):
-        # Those within texts count, too: that is quick, and says no less.
+    # json.loads rejects other types.
+    if limit is not None and isinstance(text, (str, bytes, bytearray)):
+        # Counts marks within strings as well: fast, and an upper bound.
         marks = '[{,' if isinstance(text, str) else (b'[', b'{', b',')
-        found = sum(text.count(mark) for mark in marks)
-        if found > most:
-            raise Unreadable(f'{found} lists, objects and members, and at '
-                             f'most {most} are read')
+        count = sum(text.count(mark) for mark in marks)
+        if count > limit:
+            raise Unreadable(f'it has {count} lists, objects and members; '
+                             f'the limit is {limit}')
     return json.loads(text)

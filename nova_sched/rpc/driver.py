@@ -1,21 +1,21 @@
-"""The driver of oslo.messaging that this service reaches RabbitMQ by.
+"""The driver of oslo.messaging for RabbitMQ in this service.
 
-It is RabbitDriver of oslo.messaging with the same options, except that
+It is RabbitDriver of oslo.messaging with the same options and these changes:
 
-- an RPC server on it hears by ``Listener``, whose requests are those that
-  ``RequestConsumer`` makes of what the broker delivers;
-- a message whose properties cannot be decoded does not end the connection
+- an RPC server receives through ``Listener``, and ``RequestConsumer`` turns
+  the broker's deliveries into its requests;
+- a message with undecodable properties does not close the connection
   (``frames``);
-- an exchange that is gone, and a binding that is gone with it, which a broker
-  tells nobody, are declared again (``Connection.bind_again``);
-- a user or a password of ``transport_url`` may have a / in it;
-- it takes ``IDLE`` seconds to stop waiting for replies, not five;
-- a lost connection that is read is made again by a try at each broker of
+- a deleted exchange and its bindings are declared again; a broker does not
+  report the deletion (``Connection.bind_again``);
+- user and password in ``transport_url`` may contain a /;
+- it stops waiting for replies within ``IDLE`` seconds, not five;
+- a lost connection is restored by one attempt at each broker of
   ``transport_url`` (``Connection.consume``).
 
-oslo.messaging loads it by its entry point.  ``transport`` chooses it where a
-URL says ``rabbit`` or ``kombu``, so operators need not know of it; what else
-the process does with oslo.messaging goes by the library's own driver.
+oslo.messaging loads it by its entry point.  ``transport`` selects it for URLs
+with ``rabbit`` or ``kombu``, so operators need not configure it.  Other users
+of oslo.messaging in the process keep the library's driver.
 """
 
 import contextlib
@@ -44,27 +44,27 @@ from nova_sched.rpc.listener import Listener
 
 LOG = logging.getLogger(__name__)
 
-#: Of a consumer that gets what no other consumer of a queue has room for.
+#: Arguments of a consumer that gets messages only if no other has room.
 _LAST = {'x-priority': -1}
 
 #: The entry point of ``Driver``.
 NAME = 'nova_sched_rabbit'
 
-#: Schemes of transport URLs, or what a + follows in them, that it is for.
+#: Schemes of transport URLs that it serves, or their parts before a +.
 SCHEMES = ('rabbit', 'kombu')
 
-#: Seconds that a broker has for each answer to a look at its bindings.
+#: Timeout of each broker operation during a check of bindings, in seconds.
 PATIENCE = 5
 
-#: Of the broker: an exchange is gone, or a queue.
+#: The broker's errors for a deleted exchange or queue.
 _GONE = (amqp.NotFound, amqp.ConsumerCancelled)
 
 
 def transport(make, conf, url):
-    """Return the transport of a URL, by ``Driver`` if it is for that.
+    """Return the transport of a URL; with ``Driver`` for its schemes.
 
     make: function of oslo.messaging that makes a transport.
-    url: text, as operators write it.
+    url: text of the option.
     Raises messaging.DriverLoadFailure as ``make`` does.
     """
     parsed = messaging.TransportURL.parse(conf, url)
@@ -84,7 +84,7 @@ def transport(make, conf, url):
 class Driver(impl_rabbit.RabbitDriver):
     """RabbitMQ for this service.
 
-    url: TransportURL of ``transport``, whose scheme is written behind NAME.
+    url: TransportURL of ``transport``: its scheme has the prefix NAME.
     """
 
     def __init__(self, conf, url, *args, **kwargs):
@@ -92,11 +92,11 @@ class Driver(impl_rabbit.RabbitDriver):
             conf, url.transport.removeprefix(f'{NAME}+'), url.virtual_host,
             url.hosts, url.query)
         super().__init__(conf, url, *args, **kwargs)
-        # Of its own pool, which has made none yet.
+        # The pool of this driver has made no connection yet.
         self._connection_pool.connection_cls = Connection
 
     def listen(self, target, batch_size, batch_timeout):
-        """Return a listener for an RPC server, as of any driver."""
+        """Return a listener for an RPC server."""
         conn = self._get_connection(common.PURPOSE_LISTEN)
         listener = Listener(self, conn)
         declare_consumers(conn, self._get_exchange(target), target, listener)
@@ -105,10 +105,10 @@ class Driver(impl_rabbit.RabbitDriver):
 
 
 def declare_consumers(conn, exchange, target, callback):
-    """Declare what an RPC server consumes.
+    """Declare the consumers of an RPC server.
 
     conn: Connection.  exchange: name of the target's exchange.
-    target: messaging.Target; with ``fanout``, nothing but its fanout queue is
+    target: messaging.Target; with ``fanout`` only the fanout queue is
         declared.
     """
     topics = () if target.fanout else (
@@ -120,29 +120,30 @@ def declare_consumers(conn, exchange, target, callback):
 
 
 class Connection(impl_rabbit.Connection):
-    """A connection to RabbitMQ, or to what kombu has in place of it.
+    """A connection to RabbitMQ, or to another transport of kombu.
 
     contact: Contact with the broker.
-    gone: how often what it consumes was gone from the broker; gone_at: when
-        that was last, seconds since the epoch; is_gone: whether it still is.
+    gone: number of times that a queue or exchange was found deleted; gone_at:
+        time of the last, seconds since the epoch; is_gone: whether it is
+        still missing.
     """
 
-    #: The amqp.Connection that its channel is of, if it is one of AMQP.
-    _reached_by = None
+    #: The amqp.Connection of its channel; None for other transports.
+    _amqp_connection = None
     gone, gone_at, is_gone = 0, None, False
-    #: Called after each try at a broker that fails.
-    tried = staticmethod(lambda: None)
+    #: Called after each failed attempt to reach a broker.
+    on_failed_attempt = staticmethod(lambda: None)
 
     def __init__(self, *args, **kwargs):
         self.contact, self._unreachable = remote.Contact(), set()
         super().__init__(*args, **kwargs)
-        # So often it looks whether it is to stop.
+        # Interval of the check whether it must stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)
 
     def _transform_transport_url(self, url, host, default_username='',
                                  default_password='', default_hostname=''):
-        # The library leaves a / in a user or a password as it is, which ends
-        # the name of the host for kombu.
+        # The library does not quote a / in user or password, which kombu
+        # takes for the end of the host.
         return brokers.kombu_url(url, messaging.TransportHost(
             host.hostname or default_hostname, host.port,
             host.username or default_username,
@@ -150,14 +151,14 @@ class Connection(impl_rabbit.Connection):
 
     def _set_current_channel(self, new_channel):
         if new_channel is not None:
-            self._reached_by, lost = (
-                frames.take_over(new_channel), self._reached_by)
-            if lost not in (None, self._reached_by):
-                # kombu forgets one that is lost while nobody reads, whose
-                # socket would stay open.
+            self._amqp_connection, lost = (
+                frames.take_over(new_channel), self._amqp_connection)
+            if lost not in (None, self._amqp_connection):
+                # kombu does not close the socket of a connection that was
+                # lost between reads.
                 lost.collect()
-            # The library sets the same one before and after all that it does.
-            if self._reached_by is not None and not isinstance(
+            # The library sets the same channel repeatedly: wrap it once.
+            if self._amqp_connection is not None and not isinstance(
                     new_channel.wait, functools.partial):
                 new_channel.wait = functools.partial(_wait, new_channel.wait)
         super()._set_current_channel(new_channel)
@@ -165,9 +166,9 @@ class Connection(impl_rabbit.Connection):
     def consume(self, timeout=None):
         """Consume for some seconds; raises Timeout as the library does.
 
-        A lost connection is made again first, by a try at each broker.
-        Within a short time-out the library tries one broker and moves on by
-        three: of three brokers it would try the same one for ever.
+        Restores a lost connection first, with one attempt at each broker.
+        With a short timeout the library tries one broker, then advances by
+        three: among three brokers it would try the same one for ever.
         """
         if timeout is not None and not self.connection.connected:
             with self._connection_lock:
@@ -191,21 +192,24 @@ class Connection(impl_rabbit.Connection):
             time.sleep(self.kombu_reconnect_delay)
             raise common.Timeout() from error
         self._unreachable.clear()
-        # The next read declares all, and consumes.
-        self._set_current_channel(None)
-        self._new_tags = set(self._consumers.values())
+        self._declare_again_at_next_read()
         self.set_transport_socket_timeout()
         LOG.info('Connected again to the message broker at %s', self._broker)
 
+    def _declare_again_at_next_read(self):
+        """Let the next read declare all queues, and consume from them."""
+        self._set_current_channel(None)
+        self._new_tags = set(self._consumers.values())
+
     @property
     def _broker(self):
-        """Host and port of the broker that is connected to, or tried."""
+        """Host and port of the broker in use, or being tried."""
         return f'{self.connection.hostname}:{self.connection.port}'
 
     def _log_unreachable(self, error, interval=0):
-        """Log that a broker is unreachable: once, until one is reached."""
+        """Log an unreachable broker, once until some broker is reached."""
         self._note(error)
-        self.tried()
+        self.on_failed_attempt()
         broker = self._broker
         if broker in self._unreachable:
             return
@@ -221,41 +225,41 @@ class Connection(impl_rabbit.Connection):
 
     def ensure(self, method, retry=None, recoverable_error_callback=None,
                **kwargs):
-        """As of the library; notes what it recovers from."""
+        """Call the library's method; record the errors it recovers from."""
         def note(error):
             self._note(error)
-            # It may be long until the broker is back.
+            # The reply may wait long for the broker.
             call_scope.run_after_reply()
             if recoverable_error_callback is not None:
                 recoverable_error_callback(error)
         return super().ensure(method, retry, note, **kwargs)
 
     def _note(self, error):
-        """Note what went wrong with the broker."""
+        """Record an error of the broker."""
         if isinstance(error, _GONE):
             self.gone += 1
             self.gone_at, self.is_gone = time.time(), True
-        # One without words is how the library begins to connect again.
+        # The library starts a reconnection with an error without text.
         elif (getattr(error, 'reply_text', error)
               or not self.contact.failures):
             self.contact.failed(error)
 
     def note_alive(self):
-        """Note, after a look for messages, that the broker is there."""
+        """Record, after a read, that the broker answers."""
         if self.connection.connected:
             self.contact.answered()
             self.is_gone = self.is_gone and bool(self._new_tags)
 
     def declare_consumer(self, consumer):
-        """Declare a consumer, ours if what it hears is for a Listener."""
+        """Declare a consumer; a RequestConsumer for a Listener."""
         if isinstance(consumer.callback, Listener):
             consumer = RequestConsumer(consumer)
         return super().declare_consumer(consumer)
 
     def read_ahead(self, count):
-        """Have room for so many more messages of the shared queue.
+        """Prefetch so many additional messages of the shared queue.
 
-        0: for no more than ever.  What has come by then stays.
+        0 restores the usual number; messages that have come are kept.
         """
         usual = self.rabbit_qos_prefetch_count
         if not (usual and self._consumers and self.connection.connected):
@@ -263,28 +267,26 @@ class Connection(impl_rabbit.Connection):
         try:
             next(iter(self._consumers)).read_ahead(count, usual)
         except Exception as error:
-            LOG.debug('No more is read ahead: %s', error)
+            LOG.debug('Cannot change the prefetch count: %s', error)
 
     def bind_again(self):
         """Bind all queues again, on a channel of its own.
 
-        Where nothing has changed that changes nothing.
+        Existing bindings do not change.
         """
         if not self.connection.connected:
-            # Opening a channel would connect, and nobody consume; whoever
-            # reads next connects, and consumes again.
+            # The next read reconnects and consumes; a channel opened here
+            # would connect without consuming.
             return
         try:
             self._bind_all()
         except _GONE as error:
-            LOG.warning('What requests come by is gone from the broker, and '
-                        'is declared again: %s', error)
+            LOG.warning('The request queue or its exchange was deleted at the '
+                        'broker; declaring it again: %s', error)
             self._note(error)
-            # The next time that it reads it declares all and consumes.
-            self._new_tags = set(self._consumers.values())
-            self._set_current_channel(None)
+            self._declare_again_at_next_read()
         except Exception as error:
-            LOG.debug('Bindings cannot be looked at: %s', error)
+            LOG.debug('Cannot check the bindings: %s', error)
 
     def _bind_all(self):
         self.set_transport_socket_timeout(PATIENCE)
@@ -298,10 +300,10 @@ class Connection(impl_rabbit.Connection):
 
 
 def _wait(wait, *args, **kwargs):
-    """Wait for the broker's answer on a channel.
+    """Wait for the broker's confirmation on a channel.
 
-    A call waits for it when its reply is sent, and runs meanwhile what is left
-    to do.  One that sends something else before goes on beside the others.
+    A call usually waits when it has sent its reply: the time is used for its
+    work after the reply, and the turn is released.
     """
     call_scope.run_after_reply()
     turns.end_turn()
@@ -309,28 +311,29 @@ def _wait(wait, *args, **kwargs):
 
 
 class RequestConsumer(impl_rabbit.Consumer):
-    """A consumer of requests: what the broker delivers becomes a Message.
+    """A consumer that turns deliveries of the broker into Messages.
 
-    A message that cannot be read costs a line of the log; the library would
-    reject it after it has acknowledged it, and connect again.
+    Drops and logs an unreadable message.  The library would reject it after
+    the acknowledgement, and reconnect.
 
-    consumer: the library's, of a Listener, not declared yet.
+    consumer: the library's consumer of a Listener, not declared yet.
     """
 
-    #: The channel that it consumes on a second time, with more room.
+    #: The channel with a second subscription, for more messages.
     _ahead_on = None
 
     def __init__(self, consumer):
         vars(self).update(vars(consumer))
 
     def consume(self, conn, tag):
-        self.callback.begun[str(tag)] += 1
+        self.callback.subscriptions[str(tag)] += 1
         super().consume(conn, tag)
 
     def read_ahead(self, count, usual):
-        """Consume a second time, with room for so many more messages.
+        """Subscribe a second time, for so many additional messages.
 
-        count: 0 ends it.  usual: how many others of a channel have room for.
+        count: 0 ends the subscription.  usual: prefetch count of all other
+        subscriptions.
         """
         channel, tag = self.queue.channel, f'{self.queue_name} ahead'
         if (self._ahead_on is channel) == bool(count):
@@ -339,9 +342,9 @@ class RequestConsumer(impl_rabbit.Consumer):
             self._ahead_on = None
             self.queue.cancel(tag)
             return
-        # What is said of a channel holds for those that consume after it.
+        # A prefetch count applies to the subscriptions made after it.
         channel.basic_qos(0, count, False)
-        self.callback.begun[tag] += 1
+        self.callback.subscriptions[tag] += 1
         channel.basic_consume(
             queue=self.queue_name, callback=self._callback, consumer_tag=tag,
             arguments=_LAST)
@@ -349,7 +352,7 @@ class RequestConsumer(impl_rabbit.Consumer):
         self._ahead_on = channel
 
     def _callback(self, delivered):
-        """Hand what was delivered to the Listener, or drop it."""
+        """Pass a delivery to the Listener, or drop it."""
         self._remember_offset(delivered)
         raw = decoding.received(delivered, self.queue.channel)
         message = self._message(raw)
@@ -365,11 +368,11 @@ class RequestConsumer(impl_rabbit.Consumer):
             raw.reject()
 
     def _message(self, raw):
-        """Return the Message that a kombu message is; None if it is none."""
+        """Return the Message in a kombu message; None if it is unreadable."""
         size = len(raw.body)
         if size > bounds.MESSAGE_BYTES:
-            LOG.warning('A message to %(queue)s is dropped: %(size)d bytes, '
-                        'and at most %(limit)d are read',
+            LOG.warning('A message to %(queue)s is dropped: %(size)d bytes; '
+                        'the limit is %(limit)d',
                         {'queue': self.queue_name, 'size': size,
                          'limit': bounds.MESSAGE_BYTES})
             return None
@@ -382,7 +385,7 @@ class RequestConsumer(impl_rabbit.Consumer):
             return None
 
     def _remember_offset(self, delivered):
-        """Note where to go on in a stream, as the library does."""
+        """Remember the position in a stream, as the library does."""
         if self.rabbit_stream_fanout:
             offset = (delivered.headers or {}).get('x-stream-offset')
             if offset is not None:

@@ -1,10 +1,10 @@
-"""Reading the frames of AMQP, whatever the properties in them hold.
+"""Reading AMQP frames whose message properties cannot be decoded.
 
-The AMQP library decodes a message's properties while it reads its frames.  A
-time after the year 9999, a name that is no UTF-8 or a table too deep raises
-there, before the message is one that could be acknowledged: the connection is
-torn down, and the broker gives the message to the next worker.  Here such a
-message goes on, marked as ``UNDECODED``, for its consumer to drop.
+The AMQP library decodes a message's properties while it reads the frames.  A
+date after the year 9999, a name that is not UTF-8, or a table nested too deep
+raises an error before the message can be acknowledged.  The library then
+closes the connection, and the broker delivers the message to the next worker.
+Here the message is marked as ``UNDECODED``, and its consumer drops it.
 """
 
 import amqp
@@ -12,30 +12,30 @@ from amqp import method_framing
 from amqp import serialization
 from amqp import spec
 
-#: Content type of a message whose properties were not decoded; its ``type``
-#: is the reason.
+#: Content type of a message with undecodable properties; its ``type`` has the
+#: reason.
 UNDECODED = 'application/x-undecoded'
 
-#: Type of the frames that hold the properties of a message.
+#: Type of the frames with the properties of a message.
 _HEADER = 2
-#: Octets of such a frame ahead of the properties: class, weight, body's size.
+#: Octets before the properties in such a frame: class, weight, body size.
 _AHEAD = 12
-#: What a Deliver method has, in the words of ``serialization``, behind the
-#: octets that name the method.
+#: Format of a Deliver method's arguments for ``serialization``, and the number
+#: of octets before them.
 _DELIVER, _METHOD = 'sLbss', 4
-#: Of a text that has at most 255 octets, so that it has them when written.
+#: Characters of a text that must fit into 255 octets.
 _SHORT = 200
 
 
 class FrameHandler:
-    """What an amqp.Connection hands each frame that it reads to."""
+    """The handler of the frames that an amqp.Connection reads."""
 
     def __init__(self, connection):
         self._dispatch = connection.on_inbound_method
         self._take = method_framing.frame_handler(connection, self._deliver)
 
     def __call__(self, frame):
-        """Return whether a method is complete with this frame."""
+        """Handle a frame; return whether it completes a method."""
         try:
             return self._take(frame)
         except Exception:
@@ -43,30 +43,32 @@ class FrameHandler:
             reason = _why_undecodable(payload) if kind == _HEADER else ''
             if not reason:
                 raise
-        # The message still waits for its header.
-        return self._take((kind, channel, payload[:_AHEAD] + _marks(reason)))
+        # The library still waits for the header of the message.
+        marked = amqp.Message(content_type=UNDECODED, type=reason)
+        return self._take((kind, channel, payload[:_AHEAD]
+                           + marked._serialize_properties()))
 
     def _deliver(self, channel, method, arguments, content):
-        """Hand on a method, one that names what is no UTF-8 as well."""
+        """Dispatch a method, even if names in it are not UTF-8."""
         try:
             self._dispatch(channel, method, arguments, content)
             return
         except UnicodeDecodeError as error:
             if method != spec.Basic.Deliver or _are_names(arguments):
                 raise
-            reason = _told(error)
+            reason = _as_ascii(error)
         content.properties = {'content_type': UNDECODED, 'type': reason}
         self._dispatch(channel, method, _readable(arguments), content)
 
 
 def take_over(channel):
-    """Have a channel's connection read by a FrameHandler, and return it.
+    """Install a FrameHandler on a channel's connection; return the connection.
 
-    The channel leaves the bodies of messages as they are; by default it
-    decodes them with whatever codec a message names, which may take minutes.
+    Also disables the decoding of bodies: the library uses any codec that a
+    message names, which may take minutes.
 
-    channel: kombu's; nothing is done to one of another transport than AMQP,
-        or which the broker has closed: None is returned then.
+    channel: of kombu.  Returns None, and changes nothing, for a transport
+        other than AMQP and for a closed channel.
     """
     if not isinstance(channel, amqp.Channel) or channel.connection is None:
         return None
@@ -82,23 +84,17 @@ def _why_undecodable(payload):
     try:
         amqp.Message().inbound_header(payload)
     except Exception as error:
-        return _told(error)
+        return _as_ascii(error)
     return ''
 
 
-def _told(error):
+def _as_ascii(error):
     text = f'{type(error).__name__}: {error}'
     return text.encode('ascii', 'backslashreplace').decode()[:_SHORT]
 
 
-def _marks(reason):
-    """Return the properties of a message that was not decoded: octets."""
-    return amqp.Message(content_type=UNDECODED,
-                        type=reason)._serialize_properties()
-
-
 def _are_names(arguments):
-    """Return whether a Deliver method names nothing but UTF-8."""
+    """Return whether all names in a Deliver method are UTF-8."""
     try:
         serialization.loads(_DELIVER, arguments, _METHOD)
     except UnicodeDecodeError:
@@ -107,7 +103,7 @@ def _are_names(arguments):
 
 
 def _readable(arguments):
-    """Return those of a Deliver method with names that can be decoded."""
+    """Return the arguments of a Deliver method with names made UTF-8."""
     tag, offset = _name(arguments, _METHOD)
     (delivery, redelivered), offset = serialization.loads('Lb', arguments,
                                                           offset)
@@ -118,7 +114,7 @@ def _readable(arguments):
 
 
 def _name(octets, offset):
-    """Return the name at an offset, as readable text, and where it ends."""
+    """Return the name at an offset, as readable text, and its end."""
     begin = offset + 1
     end = begin + octets[offset]
     return (bytes(octets[begin:end]).decode('utf-8',

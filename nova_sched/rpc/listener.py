@@ -1,12 +1,12 @@
-"""What the service hears: requests as they come, ahead of its threads.
+"""The listener: it prefetches requests, and acknowledges them when taken.
 
 oslo.messaging's listener acknowledges a request when it reads it, so it must
-not read what no thread is free for; while it waits for a thread it sends no
-heartbeat either, and the broker closes the connection.  Here requests are
-read as they come, at most ``rabbit_qos_prefetch_count`` of each queue, and
-acknowledged once a thread is free for them.  What was not taken goes back to
-the broker with the connection.  A call that the broker gives to somebody twice
-is decided once (``taken_calls.py``).
+not read while no thread is free.  Meanwhile it sends no heartbeat, and the
+broker closes the connection.  Here at most ``rabbit_qos_prefetch_count``
+requests of each queue are read at once, and each is acknowledged when a thread
+is free for it.  Requests that were not taken are requeued when the connection
+closes.  A call that the broker delivers twice is decided once
+(``taken_calls.py``).
 """
 
 import collections
@@ -22,29 +22,29 @@ from nova_sched.rpc.taken_calls import TakenCalls
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that an idle listener waits for a message at a time.
+#: Seconds of a read in an idle listener.
 IDLE = 0.5
-#: Seconds between two looks at exchanges and bindings.
+#: Seconds between two checks of exchanges and bindings.
 LOOK = 10
-#: How many messages are read at a time while no thread is free.
+#: Maximum number of messages per read while no thread is free.
 AHEAD = 100
-#: How many messages more may be in hand when no thread has been free for long,
-#: and about their bytes.
+#: Additional messages to prefetch after a long time without a free thread, and
+#: their approximate total size.
 FAR_AHEAD, AHEAD_BYTES = 250, 16 << 20
-#: Bytes of a message that take the place of one more small one.
-PLACE_BYTES = 64 << 10
+#: Bytes of a message that count as a further small message.
+WEIGHT_BYTES = 64 << 10
 
 
 class Request(amqpdriver.AMQPIncomingMessage):
-    """A call or cast, acknowledged when it is taken to be worked on."""
+    """A call or cast, acknowledged when a thread takes it."""
 
     _taken = False
 
     @property
     def call_id(self):
-        """The ids of a call as one text; None of one without, and of a cast.
+        """The ids of a call as one text; None for a cast, or without ids.
 
-        Both, as clients of somebody else may give one to many calls.
+        Third-party clients may use either id for several calls.
         """
         return (f'{self.orig_msg_id} {self.unique_id}'
                 if self.orig_msg_id and self.unique_id else None)
@@ -52,38 +52,38 @@ class Request(amqpdriver.AMQPIncomingMessage):
     def take(self):
         """Acknowledge it, in the thread that reads requests.
 
-        Returns False if it is somebody else's: the broker has it again, or a
-        worker took it before.
+        Returns False if the broker has requeued it, or a worker took it
+        before.
         """
         self._taken = True
         return self.listener.take(self)
 
     @property
-    def places(self):
-        """How many small messages it takes the place of."""
-        return 1 + self.message.size // PLACE_BYTES
+    def weight(self):
+        """The number of small messages that it counts as."""
+        return 1 + self.message.size // WEIGHT_BYTES
 
-    def fetch(self):
-        """Have its arguments, in the thread that works on it."""
-        self.message.fetch()
+    def load(self):
+        """Decode its arguments, in the thread that processes it."""
+        self.message.load()
 
     def acknowledge(self):
-        """Have it acknowledged, by a server that does not ``take`` it."""
+        """Acknowledge it for a server that does not call ``take``."""
         if not self._taken:
             self._message_operations_handler.do(self.take)
 
     def reply(self, reply=None, failure=None):
-        """Send the reply, or leave it to the listener's ReplyRetrier.
+        """Send the reply, or pass it to the listener's ReplyRetrier.
 
-        Undoes what the call has done if nobody is to get it.
+        Undoes the call if no caller gets the reply.
         """
         if self.listener.contact.failures:
-            # Nobody knows how long the reply waits for the broker.
+            # The reply may wait long for the broker.
             call_scope.run_after_reply()
         pending = replies.PendingReply()
         if self.orig_msg_id:
             self._send_reply(pending, reply, failure)
-        # Nothing is written to a queue that was given up before.
+        # The library sends no reply to a queue that was abandoned before.
         if pending.body is None:
             call_scope.reply_is_lost()
         else:
@@ -93,13 +93,13 @@ class Request(amqpdriver.AMQPIncomingMessage):
 
 
 class Listener(amqpdriver.AMQPListener):
-    """Where requests come in, and wait until they are taken.
+    """A listener whose requests wait until they are taken.
 
-    begun: tag of a consumer -> how often it has begun to consume.
-    turned: when the loop has turned last, by time.monotonic().
+    subscriptions: tag of a consumer -> number of its subscriptions so far.
+    polled_at: time of the last poll, by time.monotonic().
     retrier: replies.ReplyRetrier.
-    taken_calls: TakenCalls, by default of this process alone.
-    contact: Contact with the broker, also when the connection is closed.
+    taken_calls: TakenCalls, by default of this process only.
+    contact: Contact with the broker; valid after the connection is closed.
     """
 
     message_cls = Request
@@ -107,89 +107,87 @@ class Listener(amqpdriver.AMQPListener):
     def __init__(self, driver, conn):
         super().__init__(driver, conn)
         self.contact = conn.contact
-        self.begun, self.turned = collections.Counter(), time.monotonic()
-        # A round of all brokers may take long; the loop has not stopped.
-        conn.tried = self._note_turn
+        self.subscriptions = collections.Counter()
+        self._note_poll()
+        # A round of all brokers may take long without being a hung loop.
+        conn.on_failed_attempt = self._note_poll
         self.retrier = replies.ReplyRetrier(driver,
                                             self._obsolete_reply_queues.add)
         self.taken_calls = TakenCalls()
         self._answers = replies.SentReplies()
-        self._next_look = self.turned + LOOK
+        self._next_look = self.polled_at + LOOK
 
     @property
     def stopping(self):
         return self._shutdown.is_set()
 
     def __call__(self, message):
-        """Take in a message.Message as the request that it is."""
+        """Accept a message.Message as a request."""
         if not message.is_answerable:
             LOG.warning(
-                'A call to %(queue)s is dropped: its answer cannot be '
-                'addressed, to _reply_q = %(reply)s for _msg_id = %(id)s',
+                'A call to %(queue)s is dropped: its reply address is '
+                'invalid: _reply_q = %(reply)s, _msg_id = %(id)s',
                 {'queue': message.routing_key,
                  'id': f'{message.get("_msg_id")!r:.80}',
                  'reply': f'{message.get("_reply_q")!r:.80}'})
             message.drop()
             return
         message.clean()
-        message.seen = self.begun[message.consumer]
+        message.subscription = self.subscriptions[message.consumer]
         address = message.address
         try:
-            self._hear(message)
+            self._accept(message)
         except Exception as error:
             message.update(address)
-            message.refuse(f'message: cannot be taken in: {error!r:.200}')
-            self._hear(message)
+            message.refuse(f'message: cannot be read: {error!r:.200}')
+            self._accept(message)
 
-    def _hear(self, message):
+    def _accept(self, message):
         unique_id = message.get('_unique_id')
         try:
-            # The library's own look at it costs a traceback.
+            # The check in the library logs a traceback.
             self.msg_id_cache.check_duplicate_message(
                 {'_unique_id': unique_id})
         except amqpdriver.rpc_common.DuplicateMessageError:
-            LOG.debug('Message %s has come before', unique_id)
+            LOG.debug('Message %s is a duplicate', unique_id)
             message.acknowledge()
             return
         super().__call__(message)
-        message.put_by()
+        message.defer_arguments()
 
     def take(self, request):
-        """Acknowledge a request, which is this worker's then.
+        """Acknowledge a request; return whether this worker processes it.
 
-        Returns False if the broker has it again, or if it is a call that some
-        worker took before.
+        Returns False if the broker has requeued it, or if a worker took the
+        call before.
         """
         message = request.message
-        if message.seen != self.begun[message.consumer]:
+        if message.subscription != self.subscriptions[message.consumer]:
             return False
         try:
             message.acknowledge()
         except Exception as error:
-            LOG.info('A request goes back to the broker, which has closed '
-                     'the connection: %s', error)
+            LOG.info('A request is requeued: the broker closed the '
+                     'connection: %s', error)
             return False
         if request.call_id is None:
             # A cast goes to each worker: it may come to each once.
             self.msg_id_cache.add(request.unique_id)
             return True
-        # Not before, or who gets it from the broker would leave it alone.
+        # After the acknowledgement: if that fails, the broker delivers the
+        # call to another worker, which must not find it taken.
         holder = self.taken_calls.take(request.call_id)
         if holder:
-            self._leave(request, holder)
-        return holder is None
-
-    def _leave(self, request, holder):
-        """Leave a call to the worker that took it before."""
-        LOG.debug('Call %(id)s has come before, to %(holder)s',
-                  {'id': request.unique_id, 'holder': holder.value})
+            LOG.debug('Call %(id)s is a duplicate, taken by %(holder)s',
+                      {'id': request.unique_id, 'holder': holder.value})
         if holder is Holder.THIS_WORKER:
             answer = self._answers.get(request.call_id)
             if answer:
                 self.retrier.send_again(answer)
+        return holder is None
 
     def note_answer(self, request, answer):
-        """Note that a call is answered, and keep the answer for a while.
+        """Record that a call is answered, and keep the reply for a while.
 
         answer: replies.PendingReply.
         """
@@ -197,9 +195,9 @@ class Listener(amqpdriver.AMQPListener):
         self.taken_calls.answered(request.call_id)
 
     def poll(self, timeout=None, batch_size=1, batch_timeout=None):
-        """Wait for a request: list of one, or of none once it is stopped."""
+        """Wait for a request: list of one; empty once stopped."""
         while not self.stopping:
-            self._turn()
+            self._process_due()
             if self.incoming:
                 return [self.incoming.pop(0)]
             self._read(IDLE)
@@ -207,31 +205,31 @@ class Listener(amqpdriver.AMQPListener):
         return []
 
     def look(self, taken):
-        """Read what has come, while no thread is free.
+        """Read the available messages while no thread is free.
 
-        taken: function of a request, whether it can do without one.
+        taken: function of a request; returns whether it took the request.
         """
-        self._turn()
+        self._process_due()
         for _ in range(AHEAD):
-            # Each may take a while; that is no loop which has stopped.
-            self.turned = time.monotonic()
+            # Many messages may take long without being a hung loop.
+            self._note_poll()
             if not self._read(0.001):
                 break
         self.incoming[:] = [request for request in self.incoming
                             if not taken(request)]
 
-    def read_ahead(self, wanted):
-        """Read far ahead for pings, which wait behind calls, or do no more.
+    def read_ahead(self, enable):
+        """Prefetch more messages, for pings queued behind calls, or stop it.
 
-        Not as far where calls are large.
+        Prefetches fewer if calls are large.
         """
         largest = max((request.message.size for request in self.incoming),
                       default=1)
         self.conn.read_ahead(min(FAR_AHEAD, AHEAD_BYTES // largest)
-                             if wanted else 0)
+                             if enable else 0)
 
     def _read(self, seconds):
-        """Return whether there was something to read within a time."""
+        """Read within a time; return whether there was a message."""
         try:
             self.conn.consume(timeout=seconds)
             return True
@@ -240,12 +238,13 @@ class Listener(amqpdriver.AMQPListener):
         finally:
             self.conn.note_alive()
 
-    def _note_turn(self):
-        self.turned = time.monotonic()
+    def _note_poll(self):
+        self.polled_at = time.monotonic()
 
-    def _turn(self):
-        self._note_turn()
+    def _process_due(self):
+        """Acknowledge messages for other threads; check bindings if due."""
+        self._note_poll()
         self._message_operations_handler.process()
-        if self.turned > self._next_look:
-            self._next_look = self.turned + LOOK
+        if self.polled_at > self._next_look:
+            self._next_look = self.polled_at + LOOK
             self.conn.bind_again()

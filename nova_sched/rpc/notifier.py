@@ -1,4 +1,4 @@
-"""Notifications: the bus that they go to, and whether it took them."""
+"""Notifications: the bus for them, and errors if it does not accept one."""
 
 import contextlib
 import logging
@@ -12,26 +12,26 @@ from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.rpc import driver
 
-#: Where oslo.messaging says that a notification was not sent.
+#: Loggers of oslo.messaging's errors about notifications.
 _LOGGERS = ('oslo_messaging.notify.messaging',
             'oslo_messaging.notify.notifier')
 
-#: Errors that another try does not mend.
-_OF_THE_PAYLOAD = (TypeError, ValueError)
+#: Errors of a payload that cannot be JSON; a retry does not help.
+_PAYLOAD_ERRORS = (TypeError, ValueError)
 
 
 class NotSentError(Exception):
-    """A notification that its bus did not take."""
+    """A notification that its bus did not accept."""
 
 
 class RefusedError(Exception):
-    """A notification that its bus takes at no other try either."""
+    """A notification that its bus will not accept in a retry either."""
 
 
 class Bus:
-    """The bus of [oslo_messaging_notifications]; connects when it is used.
+    """The bus of [oslo_messaging_notifications]; connects at its first use.
 
-    Raises ConfigurationError when its URL cannot be used.
+    Raises ConfigurationError for an unusable URL.
     """
 
     def __init__(self, conf):
@@ -47,7 +47,7 @@ class Bus:
     def notifier(self, publisher_id, topics=None):
         """Return a Notifier of one publisher.
 
-        topics: instead of those configured.
+        topics: list; by default the configured topics.
         """
         return Notifier(messaging.Notifier(
             self._transport, publisher_id, topics=topics,
@@ -70,18 +70,18 @@ class Notifier:
     def info(self, context, event_type, payload):
         """Send a notification of priority INFO.
 
-        Waits until the bus has it, or oslo.messaging gives it up. The context
-        goes without its token, which oslo.messaging sees to.
-        Raises NotSentError when it was given up; RefusedError for a queue
-        that cannot be used as it is; TypeError or ValueError for a payload
-        that cannot be written.
+        Waits until the bus accepts it, or oslo.messaging gives up.
+        oslo.messaging removes the token from the context.
+        Raises NotSentError if oslo.messaging gives up; RefusedError for a
+        queue declared differently; TypeError or ValueError for a payload that
+        cannot be JSON.
         """
-        with _overheard() as errors:
+        with _logged_errors() as errors:
             self._notifier.info(context, event_type, payload)
         for error in errors:
-            if isinstance(error, _OF_THE_PAYLOAD):
+            if isinstance(error, _PAYLOAD_ERRORS):
                 raise error
-            # Of it oslo.messaging tells that it could not connect.
+            # oslo.messaging raises a connection error in place of this one.
             cause = error.__context__
             if isinstance(cause, amqp.IrrecoverableChannelError):
                 raise RefusedError(str(cause)) from error
@@ -89,15 +89,15 @@ class Notifier:
 
 
 @contextlib.contextmanager
-def _overheard():
-    """Give the errors that oslo.messaging meets in this thread: list.
+def _logged_errors():
+    """Collect the errors that oslo.messaging logs in this thread: list.
 
-    oslo.messaging logs each with its payload, and keeps it to itself; such
-    lines are taken out of the log.
+    oslo.messaging logs these errors, with the payload, and does not raise
+    them.  Their lines are removed from the log.
     """
     thread, errors = threading.get_ident(), []
 
-    def overhear(record):
+    def collect(record):
         if record.thread != thread or not record.exc_info:
             return True
         errors.append(record.exc_info[1])
@@ -105,9 +105,9 @@ def _overheard():
 
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     for logger in loggers:
-        logger.addFilter(overhear)
+        logger.addFilter(collect)
     try:
         yield errors
     finally:
         for logger in loggers:
-            logger.removeFilter(overhear)
+            logger.removeFilter(collect)

@@ -1,16 +1,14 @@
-"""Replies on their way to callers that may be gone.
+"""Replies to callers that may be gone.
 
-``[oslo_messaging_rabbit] kombu_missing_consumer_retry_timeout`` says how long
-a reply waits for a queue that is missing, here as in oslo.messaging.  There
-the thread that has worked on the call waits: as many calls of callers that
-are gone as there are threads, and nobody else is answered.  A time-out of 0
-would free the threads, but lose each reply whose caller finds a broker that
-was restarted later than the service does.  So here that thread tries once.  A
-reply without its queue goes to ``ReplyRetrier``, whose one thread tries it
-again.  Two things more are not to be had by the option:
+``[oslo_messaging_rabbit] kombu_missing_consumer_retry_timeout`` limits how
+long a reply waits for a missing queue.  In oslo.messaging the thread of the
+call waits, so that calls of dead callers can block all threads.  A timeout of
+0 would lose the replies to callers that reconnect to a restarted broker later
+than the service does.  Here the thread sends once, and passes a reply without
+a queue to ``ReplyRetrier``, whose one thread retries it.  Also,
 
-- the time runs while the broker is there, and begins when it is back;
-- a call is undone once its reply is given up (``call_scope.py``).
+- the time counts only while the broker is reachable;
+- a call is undone once its reply is abandoned (``call_scope.py``).
 """
 
 import collections
@@ -27,28 +25,28 @@ from nova_sched.rpc import call_scope
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two tries to send a reply that finds no queue.
+#: Seconds between two attempts to send to a missing queue.
 PAUSE = 0.25
-#: How many replies wait for their queues, and how many bytes of them; beyond
-#: that those to the queue that is waited for longest are given up.
+#: Maximum number and total bytes of waiting replies; beyond, the replies to
+#: the queue missing for the longest time are abandoned.
 MAX_REPLIES, MAX_BYTES = 1000, 64 << 20
-#: How many replies that were sent are kept; a broker has at most as many
-#: calls that are not acknowledged as a worker prefetches and works on.
+#: Number of sent replies that are kept.  A broker redelivers at most the calls
+#: that a worker has prefetched and is processing.
 MAX_SENT = 100
-#: Seconds that a stop waits for missing queues, and for the end of a try that
-#: has begun: what its call did is undone only if that fails.
+#: Seconds that a stop waits for missing queues, and for the end of a running
+#: attempt: its call is undone only if the attempt fails.
 GRACE, LAST_TRY = 3, 3
 
-# How the driver says that a reply reaches nobody.
+# The driver's errors for a missing queue.
 _MISSING = (messaging.MessageUndeliverable,
             amqpdriver.rpc_amqp.AMQPDestinationNotFound)
 
 
 class PendingReply:
-    """A reply in its wire form, given to oslo.messaging as a connection.
+    """A reply in its wire form, passed to oslo.messaging as a connection.
 
-    queue: its name.
-    body: what is to be sent, None as long as there is nothing.
+    queue: name of its queue.
+    body: the message, None until oslo.messaging sends it.
     undo: functions to call if it is not delivered.
     """
 
@@ -63,13 +61,13 @@ class PendingReply:
 
 
 class SentReplies:
-    """The replies that were sent last, in case that a call comes again."""
+    """The latest sent replies, for calls that are redelivered."""
 
     def __init__(self):
         self._lock, self._replies, self._size = threading.Lock(), {}, 0
 
     def keep(self, call_id, reply):
-        """Keep a reply, if there is one, by the ids of its call."""
+        """Keep a reply, unless it is empty, by the ids of its call."""
         if reply.body is None:
             return
         with self._lock:
@@ -93,60 +91,60 @@ class SentReplies:
 class _MissingQueue:
     """The replies to a queue that is missing, oldest first.
 
-    deadline: when they are given up, by time.monotonic().
-    why: why they were given up.
+    deadline: time when they are abandoned, by time.monotonic().
+    reason: text, once they are abandoned.
     """
 
-    why = None
+    reason = None
 
-    def __init__(self, patience):
+    def __init__(self, timeout):
         self.replies = collections.deque()
-        self.deadline = time.monotonic() + patience
+        self.deadline = time.monotonic() + timeout
 
 
 class ReplyRetrier:
-    """Sends the replies of a listener, again if their queue is missing.
+    """Sends the replies of a listener, and retries if a queue is missing.
 
     driver: of oslo.messaging.
-    given_up: function of the name of a queue that is not waited for any
-        more, and of a text that says which calls are meant.
+    on_abandoned: function of the name of an abandoned queue, and of a text
+        that describes its calls.
     """
 
-    def __init__(self, driver, given_up):
-        self._driver, self._given_up = driver, given_up
+    def __init__(self, driver, on_abandoned):
+        self._driver, self._on_abandoned = driver, on_abandoned
         self._missing, self._lock = {}, threading.Lock()
         self._thread = None
         self._undoing = futures.ThreadPoolExecutor(1, 'undo')
 
     def send(self, reply):
-        """Send a reply of this thread's call, or keep it with its undo."""
+        """Send a reply of this thread's call, or keep it for retries."""
         if reply.queue in self._missing or not self._sent(reply):
             self._keep(reply, call_scope.take_undo)
 
     def send_again(self, reply):
-        """Send a reply that was sent before, as its call has come again."""
-        again = PendingReply()
-        again.direct_send(reply.queue, reply.body)
+        """Send a reply again because its call was redelivered."""
+        copy = PendingReply()
+        copy.direct_send(reply.queue, reply.body)
         try:
-            self._keep(again)
+            self._keep(copy)
         except RuntimeError as error:
-            LOG.warning('An answer to %(queue)s cannot be sent again: '
-                        '%(error)s', {'queue': reply.queue, 'error': error})
+            LOG.warning('Cannot resend a reply to %(queue)s: %(error)s',
+                        {'queue': reply.queue, 'error': error})
 
     def close(self, seconds):
-        """Give up what finds no queue within a time."""
+        """Stop, and abandon the replies that still wait after a time."""
         with self._lock:
             thread = self._thread
         if thread:
             thread.join(seconds)
         for queue in list(self._missing):
-            self._give_up(queue, 'the service stops')
+            self._abandon(queue, 'the service stops')
         if thread:
             thread.join(LAST_TRY)
         self._undoing.shutdown()
 
     def _sent(self, reply):
-        """Return whether a reply was sent; False if its queue is missing."""
+        """Send a reply; return False if its queue is missing."""
         try:
             with self._driver._get_connection(
                     amqpdriver.rpc_common.PURPOSE_SEND) as connection:
@@ -158,10 +156,10 @@ class ReplyRetrier:
             return False
 
     def _keep(self, reply, take_undo=tuple):
-        """Keep a reply until it is sent or given up.
+        """Keep a reply until it is sent or abandoned.
 
-        take_undo: function that returns what undoes its call.
-        Raises RuntimeError, and keeps nothing, if there is no thread for it.
+        take_undo: function that returns the functions to undo its call.
+        Raises RuntimeError, and keeps nothing, if no thread can be started.
         """
         with self._lock:
             if self._thread is None:
@@ -171,33 +169,34 @@ class ReplyRetrier:
                 self._missing[reply.queue] = _MissingQueue(
                     self._driver.missing_destination_retry_timeout)
             self._missing[reply.queue].replies.append(reply)
-        while self._too_many():
-            # None if others have made room meanwhile.
-            self._give_up(next(iter(self._missing), None),
-                          'too many replies wait for their queues')
+        while queue := self._oldest_beyond_limits():
+            self._abandon(queue, 'too many replies wait for their queues')
 
-    def _too_many(self):
+    def _oldest_beyond_limits(self):
+        """Return the first missing queue if too many replies wait, or None."""
         with self._lock:
             sizes = [reply.size for missing in self._missing.values()
                      for reply in missing.replies]
-        return len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES
+            if len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES:
+                return next(iter(self._missing))
+        return None
 
     def _retry(self):
-        """Try all queues again and again, until no reply waits."""
-        while self._any():
+        """Retry all queues until no reply waits."""
+        while self._has_replies():
             time.sleep(PAUSE)
             for queue, missing in list(self._missing.items()):
                 began = time.monotonic()
                 try:
                     self._send_all(queue, missing)
                 except Exception:
-                    LOG.exception('A reply to %s is not sent yet', queue)
+                    LOG.exception('Cannot send a reply to %s yet', queue)
                 self._prolong(time.monotonic() - began)
                 if time.monotonic() > missing.deadline:
-                    self._give_up(queue, 'it is missing')
+                    self._abandon(queue, 'it is missing')
 
-    def _any(self):
-        """Return whether replies wait; if not, another thread may begin."""
+    def _has_replies(self):
+        """Return whether replies wait; if not, this thread ends."""
         with self._lock:
             if not self._missing:
                 self._thread = None
@@ -214,13 +213,13 @@ class ReplyRetrier:
                     self._put_back(queue, missing, reply)
             if not sent:
                 return
-            # It may be kept for long, in case that its call comes again.
+            # SentReplies may keep the reply: release the functions.
             reply.undo = ()
 
     def _next(self, queue, missing):
-        """Return the reply to send next, which nobody gives up meanwhile.
+        """Remove and return the next reply to a queue, or None.
 
-        A queue without any is not missing any more.
+        A queue without replies is no longer missing.
         """
         with self._lock:
             if missing.replies:
@@ -230,44 +229,47 @@ class ReplyRetrier:
             return None
 
     def _put_back(self, queue, missing, reply):
-        """Have a reply that was not sent wait on, or give it up, too."""
+        """Put back a reply that was not sent, unless its queue is abandoned.
+        """
         with self._lock:
             if self._missing.get(queue) is missing:
                 missing.replies.appendleft(reply)
                 return
-        self._abandon(queue, [reply], missing.why)
+        self._undo_calls(queue, [reply], missing.reason)
 
-    def _prolong(self, took):
-        """Do not count the time of a try that had to wait for the broker."""
-        if took > 1:
+    def _prolong(self, seconds):
+        """Extend deadlines by the time that an attempt waited for the broker.
+        """
+        if seconds > 1:
             for missing in list(self._missing.values()):
-                missing.deadline += took
+                missing.deadline += seconds
 
-    def _give_up(self, queue, why):
+    def _abandon(self, queue, reason):
+        """Abandon the replies to a queue, if there are any."""
         with self._lock:
             missing = self._missing.pop(queue, None)
             lost = list(missing.replies) if missing else []
             if missing:
-                missing.why = why
+                missing.reason = reason
                 missing.replies.clear()
         if lost:
-            self._abandon(queue, lost, why)
+            self._undo_calls(queue, lost, reason)
 
-    def _abandon(self, queue, lost, why):
+    def _undo_calls(self, queue, lost, reason):
         LOG.warning('Abandoning %(count)d replies to %(queue)s, and undoing '
-                    'what their calls did: %(why)s',
-                    {'count': len(lost), 'queue': queue, 'why': why})
-        self._given_up(queue, 'all of its calls')
+                    'their calls: %(reason)s',
+                    {'count': len(lost), 'queue': queue, 'reason': reason})
+        self._on_abandoned(queue, 'all of its calls')
         for reply in lost:
             try:
                 self._undoing.submit(_undo, reply)
             except RuntimeError:
-                # It was shut down by a stop that did not wait for this one,
-                # or has no thread, and does this once it has one.
+                # The executor is shut down, or has no thread: undo here; the
+                # functions run once in either case.
                 _undo(reply)
 
 
 def _undo(reply):
-    """Undo once what the call of a reply did."""
+    """Undo the call of a reply, once."""
     functions, reply.undo = reply.undo, ()
     call_scope.undo(functions)

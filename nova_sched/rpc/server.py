@@ -1,37 +1,35 @@
-"""An RPC server that loses no request, and keeps callers apart.
+"""An RPC server that loses no request, and isolates callers from each other.
 
-It is oslo.messaging's with these differences, most of which its ``driver``
-makes possible:
+It is oslo.messaging's server with these differences, most of them by means of
+``driver``:
 
-- A request is taken only when a thread is free for it, and a large one when
-  several are, as it takes the memory of many.  oslo.messaging acknowledges as
-  many as come, and all that wait are lost if the process dies.  What waits
-  beyond ``[oslo_messaging_rabbit]
-  rabbit_qos_prefetch_count`` requests (0: any number) waits at the broker,
-  where other workers find it.
-- A stop closes the connection at once, so that the broker gives what was not
-  acknowledged to other workers, and works on what was.  oslo.messaging closes
-  it after the last answer, and loses what is delivered meanwhile (measured:
-  of 50 requests a second for four workers, stopping two of them lost 31).
-- While no thread is free the loop goes on (``listener.py``): heartbeats are
-  sent, and pings have a thread in reserve.  If that lasts, more is read of the
-  shared queue, where pings wait behind calls.
-- Work for which no caller waits runs once the reply is sent, and the work of a
-  call is undone when its reply is lost, or when its message wants no reply
-  (``call_scope.py``).
-- A reply whose queue is missing waits elsewhere (``replies.py``).
-- Keepalives for the caller end with any reply, also of a call that no endpoint
-  takes, and go on after one that finds no queue.
-- Of its threads one at a time computes (``concurrency/turns.py``).
-- A method or a version that is no text, and arguments that are no mapping, are
-  told to the caller, not errors of the dispatcher.  That there is no such
-  method or version is no error of this service, and a line in the log.
-- The caller of a call whose result or error is no JSON gets an error that says
-  so.  oslo.messaging would send nothing, and have it wait for its time-out.
+- A request is acknowledged only when a thread is free for it, a large request
+  when several are.  oslo.messaging acknowledges all that come, and loses the
+  waiting ones if the process dies.  Beyond ``[oslo_messaging_rabbit]
+  rabbit_qos_prefetch_count`` requests (0: no limit) they wait at the broker,
+  available to other workers.
+- A stop closes the connection at once, so that the broker requeues what was
+  not acknowledged; acknowledged requests are answered.  oslo.messaging closes
+  it after the last answer, and loses requests delivered until then (measured:
+  of 50 requests a second for four workers, stopping two workers lost 31).
+- While no thread is free the loop continues (``listener.py``): it sends
+  heartbeats, and a reserved thread answers pings.  After a while it prefetches
+  more of the shared queue, where pings wait behind calls.
+- Work for which no caller waits runs once the reply is sent.  A call is undone
+  if its reply is lost, or if its message wants no reply (``call_scope.py``).
+- A reply waits for a missing queue in another thread (``replies.py``).
+- Keepalives for the caller end with any reply, also if no endpoint takes the
+  call, and continue after a keepalive that finds no queue.
+- One thread at a time computes (``concurrency/turns.py``).
+- An invalid method, version or arguments are reported to the caller, not
+  raised as errors of the dispatcher.  An unknown method or version is a
+  warning in the log.
+- If a result or error cannot be JSON, the caller gets an error.
+  oslo.messaging would send nothing, and the caller would time out.
 
-What oslo.messaging keeps to itself, options apart, is used in this module,
-``broadcast.py``, ``declarations.py``, ``driver.py``, ``listener.py`` and
-``replies.py`` alone, and ``requirements.txt`` bounds its version for them:
+Private parts of oslo.messaging, except for options, are used only in this
+module, ``broadcast.py``, ``declarations.py``, ``driver.py``, ``listener.py``
+and ``replies.py``; ``requirements.txt`` bounds its version for them:
 ``_drivers.amqpdriver``, ``_drivers.base``, ``_drivers.common`` and
 ``_drivers.impl_rabbit``; of a server ``_create_listener``, ``_on_incoming``,
 ``_process_incoming``, ``_executor_cls`` and ``_work_executor``; of a transport
@@ -66,26 +64,26 @@ from nova_sched.rpc import replies
 
 LOG = logging.getLogger(__name__)
 
-# Seconds between two looks at the broker while no thread is free.
-_TURN = 0.25
+# Seconds between two reads while no thread is free.
+_POLL = 0.25
 
-# Seconds without a free thread after which pings are looked for far ahead:
-# calls that are read ahead wait here while other workers may be idle again.
+# Seconds without a free thread after which more is prefetched to find pings.
+# Prefetched calls wait here, even if other workers become idle.
 _LONG = 1
 
-# How many pings may wait for the thread in reserve.
+# Maximum number of pings that wait for the reserved thread.
 _PINGS = 16
 
-# Seconds between two tries to tell a caller that its call is worked on.
-_AGAIN = 1
+# Seconds between two attempts to send a keepalive.
+_KEEPALIVE_RETRY = 1
 
 _VERSION = re.compile(r'\d{1,9}\.\d{1,9}(\.\d{1,9})?', re.ASCII)
 
 
 class OnlyCalls(dispatcher.DefaultRPCAccessPolicy):
-    """A policy by which callers may call what an endpoint names in CALLS.
+    """A policy that permits the methods in an endpoint's CALLS.
 
-    An endpoint without CALLS is all public, as the library has it.
+    Without CALLS, all public methods of the endpoint are permitted.
     """
 
     def is_allowed(self, endpoint, method):
@@ -99,60 +97,60 @@ class Dispatcher(dispatcher.RPCDispatcher):
     """A dispatcher of messages to endpoints, for ``Server``."""
 
     def dispatch(self, incoming):
-        """Return what an endpoint returns.
+        """Return the result of an endpoint.
 
-        Raises ExpectedException for a message that no endpoint takes.
+        Raises ExpectedException for a message that no endpoint accepts.
         """
         try:
             _check(incoming.message)
             return super().dispatch(incoming)
         except (exception.InvalidInput, dispatcher.NoSuchMethod,
                 dispatcher.UnsupportedVersion, TypeError) as error:
-            if isinstance(error, TypeError) and not _is_of_the_call(error):
+            if isinstance(error, TypeError) and not _is_wrong_call(error):
                 raise
-            # Lines about it are its sender's also where no endpoint takes it.
+            # Set the caller's context for the log line.
             self.serializer.deserialize_context(incoming.ctxt)
             LOG.warning('A message is refused: %s', error)
             raise dispatcher.ExpectedException from None
         except Exception:
             raise
         except BaseException as error:
-            # The library would answer nothing, and log nothing.
+            # The library would neither reply nor log it.
             raise RuntimeError(f'The call was ended by {error!r}') from error
 
     def _watchdog(self, event, incoming):
-        incoming.ends(event)
+        incoming.end_with_reply(event)
         super()._watchdog(event, incoming)
 
 
 def _check(message):
-    """Raise InvalidInput for a message that no client can have made."""
+    """Raise InvalidInput for a malformed message."""
     if refused := getattr(message, 'refused', None):
         raise exception.InvalidInput(reason=refused)
     version = message.get('version', '1.0')
-    for name, right, wanted in (
+    for name, is_valid, expected in (
             ('method', isinstance(message.get('method'), str), 'a text'),
             ('version', isinstance(version, str)
              and _VERSION.fullmatch(version), 'a text such as 4.5'),
             ('args', isinstance(message.get('args', {}), dict),
              'an object')):
-        if not right:
+        if not is_valid:
             raise exception.InvalidInput(
                 reason=f'{name} = {message.get(name)!r:.80}: must be '
-                       f'{wanted}')
+                       f'{expected}')
 
 
-def _is_of_the_call(error):
-    """Return whether a method was called with arguments it does not have.
+def _is_wrong_call(error):
+    """Return whether a TypeError is due to unknown or missing arguments.
 
-    Then no frame of the method's own stands in the traceback.
+    Then the traceback ends in the dispatcher, not in the method.
     """
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_globals['__name__'].startswith('oslo_messaging.')
 
 
 def _is_ping(message):
-    """Return whether a message asks for nothing but a sign of life."""
+    """Return whether a message is a ping."""
     content = message.message
     return (content.get('namespace') == 'baseapi'
             or content.get('method') == 'oslo_rpc_server_ping')
@@ -161,37 +159,35 @@ def _is_ping(message):
 class Server(server.RPCServer):
     """An RPC server of a transport, a target and a ``Dispatcher``.
 
-    taken_calls: TakenCalls that it shares with servers of other processes;
-        None for calls of its own.
+    taken_calls: TakenCalls shared with servers of other processes, or None.
     """
 
     def __init__(self, transport, target, dispatcher, taken_calls=None):
         super().__init__(transport, target, dispatcher)
         self._executor_cls = turns.TurnExecutor
         self._taken_calls = taken_calls
-        self._most_places = self.conf.executor_thread_pool_size
-        self._free = threading.Semaphore(self._most_places)
+        self._threads = self.conf.executor_thread_pool_size
+        self._free = threading.Semaphore(self._threads)
         self._reserve = futures.ThreadPoolExecutor(1, 'ping')
         self._reserve_free = threading.Semaphore(_PINGS)
         self._busy_since = None
 
     @property
-    def turned(self):
-        """When requests were looked for last, by time.monotonic(); or None.
+    def polled_at(self):
+        """Time of the last poll for requests, by time.monotonic().
 
-        It is None where nobody is to look: before the start, after the stop,
-        and on a bus within this process.
+        None before the start, after the stop, and on an in-process bus.
         """
-        return self.listener.turned if self.listener else None
+        return self.listener.polled_at if self.listener else None
 
     @property
     def connection(self):
-        """The driver.Connection that requests come by; None for another."""
+        """The driver.Connection of requests; None on an in-process bus."""
         return self.listener.connection if self.listener else None
 
     @property
     def busy_for(self):
-        """Seconds that messages have been waiting for a free thread."""
+        """Seconds for which no thread has been free."""
         since = self._busy_since
         return time.monotonic() - since if since else 0.0
 
@@ -199,7 +195,7 @@ class Server(server.RPCServer):
         try:
             listener = super()._create_listener()
         except RuntimeError as error:
-            # How the driver says that its options contradict each other.
+            # The driver's error for contradicting options.
             raise exception.ConfigurationError(
                 '[oslo_messaging_rabbit]', 'as configured',
                 str(error)) from error
@@ -209,53 +205,51 @@ class Server(server.RPCServer):
 
     def _on_incoming(self, incoming):
         [message] = incoming
-        places = min(getattr(message, 'places', 1), self._most_places)
-        taken = self._taken_at_once(places)
-        if taken == places:
-            self._is_free()
-        elif not taken and self._spared(message):
+        weight = min(getattr(message, 'weight', 1), self._threads)
+        acquired = next((count for count in range(weight)
+                         if not self._free.acquire(blocking=False)), weight)
+        if acquired == weight:
+            self._note_free()
+        elif not acquired and self._answer_ping(message):
             return
-        for _ in range(places - taken):
-            while not self._free.acquire(timeout=_TURN):
+        for _ in range(weight - acquired):
+            while not self._free.acquire(timeout=_POLL):
                 if self.listener.stopping:
-                    return    # not acknowledged, so the broker has it
-                self._is_busy()
-                self.listener.look(self._spared)
+                    return    # not acknowledged: the broker requeues it
+                self._note_busy()
+                self.listener.look(self._answer_ping)
         executor = self._work_executor
-        self._work(message, executor.submit_first if _is_ping(message)
-                   else executor.submit,
-                   functools.partial(self._free.release, places))
+        self._submit(message, executor.submit_first if _is_ping(message)
+                     else executor.submit,
+                     functools.partial(self._free.release, weight))
 
-    def _taken_at_once(self, places):
-        """Take so many places, or those that are free; return how many."""
-        return next((taken for taken in range(places)
-                     if not self._free.acquire(blocking=False)), places)
-
-    def _is_busy(self):
-        """Note that no thread is free."""
+    def _note_busy(self):
+        """Record that no thread is free."""
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if now - self._busy_since > _LONG:
             self.listener.read_ahead(True)
 
-    def _is_free(self):
-        """Note that a message has found a thread at once."""
+    def _note_free(self):
+        """Record that a thread was free at once."""
         if self._busy_since:
             self._busy_since = None
             self.listener.read_ahead(False)
 
-    def _spared(self, message):
-        """Return whether the thread in reserve answers a message."""
+    def _answer_ping(self, message):
+        """Submit a ping to the reserved thread; return whether it was done."""
         if not (_is_ping(message)
                 and self._reserve_free.acquire(blocking=False)):
             return False
-        self._work(message, self._reserve.submit, self._reserve_free.release)
+        self._submit(message, self._reserve.submit,
+                     self._reserve_free.release)
         return True
 
-    def _work(self, message, submit, release):
-        """Have a thread work on a message, if it is ours.
+    def _submit(self, message, submit, release):
+        """Take a message and process it in a thread.
 
-        submit: that of an executor.  release: called when it is done.
+        submit: that of an executor.  release: called when it is processed, or
+            not taken.
         """
         work = None
         try:
@@ -269,51 +263,48 @@ class Server(server.RPCServer):
             work.add_done_callback(lambda _: release())
 
     def _process(self, incoming):
-        # The caller is not known yet.
+        # The caller's context is not set yet.
         context.forget()
         [message] = incoming
-        getattr(message, 'fetch', lambda: None)()
+        getattr(message, 'load', lambda: None)()
         try:
             with call_scope.entered():
                 self._process_incoming(incoming)
         finally:
-            # A thread that waits for its next call keeps nothing of this one.
+            # An idle thread must not keep the context of its last call.
             context.forget()
 
 
 class _TrackedMessage:
-    """An incoming message whose reply ends its keepalives, or is lost."""
+    """An incoming message: its reply ends keepalives, or undoes the call."""
 
     def __init__(self, message):
         self._message = message
-        self._replied, self._over = False, None
+        self._replied, self._ended = False, None
 
     def __getattr__(self, name):
         return getattr(self._message, name)
 
-    def ends(self, over):
-        """Have an Event set as soon as there is a reply to be sent.
-
-        over: whoever sets it before has no need of further keepalives.
-        """
-        self._over = over
+    def end_with_reply(self, ended):
+        """Set an Event before the reply is sent; it ends the keepalives."""
+        self._ended = ended
         if self._replied:
-            over.set()
+            ended.set()
 
     def heartbeat(self):
-        """Tell the caller that its call is worked on, once that arrives."""
-        while not self._over.is_set():
+        """Send the caller a keepalive; retry until it is delivered."""
+        while not self._ended.is_set():
             try:
                 return self._message.heartbeat()
             except messaging.MessageDeliveryFailure as error:
-                LOG.debug('Caller is not told that call %s is worked on: '
-                          '%s', self._message.msg_id, error)
-            self._over.wait(_AGAIN)
+                LOG.debug('Cannot send a keepalive for call %s: %s',
+                          self._message.msg_id, error)
+            self._ended.wait(_KEEPALIVE_RETRY)
 
     def reply(self, reply=None, failure=None):
         self._replied = True
-        if self._over:
-            self._over.set()
+        if self._ended:
+            self._ended.set()
         try:
             self._send(reply, failure)
         except BaseException:
@@ -324,8 +315,8 @@ class _TrackedMessage:
         try:
             self._message.reply(reply, failure)
         except (TypeError, ValueError, RecursionError) as error:
-            # A plug-in's error, or a driver's answer, may hold anything.
-            LOG.exception('What came of a call cannot be sent as JSON; its '
+            # A plug-in's error or a driver's result may hold any object.
+            LOG.exception('The result of a call cannot be sent as JSON; its '
                           'caller gets a RuntimeError instead')
             if failure is None:
                 call_scope.reply_is_lost()
@@ -334,65 +325,66 @@ class _TrackedMessage:
 
 
 def _as_text(error):
-    """Return the failure that says of an error what can always be sent."""
-    told = RuntimeError(''.join(
+    """Return a failure with the text of an error, which can be JSON."""
+    made = RuntimeError(''.join(
         traceback.format_exception_only(error)).strip())
-    return type(told), told, error.__traceback__
+    return type(made), made, error.__traceback__
 
 
 class _ClosingListener:
     """A listener whose ``stop`` closes its connection.
 
-    executor: of what comes.  reserve: of pings; ends with it.
+    executor: for messages.  reserve: for pings; is shut down with it.
+
+    The Listener of an in-process bus is the library's, and lacks attributes.
     """
 
     def __init__(self, listener, executor, reserve):
-        self._listener = listener
+        self._adapter = listener
         self._executor, self._reserve = executor, reserve
-        self._arrived = listener._poll_style_listener
-        self._over = False
+        self._listener = listener._poll_style_listener
+        self._stopped = False
 
     @property
     def stopping(self):
-        return getattr(self._arrived, 'stopping', False)
+        return getattr(self._listener, 'stopping', False)
 
     @property
-    def turned(self):
-        return None if self._over else getattr(self._arrived, 'turned', None)
+    def polled_at(self):
+        return (None if self._stopped
+                else getattr(self._listener, 'polled_at', None))
 
     @property
     def connection(self):
-        return None if self._over else getattr(self._arrived, 'conn', None)
+        return None if self._stopped else getattr(self._listener, 'conn', None)
 
     def start(self, on_incoming):
         self._on_incoming = on_incoming
-        # They have a thread before a message is taken for it.
+        # Start a thread of each before a message is taken for it.
         self._executor.submit(context.forget)
         self._reserve.submit(context.forget)
-        self._listener.start(on_incoming)
+        self._adapter.start(on_incoming)
 
     def look(self, taken):
-        """Read what has come while no thread is free, if the driver can.
+        """Read the available messages while no thread is free.
 
-        taken: function of a message, whether it can do without a thread.
+        taken: function of a message; returns whether it took the message.
         """
-        if look := getattr(self._arrived, 'look', None):
-            look(taken)
+        getattr(self._listener, 'look', lambda taken: None)(taken)
 
-    def read_ahead(self, wanted):
-        """Read far ahead or not, if the driver can."""
-        if read_ahead := getattr(self._arrived, 'read_ahead', None):
-            read_ahead(wanted)
+    def read_ahead(self, enable):
+        """Prefetch more messages, or stop it."""
+        getattr(self._listener, 'read_ahead', lambda enable: None)(enable)
 
     def stop(self):
-        self._over = True
-        self._listener.stop()
-        self._listener.cleanup()
-        while incoming := self._arrived.poll(batch_size=1):
+        self._stopped = True
+        self._adapter.stop()
+        self._adapter.cleanup()
+        while incoming := self._listener.poll(batch_size=1):
             self._on_incoming(incoming)
 
     def cleanup(self):
-        """Give up the replies that find no queue; all work is done."""
+        """Abandon the replies without a queue; all calls are processed."""
         self._reserve.shutdown()
-        if retrier := getattr(self._arrived, 'retrier', None):
+        if retrier := getattr(self._listener, 'retrier', None):
             retrier.close(replies.GRACE)

@@ -69,7 +69,7 @@ def test_odd_context_timeout_or_id_does_the_call_no_harm(bus, odd):
     ({'version': None}, 'version = None'), ({'version': '4'}, "version = '4'"),
     ({'version': '1.' + '9' * 5000}, 'version = '),
     ({'version': 'one.two'}, 'version = '), ({'version': {}}, 'version = {}'),
-    ({'_context_x': nested(600)}, 'message: cannot be taken in')])
+    ({'_context_x': nested(600)}, 'message: cannot be read')])
 def test_caller_gets_the_name_of_a_wrong_field(bus, odd, named):
     bus.call(**odd)
 
@@ -158,7 +158,7 @@ def test_call_without_a_reply_address_costs_a_line(bus, caplog, address):
 
     assert len(until(lambda: [
         record for record in caplog.records
-        if 'answer cannot be addressed' in record.getMessage()],
+        if 'reply address is invalid' in record.getMessage()],
         'it is dropped')) == 1
 
 

@@ -110,7 +110,7 @@ def lose_acknowledgements(door, wire):
 def comes_again(daemon, message, holder=''):
     """Log lines of a redelivered call."""
     unique_id = message['body']['oslo.message']['_unique_id']
-    return daemon.lines(f'Call {unique_id} has come before, to {holder}')
+    return daemon.lines(f'Call {unique_id} is a duplicate, taken by {holder}')
 
 
 def placed(daemon, number=1):

@@ -22,7 +22,7 @@ def test_stopped_worker_is_replaced(stage):
             'WATCHDOG_USEC': str(WATCHDOG * 10 ** 6)})
         stopped, _ = daemon.workers
         os.kill(stopped, signal.SIGSTOP)
-        daemon.wait_for_lines(f'Worker {stopped} is ended')
+        daemon.wait_for_lines(f'Worker {stopped} sent no heartbeat')
         daemon.wait_for_lines('Serving requests', times=3)
         assert stopped not in daemon.workers
         before = received.count('WATCHDOG=1')

@@ -1,4 +1,4 @@
-"""What importing the package brings along."""
+"""Imports of the package load no more libraries than needed."""
 
 import subprocess
 import sys
@@ -47,21 +47,21 @@ def printed(code):
         capture_output=True, text=True).stdout.splitlines()
 
 
-def test_the_service_starts_without_eventlet_and_plug_ins_may_import_it():
+def test_service_starts_without_eventlet_but_plug_ins_may_import_it():
     assert printed(_AFTER_THE_SERVICE) == ['False', 'eventlet']
 
 
-def test_the_libraries_of_a_process_that_has_eventlet_find_it():
+def test_libraries_use_an_eventlet_imported_before():
     assert printed(_AFTER_EVENTLET) == ['True']
 
 
-def test_what_needs_no_configuration_imports_none_of_its_libraries():
-    """Which are nine tenths of the time."""
+def test_version_option_imports_no_library_of_the_service():
+    """They are nine tenths of the import time."""
     assert printed(_AFTER_THE_VERSION)[-1] == '[]'
 
 
 @pytest.mark.parametrize('first', ['oslo_messaging', 'futurist',
                                    'oslo_service.service'])
-def test_services_run_on_threads_whichever_library_comes_first(first):
+def test_services_run_on_threads_in_any_order_of_imports(first):
     assert printed('import nova_sched, sys\n' + _THREADS.format(
         first=f'import {first}')) == ['THREADING False']

@@ -1,4 +1,4 @@
-"""Texts from outside, as they are shown."""
+"""Escapes in texts from outside."""
 
 import io
 
@@ -14,16 +14,16 @@ from nova_sched.printable import printable
     ('\x1b[31m', '\\x1b[31m'), ('\a\0', '\\x07\\x00'), ('\x9b2J', '\\x9b2J'),
     ('\u202eevil', '\\u202eevil'), ('a\nb\r', 'a\\nb\\r'),
     ('\u2028\x85', '\\u2028\\x85'), ('\ud800', '\\ud800')])
-def test_what_could_end_or_disguise_a_line_is_an_escape(text, shown):
+def test_unprintable_characters_are_escaped(text, shown):
     assert printable(text) == shown
 
 
-def test_a_stream_has_lines_and_columns():
+def test_stream_keeps_line_feeds_and_tabs():
     written = io.StringIO()
     Stream(written).write('a\tb\n\x1b\u202e\n')
     assert written.getvalue() == 'a\tb\n\\x1b\\u202e\n'
 
 
-def test_a_stream_is_otherwise_what_it_leads_to():
+def test_stream_passes_other_attributes_on():
     written = io.StringIO()
     assert Stream(written).isatty() is False

@@ -1,3 +1,5 @@
+"""A service in this process: start, stop, broker and periodic work."""
+
 import threading
 
 import oslo_messaging
@@ -20,7 +22,7 @@ def conf(cloud):
 
 @pytest.fixture
 def running(conf):
-    """A service in this process that serves; stopped afterwards."""
+    """A running service in this process; stopped afterwards."""
     scheduler = service.SchedulerService(conf)
     scheduler.start()
     yield scheduler
@@ -29,7 +31,7 @@ def running(conf):
 
 @pytest.fixture
 def unreachable(tmp_path):
-    """A configuration whose database has no tables, tried again at once."""
+    """A configuration with a database without tables, and quick retries."""
     return rules.a_conf(
         DEFAULT__transport_url='fake://',
         database__connection=f'sqlite:///{tmp_path}/empty.sqlite',
@@ -37,7 +39,7 @@ def unreachable(tmp_path):
 
 
 class NoHosts(driver.Scheduler):
-    """A driver with no idea of hosts."""
+    """A driver without hosts."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False, candidates=None):
@@ -45,13 +47,13 @@ class NoHosts(driver.Scheduler):
 
 
 class OwnHosts(NoHosts):
-    """A driver that keeps hosts in a way of its own."""
+    """A driver with a host manager of its own."""
 
     host_manager = object()
 
 
 class NoHostCount(NoHosts):
-    """A driver that cannot say how many hosts there are."""
+    """A driver that cannot count its hosts."""
 
     def host_count(self):
         raise LookupError('not read yet')
@@ -62,16 +64,11 @@ class NoHostCount(NoHosts):
 
 
 class TestStart:
-    def test_a_started_service_answers_calls(self, conf, running):
-        assert running.serving
-        assert select(conf)[0] in ('host1', 'host2')
-
-    def test_the_database_may_come_after_the_service(
+    def test_waits_for_the_tables_of_the_database(
             self, unreachable, tmp_path):
-        """A start without tables waits, and goes on when they are there."""
         waiting = threading.Event()
         scheduler = service.SchedulerService(unreachable)
-        scheduler.waiting = lambda what: waiting.set()
+        scheduler.waiting = lambda dependency: waiting.set()
         thread = threading.Thread(target=scheduler.start)
         thread.start()
         assert waiting.wait(10)
@@ -82,7 +79,7 @@ class TestStart:
         assert scheduler.serving
         scheduler.stop()
 
-    def test_a_start_that_waits_can_be_stopped(self, unreachable):
+    def test_ends_with_a_stop(self, unreachable):
         scheduler = service.SchedulerService(unreachable)
         thread = threading.Thread(target=scheduler.start)
         thread.start()
@@ -91,141 +88,106 @@ class TestStart:
         assert not thread.is_alive()
         assert not scheduler.serving
 
-    def test_wait_returns_when_the_service_has_stopped(self, running):
-        waiting = threading.Thread(target=running.wait)
-        waiting.start()
-        assert waiting.is_alive()
-        running.stop()
-        waiting.join(10)
-        assert not waiting.is_alive()
-
 
 class TestStop:
-    def test_a_call_in_flight_is_answered(self, conf, running, monkeypatch):
-        began, go_on = threading.Event(), threading.Event()
+    @pytest.fixture
+    def call(self, conf, running, monkeypatch):
+        """A call in flight: (its answers, Event that ends its decision)."""
+        began, go_on, answers = threading.Event(), threading.Event(), []
         decide = running.driver.select_destinations
 
         def slowly(*args, **kwargs):
             began.set()
-            assert go_on.wait(10)
+            assert go_on.wait(30)
             return decide(*args, **kwargs)
         monkeypatch.setattr(running.driver, 'select_destinations', slowly)
-        answers = []
         caller = threading.Thread(
             target=lambda: answers.append(select(conf)))
         caller.start()
         assert began.wait(10)
+        yield answers, go_on
+        go_on.set()
+        caller.join(10)
+
+    def test_answers_a_call_in_flight(self, running, call):
+        answers, go_on = call
         stopping = threading.Thread(target=running.stop)
         stopping.start()
+        assert running._stopping.wait(10)
+        assert not running.serving
         go_on.set()
+        running.wait()
         stopping.join(10)
-        caller.join(10)
-        assert len(answers) == 1
+        wait_for(lambda: answers)
+        assert answers[0][0] in ('host1', 'host2')
 
-    def test_a_call_that_takes_too_long_is_given_up(
-            self, conf, running, monkeypatch):
+    def test_gives_up_a_call_after_its_timeout(
+            self, conf, running, call, caplog):
         conf.set_override('manager_shutdown_timeout', 0)
-        began, go_on = threading.Event(), threading.Event()
-
-        def for_ever(*args, **kwargs):
-            began.set()
-            assert go_on.wait(30)
-            return []
-        monkeypatch.setattr(running.driver, 'select_destinations', for_ever)
-        caller = threading.Thread(target=select, args=(conf,))
-        caller.start()
-        assert began.wait(10)
         running.stop()
         running.wait()
-        go_on.set()
-        caller.join(10)
-        # No later test's calls are for it.
+        assert 'Calls are still being answered' in caplog.text
+        # Stop consuming for the following tests.
         conf.set_override('manager_shutdown_timeout', 60)
+        call[1].set()
         running.stop()
 
 
-class TestHosts:
-    """That there are none where cells are mapped is told at the start."""
-
-    @pytest.fixture
-    def warnings(self, conf, caplog):
-        def start(api_database):
-            conf.set_override('connection', api_database, 'api_database')
-            scheduler = service.SchedulerService(conf)
-            scheduler.start()
-            scheduler.stop()
-            return [line.getMessage() for line in caplog.records
-                    if 'No compute host was found' in line.getMessage()]
-        return start
-
-    def test_in_no_cell_are_missed(self, cloud, warnings):
+@pytest.mark.parametrize(('driver_name', 'has_hosts', 'has_cells', 'lines'), [
+    ('filter_scheduler', False, True, 1), ('filter_scheduler', True, True, 0),
+    ('filter_scheduler', False, False, 0),
+    # Third-party drivers may count hosts differently, or not at all.
+    *[(f'{__name__}.{name}', True, True, 0)
+      for name in ('OwnHosts', 'NoHosts', 'NoHostCount')]])
+def test_start_warns_of_cells_without_hosts(
+        conf, cloud, caplog, driver_name, has_hosts, has_cells, lines):
+    conf.set_override('driver', driver_name, 'scheduler')
+    if has_cells:
+        conf.set_override('connection', cloud.url, 'api_database')
+    if not has_hosts:
         cloud.execute('DELETE FROM compute_nodes')
-        assert len(warnings(cloud.url)) == 1
-
-    def test_in_an_empty_cloud_without_cells_are_not(self, cloud, warnings):
-        cloud.execute('DELETE FROM compute_nodes')
-        assert warnings(None) == []
-
-    def test_in_a_cell_are_enough(self, cloud, warnings):
-        assert warnings(cloud.url) == []
-
-    @pytest.mark.parametrize('cls', ['OwnHosts', 'NoHosts', 'NoHostCount'])
-    def test_that_a_third_partys_driver_knows_are_its_own_affair(
-            self, conf, cloud, warnings, cls):
-        conf.set_override('driver', f'{__name__}.{cls}', 'scheduler')
-        assert warnings(cloud.url) == []
+    scheduler = service.SchedulerService(conf)
+    scheduler.start()
+    scheduler.stop()
+    assert caplog.text.count('No compute host was found') == lines
 
 
-class TestPeriodicWork:
-    @pytest.fixture
-    def rounds(self, conf, monkeypatch):
-        """Seconds between rounds of a caching service's periodic work."""
-        conf.set_override('driver', 'caching_scheduler', 'scheduler')
-        started = []
+@pytest.mark.parametrize(('changed', 'rounds'), [
+    ({'periodic_task_interval': 5}, [5, 'stopped']),
+    ({'periodic_task_interval': 0}, [60, 'stopped']),
+    ({'periodic_task_interval': -1}, []),
+    ({'driver': 'filter_scheduler'}, []), ({'periodic_enable': False}, [])])
+def test_periodic_work_of_a_driver_follows_the_options(
+        conf, monkeypatch, changed, rounds):
+    started = []
 
-        class Loop:
-            def __init__(self, work, *args):
-                self.work, self.args = work, args
+    class Loop:
+        def __init__(self, work, *args):
+            self.work, self.args = work, args
 
-            def start(self, interval, initial_delay, stop_on_exception):
-                started.append(interval)
-                assert initial_delay == interval
-                assert not stop_on_exception
-                self.work(*self.args)
+        def start(self, interval, initial_delay, stop_on_exception):
+            started.append(interval)
+            assert initial_delay == interval
+            assert not stop_on_exception
+            self.work(*self.args)
 
-            def stop(self):
-                started.append('stopped')
-        monkeypatch.setattr(service, 'LoopingCall', Loop)
-
-        def run(interval):
-            conf.set_override('periodic_task_interval', interval, 'scheduler')
-            scheduler = service.SchedulerService(conf)
-            scheduler.start()
-            scheduler.stop()
-            return started
-        return run
-
-    @pytest.mark.parametrize('option, interval', [(5, 5), (0, 60)])
-    def test_runs_every_so_many_seconds_until_the_stop(
-            self, rounds, option, interval):
-        assert rounds(option) == [interval, 'stopped']
-
-    def test_a_negative_interval_turns_it_off(self, rounds):
-        assert rounds(-1) == []
-
-    def test_periodic_enable_turns_it_off(self, conf, rounds):
-        conf.set_override('periodic_enable', False)
-        assert rounds(60) == []
-
-    def test_a_driver_that_keeps_no_state_has_none(self, conf, rounds):
-        conf.set_override('driver', 'filter_scheduler', 'scheduler')
-        assert rounds(60) == []
+        def stop(self):
+            started.append('stopped')
+    monkeypatch.setattr(service, 'LoopingCall', Loop)
+    conf.set_override('driver', 'caching_scheduler', 'scheduler')
+    for name, value in changed.items():
+        conf.set_override(name, value, None if name == 'periodic_enable'
+                          else 'scheduler')
+    scheduler = service.SchedulerService(conf)
+    scheduler.start()
+    scheduler.stop()
+    assert started == rounds
 
 
 class TestBroker:
     @pytest.fixture
     def refusing(self, conf, monkeypatch):
-        """Replace the RPC server: refuses with these errors, then serves."""
+        """Function of errors: the RPC server raises them, then serves."""
         def arrange(*errors):
             errors = list(errors)
             get_server = service.rpc.get_server
@@ -241,92 +203,42 @@ class TestBroker:
             monkeypatch.setattr(service, 'BROKER_RETRY', 0.01)
         return arrange
 
-    @pytest.mark.parametrize('error', [
-        service.amqp.AccessRefused('wrong password'),
-        service.kombu.OperationalError(),
-        ConnectionResetError('reset'),
-        oslo_messaging.MessageDeliveryFailure('no')])
-    def test_a_refusal_is_retried(self, conf, refusing, error):
+    @pytest.mark.parametrize(('error', 'reason'), [
+        (service.amqp.AccessRefused('wrong password'), 'wrong password'),
+        (service.kombu.OperationalError(), 'OperationalError'),
+        (ConnectionResetError('reset'), 'reset'),
+        (oslo_messaging.MessageDeliveryFailure('no'), 'no')])
+    def test_refusal_is_logged_and_retried(
+            self, conf, refusing, caplog, error, reason):
         refusing(error, error)
         scheduler = service.SchedulerService(conf)
         scheduler.start()
         assert scheduler.serving
         scheduler.stop()
+        lines = [record.getMessage() for record in caplog.records
+                 if record.levelname == 'ERROR']
+        assert len(lines) == 2
+        assert lines[0].startswith('The message broker at fake:// refuses '
+                                   'this service, next try in 0 seconds: ')
+        assert reason in lines[0]
 
     @pytest.mark.parametrize('error', [
         RuntimeError("can't start new thread"),
         service.exception.ConfigurationError('option', 'as is', 'not so')])
-    def test_any_other_error_ends_the_start(self, conf, refusing, error):
+    def test_other_error_ends_the_start(self, conf, refusing, error):
         refusing(error)
         with pytest.raises(type(error)) as raised:
             service.SchedulerService(conf).start()
         assert raised.value is error
 
-    def test_silence_is_told_until_an_answer(self, monkeypatch):
-        lines = []
-        answered = threading.Event()
-        monkeypatch.setattr(service, 'BROKER_PATIENCE', 0.001)
-        monkeypatch.setattr(service.LOG, 'warning', lambda text, url: (
-            lines.append(text % url), answered.set()))
-        service._report_silence('rabbit://u:***@h/', answered)
-        assert len(lines) == 1
-        assert 'rabbit://u:***@h/ does not answer' in lines[0]
-
-    def test_silence_is_told_every_five_seconds(self):
+    def test_silence_is_logged_every_five_seconds(self, caplog):
         waits = []
 
         class Answered:
             def wait(self, seconds):
                 waits.append(seconds)
-                return True
-        service._report_silence('rabbit://h/', Answered())
-        assert waits == [5]
-
-    def test_a_refusal_costs_a_line_and_ten_seconds(
-            self, conf, monkeypatch, caplog):
-        refusals, slept = ['wrong password', None], []
-        scheduler = service.SchedulerService(conf)
-        monkeypatch.setattr(scheduler, '_refusal',
-                            lambda url: refusals.pop(0))
-        monkeypatch.setattr(scheduler, '_sleep', slept.append)
-        scheduler._start_server()
-        scheduler._transport.cleanup()
-        assert slept == [10]
-        assert scheduler.serving
-        [line] = [record.getMessage() for record in caplog.records
-                  if record.levelname == 'ERROR']
-        assert line == (
-            'The message broker at fake:// refuses this service, next try in '
-            '10 seconds: wrong password')
-
-    @pytest.mark.parametrize(('error', 'words'), [
-        (ConnectionResetError('reset'), 'reset'),
-        (ConnectionResetError(), 'ConnectionResetError')])
-    def test_a_refusal_is_told_in_the_broker_s_words(
-            self, conf, refusing, error, words):
-        refusing(error)
-        scheduler = service.SchedulerService(conf)
-        scheduler.waiting = pytest.fail
-        scheduler._transport = service.rpc.get_transport(conf)
-        scheduler._manager = None
-        assert scheduler._refusal('fake://') == words
-        scheduler._transport.cleanup()
-
-
-def test_calls_that_take_too_long_keep_no_process_from_ending(
-        running, monkeypatch, caplog):
-    """They are given up, and a line says so."""
-    go_on, waiting = threading.Event(), []
-
-    def answer():
-        waiting.append(threading.current_thread())
-        go_on.wait(30)
-    monkeypatch.setattr(running, '_answer', answer)
-
-    running._drain(0.01)
-
-    assert 'Calls are still being answered' in caplog.text
-    wait_for(lambda: waiting)
-    assert waiting[0].is_alive()
-    assert waiting[0].daemon
-    go_on.set()
+                return len(waits) == 2
+        service._report_silence('rabbit://u:***@h/', Answered())
+        assert waits == [5, 5]
+        [line] = caplog.messages
+        assert 'rabbit://u:***@h/ does not answer' in line

@@ -1,4 +1,4 @@
-"""What a service holds it lets go: connections, periodic work, claims."""
+"""A service releases its connections, threads and replaced drivers."""
 
 import collections
 import gc
@@ -28,7 +28,7 @@ from tests.builders.services import select
 
 @pytest.fixture
 def opened(cloud, opened):
-    """As of all tests, but for the test's own."""
+    """Function: counts open connections except for the test's own."""
     cloud.rows('SELECT 1')
     own = opened()
     return lambda: opened() - own
@@ -46,9 +46,9 @@ def conf(cloud):
 
 @pytest.fixture
 def serving(conf, monkeypatch):
-    """A service on its first driver; its files never say anything new."""
+    """A running service; its configuration files do not change."""
     monkeypatch.setattr(conf, 'reload_config_files', lambda: True)
-    # It would take the handlers away that see the lines.
+    # It would remove the handlers of caplog.
     monkeypatch.setattr(service.logging, 'setup', lambda *_: None)
     Kept.made.clear()
     scheduler = service.SchedulerService(conf)
@@ -59,7 +59,7 @@ def serving(conf, monkeypatch):
 
 @pytest.fixture
 def loops(monkeypatch):
-    """The periodic work that was begun: [Loop]."""
+    """The started periodic work: [Loop]."""
     begun = []
 
     class Loop:
@@ -77,7 +77,7 @@ def loops(monkeypatch):
 
 
 class Kept(caching_scheduler.CachingScheduler):
-    """Of which somebody holds every one that was made."""
+    """A driver that keeps all its instances alive."""
 
     made = []
 
@@ -91,7 +91,6 @@ class TestConnections:
     @pytest.mark.parametrize('mapped', [False, True])
     def test_of_a_driver_are_closed_by_its_stop(self, cloud, opened, name,
                                                 mapped):
-        """Those to a database of cells, and those to one that maps them."""
         cloud.load(hosts=2)
         made = cloud.driver(name, **(
             {'api_database__connection': cloud.url} if mapped else {}))
@@ -102,7 +101,7 @@ class TestConnections:
 
         assert not opened()
 
-    def test_of_cells_that_are_mapped_no_more_are_closed(self, cloud, opened):
+    def test_to_unmapped_cells_are_closed(self, cloud, opened):
         cloud.load(hosts=2)
         hosts = reader.HostReader(cloud.conf())
         hosts.for_each_cell(lambda cell: cell.probe())
@@ -112,22 +111,24 @@ class TestConnections:
 
         assert opened() == before - 1
 
-    def test_of_all_drivers_are_closed_by_a_stop_of_the_service(
-            self, opened, serving):
-        """Those of the first ones by the reload that replaces them."""
-        by_record = 1
+    def test_are_closed_by_reloads_and_the_stop(
+            self, opened, serving, monkeypatch):
+        by_record, transports = 1, []
+        monkeypatch.setattr(serving._transport, 'cleanup',
+                            lambda: transports.append('closed'))
         for _ in range(2):
             serving.reset()
         assert len(Kept.made) == 3
         assert opened() > by_record
+        assert transports == []
 
         serving.stop()
 
         assert opened() == by_record
+        assert transports == ['closed']
 
-    def test_to_a_database_in_the_api_databases_place_are_closed(
+    def test_to_the_api_database_of_before_newton_are_closed(
             self, cloud, opened):
-        """As of before Newton, when the database of the hosts is read."""
         made = [engine.Database(cloud.url) for _ in range(2)]
         api = api_reader.ApiReader(*made)
         assert all(database.engine for database in made)
@@ -136,31 +137,13 @@ class TestConnections:
 
         assert not opened()
 
-    def test_to_the_broker_are_closed_by_a_stop(self, conf, monkeypatch):
-        closed, get_transport = [], service.rpc.get_transport
-
-        def get(conf):
-            transport = get_transport(conf)
-            cleanup = transport.cleanup
-            monkeypatch.setattr(transport, 'cleanup', lambda: (
-                closed.append(transport), cleanup()))
-            return transport
-        monkeypatch.setattr(service.rpc, 'get_transport', get)
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        assert not closed
-
-        scheduler.stop()
-
-        assert len(closed) == 1
-
-    def test_that_looked_whether_a_database_answers_are_closed(
+    def test_for_the_check_of_a_database_are_closed(
             self, conf, opened):
         engine.wait_for_database(conf, None)
 
         assert not opened()
 
-    def test_that_looked_for_new_hosts_are_closed(self, cloud, conf, opened):
+    def test_for_the_discovery_of_hosts_are_closed(self, cloud, conf, opened):
         conf.set_override('connection', cloud.url, 'api_database')
         cloud.execute('DELETE FROM host_mappings')
         cloud.execute('UPDATE compute_nodes SET mapped = 0')
@@ -176,26 +159,19 @@ class TestConnections:
 
 
 class TestPeriodicWork:
-    def test_of_the_driver_before_ends_with_a_reload(self, loops, serving):
-        """And that of the new one begins, which ends with the service."""
+    def test_is_replaced_by_a_reload(self, cloud, loops, serving):
         serving.reset()
         assert [loop.running for loop in loops] == [False, True]
-
-        serving.stop()
-
-        assert [loop.running for loop in loops] == [False, False]
-
-    def test_is_that_of_the_driver_that_serves(self, cloud, loops, serving):
-        serving.reset()
         old, fresh = Kept.made
         cloud.execute('DELETE FROM compute_nodes WHERE host = ?', 'host1')
 
         loops[-1].round()
 
         assert old.host_count() == fresh.host_count() == 1
+        serving.stop()
+        assert [loop.running for loop in loops] == [False, False]
 
     def test_survives_a_lost_database(self, cloud, loops, serving, caplog):
-        """It says so, and reads again when the database is back."""
         [old] = Kept.made
         cloud.execute('ALTER TABLE services RENAME TO moved')
         cloud.execute('DELETE FROM compute_nodes WHERE host = ?', 'host1')
@@ -210,7 +186,7 @@ class TestPeriodicWork:
 
 
 class TestReloads:
-    #: What a driver is made of, and what it reads.
+    #: Classes of the objects that a driver consists of.
     KINDS = (driver.Scheduler, reader.HostReader, sa.Engine, table.HostTable,
              aggregate.Aggregate, cfg.ConfigOpts, threading.Thread)
 
@@ -225,19 +201,19 @@ class TestReloads:
             'AvailabilityZoneFilter', 'AggregateRamFilter',
             'AggregateImagePropertiesIsolation', 'AggregateTypeAffinityFilter',
             'AggregateMultiTenancyIsolation'], 'filter_scheduler')
-        # Calls make threads until there are so many.
+        # Calls start threads up to this number.
         conf.set_override('executor_thread_pool_size', 1)
         return conf
 
     @pytest.fixture(autouse=True)
     def others(self, serving):
-        """What is there before is not looked through each time."""
+        """Exclude existing objects from garbage collection."""
         gc.freeze()
         yield
         gc.unfreeze()
 
     def alive(self):
-        """How many objects of each kind there are."""
+        """Return the number of objects of each kind."""
         gc.collect()
         found = collections.Counter(
             next((kind.__name__ for kind in self.KINDS
@@ -248,13 +224,12 @@ class TestReloads:
 
     @staticmethod
     def decided(serving):
-        """How many decisions are kept, once all are written."""
+        """Return the number of stored decisions."""
         messages.until_over(serving.server)
         with serving.recorder.reading() as store:
             return len(store.summaries(1000))
 
-    def test_leave_nothing_of_the_drivers_before(self, conf, serving):
-        """Whatever was decided in between, of which there are records."""
+    def test_release_the_previous_drivers(self, conf, serving):
         def reload():
             select(conf)
             serving.reset()
@@ -267,12 +242,12 @@ class TestReloads:
             reload()
 
         assert self.decided(serving) == 3 + self.RELOADS
-        # Something of other tests may come or go meanwhile: fewer than these.
+        # Objects of other tests may come or go: fewer than the reloads.
         grown = self.alive() - before
         assert max(grown.values(), default=0) < self.RELOADS / 2, grown
 
-    def test_wait_for_no_round_of_the_garbage_collector(self, conf, serving):
-        """Which are rare in a worker, and a driver is megabytes."""
+    def test_collect_cyclic_garbage(self, conf, serving):
+        """A driver is megabytes, and full collections are rare."""
         class Cycle:
             pass
 
@@ -288,9 +263,9 @@ class TestReloads:
 
 
 class TestExit:
-    """An exit that something asks for in the midst of a request or reload."""
+    """SystemExit during a reload."""
 
-    def test_in_its_start_stops_the_new_driver(self, serving, monkeypatch):
+    def test_in_the_start_stops_the_new_driver(self, serving, monkeypatch):
         [old] = Kept.made
         stopped = []
         monkeypatch.setattr(Kept, 'stop', lambda self: stopped.append(self))
@@ -302,7 +277,7 @@ class TestExit:
         assert stopped == [Kept.made[1]]
         assert serving.driver is old
 
-    def test_when_it_takes_over_leaves_the_old_driver_as_it_was(self, cloud):
+    def test_during_take_over_leaves_the_old_driver_unchanged(self, cloud):
         cloud.load(hosts=1)
         old, fresh = cloud.driver(), cloud.driver()
         before = free_ram_mb(old)
@@ -317,8 +292,7 @@ class TestExit:
         assert free_ram_mb(fresh) == before
 
 
-def test_a_driver_of_ones_own_is_stopped_by_the_class_it_derives_from(cloud):
-    """Whatever its host manager keeps."""
+def test_base_class_of_drivers_closes_the_host_manager(cloud):
     cloud.load(hosts=1)
     made, closed = cloud.driver(), []
     made.host_manager.close = lambda: closed.append(True)

@@ -1,15 +1,15 @@
-"""Which release says that it is running."""
+"""The version of the installed package."""
 
 from importlib import metadata
 
 from nova_sched import version
 
 
-def test_is_that_which_is_installed():
+def test_version_is_the_installed_one():
     assert version.version_string() == metadata.version('nova_sched')
 
 
-def test_is_unknown_where_none_is_installed(monkeypatch):
-    """As from a directory that was copied: the service runs all the same."""
+def test_version_is_unknown_without_an_installation(monkeypatch):
+    """The service also runs from a copied directory."""
     monkeypatch.setattr(version, 'PACKAGE', 'nova-sched-not-installed')
     assert version.version_string() == 'unknown, not installed'

@@ -1,4 +1,4 @@
-"""What a test says that waits in vain."""
+"""The failure of a test that waits."""
 
 import pytest
 
@@ -19,30 +19,30 @@ def failure(condition, **kwargs):
     return str(caught.value)
 
 
-def test_what_comes_true_is_returned():
+def test_true_result_is_returned():
     found = iter(([], None, 'it'))
 
     assert waiting.until(lambda: next(found), interval=0) == 'it'
 
 
-def test_the_words_and_the_last_result_are_told():
+def test_failure_has_the_text_and_the_last_result():
     assert failure(list, what='a line').splitlines()[:2] == [
         'not within 0 seconds: a line', 'last: []']
 
 
-def test_without_words_the_condition_is_told():
+def test_failure_without_a_text_has_the_condition():
     thing = Thing()
 
     assert 'thing.parts == [2]' in failure(lambda: thing.parts == [2])
 
 
-def test_what_the_condition_looks_at_is_told():
-    """Of a function what it returns, of an object its attributes."""
+def test_failure_has_the_variables_of_the_condition():
+    """The result of a function, and the attributes of an object."""
     thing, lines = Thing(), lambda: ['a', 'b']
 
-    told = failure(lambda each=7: thing.parts and lines() and each == 8)
+    text = failure(lambda each=7: thing.parts and lines() and each == 8)
 
-    assert "thing: {'parts': ['one']}" in told
-    assert "lines: ['a', 'b']" in told
-    assert 'each: 7' in told
+    assert "thing: {'parts': ['one']}" in text
+    assert "lines: ['a', 'b']" in text
+    assert 'each: 7' in text
     assert "of: {'parts': ['one']}" in failure(thing.complete)

@@ -1,1 +1,1 @@
-"""NUMA: cells of hosts and guests, and fitting these on those."""
+"""NUMA: fitting the cells of guests on the cells of hosts."""

@@ -1,10 +1,10 @@
 """The fit of one guest cell on one host cell, and its DEBUG lines.
 
-``place`` holds the rules for current compute services, ``place_queens`` those
-for services older than Train, whose cells do not tell pinned guests' CPUs from
-others'.  Both stop at the first rule that is broken and return it with its
-figures.  A page size that was selected stays with the guest cell, even if a
-later rule is broken.
+``place`` has the rules for current compute services, ``place_queens`` the
+rules for services older than Train: their cells do not separate the CPUs of
+pinned guests.  Both stop at the first broken rule and return it with its
+figures.  A selected page size stays with the guest cell, even if a later rule
+is broken.
 """
 
 import itertools
@@ -27,8 +27,8 @@ _OVER_LIMIT = (
 class Rule(typing.NamedTuple):
     """One rule of a fit.
 
-    place: among all of them; on a current host later ones are looked at last.
-    text: Nova's DEBUG line where it is broken, with places for the figures.
+    place: its position in the order of the rules on a current host.
+    text: format of Nova's DEBUG line for the broken rule.
     """
 
     place: int
@@ -53,7 +53,7 @@ class Rule(typing.NamedTuple):
 class Refusal(typing.NamedTuple):
     """The rule that a guest cell breaks on a host cell.
 
-    figures: those of the rule's text.
+    figures: arguments of the rule's text.
     """
 
     rule: Rule
@@ -64,9 +64,9 @@ class Refusal(typing.NamedTuple):
 
 
 def place_and_log(log, place, host, guest, *args):
-    """Place as ``place`` or ``place_queens`` does, and log the steps.
+    """Call ``place`` or ``place_queens``, and log the steps.
 
-    log: function that takes a text and its values.
+    log: function of a format and its arguments.
     """
     log('Attempting to fit instance cell %s on host_cell %s', str(guest),
         host)
@@ -81,8 +81,8 @@ def place(host, guest, limits, reserve, log=None, pin=numa_pinning.pin):
 
     limits: Limits, or None for no overcommit limit.
     reserve: whether the emulator needs a host CPU of its own.
-    log: function that takes the text of a step and its values, or None.
-    pin: of numa_pinning, ``may_pin`` where only the verdict is wanted.
+    log: function of a step's format and its arguments, or None.
+    pin: function of numa_pinning; ``may_pin`` if only the verdict is needed.
     Returns the Refusal, or None if the cell is placed.
     """
     refusal = (_refuse_memory(host, guest, log)
@@ -98,7 +98,7 @@ def place(host, guest, limits, reserve, log=None, pin=numa_pinning.pin):
 
 def place_queens(host, guest, limits, reserve, log=None,
                  pin=numa_pinning.pin):
-    """Place as ``place`` does, on a host of before Train."""
+    """Place a GuestCell on a HostCell older than Train; see ``place``."""
     pinning = numa_pinning.NO_PINS
     if guest.cpus + reserve > len(host.cpuset):
         refusal = Refusal(CPUS_TO_PIN if guest.is_pinned else CPUS_TO_FLOAT,
@@ -126,18 +126,18 @@ def _refuse_memory(host, guest, log):
 
 
 def _refuse_pagesize(host, guest, log):
-    """Select the page size for a guest cell that asks for one."""
-    size, wanted = numa_pages.choose(host, guest), guest.pagesize
+    """Select the page size for a guest cell that requests one."""
+    size, requested = numa_pages.choose(host, guest), guest.pagesize
     if size is None:
-        return Refusal(PAGES, (wanted,))
+        return Refusal(PAGES, (requested,))
     guest.pagesize = size
     if log:
-        log(_SELECTED, size, wanted)
+        log(_SELECTED, size, requested)
     return None
 
 
 def _refuse_cpus(host, guest, reserve):
-    """Never overcommit a guest cell against itself."""
+    """Refuse a guest cell with more CPUs than the host cell has in total."""
     pinned, shared = len(guest.pcpuset), len(guest.cpuset)
     if guest.is_pinned and pinned + reserve > len(host.pcpuset):
         return Refusal(CPUS_TO_PIN, (pinned, reserve, len(host.pcpuset)))

@@ -21,12 +21,12 @@ class Pages(typing.NamedTuple):
 
     @property
     def free(self):
-        """Pages that are left."""
+        """The number of free pages."""
         return self.total - self.used - self.reserved
 
 
 class Networks(typing.NamedTuple):
-    """The networks a cell is near to: physical ones by name, and tunnels."""
+    """The networks near a cell: names of physical networks, and tunnels."""
 
     physnets: frozenset
     tunneled: bool
@@ -36,9 +36,9 @@ class Networks(typing.NamedTuple):
 class HostCell:
     """One NUMA cell of a host; memory in MiB.
 
-    cpuset: CPUs of floating guests.  pcpuset: of pinned ones.  cpu_usage:
-    number of floating guest CPUs on the cell.  siblings: sets of the threads
-    of a core, () if the host did not say.  networks: Networks or None.
+    cpuset: CPUs for floating guest CPUs.  pcpuset: CPUs for pinned guest CPUs.
+    cpu_usage: number of floating guest CPUs on the cell.  siblings: a set of
+    threads for each core, () if unknown.  networks: Networks or None.
     socket: its number or None.
     """
 
@@ -56,12 +56,12 @@ class HostCell:
 
     @functools.cached_property
     def free_cpus(self):
-        """CPUs that no guest is pinned to: a set."""
+        """CPUs without a pinned guest CPU: a set."""
         return self.pcpuset - self.pinned_cpus
 
     @functools.cached_property
     def threads(self):
-        """Threads of a core; of the biggest if they differ."""
+        """The number of threads of a core, of the largest if they differ."""
         return max(map(len, self.siblings), default=1) or 1
 
     @functools.cached_property
@@ -77,11 +77,12 @@ class HostCell:
 
     @property
     def free_memory(self):
-        """Memory that no guest has been given."""
+        """Memory that is not used by guests."""
         return self.memory - self.memory_usage
 
     def usable_memory(self, pinned):
-        """Return the memory for a guest cell; floating ones may overcommit."""
+        """Return the memory for a guest cell, with overcommit unless pinned.
+        """
         return self.free_memory if pinned else self.memory
 
     @functools.cached_property
@@ -97,11 +98,10 @@ class HostCell:
 
 
 def parse(value):
-    """Read a JSON value: (cells, whether they are newer than Stein).
+    """Return (cells, whether they are newer than Stein) of a JSON value.
 
-    Reads a versioned NUMATopology and the plain dicts of before Liberty.
-    Cells older than Train do not tell pinned guests' CPUs from others'; both
-    kinds of guests may use all CPUs of these.
+    Reads a versioned NUMATopology, and the plain dicts from before Liberty.
+    Cells older than Train have one set of CPUs for pinned and floating guests.
     Raises UnreadableError.
     """
     cells = _fields(value, 'a topology').get('cells')
@@ -188,7 +188,7 @@ def _networks(value):
 
 
 def primitive(cells, newer):
-    """Return the cells as the value that ``parse`` reads."""
+    """Return the JSON value of cells, as read by ``parse``."""
     return {'nova_object.name': 'NUMATopology', **_envelope('1.2', {
         'cells': [{'nova_object.name': 'NUMACell', **_envelope(
             '1.5' if newer else '1.2', _cell_data(cell, newer))}

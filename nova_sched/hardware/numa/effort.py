@@ -1,58 +1,56 @@
 """A bound on the search for host cells.
 
-Which cells a guest goes on, with devices and networks near to them, is a
-question whose exact answer can take time exponential in the number of cells.
-On hosts of up to eight cells the bound is hardly ever met; on larger ones it
-is by guests of many cells that ask for devices which few selections, or none,
-are near to.
+The exact search for cells with devices and networks near them can take time
+exponential in the number of cells.  Hosts of up to eight cells hardly ever
+reach the bound.  Larger hosts reach it for guests of many cells that request
+devices near few selections of cells, or near none.
 
-With many allocation candidates a host takes longer than with one, but there
-are so many for all hosts together ([scheduler] max_placement_results): what
-all the hosts of a request take is bounded by the longer of the two lists.
+The search on a host takes longer with more allocation candidates, but their
+total number is limited ([scheduler] max_placement_results).  So the cost of a
+request is bounded by the longer of two lists: hosts and candidates.
 """
 
-#: What the search may cost on one host, in steps of some 3 microseconds.
+#: Maximum cost of the search on one host, in steps of some 3 microseconds.
 MOST = 1000
 
-#: What it may cost besides for each allocation candidate but the first.
+#: Additional cost allowed for each further allocation candidate.
 EACH = 500
 
-#: What it costs to see which devices are near to a selection, and for each
-#: request for devices.
+#: Cost of the check of devices near a selection: base, and per device request.
 VERDICT, REQUEST = 2, 0.67
-#: So many pairs of a pool and a request cost a step more.
+#: Number of pairs of a pool and a request that cost one step.
 PAIRS = 80
 
-#: What it costs to see whether there are enough devices of one kind.
+#: Cost of the check for enough devices of one kind.
 SUPPLY = 1.5
 
-#: For each guest cell, what it costs to see whether anything can be found.
+#: Cost per guest cell of the check whether any selection is possible.
 LOOK = 10
-#: What it costs to see whether one guest cell fits on one host cell.
+#: Cost of the check of one guest cell on one host cell.
 FIT = 1
 
 
 class GivenUp(Exception):
-    """The search has cost too much; the guest counts as not fitting."""
+    """The search cost too much; the guest counts as not fitting."""
 
 
 class Effort:
-    """What the search on one host may still cost.
+    """The remaining cost allowed for the search on one host.
 
     is_spent: whether a search was given up.
     """
 
     def __init__(self, most=MOST):
-        self._left, self._next, self.is_spent = 0, most, False
+        self._remaining, self._next, self.is_spent = 0, most, False
 
     def begin(self):
-        """Allow for a search, with the first or with another candidate."""
-        self._left = max(self._left, 0) + self._next
+        """Allow a search with the first or a further candidate."""
+        self._remaining = max(self._remaining, 0) + self._next
         self._next = EACH
 
     def spend(self, steps=1):
-        """Take off so many steps; raises GivenUp when none are left."""
-        self._left -= steps
-        if self._left < 0:
+        """Subtract steps; raise GivenUp if none remain."""
+        self._remaining -= steps
+        if self._remaining < 0:
             self.is_spent = True
             raise GivenUp

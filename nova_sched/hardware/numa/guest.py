@@ -1,4 +1,4 @@
-"""What a guest requires of NUMA cells, and what it was given so far."""
+"""The NUMA requirements of a guest, and its cells as placed."""
 
 import copy
 import dataclasses
@@ -11,11 +11,11 @@ from nova_sched.objects.numa import limits_from_any
 
 @dataclasses.dataclass(slots=True)
 class GuestCell:
-    """One NUMA cell of a guest, as it is tried on one host.
+    """One NUMA cell of a guest, while it is tried on one host.
 
-    Trying it writes to it: ``id`` becomes that of the host cell it was placed
-    on, ``pagesize`` the size it was promised, ``pins`` (guest CPU -> host
-    CPU) and ``reserved`` (host CPUs for the emulator) what it was given last.
+    Placing it on a host cell sets ``id`` to that of the host cell,
+    ``pagesize`` to the selected size, ``pins`` to its pins (guest CPU -> host
+    CPU) and ``reserved`` to the host CPUs for the emulator.
     memory in MiB; pagesize in KiB, one of SMALL, LARGE and ANY, or None.
     """
 
@@ -39,16 +39,16 @@ class GuestCell:
             thread_policy=cell.cpu_thread_policy)
 
     def __copy__(self):
-        # Ten times as fast as what the copy module does with slots.
+        # Ten times faster than the copy module with slots.
         return GuestCell(self.id, self.cpuset, self.pcpuset, self.memory,
                          self.pagesize, self.cpu_policy, self.thread_policy,
                          self.pins, self.reserved)
 
     @property
     def needs(self):
-        """All that a host cell is to have for it, a tuple.
+        """Its requirements of a host cell: a tuple.
 
-        Cells of one guest have CPUs of other numbers, but often as many.
+        The cells of a guest differ in CPU numbers, but often in nothing else.
         """
         return (len(self.cpuset), len(self.pcpuset),
                 len(self.cpuset | self.pcpuset), self.memory, self.pagesize,
@@ -72,7 +72,7 @@ class GuestCell:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How far a host's cells may be overcommitted."""
+    """The overcommit ratios of a host's cells."""
 
     cpu_ratio: float
     ram_ratio: float
@@ -80,9 +80,9 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class GuestRequirements:
-    """What a request says about NUMA and PCI affinity.
+    """The requirements of a request for NUMA and PCI affinity.
 
-    cells: tuple of GuestCell, unchanged; ``copies`` are tried on hosts.
+    cells: tuple of GuestCell, unchanged; ``copies`` are placed on hosts.
     isolate_emulator: whether the emulator needs a host CPU of its own.
     pci: list of InstancePCIRequest.  networks: NetworkMetadata or None.
     """
@@ -94,7 +94,8 @@ class GuestRequirements:
 
     @classmethod
     def of(cls, spec_obj):
-        """Return those of a RequestSpec; None without a NUMA topology."""
+        """Return the requirements of a RequestSpec; None without a topology.
+        """
         topology = spec_obj.numa_topology
         if topology is None:
             return None
@@ -105,9 +106,9 @@ class GuestRequirements:
 
     @functools.cached_property
     def kind(self):
-        """All that whether the guest fits depends on: a tuple.
+        """A key of guests that fit on the same hosts: a tuple.
 
-        None where that also depends on which devices and networks are near.
+        None if the fit also depends on devices or networks.
         """
         if self.pci or (self.networks is not None and (
                 self.networks.physnets or self.networks.tunneled)):
@@ -117,12 +118,12 @@ class GuestRequirements:
              cell.cpu_policy, cell.thread_policy) for cell in self.cells))
 
     def copies(self):
-        """Return the cells to try on one host: list of GuestCell."""
+        """Return copies of the cells for one host: list of GuestCell."""
         return [copy.copy(cell) for cell in self.cells]
 
     @functools.cached_property
     def device_requests(self):
-        """The DeviceRequests for its PCI devices."""
+        """The DeviceRequests of the PCI devices."""
         return DeviceRequests(self.pci)
 
 
@@ -139,7 +140,7 @@ def network_metadata(spec_obj):
 
 
 def fitted(topology, guests):
-    """Return a new InstanceNUMATopology as the guest cells were placed."""
+    """Return a copy of an InstanceNUMATopology with the placed guest cells."""
     made = copy.deepcopy(topology)
     for cell, guest in zip(made.cells, guests, strict=True):
         cell.id, cell.pagesize = guest.id, guest.pagesize
@@ -149,7 +150,7 @@ def fitted(topology, guests):
 
 
 def limits_of(limits):
-    """Return the Limits that filters left in any form; None from None."""
+    """Return the Limits of the filters, given in any form; None of None."""
     limits = limits_from_any(limits)
     if limits is None:
         return None

@@ -1,28 +1,28 @@
-"""An upper bound: whether a guest may fit on a host at all.
+"""An upper bound of the search: whether a guest can fit on a host at all.
 
-A guest does not fit if its cells cannot all be matched with host cells that
-may take them.  A host cell may take a guest cell that fits on it; and,
-where guest cells share verdicts under tokens, also one that can come to hold
-a token under which another one that fits was, or may be, tried first.
+A guest does not fit if its cells cannot be matched with different host cells.
+A guest cell matches a host cell that it fits on.  If guest cells share
+verdicts under tokens (``search``), it also matches a host cell for which a
+token that it can get has, or can get, a good verdict from another guest cell.
 """
 
 import functools
 
 
 class Matching:
-    """The host cells that each guest cell may be placed on.
+    """The host cells that each guest cell can be placed on.
 
     fits: function (guest index, host position) -> whether the guest cell fits
-        there with any page size it may come to have; changes nothing.
-    host_ids: of the host cells, in the order in which they are tried.
+        there with any page size that it may get; it places nothing.
+    host_ids: of the host cells, in the order of the search.
 
-    Sets of host cells are masks of their positions.  After ``is_impossible``
-    was asked, ``rows`` has that of the host cells each guest cell fits on,
-    and ``within`` those that may take any.
+    Sets of host cells are masks of their positions.  A call of
+    ``is_impossible`` sets ``rows``, for each guest cell the host cells that it
+    fits on, and ``within``, the host cells for any guest cell.
     """
 
     def __init__(self, host_ids, guest_count, fits):
-        self.host_ids, self.guest_count, self._asked = (
+        self.host_ids, self.guest_count, self._fits = (
             host_ids, guest_count, fits)
         self.rows, self.within, self._settled = None, 0, False
         self.is_ruled_out = False
@@ -31,14 +31,14 @@ class Matching:
         """Return whether the guest cells, with these tokens, cannot match.
 
         shared: whether tokens are ids, under which verdicts are shared.
-        settled: whether all page sizes are.
-        good, bad: token -> host cells it was accepted or refused on, or None
-            for whatever they are; a match is then ruled out for good
-            (``is_ruled_out``).
+        settled: whether all page sizes are final.
+        good, bad: token -> host cells with a good or bad verdict; None for any
+            verdicts.  Without a match under any verdicts, all searches are in
+            vain (``is_ruled_out``).
         """
         rows = self._fitting_rows(settled)
         self.within = _union(rows)
-        # Shared verdicts alone only add to the rows.
+        # Shared good verdicts only add to the rows.
         if good is None and can_match(rows):
             return False
         if shared:
@@ -54,14 +54,14 @@ class Matching:
             self._settled = settled
             self.rows = [sum(
                 1 << position for position in range(len(self.host_ids))
-                if self._asked(index, position))
+                if self._fits(index, position))
                 for index in range(self.guest_count)]
         return self.rows
 
     def _shared_rows(self, fitting, tokens, good, bad):
-        """Return the host cells that may take each guest cell: masks."""
-        # A host cell's id stands at its position, so that a row is also the
-        # ids that a guest cell comes to hold on it.
+        """Return the host cells that each guest cell matches: masks."""
+        # The id of a host cell is at its position: a row is also the mask of
+        # the ids that a guest cell can get.
         ids = list(dict.fromkeys((*self.host_ids, *tokens)))
         held = [1 << ids.index(token) for token in tokens]
         while True:
@@ -91,23 +91,23 @@ def _union(masks):
 
 @functools.lru_cache(maxsize=1 << 14)
 def bits(mask):
-    """Return the positions of the bits that are set, lowest first."""
+    """Return the positions of the set bits, lowest first."""
     return tuple(position for position in range(mask.bit_length())
                  if mask >> position & 1)
 
 
 def can_match(rows):
-    """Return whether each row (a mask) can have a bit of its own."""
+    """Return whether the rows (masks) have a matching of distinct bits."""
     return all(_placed(rows))
 
 
 def most_matched(rows):
-    """Return how many rows (masks) can have a bit of their own at once."""
+    """Return the size of a largest matching of rows (masks) and bits."""
     return sum(_placed(rows))
 
 
 def _placed(rows):
-    """Yield of each row whether it has a bit beside those before it."""
+    """Yield for each row whether it can be added to the matching."""
     owners = {}
 
     def place(row, seen):

@@ -1,14 +1,14 @@
 """Memory of a guest cell on a host cell: plain or in pages of one size."""
 
-#: Page sizes a guest may ask for without naming one.
+#: Page sizes of a guest's request other than a number.
 SMALL, LARGE, ANY = -1, -2, -3
 
 
 def choose(host, guest):
-    """Return the page size for a guest cell that asks for one, in KiB.
+    """Return the page size in KiB for a guest cell that requests pages.
 
-    It is the largest size that the guest allows, that divides its memory and
-    that the host cell has enough free pages of; None if there is none.
+    It is the largest size that the guest allows, that divides its memory, and
+    of which the host cell has enough free pages; None without such a size.
     """
     needed = guest.memory * 1024
     for pages in _allowed(host, guest.pagesize):
@@ -18,18 +18,18 @@ def choose(host, guest):
     return None
 
 
-def most_free(host, wanted):
+def most_free(host, requested):
     """Return the most memory in free pages of one allowed size, in MiB."""
     return max((pages.free * pages.size_kb // 1024
-                for pages in _allowed(host, wanted)), default=0)
+                for pages in _allowed(host, requested)), default=0)
 
 
 def shortfall(host, guest):
-    """Return what a guest cell needs, what a host cell has of it, both in MiB,
-    and in pages of which size.
+    """Return (needed memory, free memory, size of pages).
 
-    The size is that of the host's pages in KiB, or one that the guest names,
-    or None.  If there is enough, its memory is no whole number of such pages.
+    Memory in MiB.  The size is that of the host's pages in KiB, or as the
+    guest requests it, or None.  If the free memory suffices, the needed memory
+    is not a multiple of the size.
     """
     size, smallest = guest.pagesize, host.smallest_pages
     if size is not None:
@@ -46,23 +46,24 @@ def shortfall(host, guest):
     return guest.memory, have, size
 
 
-def _allowed(host, wanted):
+def _allowed(host, requested):
     """Return the Pages of the allowed sizes, largest first: list."""
-    pages = host.pages_by_size
-    if wanted == SMALL:
-        return pages[-1:]
-    if wanted == LARGE:
-        return pages[:-1]
-    if wanted == ANY:
-        return pages
-    return [found for found in pages if found.size_kb == wanted]
+    by_size = host.pages_by_size
+    if requested == SMALL:
+        return by_size[-1:]
+    if requested == LARGE:
+        return by_size[:-1]
+    if requested == ANY:
+        return by_size
+    return [pages for pages in by_size if pages.size_kb == requested]
 
 
 def fits_plainly(host, guest):
     """Return whether a host cell has memory for a guest without a page size.
 
-    Floating guests may overcommit: all of the cell counts, not what is free.
-    In both cases it must be a whole number of the host's smallest pages.
+    Floating guests may overcommit: they can use the total memory of the cell,
+    pinned guests the free memory.  The guest's memory must be a multiple of
+    the host's smallest pages.
     """
     smallest = host.smallest_pages
     if smallest is None:

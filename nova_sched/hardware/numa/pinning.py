@@ -1,7 +1,7 @@
 """Pinning guest CPUs to free threads of a host cell.
 
-``k threads a core`` means: take k free threads of each core that has at least
-as many, core after core.  More threads of fewer cores are preferred.
+``k threads a core`` means: take k free threads of each core with at least k
+free threads, core after core.  More threads of fewer cores are preferred.
 """
 
 import itertools
@@ -16,7 +16,7 @@ _PACKING = (
 _NO_SIBLINGS = (
     'No available siblings. This is likely due to a race caused by multiple '
     'instances attempting to claim the same resources')
-# As Nova has it, without a blank between its two sentences.
+# Nova's text, without a blank between its sentences.
 _NO_FREE_CORE = (
     'Host does not have any fully free thread sibling sets.It is not possible '
     'to emulate a non-SMT behavior for the isolate policy without this.')
@@ -33,7 +33,7 @@ _RESERVED = ('Computed NUMA topology reserved pCPUs: usable pCPUs: %s, '
 
 
 class Pinning(typing.NamedTuple):
-    """Where CPUs are pinned to.
+    """The pins of a guest cell.
 
     pins: guest CPU -> host CPU.  reserved: host CPUs for the emulator.
     """
@@ -46,13 +46,13 @@ NO_PINS = Pinning({}, frozenset())
 
 
 def pin(host, guest, reserve, newer=True, log=None):
-    """Pin the CPUs of a guest cell: a Pinning, or None if they do not fit.
+    """Return the Pinning of a guest cell, or None if its CPUs do not fit.
 
     host: HostCell.  guest: GuestCell.
-    reserve: whether the emulator needs one more CPU.
-    newer: False for hosts of before Train, which may hold whole cores back on
-        any host, and take the emulator's CPU from the cores used.
-    log: function that takes the text of a step and its values, or None.
+    reserve: whether the emulator needs a CPU of its own.
+    newer: False for hosts older than Train: they isolate cores on any host,
+        and take the emulator's CPU from the cores used.
+    log: function of a step's format and its arguments, or None.
     """
     if log and host.siblings:
         log('Using thread siblings for packing')
@@ -69,7 +69,7 @@ def pin(host, guest, reserve, newer=True, log=None):
 
 
 def may_pin(host, guest, reserve, newer=True, log=None):
-    """As ``pin``, but only to see whether they fit: NO_PINS, or None."""
+    """Return NO_PINS if ``pin`` would return a Pinning, otherwise None."""
     if reserve or guest.thread_policy in ('isolate', 'require'):
         fits = pin(host, guest, reserve, newer, log) is not None
     else:
@@ -79,10 +79,10 @@ def may_pin(host, guest, reserve, newer=True, log=None):
 
 
 def shortfall(host, guest, reserve, newer=True):
-    """Return the test that pinning fails, what it needs and what there is.
+    """Return (failed test, needed number, available number) of a pinning.
 
-    Arguments as of ``pin``, of a guest cell that ``pin`` has no CPUs for while
-    as many are free as it needs.
+    Arguments as of ``pin``, for a guest cell that ``pin`` refuses although the
+    number of free CPUs suffices.
     """
     packing = _Packing(host, guest, reserve, newer, None)
     if guest.thread_policy == 'require' and not host.siblings:
@@ -94,7 +94,7 @@ def shortfall(host, guest, reserve, newer=True):
 
 
 class _Packing:
-    """Choosing host CPUs for one guest cell."""
+    """The choice of host CPUs for one guest cell."""
 
     def __init__(self, host, guest, reserve, newer, log):
         self._host, self._reserve, self._newer = host, reserve, newer
@@ -103,9 +103,9 @@ class _Packing:
         self._log = log and self._log_start(guest, log)
 
     def _log_start(self, guest, log):
-        """Log what there is to choose from.
+        """Log the available cores.
 
-        Returns the function for further lines; None where Nova writes none.
+        Returns the function for further lines; None if Nova logs none.
         """
         cores = self._with(1)
         log(_PACKING, cores, str(guest), self._host.id, self._host.threads)
@@ -124,18 +124,18 @@ class _Packing:
         return log
 
     def _with(self, free):
-        """Return the cores that have at least so many free threads."""
+        """Return the cores with at least this number of free threads."""
         return [core for core in self._host.free_cores if len(core) >= free]
 
     def isolate(self):
-        """Pin one CPU a core that is wholly free; leave its others idle."""
+        """Pin one CPU on each wholly free core; leave other threads idle."""
         cores = self._with(self._host.threads)
         if not cores:
             if self._log:
                 self._log(_NO_FREE_CORE)
             return None
-        # To Nova, no pins are pins that were not found.  Only a guest that
-        # mixes pinned and floating CPUs has such a cell.
+        # Nova treats an empty set of pins as a failure.  Only a guest with
+        # pinned and floating CPUs has such a cell.
         if not self._cpus or self._takes_one_thread():
             return None
         pins = self._pin(cores, 1)
@@ -145,7 +145,7 @@ class _Packing:
                               whole=True)
 
     def isolate_shortfall(self):
-        """Return what ``isolate`` lacks, see ``shortfall``."""
+        """Return the failed test of ``isolate``, see ``shortfall``."""
         whole, count = len(self._with(self._host.threads)), len(self._cpus)
         if not count:
             return NO_CPU, 1, 0
@@ -157,12 +157,12 @@ class _Packing:
                                   else whole)
 
     def _takes_one_thread(self):
-        """Return whether ``isolate`` refuses a host for its threads."""
+        """Return whether ``isolate`` refuses hosts with several threads."""
         return (self._newer and self._host.threads > 1
                 and self._host.pcpuset != self._host.cpuset)
 
     def pack(self, fewest):
-        """Pin as many threads a core as will do, but at least ``fewest``."""
+        """Pin the most threads a core that fit, but at least ``fewest``."""
         pinning = self._pack(fewest)
         if pinning is None and fewest > 1 and self._log:
             self._log('Skipping threads_no: %s, as it does not satisfy the '
@@ -189,7 +189,7 @@ class _Packing:
         return pins if pins is None else self._complete(pins, singles)
 
     def pack_shortfall(self, fewest):
-        """Return what ``pack`` lacks, see ``shortfall``."""
+        """Return the failed test of ``pack``, see ``shortfall``."""
         count, free = len(self._cpus), self._host.free_threads
         if not count and self._reserve:
             return NO_CPU, 1, 0
@@ -200,7 +200,7 @@ class _Packing:
         most = max(alike, default=0)
         if most < count:
             return SIBLINGS, count, most
-        # Before Train the emulator's CPU is one of the same cores.
+        # Before Train the emulator's CPU comes from the same cores.
         return SIBLINGS, count + 1, count
 
     def _pin(self, cores, threads):
@@ -211,10 +211,9 @@ class _Packing:
         return dict(zip(self._cpus, chosen, strict=False))
 
     def _complete(self, pins, cores, whole=False):
-        """Return the Pinning, or None if no CPU is left for the emulator.
+        """Return the Pinning, or None without a CPU for the emulator.
 
-        whole: whether the emulator's CPU must not share a core with a guest
-            CPU.
+        whole: whether the emulator's CPU needs a core without guest CPUs.
         """
         reserved = self._reserve_cpu(pins, cores, whole)
         if reserved is None:

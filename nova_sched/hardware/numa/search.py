@@ -1,30 +1,31 @@
-"""The first selection of host cells that a guest's cells fit on, in order.
+"""The search for the first selection of host cells that fits a guest.
 
-What is found is what walking ``itertools.permutations`` of the host cells
-finds, with all that this leaves on the guest cells; but a 16-cell host has
-half a billion selections of 8, so those that can change nothing are not
-walked.
+The result equals that of Nova's walk over ``itertools.permutations`` of the
+host cells, including the state in which the walk leaves the guest cells.  A
+16-cell host has half a billion selections of 8 cells, so selections that
+cannot change the result are skipped.
 
-The walk: guest cell i is tried on the i-th host cell of a selection; the
-first that does not fit ends the selection.  A verdict is kept under the host
-cell and the guest cell's *token*, and not asked for again.  ``ById`` has
-today's token, the guest cell's current id, which placing overwrites with the
-host cell's; so guest cells come to share tokens, and with them verdicts.
-``ByCell`` has one a guest cell: there is no sharing.
+The walk: guest cell i is tried on the i-th host cell of a selection; the first
+guest cell that does not fit ends the selection.  The verdict for a host cell
+and the guest cell's *token* is cached.  The tokens of ``ById`` are those of
+current Nova: the guest cell's id, which placing overwrites with the host
+cell's id.  So guest cells get equal tokens, and share verdicts.  ``ByCell``
+has a token for each guest cell, without sharing.
 
-A selection begins like the one before.  So its first cells are tried again on
-the same host cells, under new tokens; when these verdicts are known, too, it
-can be left out (``_again``).  Below a beginning nothing needs to be walked if
+Consecutive selections have a common prefix, whose guest cells are placed again
+on the same host cells, now under new tokens.  This is skipped if the verdicts
+of the new tokens are cached (``_replay``).  The selections with a prefix are
+skipped if
 
-1. a guest cell is refused on all host cells that are left, or
-2. all verdicts are known and none depends on who asks (``_uniform``), or
-3. it was walked before from the same tokens (``_memory``), or
-4. the guest cells that are left cannot all be matched (``ByCell`` only).
+1. a guest cell is refused on all remaining host cells, or
+2. all verdicts are cached and equal for all tokens (``_uniform``), or
+3. they were walked before with the same tokens (``_memory``), or
+4. the remaining guest cells have no matching (``ByCell`` only).
 
-After a while it is asked whether anything can be found at all (``matching``),
-and verdicts that are certain are no longer asked for.  The only thing that
-may then differ from the walk is to which CPUs of its own host cell a guest
-cell is pinned: Nova's may be those of one it was tried on before.
+After a number of steps ``matching`` checks whether any selection is possible,
+and certain verdicts are cached.  The result may then differ from the walk only
+in the CPUs that a guest cell is pinned to: in Nova they may be those of a host
+cell that it was tried on earlier.
 """
 
 import itertools
@@ -33,29 +34,28 @@ from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa.matching import bits
 from nova_sched.hardware.numa.matching import can_match
 
-#: Outcomes that end the search, less than any place in a path.
+#: Outcomes that end the search, less than any index of a path.
 _FOUND, _IMPOSSIBLE = -1, -2
 
 
 class _Tokens:
-    """Under what verdicts on guest cells are kept.
+    """The tokens under which verdicts on guest cells are cached.
 
     place: function (guest index, host position) -> whether the guest cell
-        fits there; it is written there if so.
+        fits there; it is placed there if so.
     """
 
     def __init__(self, hosts, guests, place):
         self._hosts, self._guests, self.place = hosts, guests, place
 
     def are_settled(self):
-        """Return whether all page sizes are: then a verdict stays what it is.
-        """
+        """Return whether all page sizes are final, and so all verdicts."""
         return all(guest.pagesize is None or guest.pagesize > 0
                    for guest in self._guests)
 
 
 class ById(_Tokens):
-    """Tokens are the guest cells' current ids, verdicts are shared."""
+    """Tokens are the guest cells' current ids; verdicts are shared."""
 
     shared = True
 
@@ -63,11 +63,11 @@ class ById(_Tokens):
         return self._guests[index].id
 
     def accept(self, index, position):
-        """Take note of a verdict that was known."""
+        """Place a guest cell by a cached verdict."""
         self._guests[index].id = self._hosts[position].id
 
     def finish(self, path):
-        """Once found: the guest cells stay as the walk left them."""
+        """Leave the guest cells as the walk has left them."""
 
 
 class ByCell(_Tokens):
@@ -79,10 +79,10 @@ class ByCell(_Tokens):
         return index, self._guests[index].pagesize
 
     def accept(self, index, position):
-        """Nothing changes on a guest cell that is placed again."""
+        """Do nothing: placing a guest cell again changes nothing."""
 
     def finish(self, path):
-        """Once found: place all, as the last walk would have done."""
+        """Place all guest cells, as the walk does at its end."""
         for index, position in enumerate(path):
             self.place(index, position)
 
@@ -93,14 +93,14 @@ class Search:
     tokens: ById or ByCell; its ``place(guest index, host position)`` tries a
         guest cell on a host cell.
     matching: Matching of the guest cells with the host cells.
-    rules: selection.SelectionRules, or None if nothing is asked of a complete
+    rules: selection.SelectionRules, or None without rules for a complete
         selection.
-    final: whether it does not matter how the guest cells are left if nothing
-        is found.
-    spend: that of an effort.Effort.
+    final: whether the state of the guest cells is irrelevant if the search
+        fails.
+    spend: method of an effort.Effort.
     """
 
-    #: Steps until it is first asked whether anything can be found.
+    #: Steps until the first check whether any selection is possible.
     FIRST_LOOK = 100
 
     def __init__(self, tokens, matching, rules, final=True, *, spend):
@@ -114,11 +114,11 @@ class Search:
         self._path, self._settled = [], 0
         self._first_tokens = self._state(0)
         self._steps, self._next_look = 0, self.FIRST_LOOK
-        #: Whether it ended where the walk had not.
+        #: Whether it failed earlier than the walk.
         self.is_cut = False
 
     def find(self):
-        """Return positions of the host cells, one a guest cell, or None.
+        """Return the host position of each guest cell: list, or None.
 
         Raises effort.GivenUp.
         """
@@ -128,10 +128,11 @@ class Search:
         return self._path
 
     def _explore(self, depth, free):
-        """Walk what begins with the path; ``free`` is left, as bits.
+        """Walk the selections with the path as prefix.
 
-        Returns _FOUND; _IMPOSSIBLE; None if there is nothing; or the place in
-        the path whose guest cell is refused when tried again.
+        free: mask of the other host cells.
+        Returns _FOUND; _IMPOSSIBLE; None if no selection fits; or the index in
+        the path of a guest cell that is refused when it is placed again.
         """
         if depth == self._size:
             return _FOUND if self._is_good(free) else None
@@ -139,7 +140,7 @@ class Search:
             return None
         state, known = self._state(depth), self._known
         for number, position in enumerate(bits(free)):
-            refused = self._again(depth) if number else None
+            refused = self._replay(depth) if number else None
             if refused is not None:
                 return refused
             if self._is_impossible():
@@ -152,7 +153,7 @@ class Search:
         return None
 
     def _below(self, depth, free, position):
-        """As ``_explore``, with one more host cell in the path."""
+        """Walk the selections with one more host cell in the prefix."""
         if not self._try(depth, position):
             return None
         self._path.append(position)
@@ -167,8 +168,7 @@ class Search:
             self._everything & ~free)
 
     def _is_impossible(self):
-        """Return whether, after so many steps, nothing can be found any more.
-        """
+        """Check from time to time whether no selection is possible."""
         self._steps += 1
         self._spend()
         if self._steps < self._next_look:
@@ -177,8 +177,8 @@ class Search:
         self._spend(effort.LOOK * self._size)
         tokens, shared = self._state(0), self._tokens.shared
         settled = self._tokens.are_settled()
-        # A guest cell may no longer come to hold the id it began with, but
-        # what was found out under that id stays.
+        # A guest cell may lose the id it began with, but verdicts cached under
+        # that id remain.
         if self._matching.is_impossible(self._first_tokens, shared, settled):
             return True
         if settled:
@@ -191,9 +191,10 @@ class Search:
         return impossible
 
     def _learn(self, tokens):
-        """Take note of verdicts that were not asked for but are certain.
+        """Cache the verdicts that are certain.
 
-        Shared ones are if all guest cells fit on the same host cells.
+        Shared verdicts are certain if all guest cells fit on the same host
+        cells.
         """
         rows = self._matching.rows
         if self._tokens.shared:
@@ -219,8 +220,8 @@ class Search:
         verdicts[token] = verdicts.get(token, 0) | bit
         return fits
 
-    def _again(self, depth):
-        """Try the path again: the place that is refused, or None."""
+    def _replay(self, depth):
+        """Place the path again; return the index that is refused, or None."""
         for index in range(self._settled, depth):
             if not self._try(index, self._path[index]):
                 return index
@@ -228,7 +229,7 @@ class Search:
         return None
 
     def _is_stable(self, depth):
-        """Return whether trying the path again would change nothing."""
+        """Return whether placing the path again would change nothing."""
         return all(
             self._good.get(self._tokens.token(index), 0)
             >> self._path[index] & 1
@@ -238,7 +239,9 @@ class Search:
         return tuple(map(self._tokens.token, range(depth, self._size)))
 
     def _skipped(self, depth, free):
-        """Return whether nothing is below the path; tokens are as if walked.
+        """Return whether the path's selections can be skipped.
+
+        The tokens are then set as the walk would set them.
         """
         state = self._state(depth)
         after = self._memory.get((depth, free, state))
@@ -261,18 +264,17 @@ class Search:
         return True
 
     def _uniform(self, state, free, complete):
-        """Return tokens after a walk on which each host cell takes all or
-        none.
+        """Return the tokens after a walk with equal verdicts for all tokens.
 
-        None if it is not known to be one, or if something may be found.
-        complete: whether ``state`` are the tokens of all cells left.
+        None if verdicts may differ, or if a selection may be found.
+        complete: whether ``state`` has the tokens of all remaining cells.
         """
         taking = self._taking(state, free)
         positions = bits(taking)
-        askers = set(state).union(self._ids[p] for p in positions)
+        tokens = set(state).union(self._ids[p] for p in positions)
         if not all(self._good.get(token, 0) & taking == taking
                    and self._bad.get(token, 0) & free == free & ~taking
-                   for token in askers):
+                   for token in tokens):
             return None
         if complete and len(positions) >= len(state) and self._some_good(
                 free, taking, len(state)):
@@ -291,8 +293,7 @@ class Search:
         return self._rules.allow_some(self._everything & ~free, taking, count)
 
     def _unmatched(self, state, free, end):
-        """Return the same tokens, if it is known that some cell finds no
-        place.
+        """Return ``state`` if the remaining cells have no matching, or None.
         """
         if not all((self._good.get(token, 0) | self._bad.get(token, 0))
                    & free == free for token in state[:end]):
@@ -312,8 +313,7 @@ class Search:
 
 
 def subsets(mask, most):
-    """Yield all masks of at most so many of the bits of a mask, big ones
-    first.
+    """Yield all subsets of a mask with at most ``most`` bits, largest first.
     """
     single = [1 << position for position in bits(mask)]
     for count in range(min(most, len(single)), -1, -1):

@@ -1,6 +1,6 @@
 """Rules for a complete selection of host cells: devices and networks.
 
-They look only at which cells are chosen, not at which guest cell is where.
+They depend on the set of chosen cells, not on the guest cells' positions.
 """
 
 import collections
@@ -17,11 +17,11 @@ from nova_sched.hardware.pci import devices as pci_devices
 class SelectionRules:
     """The rules for a complete selection, on one host.
 
-    hosts: HostCells in the order in which they are tried; selections are
-        bit masks of their positions.
+    hosts: HostCells in the order of the search; selections are bit masks of
+        their positions.
     required: numa_guest.GuestRequirements.
-    pools: Pools to take the devices from, or None to ignore devices.
-    spend: that of an effort.Effort.
+    pools: Pools of the host, or None to ignore devices.
+    spend: method of an effort.Effort.
     """
 
     def __init__(self, hosts, required, pools, spend):
@@ -30,7 +30,7 @@ class SelectionRules:
         self._pools, self._mapping, self._spend = pools, None, spend
         self._looks_at_pools = bool(required.pci) and pools is not None
         self._sockets = {cell.id: cell.socket for cell in hosts}
-        # By where the devices come from; of many candidates it is the same.
+        # Verdicts by the providers of devices, which many candidates share.
         self._known = collections.defaultdict(dict)
         self._verdicts = {}
         nodes = self._devices.nodes if self._looks_at_pools else ()
@@ -56,7 +56,7 @@ class SelectionRules:
         return None
 
     def judge_by(self, mapping):
-        """Take devices as an allocation candidate's mapping says, from now on.
+        """Use the providers in an allocation candidate's mapping.
 
         mapping: request group -> provider uuids; or None.
         """
@@ -71,8 +71,7 @@ class SelectionRules:
 
     @functools.cached_property
     def _supplies(self):
-        """Of each kind of request: (devices at each position, elsewhere) ->
-        needed.
+        """For each kind of request: (devices by position, others) -> needed.
         """
         needed = {}
         for number, request in enumerate(
@@ -91,11 +90,11 @@ class SelectionRules:
         return here, elsewhere
 
     def shortfall(self, positions, count):
-        """Return the Shortfall of devices or networks; None if none is seen.
+        """Return the Shortfall of devices or networks, or None.
 
         positions: of the cells that some guest cell fits on.
         count: number of the guest's cells.
-        Of a guest of several cells it is what lacks near to all of these.
+        For a guest of several cells, only a lack near all these cells counts.
         """
         cells = [self._hosts[position] for position in positions]
         choices = [[cell] for cell in cells] if count == 1 else [cells]
@@ -126,10 +125,11 @@ class SelectionRules:
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
-        """Return whether the chosen and any ``count`` others are allowed.
+        """Return whether the chosen cells and any further ones are allowed.
 
-        chosen, others: masks.  Raises GivenUp: the time is exponential in the
-        number of those others that devices or networks depend on.
+        chosen, others: masks; ``count`` of the others are added.
+        Raises GivenUp: the time is exponential in the number of others with
+        devices or networks.
         """
         if not self._may_allow(chosen, others, count):
             return False
@@ -144,7 +144,7 @@ class SelectionRules:
         return False
 
     def _may_allow(self, chosen, others, count):
-        """Return whether each request alone may find devices near enough."""
+        """Return whether enough devices are near for each request alone."""
         self._spend(effort.SUPPLY * len(self._supplies))
         for (here, elsewhere), needed in self._supplies.items():
             near = sum([here[position] for position in matching.bits(chosen)
@@ -163,35 +163,35 @@ class SelectionRules:
             self._mapping, pci_devices.Cells(ids, self._sockets))
 
 
-def _networks_near(hosts, wanted):
-    """Return those of a request's networks that some cell is near to.
+def _networks_near(hosts, requested):
+    """Return the request's networks that are near some cell of the host.
 
-    wanted: NetworkMetadata of the request, or None.
+    requested: NetworkMetadata of the request, or None.
     """
-    return None if wanted is None else numa_cells.Networks(
+    return None if requested is None else numa_cells.Networks(
         frozenset().union(*(cell.networks.physnets for cell in hosts
-                            if cell.networks)) & wanted.physnets,
-        wanted.tunneled)
+                            if cell.networks)) & requested.physnets,
+        requested.tunneled)
 
 
-def networks_allow(hosts, chosen, wanted):
-    """Return whether the chosen cells are near to the request's networks.
+def networks_allow(hosts, chosen, requested):
+    """Return whether the request's networks are near the chosen cells.
 
-    wanted: cells.Networks, or None.  A network that no cell
-    is near to allows any cells.
+    requested: cells.Networks, or None.  A network near no cell allows any
+    cells.
     """
-    if wanted is None:
+    if requested is None:
         return True
     ids = {cell.id for cell in chosen}
     inside = [cell.networks for cell in hosts
               if cell.networks and cell.id in ids]
     outside = [cell.networks for cell in hosts
                if cell.networks and cell.id not in ids]
-    missing = set(wanted.physnets).difference(
+    missing = set(requested.physnets).difference(
         *(networks.physnets for networks in inside))
     if any(missing & networks.physnets for networks in outside):
         return False
-    return (not wanted.tunneled
+    return (not requested.tunneled
             or any(networks.tunneled for networks in inside)
             or not any(networks.tunneled for networks in outside))
 

@@ -1,7 +1,7 @@
-"""The test that a guest fails on a host, with the figures of that test.
+"""The test that a guest fails on a host, with its figures, for messages.
 
-For messages: a fit ends with a verdict (``topology``).  What is told here is
-of the rule that the fit breaks, never of another one that looks sufficient.
+A fit returns a verdict only (``topology``).  A Shortfall names the rule that
+the fit broke, even if another explanation looks simpler.
 """
 
 import dataclasses
@@ -11,15 +11,15 @@ from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import pages as numa_pages
 from nova_sched.hardware.numa import pinning as numa_pinning
 
-#: Tests of one guest cell on one host cell, after those of cell_fit.
+#: Test of one guest cell on one host cell, in addition to cell_fit's rules.
 MULTIPLE = 'multiple'
 
-#: Tests of all guest cells together, in their order.
+#: Tests of all guest cells together, in order.
 CELLS, ROOM, DEVICES, NETWORKS, GIVEN_UP, PROVIDERS, NEAR, ORDER = (
     'cells', 'room', 'devices', 'networks', 'given up', 'providers', 'near',
     'order')
 
-#: How near to a fit a guest is that fails the tests of all cells together.
+#: Nearness to a fit of a guest that fails a test of all cells together.
 _TOGETHER = {CELLS: -1, **{test: 100 + place for place, test in enumerate((
     ROOM, DEVICES, NETWORKS, GIVEN_UP, PROVIDERS, NEAR, ORDER))}}
 
@@ -28,13 +28,12 @@ _TOGETHER = {CELLS: -1, **{test: 100 + place for place, test in enumerate((
 class Shortfall:
     """The test that a guest fails, on a host cell or on a host.
 
-    nearness: how near it is to a fit, by the tests that are passed before.
-    test: cell_fit.Rule, or a name of those here and of numa_pinning.
-    need, have: its amounts, of which the guest needs more than there is;
-        None of a test without.
-    size: of the pages it is about, in KiB as a guest names it, or None.
+    nearness: grows with the number of passed tests.
+    test: cell_fit.Rule, or a test's name of this module or numa_pinning.
+    need, have: needed and available amount; None of a test without amounts.
+    size: of the pages, in KiB or as the guest requests it, or None.
 
-    One that is greater is nearer to a fit.
+    Shortfalls are ordered by nearness.
     """
 
     nearness: float
@@ -48,7 +47,7 @@ class Shortfall:
 
     @property
     def is_nearest(self):
-        """Whether no other one is nearer to a fit."""
+        """Whether no Shortfall can be nearer to a fit."""
         return self.nearness >= _TOGETHER[GIVEN_UP]
 
 
@@ -58,7 +57,7 @@ def of_all(test, need=None, have=None):
 
 
 def _share(need, have):
-    """Return which part is there of what is needed: from 0 to 1."""
+    """Return the available share of the needed amount: from 0 to 1."""
     return max(0, min(have / need, 0.99)) if need else 0
 
 
@@ -66,16 +65,16 @@ def of_cell(refusal, host, guest, reserve, is_newer):
     """Return the Shortfall of a guest cell that a host cell refuses.
 
     refusal: cell_fit.Refusal.  host: HostCell.
-    guest: GuestCell, as the request has it.
+    guest: GuestCell of the request, unchanged.
     reserve: whether the emulator needs a CPU there.
-    is_newer: whether it was refused by ``cell_fit.place``.
+    is_newer: whether ``cell_fit.place`` refused it.
     """
     test, size = refusal.rule, None
     if refusal.rule == cell_fit.PAGES or (is_newer and refusal.rule in (
             cell_fit.MEMORY, cell_fit.FREE_MEMORY)):
         need, have, size = numa_pages.shortfall(host, guest)
         if have >= need:
-            # Enough, but of pages that do not divide it.
+            # Enough memory, but in pages that do not divide the guest's.
             test, have = MULTIPLE, None
     elif refusal.rule == cell_fit.PINS:
         test, need, have = numa_pinning.shortfall(host, guest, reserve,

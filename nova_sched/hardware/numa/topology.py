@@ -1,16 +1,16 @@
-"""The NUMA topology of a host, and whether a guest's fits into it.
+"""The NUMA topology of a host, and the fit of a guest's topology on it.
 
-``fit`` tries a guest's cells on a host's:
+``fit`` places the cells of a guest on cells of a host:
 
-1. The host's cells are put in the order in which to try them (``_ordered``).
-2. The first selection of them that takes all guest cells, one each, is looked
-   for (``search``); whether one takes one is decided in ``cell_fit``.
-3. Devices and networks must be near to the selection (``selection``).
+1. The host's cells are ordered (``_ordered``).
+2. ``search`` finds the first selection of host cells that fits all guest
+   cells, one each; ``cell_fit`` decides about one guest cell on one host cell.
+3. Devices and networks must be near the selection (``selection``).
 
-The host's report tells which rules hold.  Compute services older than Train
-do not tell the CPUs for pinned guests from others; on their hosts guests are
-placed as in Queens, and verdicts are not shared.  A guest that mixes pinned
-and floating CPUs is unknown to them and placed by the current rules.
+The form of the host's report selects the rules.  Compute services older than
+Train do not separate the CPUs of pinned guests: on their hosts guests are
+placed as in Queens, and verdicts are not shared.  A guest with pinned and
+floating CPUs is unknown to them, and placed by the current rules.
 """
 
 import copy
@@ -32,19 +32,19 @@ from nova_sched.hardware.numa.selection import SelectionRules
 
 LOG = logging.getLogger(__name__)
 
-#: Of how many guests it is known whether they fit on a topology.  Of each that
-#: takes some 200 bytes, on thousands of hosts.
+#: Maximum number of cached verdicts of a topology.  Each takes some 200 bytes,
+#: on thousands of hosts.
 MOST_KNOWN = 16
 
 
 class HostTopology(reports.Report):
     """The NUMA cells of one host; see reports.Report.
 
-    A host without cells has no NUMA topology.  The newer of the two forms is
-    that of compute services newer than Stein.
+    A host without cells has no NUMA topology.  Compute services newer than
+    Stein write the newer of the two forms.
 
-    fits: what is known of guests on it: anything that the answer depends on
-        besides -> whether the guest fits; see ``knowing``.
+    fits: cached verdicts, see ``knowing``: key of the guest -> whether it
+        fits.
     """
 
     __slots__ = ('fits',)
@@ -57,10 +57,10 @@ class HostTopology(reports.Report):
         self.fits = {}
 
     def knowing(self, key, find):
-        """Return ``find()``, whether a guest fits, or what it was before.
+        """Return whether a guest fits: the cached verdict, or ``find()``.
 
-        key: all that it depends on besides the topology; hashable.
-        find: None from it is not kept.
+        key: everything but the topology that the verdict depends on.
+        find: function; its result is cached unless it is None.
         """
         known = self.fits.get(key)
         if known is None and (known := find()) is not None:
@@ -71,7 +71,7 @@ class HostTopology(reports.Report):
 
     @classmethod
     def of(cls, text):
-        """Read the text of a ``numa_topology`` column; None from NULL."""
+        """Return the topology of a ``numa_topology`` column; None of NULL."""
         return cls(text) if text else None
 
     def with_cells(self, cells):
@@ -99,15 +99,16 @@ class HostTopology(reports.Report):
 
 
 class Fitting:
-    """A fit of a guest on a host, tried once or with each candidate.
+    """The fit of a guest on a host, for one or several candidates.
 
     topology: HostTopology.  required: numa_guest.GuestRequirements.
     pools: Pools of the host, or None if it has none.
     limits: numa_guest.Limits, or None for no overcommit limits.
     pack: whether to prefer the most used host cells.
-    most: what the search may cost, see effort.
+    most: maximum cost of the search, see effort.
 
-    Each attempt works on the guest cells as the one before has left them.
+    As in Nova, an attempt starts with the guest cells as the previous attempt
+    has left them.
     """
 
     def __init__(self, topology, required, pools, limits, pack=False,
@@ -129,7 +130,7 @@ class Fitting:
 
     @functools.cached_property
     def _page_sizes(self):
-        """All sizes of pages that the host has, in KiB: a set."""
+        """The page sizes of the host, in KiB: a set."""
         return {pages.size_kb for cell in self._hosts
                 for pages in cell.pages}
 
@@ -140,13 +141,13 @@ class Fitting:
 
     @property
     def is_given_up(self):
-        """Whether an attempt cost too much, and counts as not fitting."""
+        """Whether an attempt was given up, and counts as not fitting."""
         return self._effort.is_spent
 
     def verdicts(self, mappings, check=lambda: None):
         """Return whether the guest fits with each candidate's mapping.
 
-        check: function that is called before each; what it raises goes on.
+        check: function that is called before each; its errors are raised.
         """
         verdicts = []
         for number, mapping in enumerate(mappings, 1):
@@ -156,7 +157,7 @@ class Fitting:
         return verdicts
 
     def fit(self, mapping=None, final=True):
-        """Return the guest cells as placed, or None if they do not fit.
+        """Return the placed guest cells, or None if they do not fit.
 
         mapping: of the allocation candidate, or None.
         final: whether this is the last attempt.
@@ -181,14 +182,14 @@ class Fitting:
         except effort.GivenUp:
             is_cut = True
         if is_cut:
-            # What it has left on them is of no complete attempt.
+            # Discard the state of an incomplete attempt.
             self._guests = self._required.copies()
         return None
 
     def shortfall(self):
         """Return the Shortfall of a guest that does not fit.
 
-        To be asked of a Fitting that has tried nothing.
+        Call it on a new Fitting, without an attempt.
         """
         count = len(self._guests)
         if len(self._hosts) < count:
@@ -196,12 +197,12 @@ class Fitting:
                 shortfalls.CELLS, count, len(self._hosts))
         rows, refused = [], []
         for index in range(count):
-            found = [self._cell_shortfall(index, position)
-                     for position in range(len(self._hosts))]
-            rows.append(sum(1 << position for position, lacks
-                            in enumerate(found) if lacks is None))
+            by_host = [self._cell_shortfall(index, position)
+                       for position in range(len(self._hosts))]
+            rows.append(sum(1 << position for position, shortfall
+                            in enumerate(by_host) if shortfall is None))
             if not rows[-1]:
-                refused.append(max(found))
+                refused.append(max(by_host))
         if refused:
             return min(refused)
         matched = matching.most_matched(rows)
@@ -210,14 +211,14 @@ class Fitting:
         return self._selection_shortfall(rows)
 
     def _selection_shortfall(self, rows):
-        """Return that of a guest each of whose cells has a host cell.
+        """Return the Shortfall of a guest whose cells can be matched.
 
         rows: masks of the host cells that each guest cell fits on.
         """
-        lacks = self._rules and self._rules.shortfall(
+        shortfall = self._rules and self._rules.shortfall(
             matching.bits(functools.reduce(operator.or_, rows, 0)), len(rows))
-        if lacks:
-            return lacks
+        if shortfall:
+            return shortfall
         [fits] = self.verdicts([None])
         if self.is_given_up:
             test = shortfalls.GIVEN_UP
@@ -228,7 +229,7 @@ class Fitting:
         return shortfalls.of_all(test)
 
     def _cell_shortfall(self, index, position):
-        """Return that of a guest cell on a host cell; None if it fits."""
+        """Return the Shortfall of a guest cell on a host cell, or None."""
         host, guest = self._hosts[position], copy.copy(self._guests[index])
         reserve = self._reserves(index)
         refusal = self._place(host, guest, self._limits, reserve,
@@ -243,7 +244,7 @@ class Fitting:
                            self._limits, self._reserves(index)) is None
 
     def _try_and_log(self, index, position):
-        """As ``_try``; each pair of cells is logged once."""
+        """Call ``_try``; log each pair of cells once."""
         if (index, position) in self._logged:
             return self._try(index, position)
         self._logged.add((index, position))
@@ -264,7 +265,7 @@ class Fitting:
 
     def _may_fit(self, index, position):
         """Return whether a guest cell fits with any page size it may get."""
-        # Most guests have cells that are alike.
+        # Most guests have equal cells.
         key = position, self._reserves(index), self._guests[index].needs
         if key not in self._alike:
             if self._rules is not None:
@@ -287,7 +288,7 @@ class Fitting:
 
 
 def _ordered(topology, required, pools, pack):
-    """Return the host cells in the order in which to try them: list."""
+    """Return the host cells in the order of the search: list."""
     cells = list(topology.cells)
     if not topology.is_newer:
         if not required.pci and pools is not None:

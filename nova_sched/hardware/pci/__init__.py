@@ -1,1 +1,1 @@
-"""PCI devices: what hosts have free, and taking some for a request."""
+"""PCI devices: the free devices of hosts, and taking them for requests."""

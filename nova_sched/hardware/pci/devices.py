@@ -1,18 +1,18 @@
 """Taking the PCI devices of a request out of a host's pools.
 
-For each request in turn (``HostDevices._take``), from the pools that are left:
+For each request in turn (``HostDevices._take``), the remaining pools are
+narrowed to pools that
 
-1. Pools that match one of its specifications (``DeviceKind.matches``).
-2. If it is known on which host cells the guest would run: pools near enough
-   to them for the request's NUMA policy (``_near``).
-3. Devices of special kinds only if asked for, and live-migratable ones or
-   others if all specifications agree on it (``DeviceKind.may_take``).
-4. If Placement says which providers the devices come from: those.
-5. The devices are taken from these pools, in their order.
+1. match one of its specifications (``DeviceKind.matches``);
+2. are near enough to the guest's host cells, if these are known, for the
+   request's NUMA policy (``_near``);
+3. have devices of special kinds only if requested, and are live-migratable or
+   not if all specifications agree (``DeviceKind.may_take``);
+4. belong to the providers that Placement selected, if any.
 
-The steps before the last only leave out pools.
+The devices are taken from these pools, in order.
 
-Pools that Queens' compute services report are matched as in Queens: every key
+Pools reported by Queens' compute services are matched as in Queens: every key
 of a specification counts, matching is case-sensitive, and vDPA devices are not
 special.
 """
@@ -30,10 +30,10 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """Where on a host a guest would run.
+    """The host cells of a guest.
 
-    chosen: ids of the host cells.
-    sockets: id of each cell that the host has -> its socket, or None.
+    chosen: ids of these cells.
+    sockets: id of each cell of the host -> its socket, or None.
     """
 
     chosen: frozenset
@@ -41,22 +41,22 @@ class Cells:
 
     @functools.cached_property
     def same_socket(self):
-        """Ids of the cells in the sockets of the chosen ones: a set.
+        """Ids of the cells in the same sockets: a set.
 
-        Empty if the socket of any of the host's cells is not known.
+        Empty if the socket of any cell of the host is unknown.
         """
         if None in self.sockets.values():
             return set()
-        wanted = {self.sockets.get(cell) for cell in self.chosen}
+        sockets = {self.sockets.get(cell) for cell in self.chosen}
         return {cell for cell, socket in self.sockets.items()
-                if socket in wanted}
+                if socket in sockets}
 
 
 def fits(pools, requests, mapping=None, cells=None):
     """Return whether a host has enough devices, as ``HostDevices.fits`` does.
 
     pools: Pools.  requests: list of InstancePCIRequest.
-    To ask about many hosts, share one DeviceRequests among HostDevices.
+    For many hosts, create HostDevices with one shared DeviceRequests.
     """
     return HostDevices(pools, DeviceRequests(requests)).fits(mapping, cells)
 
@@ -66,7 +66,7 @@ class HostDevices:
 
     pools: Pools.  requests: DeviceRequests.
 
-    Pools are known by their places among those of the host.
+    Pools are identified by their index among the host's pools.
     """
 
     def __init__(self, pools, requests):
@@ -75,8 +75,8 @@ class HostDevices:
         matching = requests.for_release(pools.is_newer)
         self._requests = matching.requests
         self._counts, self._free = {}, {}
-        # Of each kind: {place: whether devices may be taken}, and the places
-        # on each NUMA node.
+        # For each kind: {pool: whether devices may be taken}, and the pools on
+        # each NUMA node.
         self._found = {kind: {} for kind in matching.kinds}
         self._on_nodes = {kind: collections.defaultdict(list)
                           for kind in matching.kinds}
@@ -97,10 +97,10 @@ class HostDevices:
             self._serve(mapping, cells)[1] == len(self._requests))
 
     def taken(self, mapping=None, cells=None):
-        """Return the Pools left, and how many requests were served.
+        """Return the remaining Pools, and the number of served requests.
 
-        Stops at the first request that there are too few devices for.
-        Arguments as in ``fits``.
+        Stops at the first request with too few devices.
+        Arguments as for ``fits``.
         """
         counts, served = self._serve(mapping, cells)
         if not served:
@@ -111,15 +111,15 @@ class HostDevices:
 
     @property
     def nodes(self):
-        """The NUMA nodes of all devices that match a request: a set."""
+        """The NUMA nodes of devices that match a request: a set."""
         return set().union(*self._on_nodes.values())
 
     def free_on_nodes(self, number):
-        """Count the devices that one request could take, by NUMA node.
+        """Count the devices for one request alone, by NUMA node.
 
-        Returns a Counter, with None for no known node.
+        Returns a Counter, with None for devices at an unknown node.
 
-        number: place of the request in the list.
+        number: index of the request.
         """
         kind = self._requests[number].kind
         if kind not in self._free:
@@ -127,8 +127,8 @@ class HostDevices:
         return self._free[kind]
 
     def shortfall(self):
-        """Return (number of the first request that finds too few devices
-        beside those before it, how many it finds); None if all find enough.
+        """Return (index of the first request with too few devices, number of
+        devices for it after the requests before it), or None.
         """
         counts, served = self._serve(None, None)
         if served == len(self._requests):
@@ -138,9 +138,9 @@ class HostDevices:
                             if may_take])
 
     def near(self, number, cells):
-        """Count the devices that one request alone could take near to Cells.
+        """Count the devices near Cells for one request alone.
 
-        number: place of the request in the list.
+        number: index of the request.
         """
         request = self._requests[number]
         found = self._found[request.kind]
@@ -157,11 +157,11 @@ class HostDevices:
 
     @functools.cached_property
     def _has_all_kinds(self):
-        """Whether each request alone would find a pool."""
+        """Whether each request alone has a pool."""
         return all(any(found.values()) for found in self._found.values())
 
     def _serve(self, mapping, cells):
-        """Return as ``taken``, with the pools left as {place: count}."""
+        """Return the result of ``taken``, with pools as {index: count}."""
         counts = dict(self._counts)
         given = self._device_requests.providers(mapping)
         for number, request in enumerate(self._requests):
@@ -172,7 +172,7 @@ class HostDevices:
     def _take(self, counts, request, given, cells):
         """Take the devices of one request; return whether there are enough.
 
-        Pools that become empty are removed.
+        Empty pools are removed.
         """
         found = self._found[request.kind]
         near = (found if cells is None
@@ -190,7 +190,7 @@ class HostDevices:
         return True
 
     def _near(self, counts, request, cells):
-        """Return the pools that may serve a guest on some host cells."""
+        """Return the pools near enough to a guest's host cells."""
         kind = request.kind
         inside = self._on(kind, counts, cells.chosen)
         if request.policy == 'required' or (
@@ -198,7 +198,7 @@ class HostDevices:
             return inside
         if request.policy == 'socket':
             return self._on(kind, counts, cells.same_socket)
-        # Of devices at no known node it is not known that they are far away.
+        # Devices at an unknown node may be near.
         nodes = cells.chosen | {None}
         near = self._on(kind, counts, nodes)
         if request.policy == 'legacy' or _total(counts, near) >= request.count:
@@ -207,17 +207,17 @@ class HostDevices:
                                self._on_nodes[kind].keys() - nodes)
 
     def _on(self, kind, counts, nodes):
-        """Return the pools of a kind on some NUMA nodes, in their order."""
+        """Return the pools of a kind on some NUMA nodes, in order."""
         by_node = self._on_nodes[kind]
         return sorted([place for node in nodes if node in by_node
                        for place in by_node[node] if place in counts])
 
     def _given_by(self, place, given):
-        """Return how many devices Placement takes of a pool's provider."""
+        """Return the number of devices that Placement takes from a pool."""
         return given.count(self._pools[place].get('rp_uuid'))
 
     def _take_given(self, counts, places, given):
-        """Take what Placement allocated; return whether it is unambiguous."""
+        """Take the devices that Placement allocated; False if ambiguous."""
         for uuid, shared in self._ambiguous.items():
             if sum(place in counts for place in shared) > 1:
                 _warn_ambiguous(uuid)
@@ -228,11 +228,11 @@ class HostDevices:
 
     @functools.cached_property
     def _ambiguous(self):
-        """Providers that several pools belong to: {uuid: their places}."""
-        found = collections.defaultdict(list)
+        """Providers with several pools: {uuid: their pools}."""
+        by_provider = collections.defaultdict(list)
         for place, pool in enumerate(self._pools):
-            found[pool.get('rp_uuid')].append(place)
-        return {uuid: places for uuid, places in found.items()
+            by_provider[pool.get('rp_uuid')].append(place)
+        return {uuid: places for uuid, places in by_provider.items()
                 if uuid and len(places) > 1}
 
 

@@ -1,6 +1,6 @@
-"""The PCI devices that a host has free, as its compute service reports them.
+"""The free PCI devices of a host, as its compute service reports them.
 
-A pool is a number of devices that are alike: a plain dict with ``vendor_id``,
+A pool is a number of equal devices: a plain dict with ``vendor_id``,
 ``product_id``, ``numa_node`` (integer or None), ``count`` and any number of
 tags.
 """
@@ -11,19 +11,19 @@ import json
 from nova_sched.hardware import reports
 from nova_sched.hardware.reports import UnreadableError
 
-#: Tags that only compute services of after Queens write.  What a pool without
-#: any of them means is for Queens to say.
+#: Tags that only compute services newer than Queens write.  Pools without any
+#: of them are matched as in Queens.
 NEWER_TAGS = frozenset(('address', 'live_migratable', 'parent_ifname',
                         'remote_managed', 'rp_uuid'))
 
-#: What of a pool is no text.
+#: Keys of a pool that are numbers.
 _NUMBERS = frozenset(('numa_node', 'count'))
 
 
 class Pools(reports.Report):
-    """The pools of one host, those with the fewest keys first.
+    """The pools of one host, in ascending order of their number of keys.
 
-    Newer ones are of after Queens.
+    Compute services newer than Queens write the newer form.
     """
 
     __slots__ = ()
@@ -32,30 +32,28 @@ class Pools(reports.Report):
 
     @classmethod
     def of(cls, text):
-        """Return the pools in the text of a ``pci_stats`` column; none for
-        None.
+        """Return the pools of a ``pci_stats`` column; no pools for None.
 
         text: a versioned PciDevicePoolList; or, from before Kilo, a JSON list
-            of pools or a single one.
+            of pools or a single pool.
         """
         return cls(text or '[]')
 
     @property
     def plain(self):
-        """What ``of_plain`` makes the same pools of: plain JSON."""
+        """The pools as plain JSON, for ``of_plain``."""
         return self._text if isinstance(self._text, str) else [*self._text]
 
     @classmethod
     def of_plain(cls, plain):
-        """Return the pools of ``plain``."""
+        """Return the pools of a value of ``plain``."""
         if isinstance(plain, str):
             return cls(plain)
         newer, text = plain
         return cls((newer, text), (tuple(json.loads(text)), newer))
 
     def with_pools(self, pools):
-        """Return the same host with these pools left: plain dicts, in order.
-        """
+        """Return the host's report with other pools: dicts, in order."""
         newer = self.is_newer
         return Pools((newer, json.dumps(pools)), (tuple(pools), newer))
 
@@ -83,13 +81,11 @@ class Pools(reports.Report):
 
     @property
     def free_by_node(self):
-        """The number of devices at each NUMA node, None for no known one: a
-        Counter.
-        """
-        found = collections.Counter()
+        """Counter of devices by NUMA node, with None for unknown nodes."""
+        counts = collections.Counter()
         for pool in self.items:
-            found[pool['numa_node']] += pool['count']
-        return found
+            counts[pool['numa_node']] += pool['count']
+        return counts
 
 
 def count(pools):

@@ -1,8 +1,7 @@
 """The PCI requests of a guest, prepared for matching with many hosts.
 
-Specifications are brought into the form that pools are compared with once a
-request, not once a host.  Pools that are alike in all that the requests look
-at are judged once, whatever other tags they have.
+Specifications are normalized once a request, not once a host.  Pools that are
+equal in the keys which the requests read are matched once.
 """
 
 import dataclasses
@@ -10,7 +9,7 @@ import dataclasses
 #: Keys of a specification that are for Placement, not for matching.
 _FOR_PLACEMENT = frozenset(('resource_class', 'traits', 'rp_uuids',
                             'rp_uuid'))
-#: Tags of pools that are looked at without being asked for.
+#: Tags of pools that are always read.
 _SPECIAL = frozenset(('dev_type', 'live_migratable', 'remote_managed'))
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 
@@ -18,12 +17,12 @@ _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 class DeviceRequests:
     """The PCI requests of one guest, in their order.
 
-    requests: list of InstancePCIRequest, not to be changed meanwhile.
+    requests: list of InstancePCIRequest; must not be changed.
     """
 
     def __init__(self, requests):
         self._requests, self._by_release, self._groups = requests, {}, {}
-        # Placement knows nothing of the device of a Neutron port.
+        # Placement does not track the devices of Neutron ports.
         self._names = tuple(
             request.request_id if request.alias_name is not None else None
             for request in requests)
@@ -39,16 +38,16 @@ class DeviceRequests:
         return self._by_release[newer]
 
     def providers(self, mapping):
-        """Return which provider each device of each request must come from.
+        """Return the provider of each device of each request.
 
         mapping: of the allocation candidate, request group -> provider uuids;
             or None.
-        Returns a tuple of tuples of uuids, one for each request; empty ones
-        where Placement does not say.  Nothing else of a mapping matters.
+        Returns a tuple with a tuple of uuids for each request, empty if
+        Placement selects no providers for it.
         """
         if not mapping:
             return self._listed
-        # Candidates differ in providers, hardly ever in groups.
+        # Candidates of a request have the same groups.
         names = frozenset(mapping)
         if names not in self._groups:
             self._groups[names] = tuple(
@@ -60,7 +59,7 @@ class DeviceRequests:
 
 
 def _listed(request):
-    """Return the providers that a request itself names: tuple of uuids."""
+    """Return the providers named in a request: tuple of uuids."""
     if request.alias_name is None or not request.spec:
         return ()
     text = request.spec[0].get('rp_uuids')
@@ -83,7 +82,7 @@ class ReleaseRequests:
     """The requests in the form for hosts of one era.
 
     requests: tuple of DeviceRequest, one for each InstancePCIRequest.
-    kinds: the DeviceKinds of these, each once.
+    kinds: their distinct DeviceKinds.
     """
 
     def __init__(self, requests, newer):
@@ -102,7 +101,7 @@ class ReleaseRequests:
             key for specs in kinds for spec in specs for key, _ in spec)
 
     def kinds_of(self, pool):
-        """Return the kinds of a pool: {kind: whether devices may be taken}.
+        """Return the kinds that a pool matches: {kind: whether takable}.
 
         pool: a dict as of ``Pools.items``.
         """
@@ -116,9 +115,9 @@ class ReleaseRequests:
 
 
 class DeviceKind:
-    """Devices that match at least one of some specifications.
+    """Devices that match at least one of several specifications.
 
-    specs: tuple of dicts, without the keys that are for Placement.
+    specs: tuple of dicts, without the keys for Placement.
     newer: whether hosts are newer than Queens.
     """
 
@@ -136,17 +135,17 @@ class DeviceKind:
 
         values: of the pool, as ``comparable`` returns them.
         """
-        for wanted, missing in self._conditions:
-            if wanted <= values.items() and missing.isdisjoint(values):
+        for required, forbidden in self._conditions:
+            if required <= values.items() and forbidden.isdisjoint(values):
                 return True
         return False
 
     def may_take(self, pool):
-        """Return whether the request may take devices of a matching pool.
+        """Return whether a request may take devices of a matching pool.
 
-        Special devices are only for requests that ask for them: physical
-        functions, vDPA devices, ports that a SmartNIC manages.  If all
-        specifications agree on ``live_migratable``, only such devices are.
+        Special devices must be requested: physical functions, vDPA devices,
+        ports managed by a SmartNIC.  If all specifications agree on
+        ``live_migratable``, the devices must agree, too.
         """
         return (pool.get('dev_type') not in self._hidden
                 and (self._managed or not _is_managed(pool))
@@ -155,7 +154,7 @@ class DeviceKind:
 
 
 def comparable(item, newer):
-    """Return a pool or specification as they are compared, without nulls.
+    """Return a pool or specification in the compared form, without nulls.
 
     Only Queens compares case-sensitively.
     """
@@ -164,9 +163,9 @@ def comparable(item, newer):
 
 
 def _conditions(spec, newer):
-    """Return the items that a pool must have, and keys it must not have."""
-    wanted = comparable(spec, newer)
-    return wanted.items(), spec.keys() - wanted.keys()
+    """Return the required items and the forbidden keys of a pool."""
+    required = comparable(spec, newer)
+    return required.items(), spec.keys() - required.keys()
 
 
 def _is_managed(item):

@@ -1,25 +1,25 @@
-"""A host's free PCI devices as plug-ins see them."""
+"""A host's free PCI devices in the form of Nova's PciDeviceStats."""
 
 from nova_sched.hardware.pci import devices as pci_devices
 
 
 class DeviceStats:
-    """What plug-ins ask of Nova's PciDeviceStats; cannot be changed.
+    """The methods of Nova's PciDeviceStats for plug-ins; read-only.
 
-    found: Pools.  topology: HostTopology of the host, or None.
+    pools: Pools.  topology: HostTopology of the host, or None.
     """
 
-    def __init__(self, found, topology=None):
-        self._found, self._topology = found, topology
+    def __init__(self, pools, topology=None):
+        self._pools, self._topology = pools, topology
 
     @property
     def pools(self):
-        """Devices that are alike: list of dicts, the caller's own.
+        """Pools of equal devices: list of dicts, a copy.
 
         Each has ``vendor_id``, ``product_id``, ``numa_node`` (integer or
         None), ``count`` and any number of tags.
         """
-        return self._found.pools
+        return self._pools.pools
 
     def support_requests(self, requests, provider_mapping=None,
                          numa_cells=None):
@@ -28,8 +28,8 @@ class DeviceStats:
         requests: list of InstancePCIRequest.
         provider_mapping: of the allocation candidate, request group ->
             provider uuids; or None.
-        numa_cells: cells of the guest, whose ids are those of host cells;
-            without any NUMA does not matter.
+        numa_cells: cells of the guest with the ids of host cells; if empty,
+            NUMA affinity is ignored.
         """
         cells = None
         if numa_cells:
@@ -37,7 +37,7 @@ class DeviceStats:
             cells = pci_devices.Cells(
                 frozenset(cell.id for cell in numa_cells),
                 {cell.id: cell.socket for cell in host_cells})
-        return pci_devices.fits(self._found, requests, provider_mapping, cells)
+        return pci_devices.fits(self._pools, requests, provider_mapping, cells)
 
     def __repr__(self):
         return f'{type(self).__name__}({self.pools})'

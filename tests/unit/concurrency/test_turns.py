@@ -1,4 +1,4 @@
-"""Threads that take turns to compute, and wait side by side."""
+"""TurnExecutor: one thread at a time computes."""
 
 import contextlib
 import threading
@@ -12,10 +12,10 @@ import pytest
 
 from nova_sched.concurrency import turns
 
-#: Seconds in which something has happened that is to happen.
+#: Timeout of waits, in seconds.
 LONG = 20
 
-#: What a call does, step by step.
+#: The steps of a call.
 STEPS = st.lists(st.sampled_from(
     ['compute', 'wait', 'wait in wait', 'fail']), max_size=4)
 
@@ -28,7 +28,7 @@ def pool():
 
 
 class Stage:
-    """A call that begins, and ends when it is told so."""
+    """A call that ends when ``go_on`` is set."""
 
     def __init__(self):
         self.begun, self.go_on = threading.Event(), threading.Event()
@@ -49,13 +49,13 @@ class Stage:
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Nobody goes on beside a call for its taking long."""
+    """Turns do not expire."""
     monkeypatch.setattr(turns, 'PATIENCE', 2 * LONG)
 
 
 @pytest.fixture
 def stage(patient):
-    """A call that nobody goes on beside."""
+    """A call whose turn does not expire."""
     made = Stage()
     yield made
     made.go_on.set()
@@ -73,16 +73,16 @@ def until(condition):
         time.sleep(0.001)
 
 
-class TestOneAfterTheOther:
+class TestTurn:
     @pytest.mark.usefixtures('patient')
-    def test_calls_begin_in_the_order_in_which_they_came(self, pool):
+    def test_calls_start_in_order(self, pool):
         begun = []
         calls = [pool.submit(begun.append, number) for number in range(50)]
         for call in calls:
             call.result(LONG)
         assert begun == list(range(50))
 
-    def test_one_computes_and_the_next_one_waits(self, pool, stage):
+    def test_next_call_waits_for_the_turn(self, pool, stage):
         call, other = pool.submit(stage), pool.submit(bool, 1)
         assert stage.begun.wait(LONG)
         time.sleep(0.02)
@@ -90,15 +90,15 @@ class TestOneAfterTheOther:
         stage.go_on.set()
         assert (call.result(LONG), other.result(LONG)) == ('done', True)
 
-    @pytest.mark.parametrize('lets_go', [Stage.waiting, Stage.ending])
-    def test_others_compute_while_one_waits(self, pool, stage, lets_go):
-        call = pool.submit(lets_go, stage)
+    @pytest.mark.parametrize('release', [Stage.waiting, Stage.ending])
+    def test_is_released_while_a_call_waits(self, pool, stage, release):
+        call = pool.submit(release, stage)
         assert pool.submit(bool, 1).result(LONG)
         assert not call.done()
         stage.go_on.set()
         assert call.result(LONG) == 'done'
 
-    def test_who_has_waited_goes_on_before_others_begin(self, pool, stage):
+    def test_waiting_call_resumes_before_others_start(self, pool, stage):
         order, waited = [], threading.Event()
 
         def first():
@@ -116,7 +116,7 @@ class TestOneAfterTheOther:
             call.result(LONG)
         assert order == ['first', 'third']
 
-    def test_who_has_let_go_for_good_needs_no_turn_again(self, pool, stage):
+    def test_is_not_needed_after_end_turn(self, pool, stage):
         def ending():
             turns.end_turn()
             with turns.waiting():
@@ -129,7 +129,7 @@ class TestOneAfterTheOther:
         assert ended.result(LONG) == 'ended'
 
     @given(st.lists(STEPS, min_size=1, max_size=12))
-    def test_at_most_one_computes_and_all_calls_end(self, calls):
+    def test_belongs_to_one_call_and_all_calls_end(self, calls):
         computing, pool = [], turns.TurnExecutor(3)
 
         def compute():
@@ -163,8 +163,8 @@ class TestOneAfterTheOther:
                               else type(None)), error
 
     @given(st.lists(STEPS, min_size=1, max_size=12))
-    def test_all_calls_end_though_turns_are_over_at_once(self, calls):
-        """One that has no turn any more queues for another one."""
+    def test_expiring_at_once_lets_all_calls_end(self, calls):
+        """A call whose turn has expired queues for another turn."""
         pool = turns.TurnExecutor(3)
 
         def work(steps):
@@ -181,7 +181,7 @@ class TestOneAfterTheOther:
                 assert call.result(LONG) == steps
         pool.shutdown()
 
-    def test_one_may_begin_before_those_that_came_first(self, pool, stage):
+    def test_submit_first_starts_before_queued_calls(self, pool, stage):
         begun = []
         pool.submit(stage)
         assert stage.begun.wait(LONG)
@@ -192,7 +192,7 @@ class TestOneAfterTheOther:
             call.result(LONG)
         assert begun == ['ping', 'call']
 
-    def test_a_call_knows_how_long_it_has_waited_to_begin(self, pool, stage):
+    def test_waited_returns_the_time_until_the_start(self, pool, stage):
         pool.submit(stage)
         waited = pool.submit(turns.waited)
         time.sleep(0.05)
@@ -203,7 +203,7 @@ class TestOneAfterTheOther:
         assert turns.waited() == 0
 
 
-class TestOneThatTakesLong:
+class TestExpiredTurn:
     @pytest.fixture
     def stage(self, monkeypatch):
         monkeypatch.setattr(turns, 'PATIENCE', 0.01)
@@ -211,28 +211,24 @@ class TestOneThatTakesLong:
         yield made
         made.go_on.set()
 
-    def test_is_not_waited_for(self, pool, stage):
-        call = pool.submit(stage)
-        assert [pool.submit(bool, 1).result(LONG) for _ in range(3)]
-        assert not call.done()
-
-    def test_is_not_waited_for_by_those_who_go_on(self, pool, stage):
+    def test_blocks_neither_new_nor_resuming_calls(self, pool, stage):
         waited = threading.Event()
 
         def waiting():
             with turns.waiting():
                 assert waited.wait(LONG)
-            return 'went on'
+            return 'resumed'
 
         call = pool.submit(waiting)
         slow = pool.submit(stage)
         assert stage.begun.wait(LONG)
+        assert [pool.submit(bool, 1).result(LONG) for _ in range(3)]
         waited.set()
-        assert call.result(LONG) == 'went on'
+        assert call.result(LONG) == 'resumed'
         assert not slow.done()
 
-    def test_waits_for_its_turn_when_it_goes_on(self, pool, stage,
-                                                monkeypatch):
+    def test_call_queues_for_a_turn_after_a_wait(self, pool, stage,
+                                                 monkeypatch):
         over, other = threading.Event(), Stage()
 
         def slow():
@@ -251,7 +247,7 @@ class TestOneThatTakesLong:
         other.go_on.set()
         assert over.wait(LONG)
 
-    def test_is_not_waited_for_by_one_that_found_no_thread(self, stage):
+    def test_does_not_block_a_call_that_found_no_thread(self, stage):
         pool, waited = turns.TurnExecutor(2), threading.Event()
 
         def waiting():
@@ -274,7 +270,7 @@ class TestOneThatTakesLong:
 
 
 class TestThreads:
-    def test_there_are_no_more_than_it_may_have(self, stage):
+    def test_number_is_limited(self, stage):
         pool = turns.TurnExecutor(2)
         waiting = [pool.submit(stage.waiting) for _ in range(5)]
         until(lambda: pool._working == 2)
@@ -285,7 +281,7 @@ class TestThreads:
         pool.shutdown()
 
     @pytest.mark.usefixtures('patient')
-    def test_one_is_enough_for_calls_that_wait_for_nothing(self, pool):
+    def test_one_is_enough_for_calls_without_waits(self, pool):
         for call in [pool.submit(bool, 1) for _ in range(20)]:
             call.result(LONG)
         until(lambda: is_idle(pool))
@@ -294,62 +290,50 @@ class TestThreads:
             until(lambda: is_idle(pool))
         assert len(pool._threads) == 1
 
-    def test_keep_nothing_of_a_call_that_is_over(self, pool):
+    @pytest.mark.parametrize('error', [None, ValueError])
+    def test_keep_nothing_of_a_finished_call(self, pool, error):
         class Message:
-            pass
+            def process(self):
+                if error:
+                    raise error
 
         message = Message()
         kept = weakref.ref(message)
-        pool.submit(vars, message).result(LONG)
+        pool.submit(message.process).exception(LONG)
         del message
         until(lambda: kept() is None)
 
-    def test_keep_nothing_of_a_call_that_failed(self, pool):
-        class Message:
-            def fail(self):
-                raise ValueError
-
-        message = Message()
-        kept = weakref.ref(message)
-        pool.submit(message.fail).exception(LONG)
-        del message
-        until(lambda: kept() is None)
-
-    def test_calls_wait_for_those_that_there_are(self, pool, stage,
-                                                 monkeypatch):
+    def test_calls_wait_for_existing_ones(self, pool, stage, monkeypatch,
+                                          caplog):
         first = pool.submit(stage.waiting)
         assert stage.begun.wait(LONG)
         monkeypatch.setattr(threading.Thread, 'start', mock.Mock(
             side_effect=RuntimeError("can't start new thread")))
         second = pool.submit(bool, 1)
+        assert 'Only 1 of 8 threads can be started' in caplog.text
         stage.go_on.set()
         assert first.result(LONG) == 'done'
         assert second.result(LONG)
 
-    def test_a_call_is_refused_where_there_is_none(self, pool, monkeypatch):
+    def test_call_is_refused_without_any(self, pool, monkeypatch):
         start = threading.Thread.start
         monkeypatch.setattr(threading.Thread, 'start', mock.Mock(
             side_effect=RuntimeError("can't start new thread")))
         with pytest.raises(RuntimeError, match='no thread for a call'):
             pool.submit(bool, 1)
         monkeypatch.setattr(threading.Thread, 'start', start)
-        monkeypatch.setattr(pool, '_ask_again', 0)
+        monkeypatch.setattr(pool, '_retry_at', 0)
         assert pool.submit(bool, 2).result(LONG)
 
-    def test_there_is_none_before_the_first_call(self):
-        before = threading.active_count()
-        turns.TurnExecutor(4)
-        assert threading.active_count() <= before
-
     @pytest.mark.parametrize('error', [ValueError, SystemExit])
-    def test_go_on_after_any_error(self, pool, error):
+    def test_survive_any_error(self, pool, error):
         def fail():
             raise error('no')
 
         assert isinstance(pool.submit(fail).exception(LONG), error)
         assert pool.submit(bool, 1).result(LONG)
 
-    def test_of_somebody_else_have_no_turn(self):
+    def test_outside_the_executor_have_no_turn(self):
         with turns.waiting():
             turns.end_turn()
 
@@ -369,15 +353,7 @@ class TestShutdown:
         assert [call.result(0) for call in calls] == ['done', 'done', True]
         until(lambda: {*threading.enumerate()} <= before)
 
-    def test_takes_no_call_any_more(self, pool):
+    def test_refuses_further_calls(self, pool):
         pool.shutdown()
-        with pytest.raises(RuntimeError, match='after a shutdown'):
+        with pytest.raises(RuntimeError, match='shut down'):
             pool.submit(bool)
-
-    def test_gives_up_what_has_not_begun_if_told_to(self, pool, stage):
-        call, other = pool.submit(stage), pool.submit(bool, 1)
-        assert stage.begun.wait(LONG)
-        pool.shutdown(wait=False, cancel_futures=True)
-        stage.go_on.set()
-        assert call.result(LONG) == 'done'
-        assert other.cancelled()

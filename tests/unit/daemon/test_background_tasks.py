@@ -1,4 +1,4 @@
-"""What a service does in the background: its record, and new hosts."""
+"""Periodic work: the service record, and the discovery of hosts."""
 
 import itertools
 import logging
@@ -32,7 +32,7 @@ def conf(cloud):
 
 @pytest.fixture
 def quick(conf, monkeypatch):
-    """That configuration, with heartbeats that come at once."""
+    """The configuration, with a first heartbeat at once."""
     monkeypatch.setattr(background_tasks, 'FIRST_BEAT', 0.01)
     conf.set_override('report_interval', 1)
     return conf
@@ -40,7 +40,7 @@ def quick(conf, monkeypatch):
 
 @pytest.fixture
 def begin():
-    """Function: BackgroundTasks that have begun; stopped afterwards."""
+    """Function: returns running BackgroundTasks; stopped afterwards."""
     begun = []
 
     def begin(conf):
@@ -55,7 +55,7 @@ def begin():
 
 @pytest.fixture
 def lines(caplog):
-    """Function: the lines of the log so far at INFO or above."""
+    """Function: returns the log lines at INFO or above."""
     caplog.set_level(logging.INFO, 'nova_sched')
 
     def lines():
@@ -66,12 +66,8 @@ def lines(caplog):
 
 
 class TestRecord:
-    def test_is_there_when_the_start_has_returned(self, conf, cloud, begin):
-        begin(conf)
-        assert cloud.rows(COUNT, HOST) == [(0,)]
-
-    def test_is_made_at_once(self, conf, cloud):
-        """Before the seconds to the first heartbeat, which Nova has, too."""
+    def test_exists_once_the_start_returns(self, conf, cloud):
+        """Created without a wait, unlike the first heartbeat."""
         waits = []
 
         class Stopped(threading.Event):
@@ -84,37 +80,30 @@ class TestRecord:
         starting.register()
 
         assert waits == [0]
-
-    def test_gets_heartbeats(self, quick, cloud, begin):
-        begin(quick)
-        wait_for(lambda: cloud.rows(COUNT, HOST)[0][0] >= 2)
-
-    @pytest.mark.parametrize('interval', [0, -1])
-    def test_gets_no_heartbeats_without_an_interval(
-            self, quick, cloud, begin, interval):
-        quick.set_override('report_interval', interval)
-        begin(quick)
-        assert list(background_tasks.heartbeat_waits(quick)) == []
         assert cloud.rows(COUNT, HOST) == [(0,)]
 
-    def test_gets_the_first_heartbeat_after_5_seconds_as_in_nova(self, conf):
-        waits = background_tasks.heartbeat_waits(conf)
-        assert list(itertools.islice(waits, 3)) == [5, 10, 10]
-
-    def test_gets_heartbeats_without_periodic_work(
-            self, quick, cloud, begin):
-        quick.set_override('periodic_enable', False)
+    @pytest.mark.parametrize('periodic', [True, False])
+    def test_gets_heartbeats(self, quick, cloud, begin, periodic):
+        quick.set_override('periodic_enable', periodic)
         begin(quick)
-        wait_for(lambda: cloud.rows(COUNT, HOST)[0][0] >= 1)
+        wait_for(lambda: cloud.rows(COUNT, HOST)[0][0] >= 2 - (not periodic))
 
-    def test_that_is_deleted_is_made_anew_and_that_is_told(
+    @pytest.mark.parametrize(('interval', 'waits'), [
+        (0, []), (-1, []), (10, [5, 10, 10])])
+    def test_gets_the_first_heartbeat_after_5_seconds_as_in_nova(
+            self, conf, interval, waits):
+        conf.set_override('report_interval', interval)
+        assert list(itertools.islice(
+            background_tasks.heartbeat_waits(conf), 3)) == waits
+
+    def test_is_created_again_after_its_deletion(
             self, quick, cloud, begin, lines):
         begin(quick)
         cloud.execute('UPDATE services SET deleted = id WHERE host = ?', HOST)
         wait_for(lambda: len(cloud.rows(COUNT, HOST)) == 2)
-        wait_for(lambda: any('made anew' in text for _, text in lines()))
+        wait_for(lambda: any('created again' in text for _, text in lines()))
 
-    def test_that_cannot_be_made_yet_is_made_when_the_database_is_back(
+    def test_is_created_once_the_database_is_back(
             self, quick, cloud, begin, lines):
         cloud.execute('ALTER TABLE services RENAME TO away')
         begin(quick)
@@ -123,19 +112,12 @@ class TestRecord:
         wait_for(lambda: cloud.rows(COUNT, HOST))
         wait_for(lambda: len(lines()) == 2)
 
-    def test_of_a_database_that_hangs_is_not_waited_for_for_long(
-            self, conf, begin, monkeypatch):
-        go_on = threading.Event()
-        monkeypatch.setattr(background_tasks, 'REGISTER_TIMEOUT', 0.05)
-        monkeypatch.setattr(services.ServiceRecord, 'register',
-                            lambda record: go_on.wait(30))
-        begin(conf)
-        go_on.set()
-
-    def test_of_a_database_that_hangs_does_not_hold_up_a_stop(
-            self, conf, monkeypatch):
+    @pytest.mark.parametrize('is_stopped', [True, False])
+    def test_hung_database_delays_neither_start_nor_stop(
+            self, conf, monkeypatch, is_stopped):
         began, go_on = threading.Event(), threading.Event()
-        monkeypatch.setattr(background_tasks, 'REGISTER_TIMEOUT', 30)
+        monkeypatch.setattr(background_tasks, 'REGISTER_TIMEOUT',
+                            30 if is_stopped else 0.05)
 
         def hang(record):
             began.set()
@@ -145,7 +127,8 @@ class TestRecord:
         thread = threading.Thread(target=starting.register)
         thread.start()
         assert began.wait(10)
-        starting.stop()
+        if is_stopped:
+            starting.stop()
         thread.join(10)
         assert not thread.is_alive()
         go_on.set()
@@ -154,7 +137,7 @@ class TestRecord:
 class TestDiscovery:
     @pytest.fixture
     def conf(self, conf, cloud):
-        """A cloud with a cell, whose databases are all one."""
+        """A cloud with one cell; all databases are the same."""
         conf.set_override('connection', cloud.url, 'api_database')
         conf.set_override('discover_hosts_in_cells_interval', 0, 'scheduler')
         cloud.execute('UPDATE compute_nodes SET mapped = 0')
@@ -178,39 +161,32 @@ class TestDiscovery:
         return [host for host, in cloud.rows(
             'SELECT host FROM host_mappings ORDER BY host')]
 
-    def test_begins_with_the_service(self, conf, cloud, begin, lines):
-        begin(conf)
-        wait_for(lambda: ('INFO', 'Discovered 2 new hosts: '
-                          'one:host1,one:host2') in lines())
-        assert self.mapped(cloud) == ['host1', 'host2']
-
-    def test_ends_with_the_service(self, conf, begin, monkeypatch):
+    def test_starts_and_ends_with_the_service(
+            self, conf, cloud, begin, lines, monkeypatch):
         closed = []
         monkeypatch.setattr(discovery.Discovery, 'close',
                             lambda search: closed.append(search))
         tasks = begin(conf)
+        wait_for(lambda: ('INFO', 'Discovered 2 new hosts: '
+                          'one:host1,one:host2') in lines())
+        assert self.mapped(cloud) == ['host1', 'host2']
         assert not closed
         tasks.stop()
         assert closed
 
-    @pytest.mark.parametrize(('group', 'option', 'value'), [
-        ('scheduler', 'discover_hosts_in_cells_interval', -1),
-        (None, 'periodic_enable', False),
-        ('api_database', 'connection', None)])
-    def test_is_not_done_where_it_is_turned_off_or_there_are_no_cells(
-            self, conf, group, option, value):
+    @pytest.mark.parametrize(('group', 'option', 'value', 'waits'), [
+        ('scheduler', 'discover_hosts_in_cells_interval', -1, []),
+        (None, 'periodic_enable', False, []),
+        ('api_database', 'connection', None, []),
+        ('scheduler', 'discover_hosts_in_cells_interval', 0, [0, 60, 60]),
+        ('scheduler', 'discover_hosts_in_cells_interval', 7, [0, 7, 7])])
+    def test_runs_at_once_and_periodically_unless_disabled(
+            self, conf, group, option, value, waits):
         conf.set_override(option, value, group)
-        assert not background_tasks.discovery_waits(conf)
+        assert list(itertools.islice(
+            background_tasks.discovery_waits(conf), 3)) == waits
 
-    @pytest.mark.parametrize(('option', 'seconds'), [(0, 60), (7, 7)])
-    def test_is_done_at_once_and_every_so_many_seconds(
-            self, conf, option, seconds):
-        conf.set_override('discover_hosts_in_cells_interval', option,
-                          'scheduler')
-        waits = background_tasks.discovery_waits(conf)
-        assert list(itertools.islice(waits, 3)) == [0, seconds, seconds]
-
-    def test_that_finds_nothing_says_nothing(self, discoverer, lines):
+    def test_without_new_hosts_logs_nothing(self, discoverer, lines):
         discoverer()
         before = lines()
         discoverer()
@@ -227,24 +203,23 @@ class TestDiscovery:
         assert lines() == []
         cloud.execute('UPDATE services SET forced_down = 1 WHERE host = ?',
                       'first')
-        discoverer()
-        assert self.mapped(cloud) == ['host1', 'host2']
-
-    def test_is_not_done_by_a_disabled_scheduler(self, discoverer, cloud):
         cloud.execute('UPDATE services SET disabled = 1 WHERE host = ?',
                       HOST)
         discoverer()
         assert self.mapped(cloud) == []
+        cloud.execute('UPDATE services SET disabled = 0 WHERE host = ?',
+                      HOST)
+        discoverer()
+        assert self.mapped(cloud) == ['host1', 'host2']
 
-    def test_is_done_by_one_process_only(self, discoverer, cloud):
-        """Another one that came first is left alone."""
-        with in_worker(discoverer._alone.locked):
+    def test_runs_in_one_process_only(self, discoverer, cloud):
+        with in_worker(discoverer._elected.locked):
             discoverer()
             assert self.mapped(cloud) == []
         discoverer()
         assert self.mapped(cloud) == ['host1', 'host2']
 
-    def test_beside_somebody_elses_is_warned_of_once(
+    def test_beside_another_program_is_warned_of_once(
             self, discoverer, lines, monkeypatch):
         monkeypatch.setattr(
             discoverer._discovery, 'run',
@@ -260,38 +235,24 @@ class TestDiscovery:
 
 
 class TestService:
-    def test_has_its_record_before_it_takes_requests(
-            self, conf, cloud, monkeypatch):
-        seen = []
-        get_server = service.rpc.get_server
-
-        def look(*args):
-            seen.extend(cloud.rows(COUNT, HOST))
-            return get_server(*args)
-        monkeypatch.setattr(service.rpc, 'get_server', look)
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        scheduler.stop()
-        assert seen == [(0,)]
-
-    def test_reports_only_when_it_takes_requests(
+    def test_creates_its_record_before_and_beats_after_it_serves(
             self, quick, cloud, monkeypatch):
-        """Not while it still waits for the broker."""
-        seen = []
+        """No heartbeat is sent while it waits for the broker."""
+        counts = []
         start_server = service.SchedulerService._start_server
 
         def wait(self):
             time.sleep(0.1)
-            seen.extend(cloud.rows(COUNT, HOST))
+            counts.extend(cloud.rows(COUNT, HOST))
             start_server(self)
         monkeypatch.setattr(service.SchedulerService, '_start_server', wait)
         scheduler = service.SchedulerService(quick)
         scheduler.start()
-        assert seen == [(0,)]
+        assert counts == [(0,)]
         wait_for(lambda: cloud.rows(COUNT, HOST)[0][0])
         scheduler.stop()
 
-    def test_leaves_its_record_as_it_is_when_it_stops(self, conf, cloud):
+    def test_leaves_its_record_unchanged_when_it_stops(self, conf, cloud):
         scheduler = service.SchedulerService(conf)
         scheduler.start()
         before = cloud.rows('SELECT * FROM services')
@@ -299,7 +260,7 @@ class TestService:
         assert scheduler._background._stopped.is_set()
         assert cloud.rows('SELECT * FROM services') == before
 
-    def test_that_cannot_start_reports_no_more(self, conf, monkeypatch):
+    def test_sends_no_heartbeats_after_a_failed_start(self, conf, monkeypatch):
         def refuse(*_args):
             raise exception.ConfigurationError('option', 'value', 'hint')
         monkeypatch.setattr(service.rpc, 'get_server', refuse)
@@ -309,7 +270,7 @@ class TestService:
         assert scheduler._background._stopped.is_set()
 
     def test_answers_while_the_disk_is_full(self, quick, lines):
-        """Of the embedded database; its record is written again later."""
+        """The record in the embedded database is written again later."""
         scheduler = service.SchedulerService(quick)
         scheduler.start()
         with full_disk():
@@ -318,8 +279,7 @@ class TestService:
         wait_for(lambda: lines()[-1][1].endswith('works again'))
         scheduler.stop()
 
-    def test_serves_where_it_cannot_write(self, conf, cloud, lines):
-        """As with a user of the database that may only read."""
+    def test_serves_with_a_read_only_database_user(self, conf, cloud, lines):
         cloud.execute('CREATE TRIGGER no BEFORE INSERT ON services '
                       "BEGIN SELECT RAISE(ABORT, 'read only'); END")
         scheduler = service.SchedulerService(conf)
@@ -330,3 +290,45 @@ class TestService:
         assert level == 'WARNING'
         assert 'services table' in text
         assert 'read only' in text
+
+
+class Failing:
+    """Work that raises these errors, one a call, and then works."""
+
+    def __init__(self, *errors):
+        self._errors, self.calls = list(errors), 0
+
+    def __call__(self):
+        self.calls += 1
+        error = self._errors.pop(0) if self._errors else None
+        if error is not None:
+            raise error
+
+
+class TestPeriodicTask:
+    @pytest.mark.parametrize(('is_stopped', 'calls'), [(False, 3), (True, 0)])
+    def test_calls_its_work_until_a_stop(self, is_stopped, calls):
+        work, stopped = Failing(), threading.Event()
+        if is_stopped:
+            stopped.set()
+        task = background_tasks.PeriodicTask('It', work, stopped)
+        task.run([0, 0, 0])
+        assert work.calls == calls
+        assert task.tried.is_set()
+
+    @pytest.mark.parametrize(('error', 'text'), [
+        (exception.DatabaseUnavailable('Database x: gone'),
+         'Database x: gone'), (ValueError('x'), "ValueError('x')")])
+    def test_logs_an_outage_once_and_its_end(self, lines, caplog, error, text):
+        """With a traceback unless the database is unavailable."""
+        background_tasks.PeriodicTask('It', Failing(
+            error, error, error, None, None, error, None),
+            threading.Event()).run([0] * 7)
+        (_, warning), *_, last = lines()
+        assert [level for level, _ in lines()] == [
+            'WARNING', 'INFO', 'WARNING', 'INFO']
+        assert warning.startswith('It fails; retrying without further')
+        assert warning.endswith(f': {text}')
+        assert last == ('INFO', 'It works again')
+        assert bool(caplog.records[0].exc_info) == isinstance(
+            error, ValueError)

@@ -1,4 +1,4 @@
-"""The process that tells other daemons of picks, from start to stop."""
+"""The process that exchanges picks with other daemons."""
 
 import hashlib
 import json
@@ -23,16 +23,16 @@ KEY = 'a secret text of all schedulers'
 
 
 def hello():
-    """What another daemon says."""
+    """A message of another daemon."""
     return a_message(hashlib.sha256(f'nova_sched picks {KEY}'.encode(
         )).digest(), at=time.time())
 
 
 class Broker:
-    """What a Broadcast is made of.
+    """A stand-in for Broadcast.
 
-    refusals: errors of the next tries to hear.
-    silent: an Event until which it answers nobody, or None.
+    refusals: errors of the next attempts to listen.
+    silent: an Event until which it does not answer, or None.
     """
 
     def __init__(self):
@@ -54,7 +54,7 @@ class Broker:
 
     @property
     def placed(self):
-        """Keys of the picks that it was told of."""
+        """Keys of the published picks."""
         return [placed[0] for said in self.said
                 for news in json.loads(said['text'])['news']
                 for placed in news['placed']]
@@ -77,51 +77,43 @@ def picks():
 
 @pytest.fixture
 def process(broker, picks):
-    """A Messenger, which is stopped in the end."""
+    """A Messenger; stopped afterwards."""
     made = messenger.Messenger(rules.a_conf(nova_sched__picks_key=KEY), picks,
                                Hangup())
     yield made
     made.stop(graceful=False)
 
 
-def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
-    process.start()
-    until(lambda: process._hearing, 'it hears')
-    broker.heard(hello())
-
-    picks.sharing().tell(News([a_pick('i')]))
-
-    until(lambda: broker.placed == ['i'], 'it is told')
-
-
-def test_a_stop_waits_until_what_is_placed_meanwhile_is_told(
+def test_picks_are_published_also_during_a_stop(
         process, broker, picks, monkeypatch):
     monkeypatch.setattr(peers, 'QUIET', 3)
     process.start()
-    until(lambda: process._hearing, 'it hears')
+    until(lambda: process._listening, 'it listens')
     broker.heard(hello())
+    picks.sharing().tell(News([a_pick('i')]))
+    until(lambda: broker.placed == ['i'], 'a pick is published')
     threading.Timer(0.1, lambda: picks.sharing().tell(
         News([a_pick('late')]))).start()
 
     process.stop()
 
-    assert broker.placed == ['late']
+    assert broker.placed == ['i', 'late']
     assert broker.stopped
 
 
-def test_a_stop_waits_for_nobody_where_there_is_no_other(process, broker,
-                                                         monkeypatch):
+def test_stop_does_not_wait_without_another_daemon(process, broker,
+                                                   monkeypatch):
     monkeypatch.setattr(peers, 'QUIET', 60)
     process.start()
-    until(lambda: process._hearing, 'it hears')
+    until(lambda: process._listening, 'it listens')
 
     process.stop()
 
     assert broker.stopped
 
 
-def test_a_stop_does_not_wait_for_a_broker_that_is_silent(process, broker,
-                                                          monkeypatch):
+def test_stop_does_not_wait_for_a_silent_broker(process, broker,
+                                                monkeypatch):
     monkeypatch.setattr(messenger, 'GRACE', 60)
     broker.silent = threading.Event()
     process.start()
@@ -132,8 +124,7 @@ def test_a_stop_does_not_wait_for_a_broker_that_is_silent(process, broker,
     broker.silent.set()
 
 
-def test_a_broker_that_refuses_is_tried_again(process, broker, monkeypatch,
-                                              caplog):
+def test_refusing_broker_is_retried(process, broker, monkeypatch, caplog):
     monkeypatch.setattr(messenger, 'RETRY', 0.01)
     caplog.set_level('INFO')
     broker.refusals = [OSError('no access'), OSError('no access')]
@@ -144,8 +135,7 @@ def test_a_broker_that_refuses_is_tried_again(process, broker, monkeypatch,
     assert caplog.text.count('Publishing picks') == 1
 
 
-def test_a_fault_is_logged_and_all_is_tried_again(process, broker,
-                                                  monkeypatch, caplog):
+def test_fault_is_logged_and_retried(process, broker, monkeypatch, caplog):
     monkeypatch.setattr(messenger, 'RETRY', 0.01)
     get_transport, faults = messenger.rpc.get_transport, [1, 2]
 
@@ -156,12 +146,11 @@ def test_a_fault_is_logged_and_all_is_tried_again(process, broker,
     monkeypatch.setattr(messenger.rpc, 'get_transport', fail)
     process.start()
 
-    until(lambda: process._hearing, 'it hears')
-    assert caplog.text.count('not told of picks; tried again') == 2
+    until(lambda: process._listening, 'it listens')
+    assert caplog.text.count('Cannot publish picks to other daemons') == 2
 
 
-def test_a_hangup_has_it_sign_with_another_key(broker, picks, tmp_path):
-    """The one of the file by then."""
+def test_reload_changes_the_key(broker, picks, tmp_path):
     path = tmp_path / 'nova.conf'
     path.write_text('[nova_sched]\npicks_key = one\n')
     sighup_handler = Hangup()

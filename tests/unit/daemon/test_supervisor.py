@@ -1,5 +1,8 @@
+"""Workers and their master; processes are held by tests/functional."""
+
 import os
 import signal
+import sys
 import time
 import types
 
@@ -11,220 +14,223 @@ from nova_sched.daemon import sighup
 from nova_sched.daemon import supervisor
 from tests.builders import rules
 
+REFUSAL = exception.ConfigurationError('[scheduler] max_attempts', '3', 'low')
+
 
 class Notes:
-    """A notifier that remembers."""
+    """A notifier that records the names of its notifications."""
 
     watchdog = None
 
     def __init__(self):
-        self.told = []
+        self.names = []
 
     def __getattr__(self, name):
-        return lambda *args: self.told.append((name, *args))
-
-    @property
-    def names(self):
-        return [name for name, *_ in self.told]
+        return lambda *args: self.names.append(name)
 
 
 class Hangup(sighup.SighupHandler):
-    """SIGHUP, which comes when it is called."""
+    """SIGHUP, sent by a call of this object."""
 
     def call_on_sighup(self, act):
         self._act = act
 
     def __call__(self):
-        self._take(self._act)
+        self._handle(self._act)
+
+
+@pytest.fixture
+def notes():
+    return Notes()
 
 
 @pytest.fixture
 def signals(monkeypatch):
-    """Signals that were sent, instead of sending them."""
+    """Signals that are recorded in place of being sent."""
     sent = []
     monkeypatch.setattr(os, 'kill', lambda pid, sig: sent.append((pid, sig)))
     monkeypatch.setattr(os, 'killpg', lambda pid, sig: sent.append((pid, sig)))
     return sent
 
 
+def raise_(error):
+    raise error
+
+
 class TestWorker:
     @pytest.fixture
-    def notes(self):
-        return Notes()
-
-    @pytest.fixture
-    def worker(self, notes, monkeypatch):
-        """A worker whose service serves at once."""
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
-                            lambda self: self._serving.set())
+    def worker(self, notes):
         supervisor.gc.unfreeze()
         yield supervisor.Worker(rules.a_conf(), notes, Hangup())
         supervisor.gc.unfreeze()
 
-    def test_is_ready_when_it_serves(self, worker, notes, signals):
-        worker.start()
+    @pytest.fixture
+    def start(self, worker, monkeypatch):
+        """Function that starts the worker; of its service's start."""
+        def start(act=lambda: worker._serving.set()):
+            monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
+                                lambda self: act())
+            worker.start()
+        return start
+
+    def test_is_ready_when_it_serves(self, start, worker, notes):
+        """It leaves its first state out of garbage collection then."""
+        start(lambda: None)
+        assert notes.names == []
+        assert supervisor.gc.get_freeze_count() == 0
+        start()
         assert notes.names == ['ready']
-        assert not signals
+        assert supervisor.gc.get_freeze_count() > 0
         assert not worker.refused
 
-    def test_reads_its_files_again_at_each_hangup_once_it_serves(
-            self, worker, monkeypatch):
-        """Those before come to one then; the log is not for the start alone.
-        """
-        acts, sighup_handler = [], worker._sighup
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'reset',
-                            lambda self: acts.append(self.serving))
+    def test_defers_a_reload_until_it_serves(self, start, worker, notes):
+        reloads = []
+        worker.conf.reload_config_files = lambda: reloads.append(
+            worker.serving)
 
-        def start(self):
-            sighup_handler()
-            sighup_handler()
-            assert acts == []
-            self._serving.set()
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
-                            start)
-        worker.start()
-        assert acts == [True]
-        sighup_handler()
-        assert acts == [True, True]
+        def serve():
+            worker._sighup()
+            worker._sighup()
+            assert reloads == []
+            worker._serving.set()
+        start(serve)
+        assert reloads == [True]
+        worker._sighup()
+        assert reloads == [True, True]
+        # Ready, and ready again after each reload, even if it fails.
+        worker.conf.reload_config_files = lambda: 1 / 0
+        worker._sighup()
+        assert notes.names == ['ready'] * 4
 
-    def test_what_is_there_to_stay_the_collector_looks_through_no_more(
-            self, worker, monkeypatch):
-        collected = []
-        monkeypatch.setattr(supervisor.gc, 'collect',
-                            lambda: collected.append(
-                                supervisor.gc.get_freeze_count()))
-        worker.start()
-        assert supervisor.gc.get_freeze_count() > 0
-        assert collected == [0]
-
-    def test_beats_and_watches_for_reports_from_its_start_on(
-            self, worker, monkeypatch):
-        begun = []
-        monkeypatch.setattr(supervisor.guru, 'watch_file', begun.append)
-        monkeypatch.setattr(worker.watchdog, 'beat_while',
-                            lambda *args: begun.append(args))
-        worker.start()
-        assert begun == [worker.conf, (worker.alive, worker._stopped)]
-
-    def test_is_not_ready_when_it_was_stopped_before(
-            self, worker, notes, monkeypatch):
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
-                            lambda self: None)
-        worker.start()
-        assert notes.names == []
-
-    @pytest.mark.parametrize(('turned', 'alive'), [
+    @pytest.mark.parametrize(('seconds', 'alive'), [
         (None, True), (0, True), (20, True), (40, False), (10 ** 6, False)])
-    def test_is_alive_while_it_looks_for_requests(self, worker, turned, alive):
-        """turned: seconds since it has, of the sixty for the parent, too."""
-        worker.start()
-        worker.server = types.SimpleNamespace(
-            turned=None if turned is None else time.monotonic() - turned)
-        assert worker.alive() is alive
-
-    def test_is_alive_on_its_way_to_serve_and_to_stop(self, worker):
+    def test_is_alive_while_it_polls_starts_or_stops(
+            self, start, worker, seconds, alive):
+        """The limit is half of the watchdog's sixty seconds."""
         assert worker.alive()
-        worker.start()
+        start()
+        worker.server = types.SimpleNamespace(
+            polled_at=None if seconds is None else time.monotonic() - seconds)
+        assert worker.alive() is alive
         worker._stopping.set()
         assert worker.alive()
 
-    def test_tells_what_it_waits_for(self, worker, notes):
-        worker.waiting('the database')
-        assert notes.told == [('waiting', 'the database')]
-
-    def test_a_wrong_configuration_ends_the_whole_service(
-            self, worker, notes, signals, monkeypatch):
-        def refuse(self):
-            raise exception.ConfigurationError('[x] y', 1, 'is wrong')
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
-                            refuse)
-        # As in a fork of this process, where the worker was made.
-        monkeypatch.setattr(os, 'getppid', os.getpid)
-        worker.start()
-        assert signals == [(os.getpid(), signal.SIGTERM)]
+    @pytest.mark.parametrize('is_orphan', [True, False])
+    def test_wrong_configuration_ends_the_service(
+            self, start, worker, notes, signals, monkeypatch, is_orphan):
+        """The parent of an orphan is process 1, which gets no signal."""
+        monkeypatch.setattr(os, 'getppid', lambda: (
+            1 if is_orphan else os.getpid()))
+        start(lambda: raise_(REFUSAL))
+        assert signals == [(os.getpid(), signal.SIGTERM)] * (not is_orphan)
         assert worker.refused
         assert 'ready' not in notes.names
-
-    def test_a_worker_without_its_parent_ends_nobody_else(
-            self, worker, signals, monkeypatch):
-        """The parent of an orphan is process 1."""
-        def refuse(self):
-            raise exception.ConfigurationError('[x] y', 1, 'is wrong')
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
-                            refuse)
-        monkeypatch.setattr(os, 'getppid', lambda: 1)
-        worker.start()
-        assert signals == []
-
-    def test_is_ready_again_whatever_reading_the_files_again_comes_to(
-            self, worker, notes, monkeypatch):
-        def fail(self):
-            raise ZeroDivisionError
-        monkeypatch.setattr(supervisor.service.SchedulerService, 'reset',
-                            fail)
-        with pytest.raises(ZeroDivisionError):
-            worker.reset()
-        assert notes.names == ['ready']
 
 
 class TestReload:
     @pytest.fixture
-    def conf(self, monkeypatch):
-        conf = rules.a_conf()
-        conf.reloads = 0
+    def reload(self, signals, notes, tmp_path):
+        """Function of a reading of files: reloads, and whether refused."""
+        def reload(reread):
+            reloads = []
+            conf = rules.a_conf()
+            conf.reload_config_files = lambda: reloads.append(1)
+            master = supervisor.Supervisor(conf, reread, notes)
+            try:
+                master._reload()
+            finally:
+                # All processes must reopen their logs in any case.
+                assert signals == [(0, signal.SIGHUP)]
+            return len(reloads), bool(master._sighup.words.refused)
+        return reload
 
-        def reload_config_files():
-            conf.reloads += 1
-        monkeypatch.setattr(conf, 'reload_config_files', reload_config_files)
-        return conf
-
-    def test_a_good_configuration_goes_to_the_workers(self, conf, signals):
-        notes = Notes()
-        parent = supervisor.Supervisor(conf, rules.a_conf, notes)
-        parent._reload()
-        assert conf.reloads == 1
-        assert signals == [(0, signal.SIGHUP)]
-        assert not parent._sighup.words.refused
+    def test_passes_a_valid_configuration_to_the_workers(self, reload, notes):
+        assert reload(rules.a_conf) == (1, False)
         assert notes.names == ['reloading']
 
-    def test_a_surprise_leaves_the_service_ready(self, conf, signals):
-        def surprise():
-            raise ZeroDivisionError
-        notes = Notes()
-        parent = supervisor.Supervisor(conf, surprise, notes)
+    def test_leaves_the_service_ready_after_an_error(self, reload, notes):
         with pytest.raises(ZeroDivisionError):
-            parent._reload()
-        assert parent._sighup.words.refused
+            reload(lambda: 1 / 0)
         assert notes.names == ['reloading', 'ready']
 
-    @pytest.mark.parametrize('text', [
+    @pytest.mark.parametrize('reread', [
         '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
-        b'\x7fELF\xff\xfe', '[filter_scheduler]\nhost_subset_size = abc\n'])
-    def test_a_bad_file_changes_nothing(
-            self, conf, signals, tmp_path, caplog, text):
-        path = tmp_path / 'nova.conf'
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        notes = Notes()
-        parent = supervisor.Supervisor(
-            conf, lambda: config.new_conf(['--config-file', str(path)]), notes)
-        parent._reload()
-        assert conf.reloads == 0
-        assert parent._sighup.words.refused
+        b'\x7fELF\xff\xfe', '[filter_scheduler]\nhost_subset_size = abc\n',
+        lambda: rules.a_conf(scheduler__driver='bogus'),
+        lambda: raise_(REFUSAL)])
+    def test_refuses_an_invalid_configuration(
+            self, reload, notes, tmp_path, caplog, reread):
+        if not callable(reread):
+            path = tmp_path / 'nova.conf'
+            path.write_bytes(reread if isinstance(reread, bytes)
+                             else reread.encode())
+        assert reload(reread if callable(reread) else lambda: (
+            config.new_conf(['--config-file', str(path)]))) == (0, True)
         assert notes.names == ['reloading', 'ready']
         assert caplog.text.count('Not reloading: ') == 1
 
-    @pytest.mark.parametrize('reread', [
-        lambda: rules.a_conf(scheduler__driver='bogus'),
-        lambda: rules.a_conf(enabled_filters=['RamFilters']),
-        lambda: (_ for _ in ()).throw(
-            exception.ConfigurationError('--config-file', 'x', 'is gone'))])
-    def test_a_bad_configuration_changes_nothing(
-            self, conf, signals, reread):
-        """Processes learn of the signal all the same, for their logs."""
-        notes = Notes()
-        parent = supervisor.Supervisor(conf, reread, notes)
-        parent._reload()
-        assert conf.reloads == 0
-        assert signals == [(0, signal.SIGHUP)]
-        assert parent._sighup.words.refused
-        assert notes.names == ['reloading', 'ready']
+
+@pytest.mark.parametrize(('end', 'status'), [
+    (lambda worker: 1, 1), (lambda worker: sys.exit(143), 143),
+    (lambda worker: worker._refused.set(), 2)])
+def test_exit_status_is_the_launcher_s_or_2_for_refused_options(
+        monkeypatch, notes, end, status):
+    def launch(conf, worker, workers):
+        assert workers == 3
+        return types.SimpleNamespace(launch_service=lambda service: None,
+                                     wait=lambda: end(worker))
+
+    monkeypatch.setattr(supervisor.backend, 'get_component',
+                        {'launch': launch}.get)
+    monkeypatch.setattr(signal, 'signal', lambda number, act: None)
+    monkeypatch.setattr(sighup, 'block', lambda: None)
+    monkeypatch.setattr(sighup.SighupHandler, 'call_on_sighup',
+                        lambda self, act: None)
+    assert supervisor.Supervisor(rules.a_conf(scheduler__workers=3),
+                                 rules.a_conf, notes).run() == status
+
+
+class TestForeground:
+    @pytest.fixture
+    def handlers(self, monkeypatch):
+        """The handlers of signals by number; no signal is blocked."""
+        found = {}
+        monkeypatch.setattr(signal, 'signal', found.__setitem__)
+        monkeypatch.setattr(sighup, 'block', lambda: None)
+        monkeypatch.setattr(
+            sighup.SighupHandler, 'call_on_sighup',
+            lambda self, act: found.update({signal.SIGHUP: act}))
+        return found
+
+    def test_names_a_refused_option_as_the_files_do(
+            self, handlers, monkeypatch, caplog, tmp_path):
+        path = tmp_path / 'nova.conf'
+        path.write_text('[DEFAULT]\nscheduler_max_attempts = 3\n')
+        served = supervisor.Foreground(
+            config.new_conf([], [str(path)]), Notes())
+        monkeypatch.setattr(served, 'start', lambda: raise_(REFUSAL))
+
+        assert served.run() == 2
+        assert "[DEFAULT] scheduler_max_attempts = '3'" in caplog.text
+
+    @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+    def test_is_ended_by_a_signal_and_killed_by_a_second(
+            self, handlers, monkeypatch, number):
+        """A SIGHUP during its start is deferred until it serves."""
+        served, acts = supervisor.Foreground(rules.a_conf(), Notes()), []
+        monkeypatch.setattr(served, 'reset', lambda: acts.append(1))
+
+        def start():
+            handlers[signal.SIGHUP]()
+            assert acts == []
+            handlers[number](number, None)
+            served._serving.set()
+            served._stopping.clear()
+        monkeypatch.setattr(served, 'start', start)
+        monkeypatch.setattr(served, 'stop', served._stopped.set)
+
+        assert served.run() == 0
+        assert acts == [1]
+        assert handlers.pop(signal.SIGHUP)
+        assert handlers == dict.fromkeys(
+            (signal.SIGTERM, signal.SIGINT), signal.SIG_DFL)

@@ -1,3 +1,5 @@
+"""Notifications to systemd."""
+
 import os
 import re
 import socket
@@ -8,8 +10,8 @@ import pytest
 from nova_sched.daemon import systemd
 
 
-class Supervisor:
-    """The other end: what systemd would receive."""
+class Systemd:
+    """The receiver of notifications."""
 
     def __init__(self, address):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -32,112 +34,74 @@ def address(tmp_path):
 
 
 @pytest.fixture
-def supervisor(address):
-    other_end = Supervisor(address)
-    yield other_end
-    other_end.sock.close()
+def received(address):
+    made = Systemd(address)
+    yield made
+    made.sock.close()
 
 
-@pytest.mark.parametrize('tell, told', [
+@pytest.mark.parametrize('notify, text', [
     (lambda n: n.ready(), r'READY=1\nSTATUS=Serving requests'),
     (lambda n: n.waiting('the database'),
      r'STATUS=Waiting for the database'),
-    (lambda n: n.reloading(), r'RELOADING=1\nMONOTONIC_USEC=\d+'),
     (lambda n: n.stopping(), r'STOPPING=1\nSTATUS=.*')])
-def test_states_are_told_as_systemd_expects_them(
-        address, supervisor, tell, told):
-    tell(systemd.Notifier(address))
-    assert re.fullmatch(told, supervisor.next())
+def test_states_have_the_form_of_sd_notify(address, received, notify, text):
+    notify(systemd.Notifier(address))
+    assert re.fullmatch(text, received.next())
 
 
-def test_an_abstract_socket_has_an_at_sign_for_its_null():
+def test_reload_has_its_begin_in_microseconds(address, received):
+    clock = systemd.time.clock_gettime
+    before = clock(systemd.time.CLOCK_MONOTONIC)
+    systemd.Notifier(address).reloading()
+    after = clock(systemd.time.CLOCK_MONOTONIC)
+    state, begin = received.next().split('\nMONOTONIC_USEC=')
+    assert state == 'RELOADING=1'
+    assert int(before * 1e6) <= int(begin) <= after * 1e6
+
+
+def test_abstract_socket_has_an_at_sign():
     name = f'nova-sched-unit-test-{os.getpid()}'
-    supervisor = Supervisor(f'\0{name}')
+    received = Systemd(f'\0{name}')
     systemd.Notifier(f'@{name}').ready()
-    assert supervisor.next().startswith('READY=1')
-    supervisor.sock.close()
+    assert received.next().startswith('READY=1')
+    received.sock.close()
 
 
-def test_without_a_supervisor_nothing_is_told():
-    notifier = systemd.Notifier()
-    notifier.ready()
-    notifier.keep_alive(threading.Event())
-
-
-def test_a_supervisor_that_is_gone_does_no_harm(address):
+def test_missing_socket_costs_a_line(address, caplog):
+    systemd.Notifier().ready()
+    assert caplog.messages == []
     systemd.Notifier(address).ready()
+    [line] = caplog.messages
+    assert line.startswith(
+        f'Cannot notify systemd of READY=1 at {address}: ')
 
 
-def test_its_variables_are_taken_out_of_the_environment(address, supervisor):
-    """Nobody else can report readiness: not the launcher, not a child."""
+def test_variables_are_removed_from_the_environment(address, received):
+    """Neither launcher nor child processes may report readiness."""
     environ = {'NOTIFY_SOCKET': address, 'WATCHDOG_USEC': '9000000',
                'WATCHDOG_PID': '42', 'HOME': '/root'}
     notifier = systemd.Notifier.from_environ(environ)
     assert environ == {'HOME': '/root'}
     assert notifier.watchdog == 9
     notifier.ready()
-    assert supervisor.next().startswith('READY=1')
-
-
-def test_an_environment_without_a_supervisor_is_fine():
+    assert received.next().startswith('READY=1')
     assert systemd.Notifier.from_environ({}).watchdog is None
 
 
-def test_signs_of_life_come_three_times_within_the_limit_until_the_stop(
-        address, supervisor):
-    stopped = threading.Event()
-    systemd.Notifier(address, watchdog=0.03).keep_alive(stopped)
-    assert [supervisor.next() for _ in range(3)] == ['WATCHDOG=1'] * 3
-    stopped.set()
-
-
-def test_no_signs_of_life_unless_the_supervisor_asks_for_them(
-        address, supervisor):
-    systemd.Notifier(address).keep_alive(threading.Event())
-    assert supervisor.silent()
-
-
-@pytest.mark.parametrize(('watchdog', 'told'), [(5, True), (None, False)])
-def test_one_sign_of_life_is_sent_where_the_supervisor_asks_for_them(
-        address, supervisor, watchdog, told):
-    systemd.Notifier(address, watchdog).alive()
-    if told:
-        assert supervisor.next() == 'WATCHDOG=1'
-    assert supervisor.silent()
-
-
-def test_nobody_is_kept_alive_without_a_supervisor():
-    threads = threading.active_count()
-    systemd.Notifier(None, watchdog=5).keep_alive(threading.Event())
-    assert threading.active_count() <= threads
-
-
-def test_a_supervisor_that_is_gone_costs_a_line(address, caplog):
-    systemd.Notifier(address).ready()
-    [line] = caplog.messages
-    assert line.startswith(
-        f'Cannot tell the supervisor READY=1 on {address}: ')
-
-
-def test_a_reload_tells_when_it_began(address, supervisor):
-    """In microseconds of the clock that systemd goes by."""
-    clock = systemd.time.clock_gettime
-    before = clock(systemd.time.CLOCK_MONOTONIC)
-    systemd.Notifier(address).reloading()
-    after = clock(systemd.time.CLOCK_MONOTONIC)
-    told = int(supervisor.next().partition('MONOTONIC_USEC=')[2])
-    assert int(before * 1e6) <= told <= after * 1e6
-
-
-def test_signs_of_life_end_with_the_service(address, supervisor):
-    """Each is a third of the time after the one before."""
+@pytest.mark.parametrize(('watchdog', 'count'), [(9, 4), (None, 0)])
+def test_heartbeats_are_sent_only_with_a_watchdog(
+        address, received, watchdog, count):
+    """Three within its time, until the stop."""
     waits = []
 
     class Stopped(threading.Event):
         def wait(self, timeout):
             waits.append(timeout)
             return len(waits) == 3
-    systemd.Notifier(address, watchdog=9)._keep_alive(Stopped())
-    assert waits == [3, 3, 3]
-    assert [supervisor.next() for _ in range(3)] == ['WATCHDOG=1'] * 3
-    assert supervisor.silent()
+    notifier = systemd.Notifier(address, watchdog)
+    notifier.alive()
+    notifier.keep_alive(Stopped())
+    assert [received.next() for _ in range(count)] == ['WATCHDOG=1'] * count
+    assert received.silent()
+    assert waits == [3, 3, 3][:count]

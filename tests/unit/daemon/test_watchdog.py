@@ -1,12 +1,9 @@
-"""Workers are real processes here, and give signs of life when told to."""
+"""The watchdog, with real worker processes that beat on order."""
 
-import itertools
 import logging
 import multiprocessing
 import os
 import signal
-import threading
-import types
 
 import pytest
 
@@ -17,7 +14,7 @@ FORK = multiprocessing.get_context('fork')
 
 
 class Notifier(systemd.Notifier):
-    """Counts what the supervisor is told."""
+    """Counts heartbeats to systemd."""
 
     def __init__(self, seconds=None):
         super().__init__(None, seconds)
@@ -28,7 +25,7 @@ class Notifier(systemd.Notifier):
 
 
 class Worker:
-    """A process that beats each time it is told to."""
+    """A process that beats on each order."""
 
     def __init__(self, dog):
         self._orders, orders = FORK.Pipe()
@@ -74,186 +71,106 @@ def worker(dog):
     worker.end()
 
 
-def test_a_worker_that_beats_is_left_alone(dog, worker):
+def test_beating_worker_is_left_alone(dog, worker):
     for _ in range(3 * watchdog.SILENT):
         worker.beat()
-        dog.look()
+        dog.check()
     assert worker.running
     assert dog._notifier.beats == 3 * watchdog.SILENT
 
 
-def test_one_that_is_silent_for_too_long_is_ended_with_a_line(
-        dog, worker, caplog):
+def test_silent_worker_is_killed_with_a_line(dog, worker, caplog):
+    """systemd gets no heartbeat then, so that it can end the service."""
     os.kill(worker.pid, signal.SIGSTOP)
     for _ in range(watchdog.SILENT):
-        dog.look()
+        dog.check()
     assert worker.running
     assert not caplog.records
+    beats = dog._notifier.beats
 
-    dog.look()
+    dog.check()
 
     assert worker.killed
+    assert dog._notifier.beats == beats
     [line] = caplog.records
     assert line.levelno == logging.ERROR
-    assert str(worker.pid) in line.getMessage()
-    assert '30 seconds' in line.getMessage()
+    assert line.getMessage().startswith(
+        f'Worker {worker.pid} sent no heartbeat for 30 seconds')
+    dog.check()
+    assert dog._notifier.beats == beats + 1
 
 
-def test_the_supervisor_hears_nothing_while_somebody_hangs(dog, worker):
-    """It ends the service if that cannot be helped."""
-    for _ in range(watchdog.SILENT):
-        dog.look()
-    told = dog._notifier.beats
-
-    dog.look()
-    assert dog._notifier.beats == told
-
-    assert worker.killed
-    dog.look()
-    assert dog._notifier.beats == told + 1
-
-
-def test_one_that_has_ended_is_forgotten(dog, worker, caplog):
-    """Somebody else's process may have its number."""
-    dog.look()
+def test_processes_other_than_living_workers_are_never_killed(
+        dog, worker, caplog):
+    """The process id of an ended worker may be reused."""
+    dog.check()
     worker.end()
+    dog._silent[os.getppid()] = 10 ** 6
     for _ in range(2 * watchdog.SILENT):
-        dog.look()
+        dog.check()
     assert not caplog.records
     assert dog._silent == {}
 
 
-def test_somebody_elses_process_is_never_ended(dog, caplog):
-    dog._silent[os.getppid()] = 10 ** 6
-    dog.look()
-    assert not caplog.records
-
-
-def test_a_parent_that_does_not_read_holds_nobody_up(dog):
-    for _ in range(10 ** 5):
+def test_full_pipe_blocks_no_worker(dog, caplog):
+    caplog.set_level(logging.DEBUG, 'nova_sched')
+    assert dog._read_beats() == set()
+    while not caplog.messages:
         dog.beat()
-    assert dog._heard() == {os.getpid()}
+    assert caplog.messages[0].startswith('Cannot send a heartbeat to the ma')
+    assert dog._read_beats() == {os.getpid()}
 
 
-def test_it_beats_from_a_thread_while_that_is_true():
-    dog, others = watchdog.Watchdog(Notifier(0.2)), threading.enumerate()
-    stopped, asked = threading.Event(), threading.Semaphore(0)
-    answers = iter([False, False, True])
-
-    def alive():
-        assert not dog._heard()
-        asked.release()
-        answer = next(answers)
-        if answer:
-            stopped.set()
-        return answer
-
-    dog.beat_while(alive, stopped)
-    for _ in range(3):
-        assert asked.acquire(timeout=20)
-    for thread in threading.enumerate():
-        if thread.name == 'watchdog' and thread not in others:
-            thread.join(20)
-    assert dog._heard() == {os.getpid()}
-
-
-def test_it_looks_from_a_thread_until_the_process_ends():
-    """Whatever becomes of one look, and the end waits for none."""
-    notifier, told = Notifier(0.1), FORK.Event()
-    dog, looks = watchdog.Watchdog(notifier), itertools.count()
-
-    def alive():
-        if not next(looks):
-            raise ZeroDivisionError
-        # A process that ends within ``set`` leaves the event locked.
-        if not told.is_set():
-            told.set()
-
-    def work():
-        dog.watch()
-        told.wait(20)
-    notifier.alive = alive
-    process = FORK.Process(target=work, daemon=True)
-    process.start()
-    process.join(40)
-
-    assert told.is_set()
-    assert process.exitcode == 0
-
-
-def test_what_the_supervisor_says_counts():
+def test_seconds_are_those_of_systemd():
     assert watchdog.Watchdog(Notifier(7)).seconds == 7
     assert watchdog.Watchdog(Notifier()).seconds == watchdog.SECONDS
 
 
+class Pause:
+    """An Event that records waits, and is set at the third."""
+
+    def __init__(self):
+        self.waits = []
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+        return len(self.waits) == 3
+
+
 @pytest.fixture
-def threads(monkeypatch):
-    """Threads run at once, in the one that starts them; their daemon flags.
-    """
-    flags = []
-    monkeypatch.setattr(
-        watchdog.threading, 'Thread', lambda target, name, daemon: (
-            flags.append(daemon), types.SimpleNamespace(start=target))[1])
-    return flags
+def pause(monkeypatch):
+    """A Pause; threads run at once, in the thread that starts them."""
+    made = Pause()
+    monkeypatch.setattr(watchdog.threading, 'Event', lambda: made)
+    monkeypatch.setattr(watchdog.threads, 'start',
+                        lambda name, function: function())
+    return made
 
 
-def test_a_look_that_fails_costs_a_line_and_is_not_the_last(
-        threads, caplog):
-    looks = iter([ZeroDivisionError, SystemExit])
+def test_master_checks_ten_times_within_the_seconds(pause, caplog):
+    """A failing check is logged, and the next one follows."""
+    dog = watchdog.Watchdog(Notifier(7))
+    errors = [ZeroDivisionError, None]
 
-    def look():
-        raise next(looks)
-    dog = watchdog.Watchdog(Notifier(0.01))
-    dog.look = look
-    with pytest.raises(SystemExit):
-        dog.watch()
-    assert threads == [True]
+    def check():
+        if error := errors.pop(0):
+            raise error
+    dog.check = check
+    dog.watch()
+    assert pause.waits == [0.7] * 3
+    assert errors == []
     [line] = caplog.records
-    assert line.getMessage() == 'Looking after the workers failed'
+    assert line.getMessage() == 'Checking the workers failed'
     assert line.exc_info[0] is ZeroDivisionError
 
 
-def test_a_parent_looks_ten_times_within_the_seconds(
-        threads, monkeypatch):
-    waits = []
+def test_worker_beats_twice_for_each_check_while_it_is_alive(pause):
+    dog, beats = watchdog.Watchdog(Notifier(7)), []
+    states = [False, True, False]
 
-    class Pause:
-        def wait(self, seconds):
-            waits.append(seconds)
-            return len(waits) == 3
-    dog, looks = watchdog.Watchdog(Notifier(7)), []
-    dog.look = lambda: looks.append(1)
-    monkeypatch.setattr(watchdog.threading, 'Event', Pause)
-    dog.watch()
-    assert waits == [0.7] * 3
-    assert len(looks) == 2
-
-
-def test_a_worker_beats_twice_for_each_look_of_its_parent(threads):
-    waits = []
-
-    class Stopped:
-        def wait(self, seconds):
-            waits.append(seconds)
-            return len(waits) == 2
-    dog = watchdog.Watchdog(Notifier(7))
-    dog.beat_while(lambda: True, Stopped())
-    assert waits == [0.35] * 2
-    assert threads == [True]
-
-
-def test_ends_of_the_pipe_hold_nobody_up():
-    dog = watchdog.Watchdog(Notifier())
-    for end in (dog._reading, dog._writing):
-        assert not os.get_blocking(end)
-    assert dog._heard() == set()
-
-
-def test_a_worker_that_cannot_tell_its_parent_says_so_at_debug(dog, caplog):
-    caplog.set_level(logging.DEBUG, 'nova_sched')
-    with pytest.raises(BlockingIOError):
-        while True:
-            os.write(dog._writing, b'x' * 4096)
-    dog.beat()
-    [line] = caplog.messages
-    assert line.startswith('The parent is not told of this worker: ')
+    def alive():
+        beats.append(dog._read_beats())
+        return states.pop(0)
+    dog.beat_while(alive, pause)
+    assert pause.waits == [0.35] * 3
+    assert beats == [set(), set(), {os.getpid()}]

@@ -1,4 +1,4 @@
-"""What a placed instance takes of a host's cells and devices."""
+"""Consumption of a host's cells and devices by a placed instance."""
 
 import logging
 
@@ -24,7 +24,7 @@ LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=1.0,
 
 
 def taken(cells, spec, pools=None, newer=True, limits=None):
-    """The host cells and the Hardware after an instance took its share."""
+    """The host cells and the Hardware after an instance was placed."""
     hardware = consumption.Hardware(a_topology(*cells, newer=newer), pools)
     hardware.take(spec, limits, None, pack=False)
     return hardware.topology.cells, hardware
@@ -35,16 +35,28 @@ def a_numa_request(*cells, pci=(), **kw):
                      pci_requests=pci_requests(*pci))
 
 
-def test_floating_guests_use_cpus_memory_and_the_smallest_pages():
-    (cell,), _ = taken([a_cell(pages=PAGES)], a_numa_request(
-        guest_cell(floating=3)))
+@pytest.mark.parametrize(('guest', 'emulator', 'used', 'pages', 'pinned'), [
+    ({'floating': 3}, None, 3, [131072, 0], set()),
+    ({'floating': 1, 'pagesize': -2}, None, 1, [0, 256], set()),
+    ({'pinned': 2}, 'isolate', 0, [131072, 0], {0, 1, 2}),
+    ({'pinned': 2, 'cpu_thread_policy': 'isolate'}, None, 0, [131072, 0],
+     {0, 1, 4, 5})])
+def test_guest_uses_cpus_memory_and_pages_of_its_cell_only(
+        guest, emulator, used, pages, pinned):
+    """Pages of the requested or the smallest size, and whole cores."""
+    siblings = FOUR_CORES if 'cpu_thread_policy' in guest else ()
+    (cell, other), _ = taken(
+        [a_cell(0, pages=PAGES, siblings=siblings),
+         a_cell(1, pages=PAGES, memory_usage=1)],
+        a_numa_request(guest_cell(**guest), emulator=emulator))
 
-    assert (cell.cpu_usage, cell.memory_usage) == (3, 512)
-    assert [pages.used for pages in cell.pages] == [131072, 0]
-    assert not cell.pinned_cpus
+    assert (cell.cpu_usage, cell.memory_usage) == (used, 512)
+    assert [sizes.used for sizes in cell.pages] == pages
+    assert cell.pinned_cpus == pinned
+    assert other == a_cell(1, pages=PAGES, memory_usage=1)
 
 
-def test_debug_tells_where_an_instance_goes(caplog):
+def test_debug_line_has_the_selected_cpus(caplog):
     with caplog.at_level(logging.DEBUG, 'nova_sched.hardware'):
         taken([a_cell(pages=PAGES)], a_numa_request(guest_cell(pinned=2)))
 
@@ -52,32 +64,9 @@ def test_debug_tells_where_an_instance_goes(caplog):
         'Selected cores for pinning: [(0, 0), (1, 1)], in cell 0')
 
 
-def test_pages_of_the_size_asked_for_are_used():
-    (cell,), _ = taken([a_cell(pages=PAGES)], a_numa_request(
-        guest_cell(floating=1, pagesize=-2)))
-
-    assert [pages.used for pages in cell.pages] == [0, 256]
-
-
-def test_pinned_guests_use_their_cpus_and_the_emulators():
-    (cell,), _ = taken([a_cell(pages=PAGES)], a_numa_request(
-        guest_cell(pinned=2), emulator='isolate'))
-
-    assert cell.pinned_cpus == {0, 1, 2}
-    assert cell.cpu_usage == 0
-
-
-def test_isolated_guests_use_whole_cores():
-    (cell,), _ = taken(
-        [a_cell(pages=PAGES, siblings=FOUR_CORES)], a_numa_request(
-            guest_cell(pinned=2, cpu_thread_policy='isolate')))
-
-    assert cell.pinned_cpus == {0, 4, 1, 5}
-
-
 @pytest.mark.parametrize(('policy', 'usage'), [(None, 3), ('isolate', 6)])
-def test_before_train_pinned_cpus_count_as_used_too(policy, usage):
-    """With the emulator's, and all threads of isolated cores."""
+def test_before_train_pinned_cpus_count_as_usage(policy, usage):
+    """With the emulator's CPU, and all threads of isolated cores."""
     (cell,), _ = taken(
         [a_cell(pages=PAGES, siblings=FOUR_CORES)], a_numa_request(
             guest_cell(pinned=2, cpu_thread_policy=policy),
@@ -87,15 +76,7 @@ def test_before_train_pinned_cpus_count_as_used_too(policy, usage):
     assert [pages.used for pages in cell.pages] == [0, 0]
 
 
-def test_other_cells_stay_as_they_were():
-    (first, second), _ = taken(
-        [a_cell(0, pages=PAGES), a_cell(1, pages=PAGES, memory_usage=1)],
-        a_numa_request(guest_cell(floating=1)))
-
-    assert (first.memory_usage, second.memory_usage) == (512, 1)
-
-
-def test_the_next_instance_asks_for_the_page_size_of_the_first():
+def test_next_instance_requests_the_page_size_of_the_first():
     spec = a_numa_request(guest_cell(floating=1, pagesize=-3))
     asked = spec.numa_topology
 
@@ -105,28 +86,21 @@ def test_the_next_instance_asks_for_the_page_size_of_the_first():
     assert asked.cells[0].pagesize == -3
 
 
-def test_the_limits_of_the_filters_hold():
-    spec = a_numa_request(guest_cell(floating=3))
+@pytest.mark.parametrize(('cpus', 'usage', 'limits'), [
+    (9, 0, None), (3, 6, LIMITS)])
+def test_guest_that_does_not_fit_loses_its_topology(cpus, usage, limits):
+    """Also if it does not fit under the filters' limits."""
+    spec = a_numa_request(guest_cell(floating=cpus))
 
-    (cell,), _ = taken([a_cell(pages=PAGES, cpu_usage=6)], spec,
-                       limits=LIMITS)
-
-    assert cell.cpu_usage == 6
-    assert spec.numa_topology is None
-
-
-def test_a_guest_that_does_not_fit_has_no_topology_any_more():
-    spec = a_numa_request(guest_cell(floating=9))
-
-    (cell,), _ = taken([a_cell(pages=PAGES)], spec)
+    (cell,), _ = taken([a_cell(pages=PAGES, cpu_usage=usage)], spec,
+                       limits=limits)
 
     assert spec.numa_topology is None
-    assert cell == a_cell(pages=PAGES)
+    assert cell == a_cell(pages=PAGES, cpu_usage=usage)
 
 
-def test_a_guest_keeps_the_topology_that_no_place_was_searched_for_to_the_end(
+def test_guest_keeps_its_topology_if_the_search_is_given_up(
         monkeypatch):
-    """The instances after it are not placed without one."""
     monkeypatch.setattr(consumption, '_MOST', 0)
     spec = a_numa_request(guest_cell(floating=1))
 
@@ -136,7 +110,7 @@ def test_a_guest_keeps_the_topology_that_no_place_was_searched_for_to_the_end(
     assert spec.numa_topology.cells
 
 
-def test_a_host_without_topology_leaves_the_request_alone():
+def test_host_without_topology_leaves_the_request_unchanged():
     spec = a_numa_request(guest_cell(floating=1))
     hardware = consumption.Hardware(None, None)
 
@@ -149,7 +123,7 @@ def test_a_host_without_topology_leaves_the_request_alone():
 REQUEST = a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')
 
 
-def test_devices_come_from_near_the_fitted_cells():
+def test_devices_are_near_the_fitted_cells():
     pools = some_pools(a_pool(numa_node=0, count=2), a_pool(numa_node=1))
     spec = a_numa_request(guest_cell(floating=1), pci=[REQUEST])
 
@@ -159,7 +133,7 @@ def test_devices_come_from_near_the_fitted_cells():
     assert [pool['count'] for pool in hardware.pools] == [1, 1]
 
 
-def test_devices_are_taken_without_a_topology_too():
+def test_devices_are_taken_without_a_topology():
     hardware = consumption.Hardware(None, some_pools(a_pool(count=2)))
 
     hardware.take(a_request(pci_requests=pci_requests(REQUEST)), None, None,
@@ -168,7 +142,7 @@ def test_devices_are_taken_without_a_topology_too():
     assert hardware.pools.free_devices == 1
 
 
-def test_devices_of_the_requests_before_one_that_fails_are_taken():
+def test_devices_of_requests_before_a_failing_one_are_taken():
     hardware = consumption.Hardware(None, some_pools(a_pool(count=3)))
 
     with pytest.raises(consumption.FailedError):
@@ -178,14 +152,14 @@ def test_devices_of_the_requests_before_one_that_fails_are_taken():
     assert hardware.pools.free_devices == 1
 
 
-def test_usage_that_was_below_nothing_begins_at_nothing():
+def test_negative_usage_counts_as_zero():
     (cell,), _ = taken([a_cell(pages=PAGES, cpu_usage=-9)], a_numa_request(
         guest_cell(floating=3)))
 
     assert cell.cpu_usage == 0
 
 
-def test_devices_that_are_not_there_fail():
+def test_missing_devices_are_an_error():
     spec = a_numa_request(guest_cell(floating=1), pci=[REQUEST])
     hardware = consumption.Hardware(a_topology(a_cell(pages=PAGES)),
                                     some_pools())
@@ -198,7 +172,7 @@ def test_devices_that_are_not_there_fail():
 
 @pytest.mark.parametrize(('pins', 'text'), [
     ({0: 9}, 'known CPU set'), ({0: 1}, 'free CPU set')])
-def test_a_guest_cannot_be_pinned_to_cpus_that_are_not_free(pins, text):
+def test_pinning_to_cpus_that_are_not_free_is_an_error(pins, text):
     guest = tried(pinned=1)
     guest.pins = pins
 
@@ -206,7 +180,7 @@ def test_a_guest_cannot_be_pinned_to_cpus_that_are_not_free(pins, text):
         consumption.used(a_cell(pages=PAGES, pinned_cpus={1}), guest)
 
 
-def test_a_cell_without_pages_cannot_be_used_more():
-    """So Nova answers; instances can be placed there for ever."""
+def test_usage_of_a_cell_without_pages_cannot_grow():
+    """As in Nova: instances can be placed there for ever."""
     with pytest.raises(consumption.FailedError, match='no pages'):
         taken([a_cell()], a_numa_request(guest_cell(floating=1)))

@@ -1,4 +1,4 @@
-"""What checks come to, by Nova's specification of health checks."""
+"""Checks and the health document, by Nova's specification."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from nova_sched.health import checks
 from nova_sched.health.checks import Check
 
 NOW, TTL = 1_000_000.0, 300
-#: When something was noted: just now, and so long ago that it is out of date.
+#: Times of a current result, and of an outdated one.
 FRESH, OLD = NOW - 1, NOW - TTL - 1
 
 
@@ -22,39 +22,31 @@ def failing(at=FRESH):
     return Check('fail', at, 'it is away')
 
 
-class TestStatus:
-    @pytest.mark.parametrize('found, status', [
-        ([], 'pass'),
-        ([passing(), passing()], 'pass'),
-        ([passing(), warning()], 'warn'),
-        ([passing(), warning(), failing()], 'fail'),
-        ([passing(), passing(OLD)], 'warn'),
-        ([passing(), failing(OLD)], 'fail'),
-        ([passing(OLD), passing(OLD)], 'fail'),
-        ([passing(OLD)], 'fail')])
-    def test_is_that_of_the_worst_and_fails_if_all_are_out_of_date(
-            self, found, status):
-        assert checks.status(found, NOW, TTL) == status
-
-    @pytest.mark.parametrize('found', [
-        [passing(OLD)], [passing(0), passing(OLD)]])
-    def test_counts_what_is_old_for_ever_with_a_ttl_of_nought(self, found):
-        assert checks.status(found, NOW, ttl=0) == 'pass'
-
-    def test_counts_what_is_as_old_as_the_ttl(self):
-        assert checks.status([passing(NOW - TTL)], NOW, TTL) == 'pass'
+@pytest.mark.parametrize('results, ttl, status', [
+    ([], TTL, 'pass'),
+    ([passing(), passing()], TTL, 'pass'),
+    ([passing(), warning()], TTL, 'warn'),
+    ([passing(), warning(), failing()], TTL, 'fail'),
+    ([passing(), passing(OLD)], TTL, 'warn'),
+    ([passing(), failing(OLD)], TTL, 'fail'),
+    ([passing(OLD), passing(OLD)], TTL, 'fail'),
+    ([passing(OLD)], TTL, 'fail'),
+    ([passing(NOW - TTL)], TTL, 'pass'),
+    ([passing(0), passing(OLD)], 0, 'pass')])
+def test_status_is_the_worst_and_fails_if_all_are_outdated(
+        results, ttl, status):
+    assert checks.status(results, NOW, ttl) == status
 
 
-def test_of_the_same_check_of_several_workers_the_worst_is_told():
-    assert checks.worst([passing(), failing(OLD), warning()]) == failing(OLD)
+@pytest.mark.parametrize('results, worst', [
+    ([passing(), failing(OLD), warning()], failing(OLD)),
+    ([passing(1), passing(3), passing(2)], passing(3))])
+def test_worst_check_is_the_last_of_equals(results, worst):
+    assert checks.worst(results) == worst
 
 
-def test_of_equal_ones_that_is_told_which_was_noted_last():
-    assert checks.worst([passing(1), passing(3), passing(2)]) == passing(3)
-
-
-class TestDocuments:
-    def test_say_what_the_specification_lists(self):
+class TestDocument:
+    def test_has_the_fields_of_the_specification(self):
         assert checks.document(
             {'message_bus': failing(0.7), 'api_db': passing(1)},
             now=2, ttl=TTL, host='sched-1', service_id='some-uuid') == {
@@ -68,19 +60,18 @@ class TestDocuments:
                                     'time': '1970-01-01T00:00:00+00:00',
                                     'output': 'it is away'}}}
 
-    def test_name_no_record_that_is_not_known(self):
-        assert 'serviceId' not in checks.document({}, NOW, TTL, 'sched-1')
-
-    def test_warn_of_what_is_out_of_date_with_the_time_it_was_noted(self):
-        told = checks.document({'api_db': passing(0)}, NOW, TTL, 'sched-1')
-        assert told['checks']['api_db'] == {
+    def test_warns_of_outdated_checks_and_omits_an_unknown_record(self):
+        document = checks.document(
+            {'api_db': passing(0)}, NOW, TTL, 'sched-1')
+        assert 'serviceId' not in document
+        assert document['checks']['api_db'] == {
             'status': 'warn', 'time': '1970-01-01T00:00:00+00:00',
             'output': 'it was not checked for 1000000 seconds'}
 
-    def test_cut_a_text_that_has_no_end(self):
-        told = checks.document({'x': Check('fail', FRESH, 'x' * 10_000)},
-                               NOW, TTL, 'sched-1')
-        assert len(told['checks']['x']['output']) == checks.LONGEST
+    def test_truncates_a_long_text(self):
+        document = checks.document({'x': Check('fail', FRESH, 'x' * 10_000)},
+                                   NOW, TTL, 'sched-1')
+        assert len(document['checks']['x']['output']) == checks.LONGEST
 
 
 @pytest.mark.parametrize('status, ttl, option, header', [
@@ -93,5 +84,5 @@ class TestDocuments:
     ('pass', 300, 0, None),
     ('fail', 300, 0, None),
     ('pass', 0, None, None)])
-def test_answers_say_how_long_they_may_be_kept(status, ttl, option, header):
+def test_cache_control_follows_the_option(status, ttl, option, header):
     assert checks.cache_control(status, ttl, option) == header

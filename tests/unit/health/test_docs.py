@@ -1,5 +1,4 @@
-"""What there is to be monitored is explained, and what is explained is there.
-"""
+"""Each metric, check and alert is documented, and no other."""
 
 import json
 import re
@@ -43,12 +42,12 @@ def test_each_check_is_on_the_page(check):
 
 
 def used(text):
-    """The metrics that an expression names, without what Prometheus adds."""
+    """The metrics in an expression, without the suffixes of Prometheus."""
     return {re.sub('_(bucket|sum|count)$', '', name)
             for name in re.findall(r'nova_sched_\w+', text)}
 
 
-def test_alerts_and_dashboard_ask_for_metrics_and_checks_that_there_are(
+def test_alerts_and_dashboard_query_existing_metrics_and_checks(
         metrics):
     dashboard = (TOP / 'etc/nova-sched/grafana/nova-sched.json').read_text()
     expressions = [rule['expr'] for rule in ALERTS.values()] + [
@@ -72,6 +71,6 @@ def test_each_alert_has_a_runbook(alert):
     assert ALERTS[alert]['annotations']['runbook'].endswith(f', {alert}')
 
 
-def test_the_page_has_a_section_on_nothing_else():
+def test_each_runbook_has_an_alert():
     assert {title for title in doc_pages.headings('alerts.rst')
             if title.startswith('NovaSched')} == set(ALERTS)

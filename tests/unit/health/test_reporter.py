@@ -1,4 +1,4 @@
-"""What a worker says of itself, from what its parts have noted."""
+"""Health reports of a worker, from the state that its parts recorded."""
 
 import time
 import types
@@ -24,10 +24,10 @@ def a_contact(error=None):
 
 
 class Hosts(host_manager.HostManager):
-    """A host manager of two hosts; reads: how often it was refreshed.
+    """A host manager of two hosts; reads: number of refreshes.
 
-    cells: list of (Cell, Contact).  age: of what was read.
-    lost: cell -> why its hosts are left out.
+    cells: list of (Cell, Contact).  age: of the host table.
+    lost: cell -> reason for which its hosts are left out.
     """
 
     def __init__(self, *cells, age=1.0):
@@ -48,7 +48,7 @@ class Hosts(host_manager.HostManager):
 
 
 class Scheduler:
-    """What a SchedulerService shows of itself."""
+    """The attributes of a SchedulerService that a Reporter reads."""
 
     service_id, waits_for, serving = 'some-uuid', None, True
 
@@ -56,7 +56,7 @@ class Scheduler:
         self.connection = types.SimpleNamespace(
             contact=a_contact(), gone=0, gone_at=None, is_gone=False)
         self.server = types.SimpleNamespace(
-            connection=self.connection, turned=time.monotonic(), busy_for=0)
+            connection=self.connection, polled_at=time.monotonic(), busy_for=0)
         self.driver = types.SimpleNamespace(
             host_manager=hosts, PERIODIC=False)
         self.offers = types.SimpleNamespace(
@@ -76,7 +76,7 @@ def statuses(scheduler):
 CELL = Cell('uuid-a', 'a', 'mysql://')
 
 
-def test_all_that_is_known_is_reported():
+def test_report_has_each_known_check_and_figure():
     scheduler = Scheduler(Hosts((None, a_contact()), (CELL, a_contact())),
                           a_contact())
     report = a_reporter(scheduler).report()
@@ -96,14 +96,14 @@ def test_all_that_is_known_is_reported():
     ([Cell('u', None, '')], {'cell:u'}),
     ([Cell('u', 'same', ''), Cell('v', 'same', ''), Cell('w', 'x', '')],
      {'cell:u', 'cell:v', 'cell:x'})])
-def test_cells_are_told_apart(cells, names):
-    told = statuses(Scheduler(Hosts(*(
+def test_cells_of_one_name_are_called_by_uuid(cells, names):
+    reported = statuses(Scheduler(Hosts(*(
         (cell, a_contact()) for cell in cells))))
-    assert {name for name in told if name.startswith(('cell', 'data'))
+    assert {name for name in reported if name.startswith(('cell', 'data'))
             } == names
 
 
-def test_a_cell_that_answers_and_whose_hosts_are_left_out_is_reported():
+def test_unreadable_cell_is_reported():
     hosts = Hosts((CELL, a_contact()))
     hosts.lost[str(CELL)] = 'no such column'
     made = a_reporter(Scheduler(hosts))
@@ -112,20 +112,16 @@ def test_a_cell_that_answers_and_whose_hosts_are_left_out_is_reported():
         'warn', 'its hosts are left out for 0 seconds: no such column')
 
 
-def test_the_bus_that_is_away_is_reported_as_such():
+def test_lost_bus_is_reported_and_a_bus_within_the_process_is_not():
     scheduler = Scheduler()
     for _ in range(2):
         scheduler.connection.contact.failed('Connection refused')
     assert statuses(scheduler) == {'message_bus': 'fail', 'consuming': 'warn'}
-
-
-def test_a_bus_within_the_process_is_not_reported():
-    scheduler = Scheduler()
-    scheduler.server.connection = scheduler.server.turned = None
+    scheduler.server.connection = scheduler.server.polled_at = None
     assert statuses(scheduler) == {'consuming': 'pass'}
 
 
-def test_queues_that_were_gone_are_counted_once():
+def test_deleted_queues_are_counted_once():
     scheduler, counted = Scheduler(), []
     made = a_reporter(scheduler, on_gone=counted.append)
     for scheduler.connection.gone in (0, 2, 2, 3):
@@ -133,7 +129,7 @@ def test_queues_that_were_gone_are_counted_once():
     assert counted == [2, 1]
 
 
-def test_a_start_that_waits_is_reported_with_what_for():
+def test_waiting_start_is_reported_with_its_dependency():
     scheduler = Scheduler()
     scheduler.serving, scheduler.driver, scheduler.offers = False, None, None
     scheduler.waits_for = 'the database', time.monotonic() - 61
@@ -142,18 +138,18 @@ def test_a_start_that_waits_is_reported_with_what_for():
     assert 'a worker waits for the database for 61 seconds' in output
 
 
-def test_a_worker_that_stops_reports_no_trouble():
+def test_stopping_worker_reports_no_trouble():
     scheduler = Scheduler()
     scheduler.serving = False
     assert statuses(scheduler) == {}
 
 
-def test_a_driver_of_somebody_elses_is_reported_without_hosts():
+def test_third_party_driver_is_reported_without_hosts():
     assert statuses(Scheduler(hosts=object())) == {
         'message_bus': 'pass', 'consuming': 'pass'}
 
 
-class TestAnIdleWorker:
+class TestIdleWorker:
     @pytest.fixture
     def clock(self, monkeypatch):
         now = [time.monotonic()]
@@ -166,9 +162,8 @@ class TestAnIdleWorker:
         (4, None, 12, 4, 1), (3, None, 12, 4, 0),
         (1, 'gone', 300, 4, 0), (1, 'gone', 300, 5, 1),
         (1, 'gone', 6, 2, 1)])
-    def test_reads_the_hosts_now_and_then_and_more_often_in_trouble(
+    def test_reads_the_hosts_and_more_often_in_trouble(
             self, clock, age, error, ttl, wait, reads):
-        """So that it is known how the databases are."""
         hosts = Hosts((CELL, a_contact()), (Cell('b', 'b', ''),
                                             a_contact(error)), age=age)
         made = a_reporter(Scheduler(hosts), ttl)
@@ -178,7 +173,7 @@ class TestAnIdleWorker:
             until(lambda: hosts.reads == reads, 'it reads')
         assert hosts.reads == reads
 
-    def test_reads_them_later_where_there_is_no_thread(self, clock):
+    def test_retries_the_read_if_there_is_no_thread(self, clock):
         hosts = Hosts((CELL, a_contact()), age=100)
         made = a_reporter(Scheduler(hosts))
         clock[0] += 100
@@ -188,7 +183,7 @@ class TestAnIdleWorker:
         made._read_if_idle()
         until(lambda: hosts.reads, 'it reads')
 
-    def test_with_a_periodic_driver_leaves_that_to_it(self, clock):
+    def test_leaves_the_read_to_a_periodic_driver(self, clock):
         hosts = Hosts((CELL, a_contact()), age=100)
         scheduler = Scheduler(hosts)
         scheduler.driver.PERIODIC = True
@@ -198,19 +193,19 @@ class TestAnIdleWorker:
         assert hosts.reads == 0
 
 
-def test_what_cannot_be_told_is_logged_once(monkeypatch, caplog):
-    """A host manager of somebody else's may be made otherwise."""
+def test_failing_report_is_logged_once(monkeypatch, caplog):
+    """A third party's host manager may lack an attribute."""
     class Broken(Hosts):
-        asked = 0
+        calls = 0
 
         def contacts(self):
-            self.asked += 1
+            self.calls += 1
             raise AttributeError('_reader')
 
     monkeypatch.setattr(reporter, 'INTERVAL', 0.001)
     hosts = Broken()
     made = a_reporter(Scheduler(hosts))
     made.start()
-    until(lambda: hosts.asked > 3, 'it goes on')
+    until(lambda: hosts.calls > 3, 'it goes on')
     made.stop()
     assert caplog.messages == ['Cannot report the health of this worker']

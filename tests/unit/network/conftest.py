@@ -12,7 +12,7 @@ from tests.builders.http_keystone import an_endpoint
 
 @pytest.fixture
 def neutron():
-    """A Server that plays Neutron."""
+    """A Server that simulates Neutron."""
     with http_neutron.neutron() as server:
         yield server
 
@@ -27,7 +27,7 @@ def keystone():
 
 @pytest.fixture
 def naps():
-    """The seconds that readers wait before they try again: a list."""
+    """The seconds of readers before retries: a list."""
     return []
 
 
@@ -35,8 +35,8 @@ def naps():
 def reader(neutron, tmp_path, naps):
     """Function that makes a Reader.
 
-    context: by default that of a user, whose catalog leads to Neutron.
-    options: of [neutron]; by default the service has a token of its own.
+    context: by default of a user, with Neutron in the catalog.
+    options: of [neutron]; by default with a token of the service.
     others: further sections.  kwargs: of network.neutron.Neutron.
     """
     def make(context=None, options=None, others=None, **kwargs):

@@ -1,4 +1,4 @@
-"""As whom Neutron is asked: the user, the service, and who vouches."""
+"""Tokens for Neutron: of the user, the service, and [service_user]."""
 
 import logging
 
@@ -16,22 +16,22 @@ TOKENS = '/v3/auth/tokens'
 
 
 @pytest.fixture
-def vouching(keystone):
-    """The Keystone, and the section, of a user who vouches for others."""
+def service_user(keystone):
+    """The Keystone and the section of [service_user]."""
     server = keystone()
     return server, {'service_user': {
         'send_service_user_token': True, 'auth_type': 'password',
         'auth_url': server.url, **http_keystone.USER}}
 
 
-def test_the_service_logs_in_by_password(neutron, reader, by_password):
+def test_service_logs_in_by_password(neutron, reader, by_password):
     reader(options=by_password).segments_of_network('net')
 
     assert {asked.headers['X-Auth-Token'] for asked in neutron.asked} == {
         http_keystone.TOKEN}
 
 
-def test_the_service_logs_in_again_when_its_token_is_refused(
+def test_service_logs_in_again_for_a_refused_token(
         neutron, reader, by_password):
     neutron.on('GET', '/v2.0/subnets?', Answer(401),
                http_neutron.subnets('s1'))
@@ -40,27 +40,23 @@ def test_the_service_logs_in_again_when_its_token_is_refused(
 
 
 class TestServiceToken:
-    def test_is_sent_beside_the_users(self, neutron, reader, vouching):
+    def test_is_requested_once_and_sent_with_the_users(
+            self, neutron, reader, service_user):
         neutron.on('GET', '/v2.0/ports/', a_port())
-
-        reader(others=vouching[1]).port('id')
-
-        [asked] = neutron.asked
-        assert asked.headers['X-Auth-Token'] == http_neutron.TOKEN
-        assert asked.headers['X-Service-Token'] == http_keystone.TOKEN
-
-    def test_is_got_once(self, neutron, reader, vouching):
-        neutron.on('GET', '/v2.0/ports/', a_port())
-        keystone, section = vouching
+        keystone, section = service_user
         asking = reader(others=section)
         for port in 'abc':
             asking.port(port)
 
+        for asked in neutron.asked:
+            assert asked.headers['X-Auth-Token'] == http_neutron.TOKEN
+            assert asked.headers['X-Service-Token'] == http_keystone.TOKEN
         assert len(keystone.to('POST', TOKENS)) == 1
 
-    def test_is_not_sent_unless_wanted(self, neutron, reader, vouching):
+    def test_is_not_sent_unless_configured(self, neutron, reader,
+                                           service_user):
         neutron.on('GET', '/v2.0/ports/', a_port())
-        keystone, section = vouching
+        keystone, section = service_user
         section['service_user']['send_service_user_token'] = False
 
         reader(others=section).port('id')
@@ -68,7 +64,7 @@ class TestServiceToken:
         assert 'X-Service-Token' not in neutron.asked[0].headers
         assert not keystone.asked
 
-    def test_is_left_out_with_a_warning_without_a_log_in(
+    def test_is_omitted_with_a_warning_without_credentials(
             self, neutron, reader, caplog):
         neutron.on('GET', '/v2.0/ports/', a_port())
         neutron_module._warn_of_no_service_token.cache_clear()
@@ -80,8 +76,8 @@ class TestServiceToken:
         assert 'X-Service-Token' not in neutron.asked[0].headers
         assert caplog.text.count('No token of [service_user] is sent') == 1
 
-    def test_that_keystone_refuses_fails_the_read(self, reader, vouching):
-        keystone, section = vouching
+    def test_refused_log_in_fails_the_read(self, reader, service_user):
+        keystone, section = service_user
         keystone.on('POST', TOKENS, http_keystone.REFUSED)
 
         with pytest.raises(exception.NovaException) as caught:
@@ -93,11 +89,11 @@ class TestServiceToken:
 
 
 @pytest.mark.parametrize('answer', [a_port(), Answer(401), Answer(500)])
-def test_no_secret_is_logged(neutron, reader, by_password, vouching, caplog,
-                             answer):
+def test_no_secret_is_logged(
+        neutron, reader, by_password, service_user, caplog, answer):
     caplog.set_level(logging.DEBUG)
     neutron.on('GET', '/v2.0/ports/', answer)
-    asking = reader(options=by_password, others=vouching[1])
+    asking = reader(options=by_password, others=service_user[1])
     asking.segments_of_network('net')
     try:
         asking.port('id')

@@ -1,4 +1,4 @@
-"""A Neutron whose endpoint changes in the catalog of Keystone."""
+"""A changed endpoint of Neutron in the catalog of Keystone."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.builders.http_neutron import error
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 
-#: What may answer at an address that Neutron has left.
+#: Possible answers at the old address of Neutron.
 LEFTOVERS = (
     DROP, Answer(404, '<html>Not found</html>'), Answer(503),
     error(404, 'HTTPNotFound', 'The resource could not be found.'),
@@ -32,13 +32,13 @@ def new():
 
 @pytest.fixture
 def server(keystone, neutron):
-    """A Keystone whose catalog has the old address."""
+    """A Keystone with the old address in its catalog."""
     return keystone(an_endpoint(neutron.url, service_type='network'))
 
 
 @pytest.fixture
 def asking(server, reader):
-    """A Reader that logs in to it by password, for the service."""
+    """A Reader with password credentials."""
     return reader(options={
         'auth_type': 'password', 'auth_url': server.url,
         'extension_sync_interval': 0, **http_keystone.USER})
@@ -58,7 +58,7 @@ def test_segments_are_read_at_the_new_endpoint(asking, server, neutron, new,
 
 @pytest.mark.parametrize('answer', [
     error(404, 'SubnetNotFound'), error(500), error(403)])
-def test_an_answer_of_neutron_itself_causes_no_log_in(asking, server, neutron,
+def test_error_of_neutron_itself_causes_no_log_in(asking, server, neutron,
                                                       answer):
     assert asking.knows_segments('network net')
     neutron.on('GET', '/v2.0/subnets/', answer)
@@ -71,7 +71,7 @@ def test_an_answer_of_neutron_itself_causes_no_log_in(asking, server, neutron,
 
 
 class TestPort:
-    """Ports are read where the catalog of the caller's token leads."""
+    """Ports are read at the endpoint in the caller's catalog."""
 
     def test_is_read_at_the_endpoint_of_each_request(self, neutron, reader,
                                                      new):
@@ -85,7 +85,6 @@ class TestPort:
     @pytest.mark.parametrize('answer', LEFTOVERS)
     def test_at_an_old_endpoint_causes_no_log_in(self, asking, server,
                                                  neutron, answer):
-        """The catalog of the service's log-in does not matter."""
         assert asking.segments_of_network('net') == []
         neutron.on('GET', '/v2.0/ports/', answer)
 

@@ -1,4 +1,4 @@
-"""What is read of Neutron's answers."""
+"""Values read from Neutron's responses."""
 
 import pytest
 
@@ -20,13 +20,13 @@ class TestPort:
     @pytest.mark.parametrize('odd', [
         {}, [], {'port': 5}, {'port': None}, {'port': {'fixed_ips': 5}},
         {'port': {'fixed_ips': [{}]}}])
-    def test_is_refused_where_it_is_none(self, odd):
+    def test_other_document_is_refused(self, odd):
         with pytest.raises(ValueError, match='it describes no port'):
             responses.Port.of(odd)
 
 
 class TestError:
-    @pytest.mark.parametrize(('text', 'kind', 'said'), [
+    @pytest.mark.parametrize(('text', 'kind', 'line'), [
         ('{"NeutronError": {"type": "A", "message": "b  c"}}', 'A', 'b c'),
         ('{"NeutronError": {"message": "b"}}', None, 'b'),
         ('{"NeutronError": {"type": "A"}}', 'A',
@@ -34,12 +34,12 @@ class TestError:
         ('{"NeutronError": 5}', None, '{"NeutronError": 5}'),
         ('{}', None, '{}'), ('x\n y', None, 'x y'), ('', None, 'HTTP 404'),
         ('x' * 501, None, 'x' * 500)])
-    def test_has_a_type_and_a_line_of_500_characters(self, text, kind, said):
-        assert responses.Response(404, text).error == (kind, said)
+    def test_has_a_type_and_a_line_of_500_characters(self, text, kind, line):
+        assert responses.Response(404, text).error == (kind, line)
 
 
 class TestLists:
-    def test_of_extensions_have_an_alias_each(self):
+    def test_extensions_have_an_alias_each(self):
         assert responses.extensions({'extensions': [
             {'alias': 'a'}, {'alias': 'b', 'name': 'x'}]}) == {'a', 'b'}
         for odd in ({}, [], {'extensions': None}, {'extensions': [{}]},
@@ -47,7 +47,7 @@ class TestLists:
             with pytest.raises(ValueError, match='it lists no extensions'):
                 responses.extensions(odd)
 
-    def test_of_subnets_have_segments_and_perhaps_a_next_page(self):
+    def test_subnets_have_segments_and_may_have_a_next_page(self):
         subnets = [{'segment_id': 'a'}, {}, {'segment_id': None},
                    {'segment_id': 'a'}]
         for links, query in (
@@ -66,11 +66,11 @@ class TestLists:
         {'subnets': [], 'subnets_links': [{}]},
         {'subnets': [], 'subnets_links': [{'rel': 'next'}]},
         {'subnets': [], 'subnets_links': [5]}])
-    def test_of_subnets_are_refused_where_they_are_none(self, odd):
+    def test_other_list_than_subnets_is_refused(self, odd):
         with pytest.raises(ValueError, match='it lists no subnets'):
             responses.segments(odd)
 
-    def test_of_one_subnet_have_one_segment_or_none(self):
+    def test_subnet_has_at_most_one_segment(self):
         assert responses.segment({'subnet': {'segment_id': 'a'}}) == ['a']
         assert responses.segment({'subnet': {'segment_id': None}}) == []
         assert responses.segment({'subnet': {}}) == []

@@ -1,4 +1,4 @@
-"""The hosts of a broker, as kombu is told of them."""
+"""The hosts of a broker, as URLs and connections of kombu."""
 
 import pytest
 
@@ -13,9 +13,12 @@ def test_each_host_of_a_cluster_has_a_url():
         'amqp://me:p%2Fw%40@one:5673/v', 'amqp://you:x@[::1]:5672/v']
 
 
-def test_without_a_host_it_is_that_of_this_machine():
-    assert brokers.urls(rules.a_conf(), 'rabbit://') == [
-        'amqp://guest:guest@localhost:5672/%2F']
+@pytest.mark.parametrize(('url', 'urls'), [
+    ('rabbit://', ['amqp://guest:guest@localhost:5672/%2F']),
+    ('rabbit://one,me@two', ['amqp://:@one:5672/%2F',
+                             'amqp://me:@two:5672/%2F'])])
+def test_host_user_and_password_may_be_missing(url, urls):
+    assert sorted(brokers.urls(rules.a_conf(), url)) == urls
 
 
 @pytest.mark.parametrize('options, tls', [
@@ -25,7 +28,7 @@ def test_without_a_host_it_is_that_of_this_machine():
      {'certfile': '/c', 'keyfile': '/k'}),
     ({'ssl': True, 'ssl_ca_file': '/ca'},
      {'ca_certs': '/ca', 'cert_reqs': 2, 'server_hostname': 'one'})])
-def test_tls_is_that_of_the_other_connections(options, tls):
+def test_tls_follows_the_options(options, tls):
     conf = rules.a_conf(**{f'oslo_messaging_rabbit__{name}': value
                            for name, value in options.items()})
 
@@ -33,7 +36,7 @@ def test_tls_is_that_of_the_other_connections(options, tls):
         conf, 'rabbit://me:pw@one/', 'a name').ssl == tls
 
 
-def test_a_connection_is_known_by_its_name_and_waits_five_seconds():
+def test_connection_has_a_name_and_timeouts_of_five_seconds():
     made = brokers.connection(
         rules.a_conf(oslo_messaging_rabbit__heartbeat_timeout_threshold=33,
                      oslo_messaging_rabbit__kombu_failover_strategy='shuffle',
@@ -51,7 +54,7 @@ def test_a_connection_is_known_by_its_name_and_waits_five_seconds():
     assert not made.connected
 
 
-def test_of_a_cluster_no_name_is_compared():
+def test_server_names_of_a_cluster_are_not_compared():
     conf = rules.a_conf(oslo_messaging_rabbit__ssl=True,
                         oslo_messaging_rabbit__ssl_ca_file='/ca')
 
@@ -60,18 +63,12 @@ def test_of_a_cluster_no_name_is_compared():
 
 
 @pytest.mark.parametrize('url', ['fake://', 'kombu+memory://'])
-def test_what_is_no_rabbitmq_has_no_hosts(url):
+def test_other_transports_have_no_hosts(url):
     assert brokers.urls(rules.a_conf(), url) == []
     assert brokers.brokers(rules.a_conf(), url) == []
 
 
-def test_users_and_passwords_may_be_missing():
-    assert sorted(brokers.urls(rules.a_conf(), 'rabbit://one,me@two')) == [
-        'amqp://:@one:5672/%2F', 'amqp://me:@two:5672/%2F']
-
-
-def test_the_hosts_come_in_any_order():
-    """So that not all begin with the same one."""
+def test_hosts_are_shuffled():
     url = f'rabbit://{",".join(f"h{n}" for n in range(20))}/'
     found = [brokers.urls(rules.a_conf(), url) for _ in range(3)]
 

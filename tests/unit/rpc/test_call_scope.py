@@ -1,4 +1,4 @@
-"""What a call leaves to do: after its reply, or if that is not delivered."""
+"""Functions that run after the reply to a call, or if it is lost."""
 
 import contextlib
 import sys
@@ -20,10 +20,10 @@ from tests.builders import rules
 
 
 class Listener:
-    """Whose replies go nowhere.
+    """A listener that collects replies.
 
-    gone: whether the queue for them was given up before.
-    raises: what sending a reply ends in.
+    gone: whether their queue was abandoned before.
+    raises: the error of sending a reply.
     """
 
     def __init__(self, gone=False, raises=None):
@@ -40,7 +40,7 @@ class Listener:
 
 
 def a_message(listener, wanted=True):
-    """A request that a server works on; wanted: whether a reply is."""
+    """A request; wanted: whether it wants a reply."""
     return server._TrackedMessage(Request(
         listener, {}, {}, None, 'id' if wanted else None, 'queue', None,
         listener.queues, None))
@@ -54,14 +54,14 @@ def in_a_call():
 
 @pytest.fixture
 def undone(in_a_call):
-    """What is undone of the call that this thread works on: a list."""
+    """The undone parts of this thread's call: a list."""
     undone = []
     for name in ('one', 'two'):
         call_scope.if_reply_is_lost(lambda name=name: undone.append(name))
     return undone
 
 
-def test_outside_of_a_server_work_runs_at_once_and_none_is_undone():
+def test_outside_a_server_work_runs_at_once_and_nothing_is_undone():
     done = []
     call_scope.after_reply(lambda: done.append('at once'))
     call_scope.if_reply_is_lost(pytest.fail)
@@ -69,7 +69,7 @@ def test_outside_of_a_server_work_runs_at_once_and_none_is_undone():
     assert done == ['at once']
 
 
-def test_nothing_of_a_call_is_left_for_the_next_one_of_its_thread():
+def test_scope_ends_with_its_call():
     done = []
     with call_scope.entered():
         call_scope.after_reply(lambda: done.append('after the reply'))
@@ -80,8 +80,8 @@ def test_nothing_of_a_call_is_left_for_the_next_one_of_its_thread():
     assert done == ['after the reply']
 
 
-class TestIfTheReplyIsLost:
-    def test_nothing_is_undone_for_a_reply_that_is_sent(self, undone):
+class TestUndo:
+    def test_does_not_run_for_a_sent_reply(self, undone):
         listener = Listener()
 
         a_message(listener).reply('hosts')
@@ -93,9 +93,8 @@ class TestIfTheReplyIsLost:
     @pytest.mark.parametrize(('gone', 'wanted'), [(True, True),
                                                   (False, False)],
                              ids=['gone', 'unwanted'])
-    def test_all_is_undone_for_one_that_nobody_gets(
-            self, undone, gone, wanted):
-        # Made here: what is known to be gone is forgotten after a minute.
+    def test_runs_for_a_reply_without_a_caller(self, undone, gone, wanted):
+        # Made here: the library forgets abandoned queues after a minute.
         listener = Listener(gone)
 
         a_message(listener, wanted).reply('hosts')
@@ -103,14 +102,13 @@ class TestIfTheReplyIsLost:
         assert listener.replied == []
         assert undone == ['one', 'two']
 
-    def test_all_is_undone_for_one_that_cannot_be_sent(self, undone):
+    def test_runs_for_a_reply_that_cannot_be_sent(self, undone):
         with pytest.raises(ConnectionError):
             a_message(Listener(raises=ConnectionError())).reply('hosts')
 
         assert undone == ['one', 'two']
 
-    def test_what_cannot_be_undone_does_not_keep_the_rest(
-            self, in_a_call, caplog):
+    def test_continues_after_an_error(self, in_a_call, caplog):
         undone = []
         call_scope.if_reply_is_lost(lambda: 1 / 0)
         call_scope.if_reply_is_lost(lambda: undone.append('two'))
@@ -118,15 +116,15 @@ class TestIfTheReplyIsLost:
         call_scope.reply_is_lost()
 
         assert undone == ['two']
-        assert 'could not be undone' in caplog.text
+        assert 'Cannot undo a call whose reply was lost' in caplog.text
 
 
-def test_the_rest_of_a_message_is_as_it_is():
+def test_other_attributes_of_a_message_are_unchanged():
     assert a_message(Listener()).reply_q == 'queue'
 
 
-class TestAfterTheReply:
-    def test_work_waits_and_runs_once_and_in_order(self, in_a_call):
+class TestWorkAfterTheReply:
+    def test_runs_once_and_in_order(self, in_a_call):
         done = []
         for name in ('one', 'two'):
             call_scope.after_reply(lambda name=name: done.append(name))
@@ -135,16 +133,14 @@ class TestAfterTheReply:
         call_scope.run_after_reply()
         assert done == ['one', 'two']
 
-    def test_work_runs_while_the_broker_confirms_the_reply(self, in_a_call):
-        """It is sent by then: what waits is the thread of the call alone."""
+    def test_runs_while_the_broker_confirms_the_reply(self, in_a_call):
         done = []
-        call_scope.after_reply(lambda: done.append('left'))
+        call_scope.after_reply(lambda: done.append('work'))
         assert driver._wait(lambda: done.append('waited') or 'ack') == 'ack'
-        assert done == ['left', 'waited']
+        assert done == ['work', 'waited']
 
-    def test_work_does_not_wait_for_a_broker_that_is_away(
+    def test_does_not_wait_for_an_unreachable_broker(
             self, in_a_call, monkeypatch):
-        """Neither for one that fails, nor for one found away before."""
         done, listener = [], Listener()
         monkeypatch.setattr(
             impl_rabbit.Connection, 'ensure',
@@ -158,24 +154,24 @@ class TestAfterTheReply:
         a_message(listener).reply('hosts')
         assert done == ['when it fails', 'while it is away']
 
-    def test_work_waits_for_a_broker_that_is_there(self, in_a_call):
+    def test_waits_for_a_reachable_broker(self, in_a_call):
         done = []
         call_scope.after_reply(lambda: done.append(True))
         a_message(Listener()).reply('hosts')
         assert done == []
 
-    def test_work_that_fails_does_not_keep_the_rest(self, in_a_call, caplog):
+    def test_continues_after_an_error(self, in_a_call, caplog):
         done = []
         call_scope.after_reply(lambda: [][0])
         call_scope.after_reply(sys.exit)
         call_scope.after_reply(lambda: done.append(True))
         call_scope.run_after_reply()
         assert done == [True]
-        assert 'What was left of a call has failed' in caplog.text
+        assert 'Work after the reply to a call failed' in caplog.text
 
     @pytest.mark.parametrize('is_cast', [True, False], ids=['cast', 'call'])
     @pytest.mark.parametrize('fails', [True, False])
-    def test_work_runs_in_the_thread_of_the_call_whatever_it_comes_to(
+    def test_runs_in_the_thread_of_the_call_after_any_result(
             self, is_cast, fails):
         conf = rules.a_conf(DEFAULT__control_exchange='after')
         endpoint = Endpoint()
@@ -191,7 +187,7 @@ class TestAfterTheReply:
 
 
 class Endpoint:
-    """Whose calls and casts leave something to be done."""
+    """An endpoint whose calls and casts register work."""
 
     target = messaging.Target(version='1.0')
 

@@ -1,4 +1,4 @@
-"""What callers may call: the scheduler's interface and nothing else of it."""
+"""Callers may call the methods of Nova's interface only."""
 
 import oslo_messaging as messaging
 import pytest
@@ -14,7 +14,7 @@ INTERFACE = {
     'update_instance_info', 'delete_instance_info', 'sync_instance_info'}
 BASE = {'ping', 'get_backdoor_port'}
 
-#: Public names that others in this process use, with arguments they take.
+#: Public names for use within the process, with valid arguments.
 WITHIN = {'serve': {'offers': 1, 'text': 'nova', 'limits': None},
           'driver': {}, 'recorder': {},
           'target': {}, 'CALLS': {}, '__init__': {}}
@@ -24,7 +24,7 @@ class CandidateSource:
     placement_client = None
 
 
-class TestOfTheScheduler:
+class TestScheduler:
     @pytest.fixture
     def endpoint(self):
         return manager.SchedulerManager('the driver', CandidateSource(),
@@ -39,14 +39,14 @@ class TestOfTheScheduler:
             yield messages.raw_client(made).prepare(timeout=20)
 
     @pytest.mark.parametrize('name', WITHIN)
-    def test_what_is_not_of_the_interface_is_no_method(
+    def test_other_names_are_no_methods(
             self, client, endpoint, name):
         with pytest.raises(messaging.RemoteError) as refused:
             client.call(context.RequestContext(), name, **WITHIN[name])
         assert refused.value.exc_type == 'NoSuchMethod'
         assert endpoint.driver == 'the driver'
 
-    def test_names_of_the_base_are_no_other_ones(self, client):
+    def test_base_namespace_has_its_own_methods(self, client):
         client = client.prepare(namespace='baseapi', version='1.0')
         with pytest.raises(messaging.RemoteError) as refused:
             client.call(context.RequestContext(), 'service_name')
@@ -57,6 +57,6 @@ class TestOfTheScheduler:
 
 @pytest.mark.parametrize(('cls', 'names'), [
     (manager.SchedulerManager, INTERFACE), (manager.BaseRPCEndpoint, BASE)])
-def test_the_calls_are_those_of_novas_interface(cls, names):
+def test_calls_match_novas_interface(cls, names):
     assert names == cls.CALLS
     assert all(callable(getattr(cls, name)) for name in names)

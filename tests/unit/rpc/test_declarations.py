@@ -1,4 +1,4 @@
-"""What a server declares, by the options of the library."""
+"""The declarations of a server follow the options of oslo.messaging."""
 
 import pytest
 
@@ -11,16 +11,16 @@ QUORUM = {'durable': True, 'auto_delete': False,
 
 
 def consumed(query='', **options):
-    """What a server at rabbit://one/ consumes, as of_server has it."""
+    """The result of of_server for rabbit://one/."""
     return declarations.of_server(rules.a_conf(
         DEFAULT__host='here', DEFAULT__control_exchange='nova',
         **{f'oslo_messaging_rabbit__{name}': value
            for name, value in options.items()}), f'rabbit://one/{query}')
 
 
-def test_are_the_shared_queue_its_own_and_the_fanout():
+def test_queues_are_shared_of_the_host_and_fanout():
     names = [[declaration.name for declaration in first]
-             for first, *_again in consumed()]
+             for first, *_later in consumed()]
 
     assert names[:2] == [['nova', 'scheduler'], ['nova', 'scheduler.here']]
     assert names[2][0] == 'scheduler_fanout'
@@ -34,11 +34,11 @@ def test_are_the_shared_queue_its_own_and_the_fanout():
      QUORUM | {'arguments': QUORUM['arguments'] | {'x-delivery-limit': 3}}),
     ({'rabbit_ha_queues': True},
      PLAIN | {'arguments': {'x-ha-policy': 'all'}}),
-    # These are for other queues.
+    # Options of transient queues.
     ({'rabbit_transient_quorum_queue': True,
       'rabbit_transient_queues_ttl': 9}, PLAIN)])
-def test_have_the_form_that_the_options_say(options, form):
-    ((exchange, queue), *_again), *_others = consumed(**options)
+def test_form_follows_the_options(options, form):
+    ((exchange, queue), *_later), *_others = consumed(**options)
 
     assert queue.arguments == form
     assert exchange.arguments == {
@@ -46,15 +46,14 @@ def test_have_the_form_that_the_options_say(options, form):
         'auto_delete': form['auto_delete']}
 
 
-def test_may_have_options_in_the_url():
-    ((_exchange, queue), *_again), *_others = consumed(
+def test_url_may_have_options():
+    ((_exchange, queue), *_later), *_others = consumed(
         '?amqp_durable_queues=true')
 
     assert queue.arguments['durable']
 
 
-def test_of_durable_queues_are_tried_without():
-    """Quorum queues cannot be."""
+def test_durable_queues_have_a_second_attempt_except_quorum_queues():
     (_first, (exchange, queue)), *_others = consumed(amqp_durable_queues=True)
 
     assert not exchange.arguments['durable']

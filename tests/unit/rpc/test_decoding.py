@@ -1,4 +1,4 @@
-"""What is unpacked of a body, and how much of it."""
+"""Decompression and decoding of messages, within limits."""
 
 import bz2
 import json
@@ -21,8 +21,8 @@ PACK = {'application/x-gzip': zlib.compress, 'application/x-bz2':
 
 
 @pytest.mark.parametrize('kind', PACK)
-def test_a_small_body_that_unpacks_to_much_takes_little_memory(kind):
-    """Of 48 MiB not more than a few times the limit is ever there."""
+def test_decompression_uses_little_memory(kind):
+    """A few times the limit at most, for 48 MiB."""
     packed = PACK[kind](b'0' * (48 << 20))
     tracemalloc.start()
     try:
@@ -34,35 +34,35 @@ def test_a_small_body_that_unpacks_to_much_takes_little_memory(kind):
 
 
 @pytest.mark.parametrize('kind', PACK)
-def test_a_body_of_the_limit_is_unpacked(kind):
+def test_body_of_the_limit_is_decompressed(kind):
     body = b'0' * bounds.MESSAGE_BYTES
     assert decoding.unpack(PACK[kind](body), kind) == body
 
 
-def test_what_the_client_packs_can_be_unpacked():
+def test_compressions_of_the_client_are_supported():
     for name in ('gzip', 'zlib', 'bzip2', 'bzip', 'xz', 'lzma'):
         packed, kind = compression.compress('text', name)
         assert decoding.unpack(packed, kind) == b'text'
 
 
-def test_a_compression_that_has_no_bound_is_not_unpacked(monkeypatch):
+def test_other_compression_is_refused(monkeypatch):
     monkeypatch.setattr(compression, 'get_encoder',
                         lambda name: (None, f'application/x-{name}'))
-    with pytest.raises(decoding.Unreadable, match='x-brotli is not bounded'):
+    with pytest.raises(decoding.Unreadable, match='x-brotli is not supp'):
         decoding.unpack(b'', 'brotli')
 
 
 @pytest.mark.parametrize('kind', PACK)
-def test_a_body_that_ends_too_early_is_not_unpacked(kind):
+def test_truncated_body_is_refused(kind):
     packed = PACK[kind](bytes(range(256)) * 9)
     with pytest.raises(decoding.Unreadable, match='ends too early'):
         decoding.unpack(packed[:-9], kind)
 
 
 class TestReceiving:
-    """A message of kombu's, which kombu itself would unpack in whole."""
+    """kombu would decompress all of a message."""
 
-    def test_leaves_a_body_packed(self):
+    def test_leaves_a_body_compressed(self):
         packed = bz2.compress(b'{"a": 1}')
         found = decoding.received(
             delivered(packed, {'compression': 'bzip2', 'other': 1}),
@@ -73,12 +73,12 @@ class TestReceiving:
         assert decoding.read(found) == {'a': 1}
 
     @pytest.mark.parametrize('headers', [{}, None, {'other': 1}])
-    def test_has_no_compression_of_its_own(self, headers):
+    def test_keeps_other_headers(self, headers):
         found = decoding.received(delivered('{}', headers), Channel())
         assert found.headers == (headers or {})
         assert decoding.read(found) == {}
 
-    def test_takes_what_a_transport_of_this_process_has_unpacked(self):
+    def test_accepts_messages_of_an_in_process_transport(self):
         found = decoding.received(of_memory(
             bz2.compress(b'{"a": 1}'), headers={'compression': 'bzip2'}),
             Channel())
@@ -96,7 +96,7 @@ class TestReading:
         return read
 
     @pytest.mark.parametrize('version', ['2.0', '2.7', 2.0])
-    def test_is_of_the_second_envelope_or_of_none(self, read, version):
+    def test_accepts_the_second_envelope_and_none(self, read, version):
         assert read('{"a": 1}') == {'a': 1}
         assert read(json.dumps({'oslo.version': version,
                                 'oslo.message': '{"a": 1}'})) == {'a': 1}
@@ -110,24 +110,24 @@ class TestReading:
          "its envelope is of version '3.0', not 2"),
         ('{"oslo.version": "20", "oslo.message": "{}"}',
          "its envelope is of version '20', not 2")])
-    def test_of_anything_else_says_what_it_is(self, read, body, words):
+    def test_refuses_other_content(self, read, body, words):
         with pytest.raises(decoding.Unreadable) as caught:
             read(body)
         assert str(caught.value) == words
 
     @pytest.mark.parametrize('content_type', [
         'application/x-python-serialize', None])
-    def test_is_of_json_alone(self, read, content_type):
+    def test_refuses_other_content_types(self, read, content_type):
         with pytest.raises(decoding.Unreadable,
                            match=f'its content type is {content_type!r}, '
                                  'not application/json'):
             read('{}', content_type=content_type)
 
-    def test_unpacks_what_its_header_says_is_packed(self, read):
+    def test_decompresses_by_the_header(self, read):
         assert read(bz2.compress(b'{"a": 1}'),
                     headers={'compression': 'bzip2'}) == {'a': 1}
 
-    def test_tells_what_kombu_has_met_first(self, read):
+    def test_raises_the_first_error_of_kombu(self, read):
         with pytest.raises(decoding.Unreadable, match='the first'):
             read('{}', errors=[(None, decoding.Unreadable('the first')),
                                (None, decoding.Unreadable('the second'))])
@@ -139,5 +139,5 @@ class TestReading:
         assert read(body, 8)['e'] == 6
         assert read(body)['e'] == 6
         with pytest.raises(decoding.Unreadable, match=(
-                '8 lists, objects and members, and at most 7 are read')):
+                '8 lists, objects and members; the limit is 7')):
             read(body, 7)

@@ -1,4 +1,4 @@
-"""From messages to endpoints: who is asked, and what ends with the answer."""
+"""Dispatching of messages to endpoints, errors and keepalives."""
 
 import contextlib
 import threading
@@ -15,7 +15,7 @@ from nova_sched.rpc import server as rpc_server
 from tests.builders import messages
 from tests.builders import rules
 
-#: Errors of plug-ins that no JSON can be made of.
+#: Errors of plug-ins that cannot be JSON.
 UNSENDABLE = {
     'an object': LookupError('no such host', object()),
     'octets': UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'invalid start')}
@@ -52,7 +52,7 @@ def caller(**options):
 
 
 def assert_no_watchdog():
-    """No thread goes on to tell a caller that its call is worked on."""
+    """No thread sends keepalives."""
     for thread in threading.enumerate():
         if '_watchdog' in thread.name:
             thread.join(10)
@@ -62,8 +62,7 @@ def assert_no_watchdog():
 @pytest.mark.parametrize(('version', 'method', 'refusal'), [
     ('1.0', 'no_such_method', 'NoSuchMethod'),
     ('9.0', 'tell', 'UnsupportedVersion')])
-def test_a_call_that_nobody_takes_is_not_kept_alive(version, method, refusal):
-    """Its caller has been told so, and waits no more."""
+def test_refused_call_gets_no_keepalives(version, method, refusal):
     with caller() as client:
         with pytest.raises(messaging.RemoteError) as refused:
             client.prepare(version=version, call_monitor_timeout=600).call(
@@ -72,7 +71,7 @@ def test_a_call_that_nobody_takes_is_not_kept_alive(version, method, refusal):
         assert_no_watchdog()
 
 
-def test_an_exit_is_told_to_the_caller_and_ends_nothing(caplog):
+def test_exit_of_a_plug_in_is_an_error_of_the_call(caplog):
     with caller() as client:
         with pytest.raises(RuntimeError, match='a plug-in wants to'):
             client.call(context.RequestContext(), 'exit')
@@ -83,11 +82,9 @@ def test_an_exit_is_told_to_the_caller_and_ends_nothing(caplog):
 @pytest.mark.parametrize(('method', 'arguments', 'traceback'), [
     ('tell', {'bogus': 1}, False), ('tell', {}, False),
     ('count', {'arg': 1}, True)])
-def test_wrong_arguments_are_no_error_of_the_service(
+def test_wrong_arguments_are_logged_without_a_traceback(
         method, arguments, traceback, caplog):
-    """Their caller is told what Python says, and the log has a line; where
-    a method itself goes wrong it has the traceback.
-    """
+    """A TypeError within a method is logged with its traceback."""
     with caller() as client, pytest.raises(TypeError):
         client.call(context.RequestContext(), method, **arguments)
     [line] = [record for record in caplog.records
@@ -95,8 +92,8 @@ def test_wrong_arguments_are_no_error_of_the_service(
     assert bool(line.exc_info) is traceback
 
 
-def test_calls_that_nobody_takes_leave_no_threads():
-    """However many; a newer conductor makes one with every boot."""
+def test_refused_calls_leave_no_threads():
+    """A newer conductor sends one with every boot."""
     with caller() as client:
         client = client.prepare(version='9.0', call_monitor_timeout=600)
 
@@ -107,20 +104,19 @@ def test_calls_that_nobody_takes_leave_no_threads():
             assert_no_watchdog()
             return threading.active_count()
 
-        # Threads to work stay, and a few may be made later.
+        # Worker threads stay, and a few may be added.
         before = refused(70)
         assert refused(30) < before + 15
 
 
-def test_a_call_that_is_answered_is_not_kept_alive_any_more():
+def test_keepalives_end_with_the_answer():
     with caller() as client:
         assert client.prepare(call_monitor_timeout=600).call(
             context.RequestContext(), 'tell', arg=1) == 1
         assert_no_watchdog()
 
 
-def test_an_error_that_cannot_be_sent_is_told_in_words():
-    """Its caller would wait for its whole time-out otherwise."""
+def test_error_that_cannot_be_json_is_sent_as_text():
     with caller() as client:
         for name, words in (('an object', r'LookupError: \(.no such host.'),
                             ('octets', 'UnicodeDecodeError: .*invalid start')):
@@ -128,7 +124,7 @@ def test_an_error_that_cannot_be_sent_is_told_in_words():
                 client.call(context.RequestContext(), 'fail', arg=name)
 
 
-def test_a_result_that_cannot_be_sent_is_an_error_and_is_undone():
+def test_result_that_cannot_be_json_is_an_error_and_undone():
     UNDONE.clear()
     with (caller() as client,
           pytest.raises(RuntimeError, match='Cannot convert')):
@@ -136,8 +132,7 @@ def test_a_result_that_cannot_be_sent_is_an_error_and_is_undone():
     assert UNDONE == [True]
 
 
-def test_the_ping_of_oslo_messaging_is_answered_where_it_is_switched_on():
-    """By an option of this service's own configuration."""
+def test_ping_of_oslo_messaging_is_answered_if_enabled():
     with caller(DEFAULT__rpc_ping_enabled=True) as client:
         assert client.call(context.RequestContext(),
                            'oslo_rpc_server_ping') == 'pong'
@@ -146,12 +141,12 @@ def test_the_ping_of_oslo_messaging_is_answered_where_it_is_switched_on():
         client.call(context.RequestContext(), 'oslo_rpc_server_ping')
 
 
-class TestMessagesThatNoClientMakes:
-    """Their sender is told what is wrong with them, the log in a line."""
+class TestMalformedMessage:
+    """The sender gets the error, the log a line."""
 
     @pytest.fixture
     def dispatch(self, caplog):
-        """Function of a message: what its endpoint returns, or the line."""
+        """Function of a message: the endpoint's result, or the log line."""
         made = rpc_server.Dispatcher(
             [Endpoint()], rpc.ContextSerializer(), rpc_server.OnlyCalls)
 
@@ -167,7 +162,7 @@ class TestMessagesThatNoClientMakes:
 
     @pytest.mark.parametrize('version', [
         {}, {'version': '1.0'}, {'version': '1.0.0'}])
-    def test_others_are_taken(self, dispatch, version):
+    def test_valid_message_is_dispatched(self, dispatch, version):
         assert dispatch({'method': 'tell', 'args': {'arg': 5},
                          **version}) == 5
 
@@ -182,16 +177,16 @@ class TestMessagesThatNoClientMakes:
                       '1.1234567890', '1.0.1234567890')],
         ({'args': []}, 'args = []: must be an object'),
         ({'args': None}, 'args = None: must be an object')])
-    def test_are_refused(self, dispatch, odd, words):
+    def test_is_refused(self, dispatch, odd, words):
         line = dispatch({'method': 'tell', 'args': {'arg': 5}, **odd})
         assert line == ('A message is refused: Invalid input received: '
                         + words)
 
-    def test_are_quoted_in_80_characters(self, dispatch):
+    def test_is_quoted_in_80_characters(self, dispatch):
         assert dispatch({'method': ['x' * 1000]}).endswith(
             f"method = ['{'x' * 78}: must be a text")
 
-    def test_may_have_been_refused_as_they_came(self, dispatch):
+    def test_may_be_refused_before_its_dispatch(self, dispatch):
         class Refused(dict):
             refused = 'context: too large'
         assert dispatch(Refused()).endswith(
@@ -199,17 +194,17 @@ class TestMessagesThatNoClientMakes:
 
     @pytest.mark.parametrize('version', ['999999999.0', '1.999999999',
                                          '2.0.999999999'])
-    def test_may_have_a_version_of_nine_figures_each(self, dispatch, version):
+    def test_version_may_have_nine_digits_each(self, dispatch, version):
         assert 'Endpoint does not support' in dispatch(
             {'method': 'tell', 'args': {'arg': 5}, 'version': version})
 
     @pytest.mark.parametrize(('calls', 'name', 'found'), [
         ({'tell'}, 'tell', 5), ({'tell'}, 'count', None),
         ({'_private'}, '_private', None)])
-    def test_reach_what_an_endpoint_lets_be_called(
+    def test_only_permitted_methods_are_called(
             self, dispatch, monkeypatch, calls, name, found):
         monkeypatch.setattr(Endpoint, 'CALLS', calls, raising=False)
         monkeypatch.setattr(Endpoint, '_private', Endpoint.tell,
                             raising=False)
-        told = dispatch({'method': name, 'args': {'arg': 5}})
-        assert told == found or 'does not support RPC method' in told
+        result = dispatch({'method': name, 'args': {'arg': 5}})
+        assert result == found or 'does not support RPC method' in result

@@ -1,4 +1,4 @@
-"""The driver behind rabbit://: what it makes, and how it is chosen."""
+"""The driver of rabbit:// URLs, and its selection."""
 
 from importlib import metadata
 import threading
@@ -25,7 +25,7 @@ from tests.builders.listeners import delivered
 
 
 def a_channel():
-    """A channel of an amqp.Connection of its own."""
+    """A channel of its own amqp.Connection."""
     channel = mock.create_autospec(amqp.Channel, instance=True)
     channel.connection = mock.create_autospec(
         amqp.Connection, instance=True, on_inbound_method=None,
@@ -42,7 +42,7 @@ class TestChoice:
     @pytest.mark.parametrize('url', [
         'rabbit://', 'rabbit://me:p%2Fw@one:5673,you:x@two/v?ssl=true',
         'kombu://h/', 'kombu+memory://'])
-    def test_is_for_rabbitmq_by_the_url_that_operators_write(self, url):
+    def test_serves_the_urls_of_rabbitmq_and_kombu(self, url):
         conf = rules.a_conf(DEFAULT__transport_url=url)
         made = rpc.get_transport(conf)._driver
         assert isinstance(made, driver.Driver)
@@ -50,18 +50,19 @@ class TestChoice:
         for found in (made._url, made._connection_pool.url):
             assert str(found) == str(written)
 
-    def test_leaves_other_buses_to_their_drivers(self):
+    def test_leaves_other_urls_to_their_drivers(self):
         made = rpc.get_transport(rules.a_conf(DEFAULT__transport_url='fake:'))
         assert not isinstance(made._driver, impl_rabbit.RabbitDriver)
 
-    def test_is_not_the_operator_s(self):
+    def test_is_no_scheme_for_operators(self):
         with pytest.raises(exception.ConfigurationError,
                            match='is no URL of a message broker'):
             rpc.get_transport(rules.a_conf(
                 DEFAULT__transport_url='nova_sched_rabbit://h'))
 
-    def test_that_is_not_installed_says_what_to_do(self, monkeypatch):
-        """As where an installation is older than the files in it."""
+    def test_missing_entry_point_is_reported_with_the_remedy(
+            self, monkeypatch):
+        """An installation may be older than its files."""
         monkeypatch.setattr(driver, 'NAME', 'never_installed')
         with pytest.raises(exception.ConfigurationError) as refused:
             rpc.get_transport(rules.a_conf(DEFAULT__transport_url='rabbit:'))
@@ -79,14 +80,13 @@ def a_connection(url, purpose=common.PURPOSE_LISTEN, **options):
 class TestConnections:
     @pytest.mark.parametrize('purpose', [common.PURPOSE_LISTEN,
                                          common.PURPOSE_SEND])
-    def test_are_ours(self, purpose):
+    def test_have_the_class_of_the_driver(self, purpose):
         with a_connection('kombu+memory://', purpose) as found:
             assert isinstance(found.connection, driver.Connection)
 
     @pytest.mark.parametrize(('user', 'password'), [
         ('u%2Fs', 'a%2Fb'), ('u%40%3A', '%2F%25%3Bx'), ('u', '')])
-    def test_have_users_and_passwords_of_any_kind(self, user, password):
-        """With a / in them, too, which ends the host's name otherwise."""
+    def test_quote_users_and_passwords(self, user, password):
         conf = rules.a_conf()
         url = messaging.TransportURL.parse(
             conf, f'rabbit://{user}:{password}@h/v')
@@ -97,15 +97,15 @@ class TestConnections:
             host.username, host.password)
         assert (found.hostname, found.virtual_host) == ('h', 'v')
 
-    def test_have_the_library_s_user_where_there_is_no_host(self):
+    def test_have_the_default_user_without_a_host(self):
         url = messaging.TransportURL.parse(rules.a_conf(), 'rabbit://')
         assert driver.Connection._transform_transport_url(
             None, url, messaging.TransportHost(''), default_username='guest',
             default_password='guest', default_hostname='localhost') == (
                 'amqp://guest:guest@localhost:5672/%2F')
 
-    def test_close_what_they_had_before(self, monkeypatch):
-        """kombu forgets it, and its socket would stay open."""
+    def test_close_the_connection_that_was_lost(self, monkeypatch):
+        """kombu would leave its socket open."""
         monkeypatch.setattr(impl_rabbit.Connection, '_set_current_channel',
                             lambda self, channel: None)
         made = object.__new__(driver.Connection)
@@ -120,8 +120,8 @@ class TestConnections:
         assert lost.connection.collect.called
         assert not new.connection.collect.called
 
-    def test_end_a_calls_turn_where_it_waits_for_the_broker(self, monkeypatch):
-        """The library sets one channel before and after each message."""
+    def test_release_the_turn_while_the_broker_confirms(self, monkeypatch):
+        """The library sets the same channel repeatedly."""
         monkeypatch.setattr(impl_rabbit.Connection, '_set_current_channel',
                             lambda self, channel: None)
         made, channel = object.__new__(driver.Connection), a_channel()
@@ -153,14 +153,13 @@ class TestConnections:
 class TestConsumers:
     @pytest.fixture
     def declared(self, monkeypatch):
-        """What connections declare: a list."""
+        """The consumers that connections declare: a list."""
         declared = []
         monkeypatch.setattr(impl_rabbit.Connection, 'declare_consumer',
                             lambda self, consumer: declared.append(consumer))
         return declared
 
-    def test_of_requests_are_ours_and_declared_as_the_library_says(
-            self, declared):
+    def test_for_requests_are_declared_as_by_the_library(self, declared):
         listener = a_listener()
         with a_connection('kombu+memory://') as connection:
             connection.declare_topic_consumer('nova', 'scheduler', listener)
@@ -172,13 +171,13 @@ class TestConsumers:
         assert (fanout.exchange_name, fanout.type) == ('scheduler_fanout',
                                                        'fanout')
 
-    def test_of_replies_are_the_library_s(self, declared):
-        """They may be of any size."""
+    def test_for_replies_are_the_library_s(self, declared):
+        """Replies may have any size."""
         with a_connection('kombu+memory://') as connection:
             connection.declare_direct_consumer('reply_1', print)
         assert [type(made) for made in declared] == [impl_rabbit.Consumer]
 
-    def test_drop_what_a_listener_fails_over(self, caplog):
+    def test_drop_a_message_that_fails_the_listener(self, caplog):
         listener = a_listener()
         listener.msg_id_cache.check_duplicate_message = None
         consumer = a_consumer(listener)
@@ -188,7 +187,7 @@ class TestConsumers:
 
     @pytest.mark.parametrize(('streams', 'offset'), [(True, 8),
                                                      (False, 'last')])
-    def test_remember_where_they_are_in_a_stream(self, streams, offset):
+    def test_remember_their_position_in_a_stream(self, streams, offset):
         consumer = a_consumer(a_listener(), rabbit_stream_fanout=streams)
         consumer._callback(delivered('{}', {'x-stream-offset': 7}))
         assert consumer.next_stream_offset == offset
@@ -197,7 +196,7 @@ class TestConsumers:
 
 
 class Consumer(types.SimpleNamespace):
-    """A consumer of a queue; one is not another."""
+    """A consumer of a queue, hashable by identity."""
 
     __hash__ = object.__hash__
 
@@ -206,15 +205,14 @@ class Rabbit(driver.Connection):
     """A connection to no broker.
 
     error: of binding a queue, or None.  timeouts: as they were set.
-    opened: how many channels.  closed: channels that were.
-    begun_again: what is consumed anew, and on which channel.
+    bound: names of queues.  closed: number of closed channels.
     """
 
     def __init__(self, connected=True, error=None):
         self.connection, self.connected = self, connected
-        self.opened, self.timeouts, self.closed = 0, [], []
-        self._error, self.bound = error, []
-        self.begun_again = None
+        self.timeouts, self.bound, self.closed = [], [], 0
+        self._error = error
+        self.contact, self._new_tags = remote.Contact(), set()
         self._consumers = {self._consumer('queue'): 1,
                            Consumer(queue=None): 2,
                            self._consumer('fanout'): 3}
@@ -222,118 +220,80 @@ class Rabbit(driver.Connection):
     def _consumer(self, name):
         def queue_bind(channel):
             assert self.timeouts == [driver.PATIENCE]
-            assert channel.number == self.opened
             if self._error:
                 raise self._error
             self.bound.append(name)
         return Consumer(queue=types.SimpleNamespace(queue_bind=queue_bind))
 
     def channel(self):
-        self.opened += 1
-        number = self.opened
         return types.SimpleNamespace(
-            number=number, close=lambda: self.closed.append(number))
+            close=lambda: setattr(self, 'closed', self.closed + 1))
 
     def set_transport_socket_timeout(self, timeout=None):
         self.timeouts.append(timeout)
 
     def _set_current_channel(self, channel):
-        self.begun_again = channel, self._new_tags
+        assert channel is None
 
 
-class TestBindings:
-    @pytest.fixture
-    def look(self):
-        """Function of a Rabbit: it, after a look at its bindings."""
-        def look(rabbit):
-            rabbit.bind_again()
-            return rabbit
-        return look
-
-    def test_are_made_again_on_a_channel_of_their_own(self, look):
-        rabbit = look(Rabbit())
-        assert rabbit.bound == ['queue', 'fanout']
-        assert rabbit.closed == [1]
-        assert rabbit.begun_again is None
-
-    def test_are_not_looked_at_where_there_is_no_connection(self, look):
-        """A channel would open one on which nobody consumes."""
-        rabbit = look(Rabbit(connected=False))
-        assert rabbit.opened == 0
-        assert rabbit.timeouts == []
-
-    @pytest.mark.parametrize('error', [None, ConnectionResetError(),
-                                       amqp.NotFound('no exchange')])
-    def test_leave_the_connections_patience_as_it_was(self, look, error):
-        rabbit = look(Rabbit(error=error))
-        assert rabbit.opened == 1
-        assert rabbit.timeouts == [driver.PATIENCE, None]
-        assert rabbit.closed == [1]
-
-    @pytest.mark.parametrize('error', [
-        amqp.NotFound('no exchange nova'), amqp.ConsumerCancelled('gone')])
-    def test_that_cannot_be_made_have_all_declared_again(
-            self, look, error, caplog):
-        rabbit = look(Rabbit(error=error))
-        assert rabbit.begun_again == (None, {1, 2, 3})
-        [line] = caplog.messages
-        assert line.startswith('What requests come by is gone from the broker')
-
-    def test_that_a_broker_does_not_tell_of_stay(self, look, caplog):
-        rabbit = look(Rabbit(error=ConnectionResetError()))
-        assert rabbit.begun_again is None
-        assert caplog.messages == []
+@pytest.mark.parametrize(('error', 'bound', 'lines'), [
+    (None, ['queue', 'fanout'], 0), (ConnectionResetError(), [], 0),
+    (amqp.NotFound('no exchange nova'), [], 1),
+    (amqp.ConsumerCancelled('gone'), [], 1)])
+def test_bindings_are_restored_on_a_channel_of_their_own(
+        error, bound, lines, caplog):
+    """After the deletion of an exchange all consumers are declared again."""
+    rabbit = Rabbit(error=error)
+    rabbit.bind_again()
+    assert rabbit.bound == bound
+    assert rabbit.timeouts == [driver.PATIENCE, None]
+    assert rabbit.closed == 1
+    assert rabbit._new_tags == ({1, 2, 3} if lines else set())
+    assert [line.startswith('The request queue or its exchange was deleted')
+            for line in caplog.messages] == [True] * lines
 
 
-class TestNotes:
-    """What a connection has noticed, for who asks how the service is."""
+def test_bindings_are_not_checked_without_a_connection():
+    """A channel would connect without consuming."""
+    rabbit = Rabbit(connected=False)
+    rabbit.bind_again()
+    assert rabbit.timeouts == []
 
-    @pytest.fixture
-    def connection(self):
-        made = Rabbit()
-        made.contact, made._new_tags = remote.Contact(), set()
-        made.note_alive()
-        return made
 
-    def test_say_that_the_broker_is_there(self, connection):
-        assert connection.contact.heard
-        assert connection.contact.failures == 0
+def test_contact_counts_each_failed_attempt_to_connect():
+    """The library's error that starts a reconnection does not count."""
+    rabbit = Rabbit()
+    rabbit.note_alive()
+    assert rabbit.contact.heard
+    rabbit._note(ConnectionResetError('reset by peer'))
+    rabbit._note(amqp.RecoverableConnectionError())
+    rabbit.connected = False
+    rabbit.note_alive()
+    assert (rabbit.contact.failures, rabbit.contact.error) == (
+        1, 'reset by peer')
+    rabbit._note(ConnectionRefusedError('refused'))
+    assert (rabbit.contact.failures, rabbit.contact.error) == (2, 'refused')
 
-    def test_do_not_say_so_of_one_that_is_lost(self, connection):
-        connection._note(ConnectionResetError('reset by peer'))
-        connection.connected = False
-        connection.note_alive()
-        assert (connection.contact.failures, connection.contact.error) == (
-            1, 'reset by peer')
 
-    def test_count_each_try_to_connect_again(self, connection):
-        """The library's own sign that it begins to is none."""
-        connection._note(ConnectionResetError('reset by peer'))
-        connection._note(amqp.RecoverableConnectionError())
-        assert connection.contact.failures == 1
-        connection._note(ConnectionRefusedError('refused'))
-        assert (connection.contact.failures, connection.contact.error) == (
-            2, 'refused')
-
-    def test_tell_a_queue_that_is_gone_from_a_broker_that_is(
-            self, connection):
-        connection._note(amqp.ConsumerCancelled('gone'))
-        connection._new_tags = {1}
-        connection.note_alive()
-        assert (connection.gone, connection.is_gone) == (1, True)
-        assert connection.contact.failures == 0
-        # As soon as it consumes.
-        connection._new_tags = set()
-        connection.note_alive()
-        assert (connection.gone, connection.is_gone) == (1, False)
+def test_deleted_queue_is_no_lost_broker():
+    rabbit = Rabbit()
+    rabbit._note(amqp.ConsumerCancelled('gone'))
+    rabbit._new_tags = {1}
+    rabbit.note_alive()
+    assert (rabbit.gone, rabbit.is_gone) == (1, True)
+    assert rabbit.contact.failures == 0
+    # As soon as it consumes again.
+    rabbit._new_tags = set()
+    rabbit.note_alive()
+    assert (rabbit.gone, rabbit.is_gone) == (1, False)
 
 
 class TestUnreachableBrokers:
-    """A connection that is lost, and brokers of which some are dead."""
+    """A lost connection, and several brokers."""
 
     @pytest.fixture
     def lost(self, monkeypatch):
-        """Function of hosts and of those alive that returns a connection."""
+        """Function of all hosts and of living ones: returns a connection."""
         monkeypatch.setattr(driver.time, 'sleep', lambda seconds: None)
 
         def make(hosts, alive):
@@ -358,7 +318,7 @@ class TestUnreachableBrokers:
         return make
 
     @pytest.mark.parametrize('count', range(1, 7))
-    def test_each_is_tried_in_a_round(self, lost, count):
+    def test_are_each_tried_in_a_round(self, lost, count):
         hosts = [f'h{number}' for number in range(count)]
         made, tried = lost(hosts, ())
 
@@ -369,7 +329,7 @@ class TestUnreachableBrokers:
         assert tried == hosts * 2
 
     @pytest.mark.parametrize('count', range(1, 7))
-    def test_the_one_that_is_alive_is_reached_in_a_round(self, lost, count):
+    def test_living_broker_is_reached_in_a_round(self, lost, count):
         hosts = [f'h{number}' for number in range(count)]
         for alive in hosts:
             made, tried = lost(hosts, [alive])
@@ -379,11 +339,11 @@ class TestUnreachableBrokers:
             assert made.connection.hostname == tried[-1] == alive
             assert len(tried) <= count
 
-    def test_are_named_once_each_with_the_next_one(self, lost, caplog):
+    def test_are_logged_once_each_with_the_next_one(self, lost, caplog):
         caplog.set_level('INFO')
-        alive, turns_ = [], []
+        alive, attempts = [], []
         made, _ = lost(['one', 'two', 'three'], alive)
-        made.tried = lambda: turns_.append(1)
+        made.on_failed_attempt = lambda: attempts.append(1)
         for _ in range(3):
             with pytest.raises(common.Timeout):
                 made._connect_again()
@@ -398,5 +358,5 @@ class TestUnreachableBrokers:
             'The message broker at three:5672 is unreachable: refused. Trying '
             'one:5672 next',
             'Connected again to the message broker at two:5672']
-        assert len(turns_) == 10
+        assert len(attempts) == 10
         assert 'secret' not in caplog.text

@@ -1,4 +1,4 @@
-"""FrameHandler: whatever is in its frames, a message comes of them."""
+"""FrameHandler turns any frames into a message."""
 
 import struct
 import types
@@ -20,9 +20,9 @@ JSON = {'content_type': 'application/json'}
 
 
 class Bus:
-    """What a FrameHandler is for: a connection, and what came of its frames.
+    """A connection with a FrameHandler, and the delivered messages.
 
-    Its methods are decoded as amqp.Channel does.
+    Decodes methods as amqp.Channel does.
     """
 
     bytes_recv = 0
@@ -56,7 +56,7 @@ def octets(**properties):
 
 
 @pytest.mark.parametrize('body', [b'', b'{}'])
-def test_what_can_be_decoded_is_as_the_library_has_it(body):
+def test_decodable_message_is_unchanged(body):
     names, content = Bus().deliver(octets(**JSON), body)
 
     assert names == ['t', 7, True, 'nova', 'scheduler']
@@ -65,10 +65,10 @@ def test_what_can_be_decoded_is_as_the_library_has_it(body):
 
 
 @pytest.mark.parametrize('body', [b'', b'{}'])
-@pytest.mark.parametrize('what', [f'T {10 ** 12}', f'T {2 ** 64 - 1}',
+@pytest.mark.parametrize('item', [f'T {10 ** 12}', f'T {2 ** 64 - 1}',
                                   'F 5000 deep', 'A 5000 deep'])
-def test_what_cannot_be_decoded_says_why(what, body):
-    message = poison.message(body, headers={b'x': poison.ITEMS[what]})
+def test_undecodable_message_has_the_reason(item, body):
+    message = poison.message(body, headers={b'x': poison.ITEMS[item]})
 
     _, content = Bus().deliver(message._serialize_properties(), body)
 
@@ -77,12 +77,12 @@ def test_what_cannot_be_decoded_says_why(what, body):
 
 
 @pytest.mark.parametrize('key', [poison.NOT_UTF8, b'\xff' * 255])
-def test_a_routing_key_that_is_no_text_is_told_readably(key):
-    (_, tag, _, exchange, told), content = Bus().deliver(octets(**JSON),
+def test_undecodable_routing_key_is_escaped(key):
+    (_, tag, _, exchange, name), content = Bus().deliver(octets(**JSON),
                                                          key=key)
 
     assert (tag, exchange) == (7, 'nova')
-    assert told.startswith(r'\xff')
+    assert name.startswith(r'\xff')
     assert content.content_type == frames.UNDECODED
     assert 'UnicodeDecodeError: ' in content.type
 
@@ -92,11 +92,11 @@ def test_any_octets_become_a_message(properties):
     _, content = Bus().deliver(properties)
 
     if content.properties.get('content_type') == frames.UNDECODED:
-        with pytest.raises(Exception):    # noqa: B017 - whatever it says
+        with pytest.raises(Exception):    # noqa: B017 - any error
             serialization.decode_properties_basic(properties, 0)
 
 
-def test_another_message_comes_through_behind_one_that_did_not():
+def test_next_message_is_read_after_an_undecodable_one():
     bus = Bus()
     bus.deliver(b'\xff')
     bus.delivered.clear()
@@ -104,20 +104,20 @@ def test_another_message_comes_through_behind_one_that_did_not():
     assert bus.deliver(octets(**JSON))[1].properties == JSON
 
 
-def test_what_whoever_is_called_raises_is_raised():
+def test_error_of_a_consumer_is_raised():
     bus = Bus()
 
     def fail(*_):
-        raise UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'told by a consumer')
+        raise UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'of a consumer')
 
     bus.handler = frames.FrameHandler(types.SimpleNamespace(
         on_inbound_method=fail, bytes_recv=0))
     for body in (b'', b'{}'):
-        with pytest.raises(UnicodeDecodeError, match='told by a consumer'):
+        with pytest.raises(UnicodeDecodeError, match='of a consumer'):
             bus.deliver(octets(**JSON), body)
 
 
-def test_a_channel_that_the_broker_has_closed_is_left_alone():
+def test_closed_channel_is_left_alone():
     closed = mock.create_autospec(amqp.Channel, instance=True)
     closed.connection = None
 
@@ -126,6 +126,6 @@ def test_a_channel_that_the_broker_has_closed_is_left_alone():
     assert closed.mock_calls == []
 
 
-def test_frames_out_of_order_are_refused_as_by_the_library():
+def test_frames_out_of_order_are_an_error():
     with pytest.raises(amqp.exceptions.UnexpectedFrame):
         Bus().handler((BODY, 1, b'{}'))

@@ -1,4 +1,4 @@
-"""What is heard of the messages that come, whoever sent them."""
+"""Validation of messages from the bus."""
 
 import json
 
@@ -21,18 +21,18 @@ def lists(number):
 
 
 class TestStructure:
-    """Few bytes that become many objects are not read."""
+    """Few bytes may become many objects."""
 
     @pytest.mark.parametrize('name', ['args', '_context_x', 'anything'])
-    def test_a_message_of_too_many_parts_is_dropped(
+    def test_message_with_too_many_parts_is_dropped(
             self, listener, caplog, name):
         channel = arrives(listener, f'{{"{name}":{lists(2_600_000)}}}', True)
         assert listener.incoming == []
         assert channel.rejected == [1]
-        assert f'at most {bounds.MESSAGE_PARTS}' in caplog.text
+        assert f'the limit is {bounds.MESSAGE_PARTS}' in caplog.text
 
     @pytest.mark.parametrize('content', [5, None, [], {}])
-    def test_what_is_no_text_is_dropped_for_that(
+    def test_content_other_than_text_is_dropped(
             self, listener, caplog, content):
         arrives(listener, content)
         assert listener.incoming == []
@@ -41,8 +41,8 @@ class TestStructure:
     @pytest.mark.parametrize('value', [
         lists(10_001), json.dumps([['']] * 5_001),
         json.dumps({f'{number}': '' for number in range(10_001)})])
-    def test_a_context_of_too_many_parts_is_refused(self, listener, value):
-        """Each log line of its request would go through all of it."""
+    def test_context_with_too_many_parts_is_refused(self, listener, value):
+        """Each log line would process all of it."""
         arrives(listener, f'{{"method":"a","_msg_id":"i","_reply_q":"q",'
                           f'"_context_roles":{value}}}')
         [request] = listener.incoming
@@ -50,49 +50,37 @@ class TestStructure:
         assert 'context' in request.message.refused
         assert (request.msg_id, request.reply_q) == ('i', 'q')
 
-    @pytest.mark.parametrize(('number', 'heard'), [
+    @pytest.mark.parametrize(('number', 'is_read'), [
         (9000, True), (9998, True), (9999, False)])
-    def test_a_context_of_many_parts_is_heard(self, listener, number, heard):
-        """Up to 10 000, of which two are that of all and that of its roles.
-        """
+    def test_context_of_many_parts_is_read(self, listener, number, is_read):
+        """The limit is 10 000 with the context itself and its roles."""
         arrives(listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
         [request] = listener.incoming
-        assert (request.message.refused is None) is heard
-        assert len(request.ctxt.get('roles', ())) == (heard and number)
+        assert (request.message.refused is None) is is_read
+        assert len(request.ctxt.get('roles', ())) == (is_read and number)
 
 
 class TestSize:
-    """What is large is not decoded."""
+    """Large messages are not decoded."""
 
     @pytest.fixture
     def consumer(self, listener, monkeypatch):
-        """One whose messages may have 60 bytes."""
+        """A consumer whose messages may have 60 bytes."""
         monkeypatch.setattr(bounds, 'MESSAGE_BYTES', 60)
         return a_consumer(listener)
 
-    @pytest.fixture
-    def hears(self, consumer):
-        """Function of a size: have a message of so many bytes come."""
-        body = '{"method": "a"}'
-        return lambda size: consumer._callback(delivered(
-            body + ' ' * (size - len(body))))
+    @pytest.mark.parametrize('size', [60, 61])
+    def test_message_above_the_limit_is_dropped(
+            self, listener, consumer, caplog, size):
+        consumer._callback(delivered('{"method": "a"}'.ljust(size)))
+        assert [request.message for request in listener.incoming] == [
+            {'method': 'a'}] * (size == 60)
+        assert consumer.queue.channel.rejected == [1] * (size == 61)
+        assert caplog.messages == [
+            'A message to scheduler is dropped: 61 bytes; the limit is 60'
+        ] * (size == 61)
 
-    def test_a_message_above_the_bound_is_dropped_for_good(
-            self, listener, consumer, hears, caplog):
-        hears(61)
-        assert listener.incoming == []
-        assert consumer.queue.channel.rejected == [1]
-        [line] = caplog.messages
-        assert line == ('A message to scheduler is dropped: 61 bytes, and '
-                        'at most 60 are read')
-
-    def test_a_message_of_the_bound_is_read(self, listener, consumer, hears):
-        hears(60)
-        [request] = listener.incoming
-        assert request.message == {'method': 'a'}
-        assert consumer.queue.channel.rejected == []
-
-    def test_an_unreadable_message_costs_a_line_of_400_characters(
+    def test_line_about_an_unreadable_message_has_400_characters(
             self, listener, caplog):
         a_consumer(listener)._callback(delivered('x', content_type='y' * 999))
         a_consumer(listener)._callback(delivered(
@@ -100,21 +88,21 @@ class TestSize:
         assert listener.incoming == []
         for line, words in zip(caplog.messages, ('Unreadable', 'KeyError'),
                                strict=True):
-            told = line.removeprefix('A message to scheduler is dropped: ')
-            assert told.startswith(words)
-            assert len(told) <= 400
-        assert len(told) == 400
+            reason = line.removeprefix('A message to scheduler is dropped: ')
+            assert reason.startswith(words)
+            assert len(reason) <= 400
+        assert len(reason) == 400
 
 
 class TestAddress:
-    """A call says where its answer goes, or is dropped with a line."""
+    """A call has a reply address, or is dropped with a line."""
 
     @pytest.mark.parametrize('address', [
         {}, {'_msg_id': ''}, {'_msg_id': None}, {'_msg_id': 0},
         {'_reply_q': 5},
         {'_msg_id': 'i', '_reply_q': 'q'},
         {'_msg_id': 'i' * 255, '_reply_q': '\u00e9' * 127}])
-    def test_may_be_none_or_one(self, listener, address, caplog):
+    def test_may_be_missing_or_valid(self, listener, address, caplog):
         channel = arrives(listener, json.dumps({'method': 'a', **address}))
         [request] = listener.incoming
         assert request.message == {'method': 'a'}
@@ -127,25 +115,25 @@ class TestAddress:
         {'_msg_id': 'i' * 256, '_reply_q': 'q'},
         {'_msg_id': 'i', '_reply_q': '\u00e9' * 128},
         {'_msg_id': 'i', '_reply_q': '\ud800'}])
-    def test_that_is_none_costs_a_line(self, listener, address, caplog):
+    def test_invalid_address_is_logged(self, listener, address, caplog):
         channel = arrives(listener, json.dumps({'method': 'a', **address}))
         assert listener.incoming == []
         assert channel.rejected == [1]
         [line] = caplog.messages
-        assert line.startswith('A call to scheduler is dropped: its answer '
-                               'cannot be addressed, to _reply_q = ')
+        assert line.startswith('A call to scheduler is dropped: its reply '
+                               'address is invalid: _reply_q = ')
         assert len(line) < 280
 
 
 class TestOddNames:
-    def test_no_argument_of_the_library_can_be_named(self, listener):
+    def test_key_of_a_library_argument_is_removed(self, listener):
         arrives(listener, '{"method":"a","_context_self":1,"_context_x":2}')
         [request] = listener.incoming
         assert request.message.refused is None
         assert request.ctxt['x'] == 2
 
     @pytest.mark.parametrize('value', [[1], {}, 5, '', 'x' * 256])
-    def test_an_id_that_is_none_is_of_no_request(self, listener, value):
+    def test_invalid_unique_id_is_removed(self, listener, value):
         arrives(listener, json.dumps({'method': 'a', '_unique_id': value}))
         [request] = listener.incoming
         assert request.unique_id is None
@@ -155,13 +143,13 @@ class TestOddNames:
         (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
         (0, None), (-1, None), ('soon', None), (None, None), ([], None),
         (float('inf'), None), (float('nan'), None)])
-    def test_a_time_out_is_in_seconds_less_than_a_week(
+    def test_timeout_is_less_than_a_week(
             self, listener, value, seconds):
         arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
         [request] = listener.incoming
         assert request.client_timeout == seconds
 
-    def test_what_the_library_cannot_take_is_refused_with_an_answer(
+    def test_message_that_fails_the_library_is_refused_with_a_reply(
             self, listener, monkeypatch):
         def check(message):
             if 'method' in message:
@@ -174,47 +162,47 @@ class TestOddNames:
         assert request.message == {}
         refused = request.message.refused
         assert refused.startswith(
-            'message: cannot be taken in: ArithmeticError')
+            'message: cannot be read: ArithmeticError')
         assert len(refused) < 240
 
 
 class TestLarge:
-    """The arguments of a large call wait as the octets that they came in."""
+    """The arguments of a large call are decoded when it is processed."""
 
     @pytest.mark.parametrize('packed', [False, True])
-    def test_they_are_there_once_it_is_worked_on(self, listener, packed):
+    def test_arguments_are_decoded_by_load(self, listener, packed):
         args = {'x': ['y' * 1000] * 100}
         arrives(listener, json.dumps({
             'method': 'a', 'namespace': 'baseapi', 'args': args}), packed)
         [request] = listener.incoming
         assert request.message == {'method': 'a', 'namespace': 'baseapi'}
-        assert request.places == 2
+        assert request.weight == 2
 
         request.take()
-        request.fetch()
+        request.load()
         assert request.message['args'] == args
         assert request.message._raw is None
 
-    def test_those_of_a_small_one_are_there_at_once(self, listener):
+    def test_arguments_of_a_small_call_are_decoded_at_once(self, listener):
         arrives(listener, '{"method": "a", "args": {"x": 1}}')
         [request] = listener.incoming
         assert request.message['args'] == {'x': 1}
-        assert request.places == 1
-        request.fetch()
+        assert request.weight == 1
+        request.load()
         assert request.message['args'] == {'x': 1}
 
-    def test_what_is_refused_has_none(self, listener):
+    def test_refused_call_has_no_arguments(self, listener):
         arrives(listener, json.dumps({
             'args': 'x' * 200_000, '_msg_id': 'i', '_reply_q': 'q',
             '_context_roles': [['']] * 5_001}))
         [request] = listener.incoming
-        request.fetch()
+        request.load()
         assert 'context' in request.message.refused
         assert 'args' not in request.message
 
     @pytest.mark.parametrize(('size', 'count'), [
         (100, 250), (60_000, 250), (1_500_000, 11), (6_000_000, 2)])
-    def test_fewer_of_them_are_read_ahead(self, listener, size, count):
+    def test_fewer_large_messages_are_prefetched(self, listener, size, count):
         ahead = []
         listener.conn.read_ahead = ahead.append
         for length in (10, size):

@@ -1,6 +1,6 @@
-"""Other servers and clients of a process that imports ours stay as they are.
+"""Other servers and clients of the process keep the library's driver.
 
-A conductor that calls by our client serves requests of its own.
+A conductor that uses this package's client has a server of its own.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ def conf():
 
 @pytest.fixture(params=['of the library', 'ours'])
 def transport(request, conf):
-    """One of the library's own, and one that was made for our clients."""
+    """A transport of the library, and one for this package's clients."""
     made = (rpc.get_transport(conf) if request.param == 'ours'
             else messaging.get_rpc_transport(conf))
     yield made
@@ -50,26 +50,26 @@ def serving(server):
 
 
 def another(transport):
-    """A server of another kind."""
+    """A server of the library."""
     return messaging.get_rpc_server(
         transport, messaging.Target(topic='other', server='here'), [Echo()],
         executor='threading')
 
 
-def test_a_server_of_ours_hears_in_our_way(conf):
+def test_server_of_this_package_has_its_listener(conf):
     with (messages.transport(conf, 'kombu+memory://') as transport,
           serving(rpc.get_server(transport, conf, [Echo()])) as server):
-        assert isinstance(server.listener._arrived, rpc_listener.Listener)
+        assert isinstance(server.listener._listener, rpc_listener.Listener)
 
 
-def test_a_server_of_another_kind_hears_as_the_library_has_it(conf):
+def test_server_of_the_library_has_its_listener(conf):
     transport = messaging.get_rpc_transport(conf)
     with serving(another(transport)) as server:
         found = server.listener._poll_style_listener
     assert type(found) is amqpdriver.RpcAMQPListener
 
 
-def test_a_server_of_another_kind_takes_more_than_is_read_ahead(transport):
+def test_server_of_the_library_takes_more_than_the_prefetch_count(transport):
     client = messaging.get_rpc_client(
         transport, messaging.Target(topic='other', version='1.0'), timeout=20)
     with serving(another(transport)):
@@ -77,7 +77,7 @@ def test_a_server_of_another_kind_takes_more_than_is_read_ahead(transport):
                 for number in range(20)] == list(range(20))
 
 
-def test_the_libraries_are_as_they_were_imported():
+def test_libraries_are_unchanged():
     for module in (amqpdriver, impl_rabbit):
         for name in ('RabbitMessage', 'Consumer', 'Connection', 'parse',
                      'RpcAMQPListener'):

@@ -1,4 +1,4 @@
-"""Whether a notification went out, which its sender is to know."""
+"""A notification is sent, or its sender gets an error."""
 
 import logging
 import threading
@@ -36,7 +36,7 @@ def lines(caplog):
     return [record for record in caplog.records if record.name == LOGGER]
 
 
-def test_one_that_went_out_arrives(bus):
+def test_sent_notification_arrives(bus):
     with consumers.consumer(a_conf()) as consumer:
         bus.notifier('me').info(CONTEXT, 'thing.happened', {'a': 'b'})
         wait_for(lambda: consumer.heard)
@@ -45,58 +45,71 @@ def test_one_that_went_out_arrives(bus):
         'me', 'thing.happened', {'a': 'b'})
 
 
-def test_a_payload_that_cannot_be_written_is_an_error(bus, caplog):
-    """In place of the library's own line, which shows all of it."""
-    with pytest.raises(ValueError, match='Cannot convert'):
-        bus.notifier('me').info(CONTEXT, 'thing.happened', {'a': object()})
-    assert lines(caplog) == []
-
-
-def test_one_that_the_bus_does_not_take_is_not_sent(bus, caplog):
-    with pytest.raises(notifier.NotSentError, match='full'):
-        bus.notifier('me').info(CONTEXT, 'thing.happened',
-                                Failing(OSError('full')))
-    assert lines(caplog) == []
-
-
-def test_lines_of_other_threads_stay_in_the_log(bus, caplog):
-    meanwhile = threading.Thread(
-        target=logging.getLogger(LOGGER).exception, args=('of another',))
-
-    def act():
-        meanwhile.start()
-        meanwhile.join()
-
-    with pytest.raises(notifier.NotSentError):
-        bus.notifier('me').info(CONTEXT, 'thing.happened',
-                                Failing(OSError(), act))
-    assert [record.getMessage() for record in lines(caplog)] == [
-        'of another']
-
-
 class Failing(dict):
-    """A payload with which sending fails, and what happens before."""
+    """A payload that cannot be sent.
 
-    def __init__(self, error, act=lambda: None):
+    act: called before.  cause: the error's context.
+    """
+
+    def __init__(self, error, act=lambda: None, cause=None):
         super().__init__(a='b')
         self._error, self._act = error, act
+        error.__context__ = cause
 
     def items(self):
         self._act()
         raise self._error
 
 
+REFUSED = amqp.PreconditionFailed('inequivalent arg')
+
+
+@pytest.mark.parametrize(('payload', 'raised', 'text'), [
+    ({'a': object()}, ValueError, 'Cannot convert'),
+    (Failing(OSError('full')), notifier.NotSentError, 'full'),
+    (Failing(ConnectionResetError()), notifier.NotSentError,
+     'ConnectionResetError'),
+    # A retry may connect, but does not change a queue's declaration.
+    (Failing(OSError('Unable to connect'), cause=REFUSED),
+     notifier.RefusedError, 'inequivalent arg'),
+    (Failing(OSError('Unable to connect'),
+             cause=amqp.ConnectionForced('it stops')),
+     notifier.NotSentError, 'Unable to connect')])
+def test_error_is_raised_in_place_of_the_library_s_log_line(
+        bus, caplog, payload, raised, text):
+    """The library's line would show all of the payload."""
+    with pytest.raises(raised, match=text):
+        bus.notifier('me').info(CONTEXT, 'thing.happened', payload)
+    assert lines(caplog) == []
+
+
+def test_other_lines_of_the_library_stay_in_the_log(bus, caplog):
+    """Lines of other threads, lines without an error, and later lines."""
+    logger = logging.getLogger(LOGGER)
+    thread = threading.Thread(target=logger.exception, args=('of another',))
+
+    def act():
+        thread.start()
+        thread.join()
+        logger.warning('a retry')
+
+    with pytest.raises(notifier.NotSentError):
+        bus.notifier('me').info(CONTEXT, 'thing.happened',
+                                Failing(OSError(), act))
+    logger.exception('later')
+    assert [record.getMessage() for record in lines(caplog)] == [
+        'of another', 'a retry', 'later']
+
+
 @pytest.mark.parametrize('url', ['nosuch://u:hunter2@h/', 'u:hunter2@h'])
-def test_a_bus_that_there_cannot_be_is_a_mistake_in_the_options(url):
-    """Which is told without the password."""
+def test_invalid_url_is_a_configuration_error_without_the_password(url):
     with pytest.raises(exception.ConfigurationError) as raised:
         notifier.Bus(a_conf(oslo_messaging_notifications__transport_url=url))
     assert '[oslo_messaging_notifications] transport_url' in str(raised.value)
     assert 'hunter2' not in str(raised.value)
 
 
-def test_a_bus_whose_options_contradict_each_other_is_a_mistake_in_them(
-        monkeypatch):
+def test_contradicting_options_are_a_configuration_error(monkeypatch):
     def refuse(conf, url):
         raise RuntimeError('rabbit_stream_fanout needs ...')
     monkeypatch.setattr(oslo_messaging, 'get_notification_transport', refuse)
@@ -105,45 +118,12 @@ def test_a_bus_whose_options_contradict_each_other_is_a_mistake_in_them(
         notifier.Bus(a_conf())
 
 
-@pytest.mark.parametrize(('cause', 'raised'), [
-    (amqp.PreconditionFailed('inequivalent arg'), notifier.RefusedError),
-    (amqp.ConnectionForced('it stops'), notifier.NotSentError),
-    (None, notifier.NotSentError)])
-def test_a_queue_that_is_made_otherwise_takes_it_at_no_try(
-        bus, caplog, cause, raised):
-    """What does not connect may do so the next time."""
-    error = OSError('Unable to connect')
-    error.__context__ = cause
-    with pytest.raises(raised) as caught:
-        bus.notifier('me').info(CONTEXT, 'thing.happened', Failing(error))
-    assert str(cause if raised is notifier.RefusedError else error) == (
-        str(caught.value))
-    assert lines(caplog) == []
-
-
-def test_an_error_without_words_has_the_name_of_its_kind(bus):
-    with pytest.raises(notifier.NotSentError, match='ConnectionResetError'):
-        bus.notifier('me').info(CONTEXT, 'thing.happened',
-                                Failing(ConnectionResetError()))
-
-
-def test_lines_that_tell_of_no_error_stay_in_the_log(bus, caplog):
-    def act():
-        logging.getLogger(LOGGER).warning('a retry')
-    with pytest.raises(notifier.NotSentError):
-        bus.notifier('me').info(CONTEXT, 'thing.happened',
-                                Failing(OSError('x'), act))
-    assert [record.getMessage() for record in lines(caplog)] == ['a retry']
-    logging.getLogger(LOGGER).exception('later')
-    assert len(lines(caplog)) == 2
-
-
-def test_topics_are_those_that_are_named_or_configured(bus):
+def test_topics_are_named_or_configured(bus):
     assert bus.notifier('me')._notifier._topics == ['notifications']
     assert bus.notifier('me', ['own'])._notifier._topics == ['own']
 
 
-def test_the_end_closes_the_connections(bus, monkeypatch):
+def test_close_closes_the_connections(bus, monkeypatch):
     closed = []
     monkeypatch.setattr(bus._transport, 'cleanup',
                         lambda: closed.append(True))

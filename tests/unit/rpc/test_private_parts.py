@@ -1,4 +1,4 @@
-"""Which of oslo.messaging's private parts are used, and where."""
+"""Uses of oslo.messaging's private parts."""
 
 import ast
 import functools
@@ -20,7 +20,7 @@ MODULES = [pathlib.Path(module.__file__) for module in (
     rpc_server, rpc_broadcast, rpc_declarations, rpc_driver, rpc_listener,
     rpc_replies)]
 
-#: What these use of objects of oslo.messaging uninvited.
+#: Private attributes of oslo.messaging that these modules use.
 PRIVATE = {'_listen', '_create_listener', '_on_incoming', '_process_incoming',
            '_executor_cls', '_work_executor', '_poll_style_listener',
            '_watchdog',
@@ -32,10 +32,10 @@ PRIVATE = {'_listen', '_create_listener', '_on_incoming', '_process_incoming',
            '_message_operations_handler', '_get_quorum_configurations',
            '_q_manager'}
 
-#: Those that other files have of their own, by the same name.
+#: Names that other files use for attributes of their own.
 COMMON = {'_callback', '_listen'}
 
-#: The modules of its own that others import: file -> names.
+#: Private modules that a file may import: file -> names.
 ALLOWED = {
     'rpc/declarations.py': {'oslo_messaging._drivers.common'},
     'rpc/driver.py': {'oslo_messaging._drivers.base',
@@ -43,14 +43,14 @@ ALLOWED = {
                       'oslo_messaging._drivers.impl_rabbit'},
     'rpc/listener.py': {'oslo_messaging._drivers.amqpdriver'},
     'rpc/replies.py': {'oslo_messaging._drivers.amqpdriver'},
-    # Which versions of TLS it knows is asked where its options are checked.
+    # The check of options reads the supported versions of TLS.
     'conf/messaging.py': {'oslo_messaging._drivers.impl_rabbit'},
-    # Options are given older names and other defaults where they are.
+    # Options get older names and other defaults.
     'options/libraries.py': {'oslo_messaging._drivers.amqp',
                              'oslo_messaging._drivers.impl_rabbit'},
 }
 
-#: Libraries in which nothing is assigned to.
+#: Libraries whose attributes are never assigned.
 LIBRARIES = ('oslo_messaging', 'amqp', 'kombu')
 
 
@@ -65,9 +65,7 @@ def private(name):
 
 
 def attributes(path):
-    """The names of attributes that a file reads or writes, its own methods
-    among them: set.
-    """
+    """The names of a file's attributes and functions: set."""
     found = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Attribute):
@@ -78,9 +76,7 @@ def attributes(path):
 
 
 def own(path):
-    """Names that a file gives to its own functions, classes and attributes:
-    set.
-    """
+    """Names that a file defines: functions, classes, attributes: set."""
     found = {node.name for node in ast.walk(tree(path))
              if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for node in ast.walk(tree(path)):
@@ -93,9 +89,7 @@ def own(path):
 
 
 def private_imports(path):
-    """Private parts of oslo.messaging that a file imports or reaches into by
-    the library's name: set.
-    """
+    """Private parts of oslo.messaging that a file imports or names: set."""
     found = set()
     for node in ast.walk(tree(path)):
         names = []
@@ -112,7 +106,7 @@ def private_imports(path):
 
 
 def assignments(path):
-    """Assignments of a file to what it imports from LIBRARIES: set."""
+    """Assignments of a file to attributes of LIBRARIES: set."""
     imported = {}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -130,7 +124,7 @@ def assignments(path):
 
 
 class TestPrivateParts:
-    """What a release of oslo.messaging may change without a word."""
+    """A release of oslo.messaging may change them without notice."""
 
     def test_are_used_by_no_other_module(self):
         found = {}
@@ -143,12 +137,11 @@ class TestPrivateParts:
                 found[name] = uses
         assert found == {}
 
-    def test_are_imported_where_that_is_allowed(self):
+    def test_are_imported_by_the_allowed_files(self):
         assert {name: private_imports(ROOT / name)
                 for name in ALLOWED} == ALLOWED
 
-    def test_are_those_that_the_docstring_of_the_server_names(self):
-        """Other private names of these modules are their own."""
+    def test_are_listed_in_the_docstring_of_the_server(self):
         used = set()
         for path in MODULES:
             used |= {name for name in attributes(path)
@@ -161,16 +154,16 @@ class TestPrivateParts:
                 if f'``{name.removeprefix("oslo_messaging.")}``'
                 not in rpc_server.__doc__} == set()
 
-    def test_are_there_in_the_installed_version(self):
+    def test_exist_in_the_installed_version(self):
         conf = rules.a_conf(DEFAULT__transport_url='kombu+memory://')
         made = rpc.get_server(rpc.get_transport(conf), conf, [])
         made.start()
-        listener = made.listener._arrived
+        listener = made.listener._listener
         connection = listener.conn.connection
         request = rpc_listener.Request(
             listener, {}, {}, None, 'id', 'queue', None, None, None)
         held = [made, made.transport, made.dispatcher,
-                made.listener._listener, listener, request,
+                made.listener._adapter, listener, request,
                 listener.driver, listener.driver._connection_pool,
                 connection, *connection._consumers]
         try:
@@ -182,6 +175,6 @@ class TestPrivateParts:
         assert missing == set()
 
 
-def test_nothing_of_the_libraries_is_assigned_to():
+def test_no_attribute_of_a_library_is_assigned():
     assert {str(path.relative_to(ROOT)): found for path in PATHS
             if (found := assignments(path))} == {}

@@ -1,4 +1,4 @@
-"""Replies that find no queue: who keeps them, and how many, and how long."""
+"""Replies whose queue is missing: retries, limits, and undone calls."""
 
 import contextlib
 import functools
@@ -17,16 +17,18 @@ from tests.builders.services import wait_for
 class Driver:
     """A driver of oslo.messaging on a bus without some of its queues.
 
-    gone: names of queues.  sent: (queue, body) of what arrived.
-    trying, go_on: Events: a try has begun; it may end.
+    gone: names of queues.  sent: (queue, body) of delivered replies.
+    trying, may_end: Events: an attempt has begun; it may end.
+    error: of each attempt, or None.
     """
 
     missing_destination_retry_timeout = 60
 
     def __init__(self):
         self.gone, self.sent, self.tries = set(), [], 0
-        self.trying, self.go_on = threading.Event(), threading.Event()
-        self.go_on.set()
+        self.trying, self.may_end = threading.Event(), threading.Event()
+        self.may_end.set()
+        self.error = None
 
     @contextlib.contextmanager
     def _get_connection(self, purpose):
@@ -35,10 +37,16 @@ class Driver:
     def direct_send(self, queue, body):
         self.tries += 1
         self.trying.set()
-        assert self.go_on.wait(20)
+        assert self.may_end.wait(20)
+        if self.error:
+            raise self.error
         if queue in self.gone:
             raise messaging.MessageUndeliverable(None, '', queue, None)
         self.sent.append((queue, body))
+
+    @property
+    def numbers(self):
+        return [body['number'] for _, body in self.sent]
 
 
 @pytest.fixture
@@ -48,15 +56,15 @@ def driver():
 
 @pytest.fixture
 def retrier(driver, monkeypatch):
-    """A ReplyRetrier, with queues that it gave up in ``given_up``."""
+    """A ReplyRetrier; its ``abandoned`` has the abandoned queues."""
     monkeypatch.setattr(replies, 'PAUSE', 0.01)
-    given_up = []
+    abandoned = []
     retrier = replies.ReplyRetrier(
-        driver, lambda queue, calls: given_up.append(queue))
-    retrier.given_up = given_up
+        driver, lambda queue, calls: abandoned.append(queue))
+    retrier.abandoned = abandoned
     yield retrier
     driver.gone.clear()
-    driver.go_on.set()
+    driver.may_end.set()
     retrier.close(20)
 
 
@@ -73,13 +81,13 @@ def a_reply(queue, number=0, size=10):
 
 
 def send(retrier, reply, undone):
-    """Send it for a call that has done something."""
+    """Send the reply of a call that can be undone."""
     call_scope.take_undo()
     call_scope.if_reply_is_lost(lambda: undone.append(reply.body['number']))
     retrier.send(reply)
 
 
-def test_one_that_arrives_is_kept_by_nobody(retrier, driver, undone):
+def test_delivered_reply_is_not_kept(retrier, driver, undone):
     send(retrier, a_reply('here'), undone)
 
     assert len(driver.sent) == 1
@@ -87,183 +95,120 @@ def test_one_that_arrives_is_kept_by_nobody(retrier, driver, undone):
     assert len(call_scope.take_undo()) == 1
 
 
-def test_they_arrive_in_their_order_when_the_queue_is_there(
+def test_replies_are_delivered_in_order_once_the_queue_exists(
         retrier, driver, undone):
     driver.gone.add('late')
-    for number in range(5):
-        send(retrier, a_reply('late', number), undone)
+    kept = [a_reply('late', number) for number in range(5)]
+    for reply in kept:
+        send(retrier, reply, undone)
     assert call_scope.take_undo() == []
+    send(retrier, a_reply('here', 5), undone)
+    assert driver.numbers == [5]
 
     driver.gone.clear()
-    wait_for(lambda: len(driver.sent) == 5)
+    wait_for(lambda: len(driver.sent) == 6)
 
-    assert [body['number'] for _, body in driver.sent] == [*range(5)]
+    assert driver.numbers == [5, *range(5)]
     wait_for(lambda: retrier._thread is None)
-    assert undone == []
-    assert retrier.given_up == []
+    # The functions to undo the calls are released.
+    assert not any(reply.undo for reply in kept)
+    assert undone == retrier.abandoned == []
 
 
-def test_those_to_one_caller_are_one_try_at_a_time(retrier, driver, undone):
-    """However many there are; none of them is tried by who works."""
-    driver.gone.add('late')
-    send(retrier, a_reply('late'), undone)
-    retrier._send_all = lambda queue, missing: None
+def test_one_thread_retries_one_reply_of_each_queue(retrier, driver, undone):
+    before = threading.active_count()
+    for number in range(20):
+        driver.gone.add(f'gone {number}')
+        send(retrier, a_reply(f'gone {number}'), undone)
+    assert threading.active_count() <= before + 1
+    driver.may_end.clear()
     tries = driver.tries
     for number in range(100):
-        send(retrier, a_reply('late', number), undone)
+        send(retrier, a_reply('gone 0', number), undone)
     assert driver.tries <= tries + 1
-    del retrier._send_all
 
 
-def test_those_to_others_do_not_wait(retrier, driver, undone):
-    driver.gone.add('late')
-    send(retrier, a_reply('late'), undone)
-    send(retrier, a_reply('here'), undone)
-    assert [queue for queue, _ in driver.sent] == ['here']
-
-
-def test_what_their_calls_did_is_undone_when_their_time_is_over(
-        retrier, driver, undone, caplog):
+def test_calls_are_undone_after_the_timeout(retrier, driver, undone, caplog):
     driver.missing_destination_retry_timeout = 1
     driver.gone.add('gone')
     for number in range(3):
         send(retrier, a_reply('gone', number), undone)
 
     wait_for(lambda: undone == [0, 1, 2])
-    assert retrier.given_up == ['gone']
+    assert retrier.abandoned == ['gone']
     assert caplog.text.count('Abandoning 3 replies to gone') == 1
 
 
 @pytest.mark.parametrize(('limit', 'value'), [
     ('MAX_REPLIES', 4), ('MAX_BYTES', 45)])
-def test_the_caller_that_has_waited_longest_makes_room(
+def test_queue_missing_for_longest_is_abandoned_beyond_limits(
         retrier, driver, undone, monkeypatch, limit, value):
     monkeypatch.setattr(replies, limit, value)
     driver.gone |= {'first', 'second'}
-    for number in range(3):
-        send(retrier, a_reply('first', number), undone)
-    for number in range(3, 6):
-        send(retrier, a_reply('second', number), undone)
+    for number in range(6):
+        send(retrier, a_reply('first' if number < 3 else 'second', number),
+             undone)
 
     wait_for(lambda: undone == [0, 1, 2])
-    assert retrier.given_up == ['first']
+    assert retrier.abandoned == ['first']
 
 
-def test_a_stop_gives_up_what_finds_no_queue(retrier, driver, undone):
-    driver.gone.add('gone')
-    send(retrier, a_reply('gone'), undone)
+class TestReplyBeingSent:
+    """Its queue is abandoned, or the service stops, during an attempt."""
 
-    retrier.close(0.1)
-
-    assert undone == [0]
-
-
-def test_the_time_that_a_try_waits_for_the_broker_does_not_count(retrier):
-    retrier._missing['late'] = missing = replies._MissingQueue(60)
-    before = missing.deadline
-    retrier._prolong(0.5)
-    assert missing.deadline == before
-    retrier._prolong(600)
-    assert missing.deadline == before + 600
-    del retrier._missing['late']
-
-
-def test_one_thread_tries_them_all(retrier, driver, undone):
-    before = threading.active_count()
-    for number in range(20):
-        driver.gone.add(f'gone {number}')
-        send(retrier, a_reply(f'gone {number}'), undone)
-    assert threading.active_count() <= before + 1
-
-
-class TestOneThatIsBeingSent:
-    """While others give up what waits for the same queue."""
-
-    @pytest.fixture
-    def on_its_way(self, retrier, driver, undone):
-        """A reply that the thread is about to send."""
+    @pytest.fixture(autouse=True)
+    def attempt(self, retrier, driver, undone):
         driver.gone.add('late')
         send(retrier, a_reply('late'), undone)
-        driver.go_on.clear()
+        driver.may_end.clear()
         driver.trying.clear()
         assert driver.trying.wait(20)
 
-    def test_is_not_undone_if_it_arrives(
-            self, retrier, driver, undone, on_its_way):
-        retrier._give_up('late', 'a test')
-        driver.gone.clear()
-        driver.go_on.set()
+    @pytest.mark.parametrize('is_delivered', [True, False])
+    def test_is_undone_unless_it_is_delivered(
+            self, retrier, driver, undone, is_delivered):
+        retrier._abandon('late', 'a test')
+        if is_delivered:
+            driver.gone.clear()
+        driver.may_end.set()
         wait_for(lambda: retrier._thread is None)
         retrier.close(1)
-        assert len(driver.sent) == 1
-        assert undone == []
+        assert driver.numbers == [0] * is_delivered
+        assert undone == [0] * (not is_delivered)
 
-    def test_is_undone_if_it_does_not(
-            self, retrier, driver, undone, on_its_way):
-        retrier._give_up('late', 'a test')
-        driver.go_on.set()
-        wait_for(lambda: undone == [0])
-        assert driver.sent == []
-        assert retrier.given_up == ['late']
-
-    def test_is_undone_after_the_stop_too(
-            self, retrier, driver, undone, on_its_way, monkeypatch):
+    def test_is_undone_after_a_stop(
+            self, retrier, driver, undone, monkeypatch):
         monkeypatch.setattr(replies, 'LAST_TRY', 0.01)
         retrier.close(0.01)
         assert undone == []
-        driver.go_on.set()
+        driver.may_end.set()
         wait_for(lambda: undone == [0])
         assert driver.sent == []
 
-    def test_is_waited_for_by_a_stop(
-            self, retrier, driver, undone, on_its_way, caplog):
-        threading.Timer(0.1, driver.go_on.set).start()
+    def test_stop_waits_for_the_attempt(
+            self, retrier, driver, undone, caplog):
+        threading.Timer(0.1, driver.may_end.set).start()
         retrier.close(0.01)
         assert undone == [0]
         assert caplog.text.count('the service stops') == 1
 
-    def test_keeps_its_place_if_it_does_not_arrive_yet(
-            self, retrier, driver, undone, on_its_way):
+    @pytest.mark.parametrize('error', [None, OSError('no broker')])
+    def test_keeps_its_place_if_the_attempt_fails(
+            self, retrier, driver, undone, error):
         send(retrier, a_reply('late', 1), undone)
-        driver.go_on.set()
+        driver.error = error
+        driver.may_end.set()
         wait_for(lambda: driver.tries > 3)
         driver.gone.clear()
+        driver.error = None
         wait_for(lambda: len(driver.sent) == 2)
-        assert [body['number'] for _, body in driver.sent] == [0, 1]
-        assert undone == []
-
-    def test_keeps_its_place_if_the_try_fails(
-            self, retrier, driver, undone, monkeypatch, caplog):
-        driver.gone.add('late')
-        send(retrier, a_reply('late'), undone)
-        failed = []
-
-        def fail(reply):
-            failed.append(reply)
-            raise OSError('no broker')
-        retrier._sent = fail
-        wait_for(lambda: len(failed) > 1)
-        driver.gone.clear()
-        del retrier._sent
-        wait_for(lambda: len(driver.sent) == 1)
+        assert driver.numbers == [0, 1]
         assert undone == []
 
 
-def test_the_others_may_make_room_first(retrier, driver, undone):
-    """Who looks for somebody to give up then finds nobody."""
-    retrier._too_many = iter([True, False]).__next__
-    retrier._give_up = lambda queue, why: None
-    retrier._missing = type('Gone', (dict,), {
-        '__iter__': lambda self: iter(())})()
-    driver.gone.add('late')
-    send(retrier, a_reply('late'), undone)
-    retrier._missing = {}
-    del retrier._give_up
-
-
-def test_a_queue_s_time_begins_anew_with_the_broker(
+def test_timeout_of_a_queue_counts_only_while_the_broker_answers(
         retrier, driver, undone, monkeypatch):
-    """Callers may find it later than the service does."""
+    """Callers may reconnect later than the service does."""
     clock, wait = [0], replies.time.sleep
     monkeypatch.setattr(replies, 'time', types.SimpleNamespace(
         monotonic=lambda: clock[0], sleep=wait))
@@ -285,34 +230,7 @@ def test_a_queue_s_time_begins_anew_with_the_broker(
     assert undone == []
 
 
-def test_a_stop_waits_three_seconds_more_for_the_last_try(retrier):
-    waits = []
-    retrier._thread = types.SimpleNamespace(join=waits.append)
-    retrier.close(7)
-    retrier._thread = None
-    assert waits == [7, 3]
-
-
-def test_replies_wait_for_a_queue_a_thousand_at_a_time(retrier):
-    """And 64 MiB of them, beyond which room is made."""
-    def too_many(number, size):
-        missing = replies._MissingQueue(60)
-        missing.replies.extend(a_reply('q', size=size)
-                               for _ in range(number))
-        retrier._missing = {'q': missing}
-        try:
-            return retrier._too_many()
-        finally:
-            retrier._missing = {}
-    assert not too_many(1000, 1)
-    assert too_many(1001, 1)
-    assert not too_many(1, 64 << 20)
-    assert too_many(2, (32 << 20) + 1)
-
-
-def test_one_that_no_thread_can_send_later_is_lost_at_once(
-        retrier, driver, undone):
-    """What its call has done is undone as of any reply that is lost."""
+def test_reply_is_lost_if_no_thread_can_retry_it(retrier, driver, undone):
     driver.gone.add('away')
     with no_thread(), pytest.raises(RuntimeError, match='new thread'):
         send(retrier, a_reply('away', 1), undone)
@@ -323,11 +241,11 @@ def test_one_that_no_thread_can_send_later_is_lost_at_once(
     driver.gone.clear()
     wait_for(lambda: driver.sent)
 
-    assert [body['number'] for _, body in driver.sent] == [2]
+    assert driver.numbers == [2]
     assert undone == [1]
 
 
-def test_a_call_is_undone_once_also_where_no_thread_does_it(
+def test_call_is_undone_once_with_and_without_a_thread(
         retrier, driver, undone):
     driver.missing_destination_retry_timeout = 0
     driver.gone.add('away')
@@ -337,29 +255,17 @@ def test_a_call_is_undone_once_also_where_no_thread_does_it(
         reply.undo = [functools.partial(undone.append, number)]
         if number == 1:
             with no_thread():
-                retrier._give_up('away', 'a test')
+                retrier._abandon('away', 'a test')
                 assert undone == [1]
-        retrier._give_up('away', 'a test')
+        retrier._abandon('away', 'a test')
     wait_for(lambda: len(undone) > 1)
     retrier.close(20)
 
     assert undone == [1, 2]
 
 
-def test_one_that_was_sent_later_keeps_nothing_of_its_call(
-        retrier, driver, undone):
-    driver.gone.add('away')
-    send(retrier, reply := a_reply('away'), undone)
-    assert reply.undo
-    driver.gone.clear()
-    wait_for(lambda: driver.sent)
-
-    wait_for(lambda: not reply.undo)
-
-
-def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone,
-                                               caplog):
-    """Whatever becomes of it: its call was answered before."""
+def test_resent_reply_undoes_nothing(retrier, driver, undone, caplog):
+    """Its call was answered before."""
     driver.gone.add('here')
     send(retrier, reply := a_reply('here'), undone)
     driver.gone.clear()
@@ -369,7 +275,7 @@ def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone,
     wait_for(lambda: retrier._thread is None)
     with no_thread():
         retrier.send_again(reply)
-    assert "cannot be sent again: can't start new thread" in caplog.text
+    assert "Cannot resend a reply to here: can't start new" in caplog.text
     retrier.send_again(reply)
     wait_for(lambda: driver.tries > 3)
     retrier.close(0)
@@ -379,27 +285,18 @@ def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone,
 
 
 class TestSentReplies:
-    def test_are_kept_by_their_calls(self):
+    def test_are_kept_by_their_calls_unless_empty(self):
         sent = replies.SentReplies()
         reply = a_reply('here')
         sent.keep('u', reply)
+        sent.keep('v', replies.PendingReply())
         assert sent.get('u') is reply
         assert sent.get('v') is None
 
-    def test_are_not_where_nothing_was_sent(self):
-        sent = replies.SentReplies()
-        sent.keep('u', replies.PendingReply())
-        assert sent.get('u') is None
-
-    def test_are_forgotten_when_they_are_many(self):
-        sent = replies.SentReplies()
-        for number in range(replies.MAX_SENT + 1):
-            sent.keep(number, a_reply('here'))
-        assert sent.get(0) is None
-        assert sent.get(1)
-
-    def test_are_forgotten_when_they_are_large(self, monkeypatch):
-        monkeypatch.setattr(replies, 'MAX_BYTES', 100)
+    @pytest.mark.parametrize(('limit', 'value'), [
+        ('MAX_SENT', 2), ('MAX_BYTES', 100)])
+    def test_are_dropped_beyond_limits(self, monkeypatch, limit, value):
+        monkeypatch.setattr(replies, limit, value)
         sent = replies.SentReplies()
         for number in range(3):
             sent.keep(number, a_reply('here', size=40))

@@ -1,4 +1,4 @@
-"""TakenCalls: which calls were taken, known by all workers of a service."""
+"""The table of taken calls that the workers of a service share."""
 
 from concurrent import futures
 import functools
@@ -21,7 +21,7 @@ def calls():
 
 
 class Worker:
-    """A process forked from this one, which does what it is told.
+    """A forked process that executes orders.
 
     calls: TakenCalls.
     """
@@ -44,7 +44,7 @@ class Worker:
             os._exit(0)
 
     def __call__(self, method, call_id=CALL):
-        """Call a method of TakenCalls; returns what it returns, as text."""
+        """Call a method of TakenCalls; return its result as text."""
         os.write(self._orders, f'{method} {call_id}'.encode())
         return os.read(self._results, 1000).decode()
 
@@ -69,7 +69,7 @@ def worker(calls):
         each.kill()
 
 
-def test_a_call_is_taken_once(calls):
+def test_call_is_taken_once(calls):
     assert calls.take(CALL) is None
     assert calls.take(CALL) is Holder.THIS_WORKER
     calls.answered(CALL)
@@ -77,7 +77,7 @@ def test_a_call_is_taken_once(calls):
     assert calls.take('another') is None
 
 
-def test_another_worker_leaves_it_alone(calls, worker):
+def test_call_of_another_worker_is_not_taken(calls, worker):
     one, two = worker(), worker()
     assert one('take') == 'None'
     assert two('take') == 'Holder.ANOTHER_WORKER'
@@ -85,9 +85,8 @@ def test_another_worker_leaves_it_alone(calls, worker):
     assert calls.take(CALL) is Holder.ANOTHER_WORKER
 
 
-def test_what_a_dead_worker_had_taken_is_taken_by_who_gets_it_next(
-        calls, worker):
-    """Whoever comes in its place is not taken for it."""
+def test_call_of_a_dead_worker_is_taken_again(calls, worker):
+    """Its replacement has another number."""
     one = worker()
     assert one('take') == 'None'
     one.kill()
@@ -97,7 +96,7 @@ def test_what_a_dead_worker_had_taken_is_taken_by_who_gets_it_next(
     assert two('take') == 'Holder.ANOTHER_WORKER'
 
 
-def test_but_not_what_it_had_answered(calls, worker):
+def test_answered_call_of_a_dead_worker_is_not_taken(calls, worker):
     one = worker()
     one('take')
     one('answered')
@@ -105,7 +104,7 @@ def test_but_not_what_it_had_answered(calls, worker):
     assert calls.take(CALL) is Holder.ANOTHER_WORKER
 
 
-def test_nobody_but_its_worker_answers_it(calls, worker):
+def test_only_its_worker_answers_a_call(calls, worker):
     one, two = worker(), worker()
     one('take')
     two('answered')
@@ -113,14 +112,14 @@ def test_nobody_but_its_worker_answers_it(calls, worker):
     assert two('take') == 'None'
 
 
-def test_a_worker_that_is_stopped_is_not_waited_for(calls, monkeypatch):
+def test_stopped_worker_blocks_no_other(calls, monkeypatch):
     monkeypatch.setattr(taken_calls, '_BUCKETS', 1)
     with stopped_in(calls._region.locked):
         assert calls.take(CALL) is None
         assert calls.take(CALL) is Holder.THIS_WORKER
 
 
-def test_a_call_is_known_for_ten_minutes(calls, monkeypatch):
+def test_call_is_kept_for_ten_minutes(calls, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(taken_calls.time, 'monotonic', lambda: now[0])
     assert calls.take(CALL) is None
@@ -131,8 +130,7 @@ def test_a_call_is_known_for_ten_minutes(calls, monkeypatch):
     assert calls.take(CALL) is Holder.THIS_WORKER
 
 
-def test_of_too_many_the_oldest_are_forgotten(calls, monkeypatch):
-    """A bucket has 16 of them, one of which makes room."""
+def test_oldest_of_17_calls_in_a_bucket_is_replaced(calls, monkeypatch):
     monkeypatch.setattr(taken_calls, '_BUCKETS', 1)
     ids = [uuid.uuid4().hex for _ in range(17)]
     assert [calls.take(each) for each in ids] == [None] * 17
@@ -140,15 +138,15 @@ def test_of_too_many_the_oldest_are_forgotten(calls, monkeypatch):
     assert calls.take(ids[0]) is None
 
 
-def test_nearly_all_of_sixty_thousand_are_known(calls):
-    """A hundred a second, for ten minutes."""
+def test_nearly_all_of_sixty_thousand_calls_are_kept(calls):
+    """A hundred per second, for ten minutes."""
     ids = [str(number) for number in range(60_000)]
     for each in ids:
         calls.take(each)
     assert sum(calls.take(each) is not None for each in ids) > 59_400
 
 
-def test_of_many_that_take_one_at_the_same_time_one_does(calls, worker):
+def test_one_of_concurrent_takers_succeeds(calls, worker):
     """Threads of a process, and processes."""
     takers = [calls.take, calls.take, *(
         functools.partial(each, 'take') for each in (worker(), worker()))]

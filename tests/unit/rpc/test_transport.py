@@ -1,4 +1,4 @@
-"""What a transport cannot be made of."""
+"""Errors in the options of a transport."""
 
 from oslo_concurrency import lockutils
 from oslo_config import cfg
@@ -16,7 +16,7 @@ def a_conf(**rabbit):
         f'{RABBIT}__{name}': value for name, value in rabbit.items()})
 
 
-def test_options_of_the_driver_that_contradict_each_other():
+def test_contradicting_options_are_a_configuration_error():
     with pytest.raises(exception.ConfigurationError,
                        match='rpc_conn_pool_size: 1 must be greater'):
         rpc.get_transport(a_conf(rpc_conn_pool_size=1, conn_pool_min_size=5))
@@ -24,8 +24,8 @@ def test_options_of_the_driver_that_contradict_each_other():
 
 @pytest.mark.parametrize('name', ['ssl_ca_file', 'ssl_cert_file',
                                   'ssl_key_file'])
-def test_a_file_of_tls_that_cannot_be_read(tmp_path, name):
-    """The libraries say that there is no such file, but not which."""
+def test_unreadable_tls_file_is_named(tmp_path, name):
+    """The errors of the libraries do not name it."""
     path = tmp_path / 'no-such.pem'
     with pytest.raises(exception.ConfigurationError) as refused:
         rpc.get_transport(a_conf(ssl=True, **{name: str(path)}))
@@ -38,13 +38,12 @@ def test_a_file_of_tls_that_cannot_be_read(tmp_path, name):
     rpc.get_transport(a_conf(ssl=True, **{name: str(path)}))
 
 
-def test_files_of_tls_are_nobodys_where_it_is_off():
-    """An operator may leave them in the configuration."""
+def test_tls_files_are_ignored_without_tls():
     rpc.get_transport(a_conf(ssl=False, ssl_ca_file='/no/such.pem'))
 
 
 class TestQueueManager:
-    """Its locks are of the global configuration, which has none."""
+    """It reads lock_path from the global configuration only."""
 
     @pytest.fixture(autouse=True)
     def as_before(self):
@@ -52,7 +51,7 @@ class TestQueueManager:
         cfg.CONF.clear_default('lock_path', 'oslo_concurrency')
 
     @pytest.mark.parametrize('used', [True, False])
-    def test_locks_where_lock_path_says_if_it_is_used(self, tmp_path, used):
+    def test_locks_in_lock_path_if_it_is_used(self, tmp_path, used):
         conf = a_conf(use_queue_manager=used)
         conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
         rpc.get_transport(conf)

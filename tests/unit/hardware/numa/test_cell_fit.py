@@ -20,11 +20,11 @@ def places(host, limits=LIMITS, reserve=False, rule=cell_fit.place,
 @pytest.mark.parametrize(('cpus', 'memory', 'fits'), [
     (2, 1024, True), (3, 1024, False), (2, 3072, True), (2, 3073, False),
     (1, 4097, False)])
-def test_floating_guests_keep_to_the_overcommit_limits(cpus, memory, fits):
+def test_floating_guests_obey_the_overcommit_limits(cpus, memory, fits):
     assert places(BUSY, floating=cpus, memory=memory) == fits
 
 
-def test_a_cell_that_does_not_fit_tells_the_rule_and_its_figures():
+def test_refusal_has_the_rule_and_its_figures():
     refusal = cell_fit.place(BUSY, tried(floating=3, memory=1024), LIMITS,
                              False)
 
@@ -34,16 +34,16 @@ def test_a_cell_that_does_not_fit_tells_the_rule_and_its_figures():
         'CPUs to schedule this instance. Usage: 17, limit: 16')
 
 
-def test_no_limits_no_overcommit_rules():
+def test_without_limits_overcommit_is_unlimited():
     assert places(BUSY, None, floating=3, memory=4096)
 
 
 @pytest.mark.parametrize('guest', [{'floating': 5}, {'pinned': 5}])
-def test_a_guest_cell_never_overcommits_itself(guest):
+def test_guest_cell_never_overcommits_itself(guest):
     assert not places(a_cell(cpus=range(4)), None, **guest)
 
 
-def test_a_mixed_guest_needs_both_kinds_of_cpus():
+def test_mixed_guest_needs_both_kinds_of_cpus():
     host = a_cell(cpuset={3, 7}, pcpuset={0, 1, 2, 4, 5, 6},
                   siblings=FOUR_CORES, pinned_cpus={0, 4, 1})
 
@@ -52,19 +52,19 @@ def test_a_mixed_guest_needs_both_kinds_of_cpus():
     assert not places(host, floating=2, pinned=4)
 
 
-def test_the_emulators_cpu_counts():
+def test_emulators_cpu_counts():
     assert places(a_cell(cpus=range(4)), pinned=4)
     assert not places(a_cell(cpus=range(4)), reserve=True, pinned=4)
 
 
-def test_a_placed_cell_takes_the_id_of_its_host_cell():
+def test_placed_cell_gets_the_id_of_its_host_cell():
     guest = tried(floating=1)
 
     assert cell_fit.place(BUSY, guest, LIMITS, False) is None
     assert guest.id == 7
 
 
-def test_a_page_size_once_settled_stays_though_the_cell_does_not_fit():
+def test_selected_page_size_stays_if_the_cell_does_not_fit():
     guest = tried(floating=9, pagesize=-3)
 
     assert cell_fit.place(a_cell(pages=[(2048, 512)]), guest, LIMITS, False)
@@ -77,7 +77,7 @@ class TestBeforeTrain:
     def places(host, **guest):
         return places(host, rule=cell_fit.place_queens, **guest)
 
-    def test_pages_do_not_matter_unless_asked_for(self):
+    def test_pages_are_ignored_unless_requested(self):
         host = a_cell(pages=[(4, 10)])
 
         assert self.places(host, pinned=1)
@@ -87,11 +87,11 @@ class TestBeforeTrain:
         assert self.places(BUSY, pinned=1, memory=3072)
         assert not self.places(BUSY, pinned=1, memory=3073)
 
-    def test_floating_guests_keep_to_the_overcommit_limits(self):
+    def test_floating_guests_obey_the_overcommit_limits(self):
         assert self.places(BUSY, floating=2)
         assert not self.places(BUSY, floating=3)
 
-    def test_no_guest_is_bigger_than_the_host_cell(self):
+    def test_guest_larger_than_the_host_cell_is_refused(self):
         assert not self.places(BUSY, floating=5, limits=None)
         assert not self.places(BUSY, floating=1, memory=4097, limits=None)
         assert not self.places(a_cell(cpus=range(4)), pinned=4, reserve=True)
@@ -100,9 +100,9 @@ class TestBeforeTrain:
 @pytest.mark.parametrize(('memory', 'pagesize', 'fits'), [
     (4, None, True), (3, None, False), (1026, None, False), (4, 2048, True),
     (3, 2048, False), (4, 4, False), (4, -3, True), (3, -3, False)])
-def test_a_guests_memory_is_in_pages_that_the_host_cell_has(memory, pagesize,
+def test_memory_must_be_in_pages_of_the_host_cell(memory, pagesize,
                                                             fits):
-    """Whether it asks for a size or for none."""
+    """With and without a requested size."""
     host = a_cell(pages=[(2048, 512)])
 
     assert places(host, floating=1, memory=memory, pagesize=pagesize) == fits

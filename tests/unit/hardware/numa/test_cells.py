@@ -1,4 +1,4 @@
-"""What compute services report of NUMA cells, in every form they had."""
+"""Reports of NUMA cells, in all forms of compute services."""
 
 import json
 
@@ -27,21 +27,21 @@ def parsed(value):
     return HostTopology.of(json.dumps(value))
 
 
-def test_a_report_of_today_is_read():
+def test_current_report_is_read():
     topology = a_topology(FULL)
 
     assert topology.cells == (FULL,)
     assert topology.is_newer
 
 
-def test_a_report_of_queens_has_one_set_of_cpus_for_all_guests():
+def test_report_from_queens_has_one_set_of_cpus():
     topology = a_topology(a_cell(siblings=FOUR_CORES), newer=False)
 
     assert not topology.is_newer
     assert topology.cells[0].pcpuset == topology.cells[0].cpuset
 
 
-def test_a_report_of_before_liberty_is_read():
+def test_report_from_before_liberty_is_read():
     topology = parsed({'cells': [{
         'id': 1, 'cpus': '0-2,^1,8', 'cpu_usage': 5,
         'mem': {'total': 2048, 'used': 512}}]})
@@ -54,7 +54,7 @@ def test_a_report_of_before_liberty_is_read():
 @pytest.mark.parametrize('pages, found', [
     ({'size_kb': 4, 'total': 256, 'used': 6}, (4, 256, 6, 0)),
     ({'size_kb': 1, 'total': 7}, (1, 7, 0, 0))])
-def test_pages_of_before_liberty_have_none_reserved(pages, found):
+def test_pages_from_before_liberty_have_none_reserved(pages, found):
     cell, = parsed({'cells': [{
         'id': 0, 'cpuset': [0], 'memory': 1, 'mempages': [pages]}]}).cells
 
@@ -81,33 +81,33 @@ def test_null_is_no_topology(text):
     {'cells': [{'id': 0, 'cpuset': [0], 'memory': 1,
                 'network_metadata': {'physnets': [7]}}]},
     {'cells': [{'id': 0, 'cpuset': [0], 'memory': 1}] * 2}], ids=str)
-def test_a_report_that_cannot_be_read_has_no_cells_and_is_warned_of(
+def test_unreadable_report_has_no_cells_and_is_logged(
         value, caplog):
     assert parsed(value).cells == ()
     assert 'unreadable numa_topology' in caplog.text
 
 
 @pytest.mark.parametrize('text', ['{', '[' * 10000])
-def test_text_that_is_no_json_has_no_cells(text, caplog):
+def test_invalid_json_has_no_cells(text, caplog):
     assert HostTopology.of(text).cells == ()
     assert 'no JSON text' in caplog.text
 
 
-def test_one_warning_a_cause_and_not_one_a_host(caplog):
+def test_each_fault_is_logged_once(caplog):
     for number in range(5):
         assert HostTopology.of(f'{{{number}').cells == ()
 
     assert len(caplog.records) == 1
 
 
-def test_topologies_of_one_text_are_equal():
+def test_topologies_with_equal_text_are_equal():
     assert a_topology(FULL) == a_topology(FULL)
     assert hash(a_topology(FULL)) == hash(a_topology(FULL))
     assert a_topology(FULL) != a_topology(a_cell())
 
 
 @pytest.mark.parametrize('newer', [True, False])
-def test_a_topology_used_otherwise_says_so_in_its_text(newer):
+def test_text_follows_the_usage(newer):
     """Plug-ins read the text."""
     used = a_topology(a_cell(), newer=newer).with_cells([
         a_cell(cpu_usage=3)])
@@ -119,30 +119,30 @@ def test_a_topology_used_otherwise_says_so_in_its_text(newer):
 @pytest.mark.parametrize(('siblings', 'newer', 'expected'), [
     ([{0, 1}, {2}], True, True), ([{0}, {1}], True, False), ([], True, False),
     ([{0, 1}], False, True), ([], False, False)])
-def test_a_host_has_threads_if_cores_have_siblings(siblings, newer, expected):
+def test_host_has_threads_if_cores_have_siblings(siblings, newer, expected):
     assert a_topology(a_cell(), a_cell(1, siblings=siblings),
                       newer=newer).has_threads == expected
 
 
-def test_free_cores_are_what_is_not_pinned_of_each_core():
+def test_free_cores_are_the_unpinned_threads_of_each_core():
     cell = a_cell(siblings=FOUR_CORES, pinned_cpus={0, 4, 1})
 
     assert cell.free_cores == [[], [5], [2, 6], [3, 7]]
 
 
-def test_without_siblings_each_cpu_is_a_core():
+def test_each_cpu_is_a_core_without_siblings():
     assert a_cell(cpus=[2, 0], pinned_cpus={2}).free_cores == [[0], []]
 
 
-def test_are_changed_by_nobody():
-    """Hosts of one text share them, and copies have other values."""
+def test_cells_are_immutable():
+    """Hosts with equal text share them."""
     cell = a_cell(pages=[(4, 5)])
 
     assert cell.smallest_pages == (4, 5, 0, 0)
     assert is_fixed(cell)
 
 
-def test_a_cell_of_which_little_is_told_has_nothing_used():
+def test_usage_defaults_to_none():
     cell = numa_cells.HostCell(0, frozenset({1}), frozenset({1}), 7)
 
     assert (cell.free_memory, cell.free_cpus, cell.threads) == (7, {1}, 1)

@@ -1,4 +1,4 @@
-"""The search for host cells ends, whatever a guest asks for."""
+"""The bound of the search for host cells."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
 
 CELLS = 32
-#: Two kinds of devices, one a cell, in turn.
+#: Devices of two kinds, alternating, one at each cell.
 IN_TURN = [a_pool(numa_node=node, product_id='ab'[node % 2])
            for node in range(CELLS)]
 
@@ -24,7 +24,7 @@ def wanted(count, product, policy='required'):
 
 
 def a_fitting(cells, guests, requests, pools, newer=True, **cell):
-    """A Fitting of so many guest cells on a host of so many."""
+    """A Fitting with these numbers of host cells and guest cells."""
     guest = [numa.guest_cell(number, pinned=1, **cell)
              for number in range(guests)]
     host = [numa.a_cell(number, cpus=range(8 * number, 8 * number + 8),
@@ -36,7 +36,7 @@ def a_fitting(cells, guests, requests, pools, newer=True, **cell):
         numa_guest.Limits(16.0, 1.5))
 
 
-#: Each device could be near to a selection, but never all.
+#: Each device can be near a selection, but never all.
 WORST = {
     'apart': ([wanted(9, 'a'), wanted(9, 'b')], IN_TURN),
     'the same': ([wanted(9, 'a'), wanted(9, 'a')], IN_TURN),
@@ -52,7 +52,7 @@ WORST = {
 @pytest.mark.parametrize('newer', [True, False])
 @pytest.mark.parametrize('pagesize', [None, -3])
 @pytest.mark.parametrize('worst', WORST)
-def test_a_search_with_devices_ends_after_so_many_steps(
+def test_search_with_devices_is_bounded(
         monkeypatch, worst, pagesize, newer):
     requests, pools = WORST[worst]
     tried, taken = [], []
@@ -79,8 +79,8 @@ def _counted(function, calls):
 
 
 @pytest.mark.parametrize('ids', [range(13), range(100, 113)])
-def test_a_search_ends_where_guest_cells_differ_in_pages(ids):
-    """Which no flavor says, but a message may."""
+def test_search_ends_if_guest_cells_differ_in_pages(ids):
+    """No flavor has such cells, but a message may."""
     guest = [numa.guest_cell(id, pinned=1, pagesize=(-3, None, 4)[number % 3],
                              memory=512 << number % 4)
              for number, id in enumerate(ids)]
@@ -95,7 +95,7 @@ def test_a_search_ends_where_guest_cells_differ_in_pages(ids):
     assert fitting.verdicts([None]) == [False]
 
 
-def test_what_was_given_up_on_is_told():
+def test_given_up_search_is_reported():
     apart = a_fitting(CELLS, 16, *WORST['apart'])
     alone = a_fitting(CELLS, 16, [wanted(17, 'a')], IN_TURN)
     for fitting in apart, alone:
@@ -106,7 +106,7 @@ def test_what_was_given_up_on_is_told():
 
 
 @pytest.mark.parametrize('guests', range(1, 9))
-def test_on_eight_cells_the_answer_is_exact(guests):
+def test_result_on_eight_cells_is_exact(guests):
     pools = IN_TURN[:8]
     for number in range(1, 5):
         fitting = a_fitting(8, guests, [wanted(number, 'a'),
@@ -116,7 +116,7 @@ def test_on_eight_cells_the_answer_is_exact(guests):
         assert not fitting.is_given_up
 
 
-def test_devices_that_nobody_asks_for_do_not_lengthen_the_search():
+def test_unrequested_devices_do_not_lengthen_the_search():
     fitting = a_fitting(16, 8, [wanted(1, 'c'), wanted(1, 'd')], [
         *IN_TURN[:16], a_pool(numa_node=14, product_id='c'),
         a_pool(numa_node=15, product_id='d')])
@@ -127,7 +127,7 @@ def test_devices_that_nobody_asks_for_do_not_lengthen_the_search():
 @pytest.mark.parametrize(('cells', 'guests', 'candidates'), [
     (2, 1, 200), (4, 2, 200), (8, 1, 100), (8, 2, 100), (8, 4, 20),
     (8, 8, 20), (32, 2, 100)])
-def test_the_candidate_that_fits_is_found_behind_many_that_do_not(
+def test_fitting_candidate_is_found_after_many_others(
         cells, guests, candidates):
     """Memory is on the first cells, and all devices but one are on others."""
     host = [numa.a_cell(number, cpus=range(8 * number, 8 * number + 8),
@@ -152,7 +152,7 @@ def wanted_of(request_id):
     return a_pci_request(1, request_id=request_id, numa_policy='required')
 
 
-def test_guest_cells_that_differ_in_cpu_numbers_alone_are_tried_once(
+def test_guest_cells_with_equal_requirements_are_tried_once(
         monkeypatch):
     tried = []
     monkeypatch.setattr(cell_fit, 'place', _counted(cell_fit.place, tried))
@@ -165,7 +165,7 @@ def test_guest_cells_that_differ_in_cpu_numbers_alone_are_tried_once(
     assert len(tried) < 2 * numa_search.Search.FIRST_LOOK
 
 
-def test_with_many_candidates_of_placement_a_guest_of_few_cells_is_found():
+def test_guest_of_few_cells_fits_among_many_candidates():
     fitting = a_fitting(8, 4, [wanted(1, 'c')], [
         *IN_TURN[:8], a_pool(numa_node=7, product_id='c', rp_uuid='right')])
 

@@ -60,7 +60,7 @@ def tried_on(host, guest, reserve=False, newer=True):
 
 @pytest.mark.parametrize('newer', [True, False])
 @pytest.mark.parametrize(('host', 'guest', 'said'), CASES)
-def test_the_last_line_says_what_came_of_it(host, guest, said, newer):
+def test_last_line_has_the_result(host, guest, said, newer):
     refusal, lines = tried_on(host, tried(**guest), newer=newer)
 
     assert lines[-1] == said
@@ -70,7 +70,7 @@ def test_the_last_line_says_what_came_of_it(host, guest, said, newer):
         assert str(refusal) == said
 
 
-def test_page_sizes():
+def test_page_size_lines():
     guest = tried(pinned=1, pagesize=-2)
     attempt, selected, pinning, *_ = tried_on({'pages': PAGES}, guest)[1]
 
@@ -82,7 +82,7 @@ def test_page_sizes():
     assert guest.pagesize == 2048
 
 
-def test_no_page_size():
+def test_missing_page_size_line():
     guest = tried(floating=1, pagesize=1 << 20)
 
     assert tried_on({'pages': PAGES}, guest, newer=False)[1][-1] == (
@@ -97,7 +97,7 @@ def said(host, guest, reserve=False, newer=True):
 
 
 @pytest.mark.parametrize('newer', [True, False])
-def test_how_a_guest_is_packed_onto_cores(newer):
+def test_packing_lines(newer):
     using, packing, *lines = said(
         {'siblings': FOUR_CORES, 'pinned_cpus': range(2)},
         {'pinned': 2, 'cpu_thread_policy': 'prefer'}, True, newer)
@@ -141,7 +141,7 @@ def test_how_a_guest_is_packed_onto_cores(newer):
      'No available siblings. This is likely due to a race caused by multiple '
      'instances attempting to claim the same resources')])
 @pytest.mark.parametrize('newer', [True, False])
-def test_what_a_thread_policy_comes_to(host, guest, text, newer):
+def test_thread_policy_lines(host, guest, text, newer):
     """Read from JSON, it is equal to those of the code, and another text."""
     guest = json.loads(json.dumps({'pinned': 2, **guest}))
     assert text in said(host, guest, newer=newer)
@@ -153,7 +153,7 @@ def fits(cells, *guests, newer=True):
 
 
 @pytest.mark.parametrize('newer', [True, False])
-def test_each_pair_of_cells_is_told_of_once(caplog, newer):
+def test_each_pair_of_cells_is_logged_once(caplog, newer):
     cells = [a_cell(number) for number in range(4)]
     guests = [guest_cell(0, floating=1), guest_cell(1, floating=9)]
     silent = fits(cells, *guests, newer=newer)
@@ -167,7 +167,7 @@ def test_each_pair_of_cells_is_told_of_once(caplog, newer):
     assert 5 <= len(tries) <= 8
 
 
-def test_too_few_cells(caplog):
+def test_too_few_cells_line(caplog):
     with caplog.at_level(logging.DEBUG, 'nova_sched.hardware'):
         fits([a_cell(0)], *[guest_cell(n, floating=1) for n in range(2)])
 
@@ -176,7 +176,7 @@ def test_too_few_cells(caplog):
         'instance correctly. Required: 2, actual: 1']
 
 
-def test_nothing_is_made_up_without_debug(monkeypatch):
+def test_no_text_is_formatted_without_debug(monkeypatch):
     monkeypatch.setattr(cell_fit, 'place_and_log', None)
     logging.getLogger(topology.__name__).setLevel(logging.INFO)
     try:

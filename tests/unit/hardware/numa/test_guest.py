@@ -15,13 +15,13 @@ from tests.builders.requests import a_request
 from tests.builders.values import is_fixed
 
 
-def test_without_cells_there_is_no_wish():
+def test_request_without_topology_has_no_requirements():
     assert numa_guest.GuestRequirements.of(a_request()) is None
 
 
 @pytest.mark.parametrize(('emulator', 'isolated'), [
     (None, False), ('share', False), ('isolate', True)])
-def test_a_wish_is_all_that_a_request_says(emulator, isolated):
+def test_requirements_have_all_parts_of_the_request(emulator, isolated):
     device = a_pci_request()
     spec = a_request(
         numa_topology=a_guest(guest_cell(3, floating=2, memory=9),
@@ -38,7 +38,7 @@ def test_a_wish_is_all_that_a_request_says(emulator, isolated):
     assert required.device_requests is required.device_requests
 
 
-def test_a_wish_is_changed_by_nobody():
+def test_requirements_are_immutable():
     """Each host is tried with copies of the cells."""
     required = requirements(guest_cell(floating=1))
     copied, = required.copies()
@@ -50,7 +50,7 @@ def test_a_wish_is_changed_by_nobody():
         cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)))
 
 
-def test_a_copy_has_all_that_its_cell_has():
+def test_copy_has_all_attributes_of_its_cell():
     cell = tried(floating=1, pinned=1, cpu_thread_policy='prefer', pagesize=4)
     cell.pins, cell.reserved = {1: 5}, frozenset({2})
     required = numa_guest.GuestRequirements((cell,), False, [], None)
@@ -69,7 +69,7 @@ def test_cpus_are_pinned_or_shared_or_both(policy, pinned, shared):
     assert (cell.is_pinned, cell.is_shared) == (pinned, shared)
 
 
-def test_what_a_guest_is_given_is_a_new_topology():
+def test_fitted_topology_is_a_copy():
     asked = a_guest(guest_cell(0, pinned=1), guest_cell(1, floating=1))
     first, second = map(numa_guest.GuestCell.of, asked.cells)
     first.id, first.pagesize = 4, 2048

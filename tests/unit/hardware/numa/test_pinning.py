@@ -35,42 +35,42 @@ def test_guests_are_packed_by_their_policy(count, policy, cpus):
     (4, 'prefer', ([2, 6, 3, 7], [5])), (5, 'prefer', None),
     (1, 'isolate', ([2], [5])), (3, 'require', ([2, 6, 3], [5])),
     (2, 'isolate', ([2, 3], [5]))])
-def test_the_emulator_gets_a_cpu_of_its_own(count, policy, expected):
+def test_emulator_gets_a_cpu_of_its_own(count, policy, expected):
     assert pinned(USED, count, policy, reserve=True) == expected
 
 
-def test_a_whole_core_is_held_back_only_where_all_cpus_are_for_all_guests():
+def test_whole_core_is_isolated_only_with_one_set_of_cpus():
     assert pinned(SPLIT, 2, 'isolate') is None
     assert pinned(SPLIT, 2, 'prefer') == ([2, 6], [])
 
 
-def test_before_train_a_whole_core_is_held_back_anywhere():
+def test_before_train_a_whole_core_is_isolated_on_any_host():
     assert pinned(SPLIT, 1, 'isolate', newer=False) == ([2], [])
 
 
-def test_isolated_guests_take_any_free_cpu_where_cores_have_one():
+def test_isolated_guests_take_any_cpu_of_single_thread_cores():
     assert pinned(NO_THREADS, 3, 'isolate') == ([0, 1, 2], [])
 
 
-def test_required_threads_need_cores_that_have_some():
+def test_required_threads_need_cores_with_several_threads():
     assert pinned(NO_THREADS, 2, 'require') is None
 
 
 @pytest.mark.parametrize(('policy', 'reserve', 'expected'), [
     ('prefer', False, ([], [])), ('isolate', False, None),
     ('prefer', True, None), ('isolate', True, None)])
-def test_a_cell_of_floating_cpus_alone_cannot_hold_any_back(policy, reserve,
+def test_cell_without_pinned_cpus_cannot_be_isolated(policy, reserve,
                                                             expected):
     """Such a cell a guest may have that mixes floating and pinned CPUs."""
     assert pinned(IDLE, 0, policy, reserve) == expected
 
 
-def test_an_isolated_emulator_shares_no_core_with_the_guest():
+def test_isolated_emulator_shares_no_core_with_the_guest():
     assert pinned(IDLE, 3, 'isolate', True) == ([0, 1, 2], [3])
     assert pinned(IDLE, 4, 'isolate', True) is None
 
 
-def test_before_train_the_emulators_cpu_comes_from_the_cores_used():
+def test_before_train_the_emulators_cpu_comes_from_the_used_cores():
     """5 is free, but its core is not wholly so."""
     assert pinned(USED, 1, 'isolate', True, newer=False) == ([2], [3])
     assert pinned(USED, 4, 'require', True, newer=False) is None
@@ -83,7 +83,7 @@ def test_before_train_the_emulators_cpu_comes_from_the_cores_used():
 @pytest.mark.parametrize('policy', [None, 'prefer', 'isolate', 'require'])
 @pytest.mark.parametrize('reserve', [False, True])
 @pytest.mark.parametrize('newer', [False, True])
-def test_whether_cpus_may_be_pinned_is_whether_they_are(
+def test_may_pin_agrees_with_pin(
         host, policy, reserve, newer):
     for pinned_cpus in range(10):
         for floating in (0, 2):

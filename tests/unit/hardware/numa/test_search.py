@@ -36,7 +36,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
 @pytest.mark.parametrize(('tokens_class', 'most'), [
     (numa_search.ById, 250), (numa_search.ByCell, 157)])
 @pytest.mark.parametrize('fits', [{0, 1, 2, 3}, {5, 6, 7, 8}, {1, 3, 5, 7}])
-def test_below_a_beginning_that_leaves_no_hope_nothing_is_walked(
+def test_impossible_prefix_is_skipped(
         tokens_class, most, fits):
     """Of 15120 selections: four of nine host cells do for five guest cells.
     """
@@ -48,7 +48,7 @@ def test_below_a_beginning_that_leaves_no_hope_nothing_is_walked(
 
 @pytest.mark.parametrize('tokens_class', [numa_search.ById,
                                           numa_search.ByCell])
-def test_a_search_in_vain_ends_when_it_is_first_asked(tokens_class):
+def test_impossible_search_ends_at_the_first_check(tokens_class):
     found, steps = walked(tokens_class, {0, 2, 4}, 6, 4, first_look=5)
 
     assert found is None
@@ -57,13 +57,13 @@ def test_a_search_in_vain_ends_when_it_is_first_asked(tokens_class):
 
 @pytest.mark.parametrize('tokens_class', [numa_search.ById,
                                           numa_search.ByCell])
-def test_a_search_that_is_not_goes_on_when_it_is_asked(tokens_class):
+def test_possible_search_continues_after_a_check(tokens_class):
     """The host cells are those that do, in order."""
     assert walked(tokens_class, {3, 4, 6, 8}, 9, 4, first_look=1)[0] == [
         3, 4, 6, 8]
 
 
-def test_what_no_verdict_depends_on_is_not_walked_again():
+def test_irrelevant_selections_are_not_walked_again():
     """Whoever asks, the same host cells take all or none."""
     found, steps = walked(numa_search.ById, {0, 2, 4, 6}, 10, 5)
 

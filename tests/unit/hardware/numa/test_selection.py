@@ -25,7 +25,7 @@ def rules(policy='required', pools=POOLS, **required):
         free)
 
 
-def test_nothing_to_look_at_is_no_rules():
+def test_guest_without_devices_and_networks_has_no_rules():
     assert selection.SelectionRules.of(
         HOSTS, requirements(), POOLS, free) is None
     assert rules(pools=None) is None
@@ -35,7 +35,7 @@ def test_nothing_to_look_at_is_no_rules():
     ('required', 0b0001, False), ('required', 0b0011, True),
     ('required', 0b0101, False), ('socket', 0b0001, True),
     ('preferred', 0b0001, True), ('legacy', 0b0001, False)])
-def test_devices_are_near_to_the_chosen_cells(policy, chosen, allowed):
+def test_devices_are_near_the_chosen_cells(policy, chosen, allowed):
     assert rules(policy).allow(chosen) == allowed
 
 
@@ -43,7 +43,7 @@ def test_devices_are_near_to_the_chosen_cells(policy, chosen, allowed):
                                     'legacy'])
 @pytest.mark.parametrize('networks', [None, metadata('p1')])
 @pytest.mark.parametrize('pools', [POOLS, KEPT])
-def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
+def test_allow_some_agrees_with_allow(
         policy, networks, pools):
     made = rules(policy, pools, networks=networks)
 
@@ -57,7 +57,7 @@ def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
 
 @pytest.mark.parametrize(('asked', 'told', 'verdicts'), [
     (True, False, 1), (False, False, 3), (False, True, 3), (True, True, 16)])
-def test_selections_are_judged_once_that_differ_in_cells_of_no_account(
+def test_selections_with_equal_relevant_cells_are_evaluated_once(
         monkeypatch, asked, told, verdicts):
     """Networks matter where they are asked for, and told of the cells.
 

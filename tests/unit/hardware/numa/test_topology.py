@@ -1,4 +1,4 @@
-"""A guest's cells on a host's: order, selections, candidates."""
+"""Fitting a guest's cells on a host's: order, selections, candidates."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def fitting(cells, required, pools=None, newer=True, pack=False):
 
 
 def chosen(*args, **kwargs):
-    """Ids of the host cells that a guest gets, in its order; or None."""
+    """Ids of the host cells of the placed guest cells, or None."""
     guests = fitting(*args, **kwargs).fit()
     return guests and [guest.id for guest in guests]
 
@@ -35,13 +35,13 @@ DEVICE = requirements(guest_cell(floating=1), pci=[
     a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
 
 
-def test_a_guest_needs_as_many_host_cells_as_it_has():
+def test_guest_needs_as_many_host_cells_as_it_has():
     assert chosen([a_cell(0)], TWO) is None
     assert chosen([a_cell(0), a_cell(1)], TWO) == [0, 1]
 
 
 @pytest.mark.parametrize(('pack', 'expected'), [(False, [2]), (True, [1])])
-def test_the_freest_host_cell_comes_first_unless_packing(pack, expected):
+def test_freest_host_cell_comes_first_unless_packing(pack, expected):
     cells = [a_cell(0, memory_usage=1), a_cell(1, memory_usage=2), a_cell(2)]
 
     assert chosen(cells, ONE, pack=pack) == expected
@@ -55,13 +55,13 @@ def test_cpu_usage_counts_more_than_memory(pack, expected):
 
 
 @pytest.mark.parametrize(('pack', 'expected'), [(False, [1]), (True, [0])])
-def test_for_pinned_guests_free_cpus_count(pack, expected):
+def test_free_cpus_order_cells_for_pinned_guests(pack, expected):
     cells = [a_cell(0, pinned_cpus={0}), a_cell(1, cpu_usage=3)]
 
     assert chosen(cells, PINNED, pack=pack) == expected
 
 
-def test_cells_with_devices_are_for_those_who_want_devices():
+def test_cells_with_devices_come_first_only_for_device_requests():
     cells = [a_cell(0), a_cell(1), a_cell(2, cpu_usage=1)]
     pools = some_pools(a_pool(numa_node=0), a_pool(numa_node=1, count=2))
 
@@ -69,18 +69,18 @@ def test_cells_with_devices_are_for_those_who_want_devices():
     assert chosen(cells, DEVICE, pools) == [1]
 
 
-def test_as_many_cells_as_the_guest_has_keep_their_order():
+def test_cells_keep_their_order_if_all_are_needed():
     assert chosen([a_cell(0, memory_usage=9), a_cell(1)], TWO) == [0, 1]
 
 
-def test_devices_must_be_near_to_the_cells():
+def test_devices_must_be_near_the_cells():
     cells = [a_cell(0), a_cell(1, memory=1)]
 
     assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=0))) == [0]
     assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=1))) is None
 
 
-def test_a_host_without_pools_is_for_the_pci_filter_to_judge():
+def test_host_without_pools_ignores_devices():
     assert chosen([a_cell(0)], DEVICE, None) == [0]
 
 
@@ -88,7 +88,7 @@ def test_a_host_without_pools_is_for_the_pci_filter_to_judge():
     (metadata('p1'), [0]), (metadata('p2'), [1]), (metadata('p3'), [0]),
     (metadata('p1', 'p2'), None), (metadata('p1', tunneled=True), None),
     (metadata(tunneled=True), [1]), (metadata(), [0]), (None, [0])])
-def test_networks_that_some_cells_are_near_to_must_be_near(wanted, expected):
+def test_networks_near_some_cell_must_be_near(wanted, expected):
     cells = [a_cell(0, networks=['p1']),
              a_cell(1, networks=['p2'], tunneled=True, cpu_usage=1)]
 
@@ -96,7 +96,7 @@ def test_networks_that_some_cells_are_near_to_must_be_near(wanted, expected):
                                 networks=wanted)) == expected
 
 
-def test_tunnels_that_no_cell_is_near_to_may_be_anywhere():
+def test_tunnels_near_no_cell_allow_any_cell():
     assert chosen([a_cell(0, networks=[])], requirements(
         guest_cell(floating=1), networks=metadata(tunneled=True))) == [0]
 
@@ -107,12 +107,12 @@ UNEVEN = requirements(guest_cell(0, floating=1, memory=1024),
                 guest_cell(1, floating=1, memory=2048))
 
 
-def test_guest_cells_share_verdicts_under_the_ids_they_come_to_have():
-    """So that a guest that would fit is refused, as Nova refuses it."""
+def test_guest_cells_share_verdicts_under_their_ids():
+    """A guest that would fit may be refused, as in Nova."""
     assert chosen(SMALL_AND_BIG, UNEVEN) is None
 
 
-def test_before_train_there_is_no_such_sharing():
+def test_before_train_verdicts_are_not_shared():
     assert chosen(SMALL_AND_BIG, UNEVEN, newer=False) == [0, 1]
 
 
@@ -122,13 +122,13 @@ class TestBeforeTrain:
 
         assert chosen(cells, ONE, newer=False) == [0]
 
-    def test_cells_with_pools_come_last_even_if_they_are_empty(self):
+    def test_cells_with_pools_come_last_even_if_empty(self):
         cells = [a_cell(0), a_cell(1)]
         pools = some_pools(a_pool(numa_node=0, count=0))
 
         assert chosen(cells, ONE, pools, newer=False) == [1]
 
-    def test_a_mixed_guest_is_placed_by_todays_rules(self):
+    def test_mixed_guest_is_placed_by_current_rules(self):
         required = requirements(guest_cell(floating=2, pinned=2))
 
         assert chosen([a_cell(0, cpus=range(2))], required,
@@ -137,7 +137,7 @@ class TestBeforeTrain:
                       newer=False) is None
 
 
-def test_the_emulators_cpu_is_on_the_first_guest_cells_host_cell():
+def test_emulators_cpu_is_on_the_host_cell_with_guest_cell_0():
     required = requirements(guest_cell(0, pinned=4), guest_cell(1, pinned=4),
                             emulator='isolate')
     cells = [a_cell(0, cpus=range(4)), a_cell(1, cpus=range(4, 9))]
@@ -148,8 +148,8 @@ def test_the_emulators_cpu_is_on_the_first_guest_cells_host_cell():
     assert (second.id, second.reserved) == (0, frozenset())
 
 
-def test_every_candidate_is_tried_on_what_the_one_before_has_left():
-    """The second attempt insists on the page size of the first."""
+def test_each_candidate_starts_from_the_previous_attempt():
+    """The second attempt requires the page size of the first."""
     cells = [a_cell(0, pages=[(2048, 1024)]), a_cell(1, pages=[(4, 1024)])]
     required = requirements(guest_cell(floating=1, memory=4, pagesize=-3))
     both = fitting(cells, required)
@@ -158,7 +158,7 @@ def test_every_candidate_is_tried_on_what_the_one_before_has_left():
     assert both.fit()[0].pagesize == 2048
 
 
-def test_what_a_request_asks_for_is_left_alone():
+def test_requirements_of_a_request_are_unchanged():
     required = requirements(guest_cell(5, floating=1, pagesize=-3))
 
     assert fitting([a_cell(0, pages=[(2048, 1024)])], required).fit()
@@ -166,8 +166,8 @@ def test_what_a_request_asks_for_is_left_alone():
 
 
 @pytest.mark.parametrize('newer', [True, False])
-def test_once_there_is_no_hope_no_candidate_is_tried(newer):
-    """7 of 16 cells would do, and 8 are wanted."""
+def test_impossible_guest_fits_with_no_candidate(newer):
+    """7 of 16 cells suffice, and 8 are needed."""
     cells = [a_cell(number, memory=4096 if number < 7 else 256)
              for number in range(16)]
     required = requirements(*(guest_cell(number, floating=1)
@@ -177,7 +177,7 @@ def test_once_there_is_no_hope_no_candidate_is_tried(newer):
     assert hopeless.verdicts([None, {}, {}]) == [False, False, False]
 
 
-def test_a_guest_without_cells_fits_anywhere():
+def test_guest_without_cells_fits_anywhere():
     assert chosen([a_cell(0), a_cell(1)], requirements()) == []
 
 
@@ -185,7 +185,7 @@ def test_a_guest_without_cells_fits_anywhere():
 @pytest.mark.parametrize(('pagesize', 'pages', 'expected'), [
     (None, [], [1, 2]), (-3, [(2048, 512)], [1, 2]),
     (4096, [(2048, 512)], None)])
-def test_asked_early_whether_it_is_in_vain_a_search_finds_the_same(
+def test_early_check_does_not_change_the_result(
         monkeypatch, newer, pagesize, pages, expected):
     monkeypatch.setattr(numa_search.Search, 'FIRST_LOOK', 1)
     cells = [a_cell(0, memory=1, pages=[(2048, 1)] if pages else []),
@@ -196,8 +196,8 @@ def test_asked_early_whether_it_is_in_vain_a_search_finds_the_same(
     assert chosen(cells, required, newer=newer) == expected
 
 
-def test_an_attempt_in_vain_ends(monkeypatch):
-    """And the next one begins with the guest cells as they were."""
+def test_impossible_attempt_ends_at_the_first_check(monkeypatch):
+    """The next attempt starts with unchanged guest cells."""
     searches = []
 
     class Search(numa_search.Search):

@@ -1,4 +1,4 @@
-"""Two PCI requests of one guest, of which one goes by sockets."""
+"""Two PCI requests of one guest, one of them with the socket policy."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def positions(mask):
 
 
 def allowed(requests, chosen):
-    """What the rules are to say, without looking at their shortcuts."""
+    """The expected result, without the shortcuts of the rules."""
     return devices.fits(POOLS, requests, None, devices.Cells(
         frozenset(HOSTS[position].id for position in positions(chosen)),
         SOCKETS))
@@ -50,8 +50,8 @@ def allowed(requests, chosen):
 
 @pytest.mark.parametrize('socket_first', [True, False])
 @pytest.mark.parametrize('policy', ['required', 'legacy', 'preferred'])
-def test_each_selection_is_judged_by_its_own_sockets(policy, socket_first):
-    """Also when another with the same cells near to devices was judged."""
+def test_each_selection_is_evaluated_by_its_sockets(policy, socket_first):
+    """Even if a selection with the same relevant cells was evaluated."""
     requests = [a_request('10fb', 'socket'), a_request('1520', policy)]
     if not socket_first:
         requests.reverse()
@@ -63,7 +63,7 @@ def test_each_selection_is_judged_by_its_own_sockets(policy, socket_first):
 
 @pytest.mark.parametrize('networks', [None, metadata('p1')])
 @pytest.mark.parametrize('socket_first', [True, False])
-def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
+def test_allow_some_agrees_with_allow(
         networks, socket_first):
     requests = [a_request('10fb', 'socket'), a_request('1520', 'required')]
     if not socket_first:
@@ -79,8 +79,7 @@ def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
                     if some & ~others == 0 and some.bit_count() == count)
 
 
-def test_a_socket_that_is_not_known_is_near_to_nothing_else():
-    """Then the cells themselves count."""
+def test_cell_with_an_unknown_socket_is_near_to_itself_only():
     hosts = [*HOSTS[:5], a_cell(5, socket=None)]
     made = selection.SelectionRules.of(
         hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS,

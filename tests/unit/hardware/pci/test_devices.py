@@ -20,7 +20,7 @@ def left(pools, *requests, mapping=None, cells=None):
 
 
 def fits(tags, spec, newer=True):
-    """Whether a spec asks for the devices of a pool with these tags."""
+    """Whether a spec matches the devices of a pool with these tags."""
     era = NEWER if newer else {}
     return left(some_pools(a_pool(count=2, **tags, **era)),
                 a_pci_request(1, spec)) is not None
@@ -36,28 +36,28 @@ class TestMatching:
         ({}, True),
     ])
     @pytest.mark.parametrize('newer', [True, False])
-    def test_every_key_of_a_spec_must_be_equal(self, spec, matches, newer):
-        """What the pool does not have is null."""
+    def test_each_key_of_a_spec_must_be_equal(self, spec, matches, newer):
+        """A missing key of the pool is null."""
         assert fits({'physical_network': 'net'}, spec, newer) is matches
 
-    def test_one_of_the_specs_is_enough(self):
+    def test_one_matching_spec_is_enough(self):
         pools = some_pools(a_pool(product_id='b', count=2))
 
         assert left(pools, a_pci_request(
             1, {'product_id': 'a'}, {'product_id': 'b'})) == [('b', 1)]
 
-    def test_without_a_spec_nothing_matches(self):
+    def test_request_without_a_spec_matches_nothing(self):
         assert left(some_pools(a_pool()), a_pci_request(0, spec=[])) is None
 
     @pytest.mark.parametrize(('newer', 'matches'),
                              [(True, True), (False, False)])
-    def test_capitals_matter_to_queens_only(self, newer, matches):
+    def test_only_queens_is_case_sensitive(self, newer, matches):
         assert fits({'physical_network': 'Net'},
                     {'physical_network': 'nET'}, newer) is matches
 
     @pytest.mark.parametrize('key', ['resource_class', 'traits', 'rp_uuids',
                                      'rp_uuid'])
-    def test_what_is_for_placement_is_a_tag_to_queens(self, key):
+    def test_keys_for_placement_are_tags_in_queens(self, key):
         assert fits({}, {key: 'CUSTOM_X', 'vendor_id': '8086'},
                     newer=True) is (key != 'rp_uuids')
         assert not fits({}, {key: 'CUSTOM_X'}, newer=False)
@@ -75,9 +75,9 @@ class TestSpecialKinds:
         ('type-VF', SPEC, True, True),
         ('type-PCI', SPEC, True, True),
     ])
-    def test_whole_cards_and_vdpa_only_if_asked_for(self, kind, spec, newer,
-                                                    matches):
-        """To Queens, vDPA is nothing special."""
+    def test_physical_functions_and_vdpa_must_be_requested(
+            self, kind, spec, newer, matches):
+        """vDPA is not special in Queens."""
         assert fits({'dev_type': kind}, spec, newer) is matches
 
     @pytest.mark.parametrize(('tag', 'spec', 'matches'), [
@@ -89,7 +89,7 @@ class TestSpecialKinds:
         ('true', {'remote_managed': 'True'}, True),
         ('false', {'remote_managed': 'True'}, False),
     ])
-    def test_managed_by_a_smartnic_only_if_asked_for(self, tag, spec,
+    def test_devices_managed_by_a_smartnic_must_be_requested(self, tag, spec,
                                                      matches):
         assert fits({'remote_managed': tag}, spec) is matches
 
@@ -101,7 +101,8 @@ class TestSpecialKinds:
         ('true', [{'live_migratable': 'false'}, SPEC], True),
         (None, [SPEC], True),
     ])
-    def test_live_migratable_as_all_specs_agree(self, tag, specs, matches):
+    def test_live_migratable_must_match_if_all_specs_agree(
+            self, tag, specs, matches):
         tags = NEWER | ({} if tag is None else {'live_migratable': tag})
         pools = some_pools(a_pool(count=2, **tags))
 
@@ -129,7 +130,8 @@ class TestCells:
         ('socket', 6, [1]),
         ('socket', 7, None),
     ])
-    def test_a_policy_says_how_near_devices_are(self, policy, count, counts):
+    def test_policy_determines_how_near_devices_are(
+            self, policy, count, counts):
         cells = pci_devices.Cells(frozenset({0}), {0: 0, 1: 0})
         request = a_pci_request(count, numa_policy=policy)
 
@@ -139,19 +141,19 @@ class TestCells:
 
     @pytest.mark.parametrize('sockets', [
         {0: 0, 1: 1}, {0: None, 1: None}, {0: 0, 1: 0, 2: None}])
-    def test_other_sockets_are_too_far(self, sockets):
-        """All are, if the socket of one cell is not known."""
+    def test_devices_of_other_sockets_are_too_far(self, sockets):
+        """All are if the socket of any cell is unknown."""
         request = a_pci_request(3, numa_policy='socket')
 
         assert left(some_pools(P1, P2, P3), request,
                     cells=pci_devices.Cells(frozenset({0}), sockets)) is None
 
-    def test_without_cells_any_device_is_near(self):
+    def test_any_device_is_near_without_cells(self):
         request = a_pci_request(7, numa_policy='required')
 
         assert left(some_pools(P1, P2, P3), request) == []
 
-    def test_devices_near_by_and_at_no_node_are_taken_in_their_order(self):
+    def test_near_devices_and_devices_without_a_node_are_taken_in_order(self):
         pools = some_pools(a_pool(product_id='far', numa_node=1, count=9),
                            a_pool(product_id='none', count=2),
                            a_pool(product_id='near', numa_node=0, count=1))
@@ -179,25 +181,26 @@ class TestProviders:
         ({'nic-id-0': ['u1'], 'nic-id-1': ['u3']}, [('a', 1), ('b', 3)]),
         ({'': ['root']}, [('b', 3)]),
     ])
-    def test_devices_come_from_where_placement_says(self, mapping, expected):
+    def test_devices_come_from_the_providers_of_the_candidate(
+            self, mapping, expected):
         """Groups of other requests do not matter."""
         assert left(provided((2, 'u1'), (3, 'u2')), a_pci_request(2),
                     mapping=mapping) == expected
 
-    def test_a_provider_must_have_as_many_as_it_is_to_give(self):
+    def test_provider_must_have_enough_devices(self):
         mapping = {f'nic-id-{number}': ['u1'] for number in range(3)}
 
         assert left(provided((2, 'u1'), (9, 'u2')), a_pci_request(1),
                     mapping=mapping) is None
 
-    def test_a_port_takes_any(self):
+    def test_port_takes_devices_of_any_provider(self):
         request = a_pci_request(2, alias_name=None)
 
         assert left(provided((2, 'u1'), (3, 'u2')), request,
                     mapping={'nic-id-0': ['u2']}) == [('b', 3)]
 
     @pytest.mark.parametrize('mapping', [None, {}])
-    def test_without_a_mapping_the_first_spec_may_say_it(self, mapping):
+    def test_first_spec_may_name_the_providers(self, mapping):
         request = a_pci_request(2, SPEC | {'product_id': 'a'},
                                 SPEC | {'product_id': 'b'})
         request.spec[0]['rp_uuids'] = 'u2,u2'
@@ -205,7 +208,7 @@ class TestProviders:
         assert left(provided((2, 'u1'), (3, 'u2')), request,
                     mapping=mapping) == [('a', 2), ('b', 1)]
 
-    def test_a_provider_of_two_pools_cannot_be_used(self, caplog):
+    def test_provider_with_two_pools_cannot_be_used(self, caplog):
         pci_devices._warn_ambiguous.cache_clear()
         pools = provided((2, 'u1'), (3, 'twice'), (3, 'twice'))
 
@@ -217,7 +220,7 @@ class TestProviders:
             'The PCI devices of resource provider twice are in several pools '
             'of their host, so they cannot be used']
 
-    def test_a_request_without_an_id_has_no_groups(self):
+    def test_request_without_an_id_has_no_groups(self):
         request = a_pci_request(2, request_id=None)
 
         assert left(provided((2, 'u1')), request,
@@ -228,7 +231,7 @@ class TestTaking:
     @pytest.mark.parametrize('counts, wanted, found', [
         ((2, 2, 2), 3, [('b', 1), ('c', 2)]),
         ((0, 2, 0), 1, [('b', 1), ('c', 0)])])
-    def test_pool_after_pool_until_there_are_enough(self, counts, wanted,
+    def test_pools_are_used_in_order(self, counts, wanted,
                                                     found):
         """Empty pools go when they are reached."""
         pools = some_pools(*(
@@ -237,7 +240,7 @@ class TestTaking:
 
         assert left(pools, a_pci_request(wanted)) == found
 
-    def test_each_request_finds_what_the_one_before_left(self):
+    def test_each_request_finds_the_remaining_devices(self):
         pools = some_pools(a_pool(product_id='a', count=2),
                            a_pool(product_id='b', count=1))
         first = a_pci_request(2)
@@ -249,7 +252,7 @@ class TestTaking:
     def test_no_requests_take_nothing(self):
         assert left(some_pools(P1)) == [('1520', 2)]
 
-    def test_the_pools_given_stay_as_they_are(self):
+    def test_given_pools_are_unchanged(self):
         pools = some_pools(P1, P2)
 
         take(pools, [a_pci_request(3)])

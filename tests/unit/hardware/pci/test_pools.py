@@ -1,4 +1,4 @@
-"""The PCI devices that a host reports."""
+"""The PCI devices reported by a host."""
 
 import json
 import logging
@@ -25,12 +25,12 @@ def nothing_warned_of():
 @pytest.mark.parametrize('text', [
     pci_stats(NIC), json.dumps([NIC]), json.dumps(NIC)],
     ids=['versioned object', 'list of dicts', 'one dict'])
-def test_reads_what_any_era_wrote(text):
+def test_reports_of_all_eras_are_read(text):
     assert Pools.of(text).pools == [NIC]
 
 
 @pytest.mark.parametrize('text', [None, '', '[]', pci_stats()])
-def test_a_host_without_pools_has_none(text, caplog):
+def test_host_without_pools_has_none(text, caplog):
     assert Pools.of(text).pools == []
     assert not caplog.messages
 
@@ -55,15 +55,15 @@ def test_a_host_without_pools_has_none(text, caplog):
     ('{"nova_object.data": {"objects": [{"nova_object.data":'
      ' {"count": 1, "tags": "x"}}]}}', 'a PCI pool that is no dict'),
 ])
-def test_what_cannot_be_read_has_no_pools(text, fault, caplog):
+def test_unreadable_report_has_no_pools(text, fault, caplog):
     assert Pools.of(text).pools == []
     assert caplog.messages == [
         'A compute node row holds unreadable pci_stats, which count as '
         f'absent: {fault}']
 
 
-def test_one_fault_is_told_once(caplog):
-    """However many hosts report it."""
+def test_each_fault_is_logged_once(caplog):
+    """For any number of hosts."""
     with caplog.at_level(logging.WARNING):
         for number in range(20):
             assert len(Pools.of(f'broken {number}')) == 0
@@ -71,22 +71,22 @@ def test_one_fault_is_told_once(caplog):
     assert len(caplog.messages) == 1
 
 
-def test_numbers_and_missing_ids_do_no_harm():
+def test_numbers_become_text_and_ids_may_be_missing():
     pool, = Pools.of('[{"count": 2, "slot": 7}]')
 
     assert pool == {'vendor_id': None, 'product_id': None, 'count': 2,
                     'numa_node': None, 'slot': '7'}
 
 
-def test_pools_with_the_fewest_keys_come_first():
-    """Those with as many keys stay in their order."""
+def test_pools_are_ordered_by_their_number_of_keys():
+    """Pools with equal numbers of keys keep their order."""
     first, second = a_pool(product_id='1', a='x'), a_pool(product_id='2')
     third = a_pool(product_id='3', b='y')
 
     assert some_pools(first, second, third).pools == [second, first, third]
 
 
-def test_counts_free_devices():
+def test_free_devices_are_counted():
     pools = some_pools(a_pool(count=2, numa_node=0), a_pool(count=4),
                        a_pool(count=8, numa_node=0))
 
@@ -104,11 +104,11 @@ def test_counts_free_devices():
     ({'live_migratable': 'true'}, True),
     ({'parent_ifname': 'ens1'}, True),
 ])
-def test_the_tags_tell_whether_it_is_newer_than_queens(tags, newer):
+def test_tags_identify_reports_newer_than_queens(tags, newer):
     assert some_pools(a_pool(), a_pool(**tags)).is_newer is newer
 
 
-def test_equal_text_makes_equal_pools():
+def test_pools_with_equal_text_are_equal():
     pools = some_pools(NIC)
 
     assert pools == some_pools(NIC)
@@ -117,8 +117,8 @@ def test_equal_text_makes_equal_pools():
     assert pools != pci_stats(NIC)
 
 
-def test_what_is_left_keeps_its_era():
-    """Also when the pools whose tags told it are gone."""
+def test_remaining_pools_keep_their_era():
+    """Even if the pools with the identifying tags are gone."""
     pools = some_pools(a_pool(count=3), a_pool(address='0000:00:01.0'))
 
     left = pools.with_pools([a_pool(count=3)])
@@ -130,7 +130,7 @@ def test_what_is_left_keeps_its_era():
     assert hash(left) == hash(pools.with_pools([a_pool(count=3)]))
 
 
-def test_nobody_can_change_the_pools():
+def test_pools_are_returned_as_copies():
     pools = some_pools(NIC)
     for pool in pools:
         pool['count'] = 0
@@ -139,7 +139,7 @@ def test_nobody_can_change_the_pools():
     assert pools.pools == [NIC]
 
 
-def test_plugins_find_the_pools_on_a_host_state():
+def test_host_state_has_the_pools():
     state, = hosts(a_host(pci_stats=pci_stats(NIC))).states()
 
     assert state.pci_stats.pools == [NIC]

@@ -1,4 +1,4 @@
-"""PCI requests are read once a request, however many hosts there are."""
+"""PCI specifications are read once per request, for any number of hosts."""
 
 import pytest
 
@@ -27,7 +27,7 @@ CELLS = configured(numa_topology_filter.NUMATopologyFilter)
 
 
 class WatchedSpec(dict):
-    """Counts how often specifications are read."""
+    """A specification that counts its reads."""
 
     reads = 0
 
@@ -41,7 +41,7 @@ class WatchedSpec(dict):
 
 
 def cloud(number):
-    """Hosts of which no two have the same pools."""
+    """Hosts with distinct pools."""
     return hosts(*[a_host(
         f'h{host}', uuid=f'h{host}',
         numa_topology=cells_text(a_cell(0), a_cell(1)), pci_stats=pci_stats(
@@ -51,7 +51,7 @@ def cloud(number):
 
 
 def wanting(product):
-    """A request for eight devices, whose specifications are watched."""
+    """A request for eight devices, with counted reads of its specs."""
     made = a_request(
         numa_topology=a_guest(guest_cell(floating=1)),
         pci_requests=pci_requests(*[
@@ -73,7 +73,8 @@ def offer(number):
 @pytest.mark.parametrize('rule', [DEVICES, CELLS])
 @pytest.mark.parametrize(('product', 'fits'), [('1520', True),
                                                ('none', False)])
-def test_hosts_that_all_differ(rule, placement, product, fits, monkeypatch):
+def test_specifications_are_read_once_for_all_hosts(
+        rule, placement, product, fits, monkeypatch):
     def reads(number):
         monkeypatch.setattr(WatchedSpec, 'reads', 0)
         block = cloud(number)
@@ -86,8 +87,7 @@ def test_hosts_that_all_differ(rule, placement, product, fits, monkeypatch):
     assert reads(40) == reads(1)
 
 
-def test_what_is_left_on_a_picked_host_is_written_down_once(monkeypatch):
-    """As the text that tells its pools from others."""
+def test_remaining_pools_are_written_once(monkeypatch):
     written, with_pools = [], Pools.with_pools
     monkeypatch.setattr(
         Pools, 'with_pools', lambda pools, left: written.append(left)

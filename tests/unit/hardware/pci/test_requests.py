@@ -1,4 +1,4 @@
-"""What a guest wants of PCI devices, held against many hosts."""
+"""PCI requests of a guest, matched with many hosts."""
 
 import collections
 
@@ -31,7 +31,7 @@ class WatchedDict(dict):
 
 @pytest.fixture
 def matched(monkeypatch):
-    """What kinds of devices were compared with: a list."""
+    """The values that kinds of devices were compared with: a list."""
     asked, matches = [], DeviceKind.matches
     monkeypatch.setattr(
         DeviceKind, 'matches', lambda kind, values: asked.append(
@@ -43,7 +43,7 @@ def fit(requests, *pools):
     return pci_devices.HostDevices(some_pools(*pools), requests).fits()
 
 
-def test_pools_that_differ_in_what_nobody_asks_for_are_compared_once(matched):
+def test_pools_that_differ_in_irrelevant_tags_are_compared_once(matched):
     requests = DeviceRequests([a_pci_request(1, {'product_id': '1520'})])
 
     assert all(fit(requests, a_pool(address=f'0000:{number}', rp_uuid='p'))
@@ -53,7 +53,7 @@ def test_pools_that_differ_in_what_nobody_asks_for_are_compared_once(matched):
 
 @pytest.mark.parametrize('tag', [
     'product_id', 'dev_type', 'remote_managed', 'live_migratable'])
-def test_pools_that_differ_in_what_matters_are_each_compared(tag, matched):
+def test_pools_that_differ_in_relevant_tags_are_each_compared(tag, matched):
     requests = DeviceRequests([a_pci_request(1, {'product_id': 'a'})])
 
     for value in ('a', 'b'):
@@ -62,8 +62,8 @@ def test_pools_that_differ_in_what_matters_are_each_compared(tag, matched):
     assert len(matched) == 2
 
 
-def test_requests_that_say_the_same_are_compared_once(matched):
-    """What they tell Placement is not compared."""
+def test_equal_requests_are_compared_once(matched):
+    """Keys for Placement are ignored."""
     requests = DeviceRequests([
         a_pci_request(1, {'vendor_id': '8086', 'traits': f'T{number}'})
         for number in range(64)])
@@ -72,15 +72,15 @@ def test_requests_that_say_the_same_are_compared_once(matched):
     assert len(matched) == 1
 
 
-def test_hosts_of_two_eras_are_told_apart():
+def test_hosts_of_two_eras_are_matched_separately():
     requests = DeviceRequests([a_pci_request(1, {'physical_network': 'A'})])
 
     assert [fit(requests, a_pool(physical_network='a', **tags))
             for tags in ({}, {'address': 'x'}, {})] == [False, True, False]
 
 
-def test_without_one_kind_of_devices_no_others_are_looked_for():
-    """Be there ever so many of them."""
+def test_missing_kind_ends_the_check():
+    """Devices of the other kinds are not read."""
     pool = WatchedDict(a_pool(count=99))
     requests = DeviceRequests([
         *[a_pci_request(1, {'vendor_id': '8086'})] * 63,
@@ -92,7 +92,7 @@ def test_without_one_kind_of_devices_no_others_are_looked_for():
     assert not pool.looks
 
 
-def test_tells_the_pools_left_before_the_first_request_in_vain():
+def test_taken_returns_the_pools_before_the_failing_request():
     pools = some_pools(a_pool(product_id='a', count=3))
     requests = DeviceRequests([
         a_pci_request(1), a_pci_request(1), a_pci_request(9),
@@ -104,14 +104,14 @@ def test_tells_the_pools_left_before_the_first_request_in_vain():
     assert left.pools == [a_pool(product_id='a', count=1)]
 
 
-def test_pools_that_nothing_is_taken_of_are_the_same():
+def test_unused_pools_are_returned_unchanged():
     pools = some_pools(a_pool())
     requests = DeviceRequests([a_pci_request(2)])
 
     assert pci_devices.HostDevices(pools, requests).taken() == (pools, 0)
 
 
-def test_one_host_is_tried_with_several_mappings():
+def test_host_is_tried_with_several_mappings():
     devices = pci_devices.HostDevices(
         some_pools(a_pool(product_id='a', rp_uuid='p1'),
                    a_pool(product_id='b', rp_uuid='p2')),
@@ -121,8 +121,7 @@ def test_one_host_is_tried_with_several_mappings():
             for uuid in ('p1', 'p2', 'p1')] == [False, True, False]
 
 
-def test_knows_the_providers_of_each_request():
-    """Whatever the candidate's groups are."""
+def test_providers_of_each_request_follow_the_mapping():
     requests = DeviceRequests([
         a_pci_request(1, {'rp_uuids': 'u,v'}, request_id='a'),
         a_pci_request(1, {'rp_uuids': 'u'}, request_id='b', alias_name=None),
@@ -136,7 +135,7 @@ def test_knows_the_providers_of_each_request():
             (('u', 'v'), (), ()), (('u', 'v'), (), ())]
 
 
-def test_devices_that_may_not_be_taken_are_not_free():
+def test_special_devices_are_not_free():
     devices = pci_devices.HostDevices(
         some_pools(a_pool(count=1, numa_node=1), a_pool(count=2),
                    a_pool(count=4, dev_type='type-PF'),
