@@ -17,7 +17,7 @@ HOST = a_host('h', free_ram_mb=2048, vcpus_used=2, hypervisor_type='QEMU',
 
 
 def mask(query, *records):
-    """What a query, or its text, leaves of hosts."""
+    """The verdicts of a query, or of its text."""
     text = query if isinstance(query, str) else json.dumps(query)
     return JsonFilter().mask(hosts(*records or (HOST,)), a_request(
         hints={'query': [text]})).tolist()
@@ -25,30 +25,15 @@ def mask(query, *records):
 
 CASES = [
     # Comparisons are with every other argument.
-    (['=', '$free_ram_mb', 2048], True),
-    (['=', '$free_ram_mb', 2047], False),
-    (['>=', '$free_ram_mb', 2048], True),
-    (['>', '$free_ram_mb', 2048], False),
     (['<', 1024, '$free_ram_mb'], True),
     (['<=', '$free_ram_mb', 2048, 4096], True),
     (['<=', '$free_ram_mb', 4096, 1024], False),
-    (['=', '$free_ram_mb', 2048.0], True),
-    (['>', '$free_ram_mb', 2047.5], True),
-    (['=', '$free_ram_mb', '2048'], False),
-    (['<', '$vcpus_used', '$free_ram_mb'], True),
     (['=', '$hypervisor_hostname', 'h'], True),
     (['<', 'a', '$host', 'z'], True),
-    (['=', 1, True], True),
     (['<', '$free_ram_mb', 2 ** 70], True),
-    # Fewer than two arguments are no comparison.
-    (['=', 1], False), (['<'], False), (['in', '$host'], False),
-    # Among the others, which are no list of their own.
+    # The other arguments are the list.
     (['in', '$host', 'g', 'h'], True),
-    (['in', '$host', 'g', 'i'], False),
-    (['in', '$free_ram_mb', 1, 2048], True),
-    (['in', '$free_ram_mb', 1, 2], False),
-    (['in', 'h', '$host', 1], True),
-    # Equal are values, not their types; NaN is equal to nothing.
+    # Values are equal whatever their types; NaN equals nothing.
     (['in', '$free_ram_mb', 'x', {}, None, 2048.0], True),
     (['in', True, 'x', 1.0], True), (['in', 1, '1', {}], False),
     (['=', '$vcpus_used', 2, 2.0], True), (['=', 1, True, 1.0], True),
@@ -57,54 +42,35 @@ CASES = [
     (['in', '$stats.nested', {'b': 1}, {'a': 2}], False),
     (['=', '$stats.nested', {'a': 1}, {'a': True}], True),
     (['=', '$stats.nested', {'a': 1}, {'a': 2}], False),
-    (['=', '$vcpus_used', float('nan')], False),
-    (['<', '$vcpus_used', 9, float('nan')], False),
     (['in', '$vcpus_used', float('nan'), 2], True),
     (['<', '$free_ram_mb', 10 ** 4000, 9000], True),
     ('["<", "$free_ram_mb", 1e309]', True),
     (['=', '$host', '\ud800'], False), (['in', '\ud800', 'x', '\ud800'], True),
-    # All of many are compared, whichever decides.
+    # All of many arguments are compared.
     (['<', '$free_ram_mb', *range(3000, 2048, -1)], True),
     (['<', '$free_ram_mb', *range(3000, 2047, -1)], False),
     (['>=', '$host', *'abcdefgh'], True), (['>=', '$host', *'hijk'], False),
     (['>', 9, '$vcpus_used', 8, '$vcpus_used', 7], True),
     (['>', 8, '$vcpus_used', 8, '$vcpus_used', 7], False),
-    # Combinations.
-    (['and', ['=', '$host', 'h'], ['<', '$vcpus_used', 3]], True),
-    (['and', ['=', '$host', 'h'], ['<', '$vcpus_used', 2]], False),
-    (['or', ['=', '$host', 'x'], ['<', '$vcpus_used', 3]], True),
-    (['and'], True), (['or'], False),
-    (['and', 1, 'x'], True), (['or', 0, ''], False), (['or', {}], False),
-    (['and', '$vcpus_used', '$host'], True),
     # At the top, "not" passes when any of its arguments is false ...
-    (['not', ['=', '$host', 'h']], False),
-    (['not', ['=', '$host', 'x']], True),
     (['not', True, False], True), (['not', True, True], False),
     (['not'], False), (['not', '$nothing'], False),
     # ... and further down it is true if it has any.
-    (['and', ['not', True]], True),
     (['not', ['not', False]], False),
-    (['and', ['not']], False),
-    (['and', ['not', '$nothing']], False),
     (['=', ['not', True], ['not', 1]], True),
     (['<', ['not', True], ['not', 0]], True),
     (['in', ['not', 1, '$nothing'], 1, ['not'], ['not', 2]], True),
     (['in', ['not', 1], ['not', 0], 'x'], False),
     (['=', ['not'], ['not', '$stats.missing'], ['not', None]], True),
-    # What is false is true as a query.
+    # False values are true as a query.
     ([], True), ({}, True), ('""', True), ('0', True), ('null', True),
-    (['and', []], True),
-    # A variable that there is not, null and empty text are left out.
+    # Unknown variables, null and empty text are left out.
     (['=', '$nothing', 2, 2], True),
-    (['=', '$nothing', 2], False),
     (['=', '$host_ip', 2, 2], True),
     (['=', None, 2, '', 2], True),
     (['=', '$service_up', 2, 2], True),
     (['=', '$', 2, 2], True),
-    (['and', '$nothing'], True), (['or', '$nothing'], False),
     # Names may lead into mappings.
-    (['=', '$stats.rack', 'r1'], True),
-    (['=', '$stats.rack', 'r2'], False),
     (['=', '$stats.nested.a', 1], True),
     (['=', '$stats.empty', 2, 2], True),
     (['=', '$stats.empty.x', 2, 2], True),
@@ -112,7 +78,8 @@ CASES = [
     (['=', '$stats.nested', {'a': 1}], True),
     (['=', '$service.topic', 'compute'], True),
     (['=', '$service.missing', 2, 2], True),
-    # The first character of text is an operator, the others are arguments.
+    (['=', '$service.disabled', None, 1], False),
+    # Text is an operator and its arguments, a character each.
     ('"=aa"', True), ('"=ab"', False),
 ]
 
@@ -127,7 +94,7 @@ def test_a_host_meets_the_query(query, passes):
     (['in', '$host_ip', '192.0.2.1'], False),
     (['not', ['=', '$host_ip', '192.0.2.1']], True),
     (['and', '$host_ip'], True), (['=', '$host_ip', '$host_ip'], True)])
-def test_an_address_is_no_text(query, passes):
+def test_an_address_is_not_compared_as_text(query, passes):
     assert mask(query, a_host(host_ip='192.0.2.1')) == [passes]
 
 
@@ -144,13 +111,10 @@ def test_an_address_is_no_text(query, passes):
     (['<', '$free_ram_mb', '1'], '< is asked of a number and a text'),
     (['<', '$host', 1], 'a text and a number'),
     (['<', 1, 0, 'x'], 'a number and a text'),
-    (['<', '$stats', 1], 'an object and a number'),
-    (['<', ['not', 1], 1], 'a list and a number'),
-    (['=', '$free_ram_mb.x', 1], "asks for 'x' of what is no mapping"),
-    (['=', '$cpu_info.vendor', 'Intel'], "asks for 'vendor'"),
+            (['=', '$free_ram_mb.x', 1], "asks for 'x' of what is no mapping"),
     (['=', '$stats.rack.x', 1], "asks for 'x'"),
 ])
-def test_a_query_without_sense_fails_the_request(query, words):
+def test_an_invalid_query_is_refused(query, words):
     with pytest.raises(exception.InvalidInput) as failure:
         mask(query)
 
@@ -159,15 +123,15 @@ def test_a_query_without_sense_fails_the_request(query, words):
     assert 'r1' not in str(failure.value)
 
 
-def test_one_host_that_a_query_makes_no_sense_on_is_enough():
-    """As when hosts are asked one after another."""
+def test_a_query_invalid_on_one_host_is_refused():
+    """As if hosts were judged one by one."""
     query = ['or', ['=', '$host', 'a'], ['<', '$stats.n', 3]]
 
     with pytest.raises(exception.InvalidInput):
         mask(query, a_host('a', stats={'n': 1}), a_host('b', stats={'n': 'x'}))
 
 
-def test_no_host_raises_nothing():
+def test_without_hosts_no_query_is_refused():
     request = a_request(hints={'query': ['["bogus"]']})
 
     assert JsonFilter().mask(hosts(), request).tolist() == []
@@ -179,7 +143,7 @@ def test_all_pass_without_a_query(hints):
     assert JsonFilter().mask(hosts(HOST), a_request(hints=hints)) == [True]
 
 
-def test_two_queries_are_no_query():
+def test_two_queries_are_refused():
     request = a_request(hints={'query': ['["and"]', '["and"]']})
 
     with pytest.raises(exception.InvalidInput, match='one query'):
@@ -201,7 +165,7 @@ def test_a_query_may_be_a_hundred_levels_deep():
     assert mask('["and", ' * 100 + '1' + ']' * 100) == [True]
 
 
-def test_a_host_that_never_reported_has_no_text_and_no_amounts():
+def test_a_host_that_never_reported_has_zeros_and_nulls():
     host = a_host(**NEVER_REPORTED)
 
     assert mask(['=', '$free_ram_mb', 0], host) == [True]
@@ -209,7 +173,7 @@ def test_a_host_that_never_reported_has_no_text_and_no_amounts():
     assert mask(['=', '$hypervisor_type', 2, 2], host) == [True]
 
 
-def test_hosts_are_judged_each_by_its_own_values():
+def test_each_host_is_judged_by_its_own_values():
     """Also where some have a variable and others have not."""
     records = [a_host('a', free_ram_mb=1, stats={}),
                a_host('b', free_ram_mb=2, stats={'n': 2}),
@@ -219,31 +183,3 @@ def test_hosts_are_judged_each_by_its_own_values():
         False, True, False]
     assert mask(['in', '$free_ram_mb', '$stats.n', 3], *records) == [
         False, True, True]
-
-
-def test_does_not_look_at_the_service():
-    assert mask(['=', '$service.disabled', None, 1],
-                a_host(service_up=False)) == [False]
-
-
-@pytest.mark.parametrize(('query', 'words'), [
-    (['>=', '$free_ram_mb', 4096],
-     'query [">=", "$free_ram_mb", 4096] not met, hosts have free_ram_mb '
-     '512, 2048'),
-    (['and', ['=', '$host', 'x'], ['=', '$nothing', 1]],
-     'query ["and", ["=", "$host", "x"], ["=", "$nothing", 1]] not met, '
-     'hosts have host a, h'),
-    (['or'], 'query ["or"] not met')])
-def test_says_what_the_hosts_have_of_what_is_asked(query, words):
-    block = hosts(HOST, a_host('a', free_ram_mb=512))
-
-    assert JsonFilter().reason(block, a_request(
-        hints={'query': json.dumps(query)})) == words
-
-
-def test_many_numbers_are_said_as_a_range():
-    block = hosts(*(a_host(free_ram_mb=number) for number in range(9)))
-
-    assert JsonFilter().reason(block, a_request(
-        hints={'query': '["<", "$free_ram_mb", 0]'})).endswith(
-        'hosts have free_ram_mb 0 to 8')

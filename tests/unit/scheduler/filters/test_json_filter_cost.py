@@ -1,4 +1,4 @@
-"""JsonFilter: what a query may cost, whoever writes it."""
+"""JsonFilter: the work and memory that a query may take."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_a_variable_is_looked_up_once(query, monkeypatch):
     assert asked == [0, 1, 2, 3, 4]
 
 
-def test_what_is_asked_twice_is_answered_once():
+def test_equal_parts_are_evaluated_once():
     block = many(3, stats={'n': Counted('x')})
     query = ['in', '$stats.n', '$host', 'y', 'z']
     mask(query, block)
@@ -82,7 +82,7 @@ def test_many_constants_cost_no_comparison_each(operator, expected):
 
 
 def test_the_smallest_of_many_texts_decides():
-    """And each host's own text is compared with it alone."""
+    """Only the smallest one is compared with each host."""
     block = many(20)
     query = ['<', '$host', *(f'z{number}' for number in range(9000))]
 
@@ -94,8 +94,8 @@ def test_the_smallest_of_many_texts_decides():
     ['or', *['$service'] * 9000], ['=', *['$service'] * 9000],
     ['in', '$host', *[1] * 30000], ['not', *['$host'] * 10000],
     ['and', *[['=', '$host', 'x']] * 4000]], ids=lambda query: query[0])
-def test_memory_follows_from_what_is_different(query):
-    """Bytes beyond those of the text and the query as Python has it."""
+def test_memory_grows_with_the_distinct_parts(query):
+    """Bytes besides the text and the parsed query."""
     block, text = many(300), json.dumps(query)
     mask('["=", "$service", "$host"]', block)
     tracemalloc.start()
@@ -111,7 +111,7 @@ def test_memory_follows_from_what_is_different(query):
     assert peak < 3 * before + (2 << 20)
 
 
-def test_a_query_may_be_as_long_as_novas_api_lets_through():
+def test_a_query_may_be_as_long_as_novas_api_allows():
     text = '["and"' + ', 1' * 20000 + ']'
 
     assert mask(text.ljust(bounds.QUERY_TEXT), many(2)) == [True, True]
@@ -121,7 +121,7 @@ def test_a_query_may_be_as_long_as_novas_api_lets_through():
 
 
 def shapes():
-    """Queries of which each part is work that no other part does."""
+    """Queries whose parts share no work."""
     def of(head, part, count=40):
         return [*head, *map(part, range(count))]
 
@@ -156,7 +156,7 @@ def test_a_query_that_takes_too_much_work_is_refused(shape, monkeypatch):
     (1, '9000 values'), (3, '3000 values'), (100, '20 values of each host')])
 def test_the_work_is_shared_by_the_instances_of_a_request(
         instances, allowed, monkeypatch):
-    """No refusal tells how many hosts there are."""
+    """The refusal does not reveal the number of hosts."""
     monkeypatch.setattr(bounds, 'QUERY_WORK', 9000)
     request = asking(['and', *(['=', f'$stats.x{number}', 1]
                                for number in range(100))])
@@ -172,13 +172,13 @@ def test_the_work_is_shared_by_the_instances_of_a_request(
     assert '47' not in reason
 
 
-def test_however_many_they_are_each_may_ask_for_something(monkeypatch):
+def test_a_small_query_is_answered_on_any_number_of_hosts(monkeypatch):
     monkeypatch.setattr(bounds, 'QUERY_WORK', 0)
 
     assert mask(['=', '$stats.n', 1], many(47)) == [False] * 47
 
 
-def test_words_about_hosts_read_the_query_once(monkeypatch):
+def test_reasons_parse_the_query_once(monkeypatch):
     read, loads = [], json.loads
     monkeypatch.setattr(json, 'loads', lambda text: (
         read.append(text), loads(text))[1])
@@ -194,7 +194,7 @@ def test_words_about_hosts_read_the_query_once(monkeypatch):
     assert len([text for text in read if 'nobody' in text]) == 1
 
 
-def test_words_tell_of_some_of_many_variables():
+def test_reasons_show_some_of_many_variables():
     request = asking(['=', 1, *(f'$stats.n{number}' for number
                                 in range(100, 1100))])
     block = many(2, stats={'n100': '7'})
