@@ -53,8 +53,8 @@ class ColumnsOnRebuild(OfColumns):
     (OnRebuild, ['a'], ['a']),
     (ColumnsOnRebuild, ['a'], ['a']),
 ])
-def test_its_own_method_counts(cls, left, on_rebuild):
-    """Which may ask for the filter's."""
+def test_an_overridden_method_counts(cls, left, on_rebuild):
+    """It may call the base class."""
     block = hosts(a_host('a'), a_host('b'), a_host('c', free_ram_mb=-10 ** 6))
     rule = configured(cls)
 
@@ -64,7 +64,7 @@ def test_its_own_method_counts(cls, left, on_rebuild):
 
 @pytest.mark.parametrize('cls', [
     RamFilter, OfOneHost, OfOneObject, OfAllHosts, OfColumns])
-def test_it_gives_limits_as_the_filter_does(cls):
+def test_limits_are_those_of_the_base_class(cls):
     driver = MemoryScheduler(
         a_host('a'), available_filters=[f'{__name__}.{cls.__name__}'],
         enabled_filters=[cls.__name__])

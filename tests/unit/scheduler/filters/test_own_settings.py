@@ -50,7 +50,7 @@ def ratio_by_name(**ratios):
 
 
 @pytest.mark.parametrize(('base', 'method', 'less', 'more'), METHODS)
-def test_are_asked_of_each_host(base, method, less, more):
+def test_are_called_for_each_host(base, method, less, more):
     own = type('Own', (base,), {
         method: lambda self, state, spec: (
             more if state.host == 'b' else less)})
@@ -60,8 +60,8 @@ def test_are_asked_of_each_host(base, method, less, more):
 
 
 @pytest.mark.parametrize(('base', 'method', 'less', 'more'), METHODS)
-def test_may_ask_for_the_filters_own(base, method, less, more):
-    """It is a number as Nova's method returns it."""
+def test_may_call_the_base_class(base, method, less, more):
+    """The base method returns a number of the type that Nova's returns."""
     seen = []
 
     def own(self, state, spec):
@@ -83,7 +83,7 @@ def test_may_ask_for_the_filters_own(base, method, less, more):
      'cpu_allocation_ratio', 3.0),
     (AggregateIoOpsFilter, '_get_max_io_ops_per_host', 'max_io_ops_per_host',
      3)])
-def test_of_a_filter_that_looks_at_aggregates_too(base, method, key, own):
+def test_base_methods_include_aggregates(base, method, key, own):
     cls = type('Own', (base,), {})
     state, = hosts(full('a', aggregates=[{key: '3'}, {key: '4'}])).states()
 
@@ -92,14 +92,14 @@ def test_of_a_filter_that_looks_at_aggregates_too(base, method, key, own):
     assert (found, type(found)) == (own, type(own))
 
 
-def test_limit_what_the_compute_node_is_told():
+def test_determine_the_limits():
     rule = ratio_by_name(a=3.0)
 
     assert rule.limits(hosts(full('a')), a_request()) == {
         'memory_mb': 3 * 32768}
 
 
-def test_stand_behind_the_words():
+def test_determine_the_reason():
     rule = ratio_by_name(a=1.0, b=1.01)
 
     assert rule.reason(hosts(full('a'), full('b')), a_request()) == (
@@ -117,7 +117,7 @@ def test_may_depend_on_the_request():
     assert survivors(rule, block, a_request()) == []
 
 
-def test_that_fail_name_the_host(caplog):
+def test_an_error_names_the_host(caplog):
     record = decision.Decision()
 
     with pytest.raises(KeyError):
@@ -129,7 +129,7 @@ def test_that_fail_name_the_host(caplog):
 
 
 @pytest.mark.parametrize('cls', [RamFilter, AggregateRamFilter, IoOpsFilter])
-def test_are_not_asked_for_by_the_filters_here(cls, monkeypatch):
+def test_are_not_called_for_built_in_filters(cls, monkeypatch):
     """They judge columns."""
     block = hosts(full('a'))
     monkeypatch.setattr(type(block), 'states', None)
