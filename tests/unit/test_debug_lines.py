@@ -125,7 +125,8 @@ class TestManyHosts:
             ('Filtered [', 'Weighed ['))] == [' and 1900 more'] * 2
 
     def test_the_summary_of_a_refusal_names_some_hosts_only(self, caplog):
-        found = lines(caplog, self.NAMES, requests.a_request(memory_mb=10 ** 6),
+        spec = requests.a_request(memory_mb=10 ** 6)
+        found = lines(caplog, self.NAMES, spec,
                      enabled_filters=['AllHostsFilter', 'RamFilter'])
         results, = [line for line in found if "('AllHostsFilter', [" in line]
         assert "'and 1900 more'" in results

@@ -31,7 +31,7 @@ class TestTenant:
         an_aggregate('without'))
 
     def test_goes_to_any_of_its_aggregates(self, caplog):
-        """Whose id is the value of any key that begins so, on its own."""
+        """Any key with the prefix may hold the id."""
         caplog.set_level(logging.DEBUG)
         found = destination(LIMIT, known=self.KNOWN,
                             project_id=b'p'.decode())
@@ -40,13 +40,14 @@ class TestTenant:
         assert ('require_tenant_aggregate request filter added aggregates '
                 "exact,longer,prefix for tenant 'p'") in caplog.text
 
-    def test_may_go_anywhere_by_default(self):
-        assert destination(known=self.KNOWN, project_id='p') is None
+    @pytest.mark.parametrize(('on', 'project_id', 'is_limited'), [
+        ((), 'p', False), ((LIMIT,), 'r', False), ((REQUIRE,), 'r', False),
+        ((LIMIT, REQUIRE), 'p', True)])
+    def test_is_limited_by_option(self, on, project_id, is_limited):
+        assert (destination(*on, known=self.KNOWN, project_id=project_id)
+                is not None) == is_limited
 
-    def test_without_aggregates_may_go_anywhere(self):
-        assert destination(LIMIT, known=self.KNOWN, project_id='r') is None
-
-    def test_without_aggregates_may_go_nowhere_if_it_must_have_one(
+    def test_without_aggregates_is_refused_if_one_is_required(
             self, caplog):
         with pytest.raises(exception.RequestFilterFailed) as caught:
             destination(LIMIT, REQUIRE, known=self.KNOWN, project_id='r')
@@ -54,12 +55,6 @@ class TestTenant:
         assert str(caught.value) == (
             'Scheduling failed: No hosts available for tenant')
         assert 'Tenant r has no available aggregates' in caplog.text
-
-    def test_with_an_aggregate_is_not_refused(self):
-        assert destination(LIMIT, REQUIRE, known=self.KNOWN, project_id='p')
-
-    def test_need_not_have_one_where_tenants_are_not_limited(self):
-        assert destination(REQUIRE, known=self.KNOWN, project_id='r') is None
 
 
 class TestZone:
@@ -81,13 +76,13 @@ class TestZone:
     def test_that_no_aggregate_names_requires_nothing(self, zone):
         assert destination(known=self.KNOWN, availability_zone=zone) is None
 
-    def test_is_needed_as_well_as_the_tenants_aggregate(self):
+    def test_is_required_besides_the_tenants_aggregate(self):
         found = destination(LIMIT, known=(*self.KNOWN, *TestTenant.KNOWN),
                             availability_zone='z', project_id='p')
 
         assert found.aggregates == ['exact,longer,prefix', 'z1,z2']
 
-    def test_comes_on_top_of_what_the_request_names(self):
+    def test_is_required_besides_aggregates_of_the_request(self):
         found = destination(
             known=self.KNOWN, availability_zone='z', requested_destination=(
                 objects.Destination(host='h', aggregates=['a,b'])))
@@ -95,7 +90,7 @@ class TestZone:
         assert found.host == 'h'
         assert found.aggregates == ['a,b', 'z1,z2']
 
-    def test_is_not_looked_for_in_an_aggregate_without_a_uuid(self):
+    def test_ignores_aggregates_without_a_uuid(self):
         """Placement does not know it."""
         assert destination(
             known=[objects.Aggregate(metadata={'availability_zone': 'z'})],
@@ -131,12 +126,12 @@ class TestIsolation:
     def test_is_off_by_default(self):
         assert destination(known=self.KNOWN) is None
 
-    def test_comes_on_top_of_what_the_request_forbids(self):
+    def test_is_forbidden_besides_aggregates_of_the_request(self):
         found = destination(
             ISOLATE, known=self.KNOWN, requested_destination=(
                 objects.Destination(forbidden_aggregates={'x'})))
 
         assert found.forbidden_aggregates == {'x', 'a', 'ab'}
 
-    def test_takes_requests_without_an_image(self):
+    def test_accepts_requests_without_an_image(self):
         assert destination(ISOLATE, known=self.KNOWN, image=None)

@@ -1,4 +1,4 @@
-"""Request filters that ask about networks and ports."""
+"""Request filters that query networks and ports."""
 
 import logging
 
@@ -22,7 +22,7 @@ def a_request_for(*networks, **request):
 
 
 def aggregates(facts, *networks, **request):
-    """What the destination requires: list, or None."""
+    """The aggregates required of the destination: list, or None."""
     spec = filtered(a_request_for(*networks, **request), ROUTED, given=facts)
     wanted = spec.requested_destination
     return wanted and wanted.aggregates
@@ -48,8 +48,24 @@ class TestRoutedNetworks:
         assert ('routed_networks_filter request filter added the following '
                 'aggregates for network ID routed: a1, a2, b2') in caplog.text
 
-    def test_are_those_of_a_port_without_an_address(self, cloud):
-        assert aggregates(cloud, {'port_id': 'fresh'}) == ['a1,a2,b2']
+    @pytest.mark.parametrize(('networks', 'expected'), [
+        ([{'port_id': 'fresh'}], ['a1,a2,b2']),
+        ([{'network_id': 'routed'}, {'port_id': 'fixed'}],
+         ['a1,a2,b2', 'a3']),
+        ([{'network_id': 'flat'}], None), ([{'port_id': 'flat'}], None),
+        # A port without a network, and no network at all.
+        ([{'port_id': 'lost'}], None), ([], None)])
+    def test_require_one_entry_a_network(self, cloud, networks, expected):
+        assert aggregates(cloud, *networks) == expected
+        assert aggregates(
+            cloud, *networks, requested_destination=objects.Destination(
+                aggregates=['x'])) == ['x', *(expected or ())]
+
+    def test_are_not_queried_without_need(self, cloud):
+        filtered(a_request_for({'network_id': 'routed'}), given=cloud)
+        filtered(a_request(), ROUTED, given=cloud)
+
+        assert not cloud.asked
 
     def test_count_by_the_subnet_of_a_port_with_an_address(self, cloud,
                                                            caplog):
@@ -65,60 +81,25 @@ class TestRoutedNetworks:
 
         assert aggregates(cloud, {'network_id': 'routed'}) == ['a1,a2']
 
-    def test_are_needed_all_of_them(self, cloud):
-        assert aggregates(cloud, {'network_id': 'routed'},
-                          {'port_id': 'fixed'}) == ['a1,a2,b2', 'a3']
-
-    def test_come_on_top_of_what_the_request_names(self, cloud):
-        assert aggregates(
-            cloud, {'port_id': 'fixed'}, requested_destination=(
-                objects.Destination(aggregates=['x']))) == ['x', 'a3']
-
-    @pytest.mark.parametrize('wanted', [
-        {'network_id': 'flat'}, {'port_id': 'flat'}])
-    def test_without_segments_require_nothing(self, cloud, wanted):
-        assert not aggregates(cloud, wanted)
-
     @pytest.mark.parametrize('wanted', [
         {}, {'network_id': None, 'port_id': None}, {'network_id': 'auto'},
         {'network_id': 'none'}])
-    def test_that_are_not_known_yet_are_not_asked_about(self, cloud, wanted):
+    def test_without_an_id_are_not_queried(self, cloud, wanted):
         assert not aggregates(cloud, wanted, {'network_id': 'flat'})
         assert cloud.asked == [('networks', 'flat')]
 
-    def test_of_a_port_without_a_network_require_nothing(self, cloud):
-        assert not aggregates(cloud, {'port_id': 'lost'})
-
-    def test_are_not_asked_about_by_default(self, cloud):
-        filtered(a_request_for({'network_id': 'routed'}), given=cloud)
-
-        assert not cloud.asked
-
-    def test_may_be_none(self, cloud):
-        assert not aggregates(cloud)
-        filtered(a_request(), ROUTED, given=cloud)
-        assert not cloud.asked
-
-    @pytest.mark.parametrize('told', [None, []])
+    @pytest.mark.parametrize('change', [
+        lambda cloud: cloud.segments.update(s2=None, s3=None),
+        lambda cloud: cloud.segments.update(s2=[], s3=[]),
+        lambda cloud: (cloud.networks.update(routed=None),
+                       cloud.subnets.update(sub=None))])
     @pytest.mark.parametrize(('wanted', 'where'), [
         ({'network_id': 'routed'}, 'network routed'),
         ({'port_id': 'fresh'}, 'network routed'),
         ({'port_id': 'fixed'}, 'subnet sub')])
-    def test_whose_segments_have_no_aggregates_fail_the_request(
-            self, cloud, wanted, where, told):
-        cloud.segments |= {'s2': told, 's3': told}
-        with pytest.raises(exception.RequestFilterFailed) as caught:
-            aggregates(cloud, wanted)
-
-        assert str(caught.value) == (
-            f'Scheduling failed: Aggregates not found for the {where}')
-
-    @pytest.mark.parametrize(('wanted', 'where'), [
-        ({'network_id': 'routed'}, 'network routed'),
-        ({'port_id': 'fixed'}, 'subnet sub')])
-    def test_whose_segments_neutron_does_not_tell_fail_the_request(
-            self, cloud, wanted, where):
-        cloud.networks['routed'] = cloud.subnets['sub'] = None
+    def test_without_aggregates_of_segments_fail_the_request(
+            self, cloud, wanted, where, change):
+        change(cloud)
         with pytest.raises(exception.RequestFilterFailed) as caught:
             aggregates(cloud, wanted)
 
@@ -127,7 +108,7 @@ class TestRoutedNetworks:
 
 
 class TestRemoteManagedPorts:
-    def test_ask_for_a_host_that_has_them(self, caplog):
+    def test_require_a_host_that_has_them(self, caplog):
         """With no option; a line for each."""
         caplog.set_level(logging.DEBUG)
         ports = {name: a_port(vnic_type='remote-managed') for name in 'ab'}
@@ -140,13 +121,13 @@ class TestRemoteManagedPorts:
             'COMPUTE_REMOTE_MANAGED_PORTS') == 2
 
     @pytest.mark.parametrize('kind', ['normal', 'direct', 'Remote-managed'])
-    def test_are_no_others(self, kind):
+    def test_are_of_one_vnic_type(self, kind):
         assert not required(filtered(
             a_request_for({'port_id': 'a'}),
             ports={'a': a_port(vnic_type=kind)}))
 
-    def test_are_not_looked_for_without_a_port(self):
-        """Where there is no Neutron, nobody calls for it."""
+    def test_are_not_queried_without_a_port(self):
+        """So clouds without Neutron need none."""
         facts = Facts()
         filtered(a_request_for({'network_id': 'net'}), given=facts)
         filtered(a_request(), given=facts)
