@@ -1,4 +1,4 @@
-"""When what was placed without a claim counts no more."""
+"""When picks without a claim end to count."""
 
 import itertools
 import time
@@ -14,6 +14,7 @@ from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import Compute
 from tests.builders.in_flight import a_server
+from tests.builders.in_flight import between
 from tests.builders.in_flight import hosts_with_room
 
 STAMPS = itertools.count()
@@ -25,14 +26,14 @@ def driver_name(request):
 
 
 def report(cloud, host, size=0):
-    """The host's row changes, by an instance of some size or otherwise."""
+    """Change the host's row, by an instance of some size or otherwise."""
     cloud.execute('UPDATE compute_nodes SET free_ram_mb = free_ram_mb - ?, '
                   'updated_at = ? WHERE host = ?', size,
                   f'2035-01-01 00:00:00.{next(STAMPS):06}', host)
 
 
 def moved(cloud, uuid, host):
-    """The instance is on that host from now on."""
+    """Move an instance to a host."""
     cloud.execute('DELETE FROM instances WHERE uuid = ?', uuid)
     cloud.execute('INSERT INTO instances (uuid, host, node, deleted) '
                   'VALUES (?, ?, ?, 0)', uuid, host, host)
@@ -46,7 +47,7 @@ def free(driver):
 
 class TestOddInstances:
     @pytest.mark.parametrize('uuid', ['\ud800', 'nul\0', 'x' * 5000, 'ä'])
-    def test_that_no_database_can_be_asked_for_end_with_their_lifetime(
+    def test_with_invalid_uuids_end_with_their_lifetime(
             self, cloud, driver_name, uuid, monkeypatch):
         hosts_with_room(cloud, 1, 4)
         driver = cloud.driver(driver_name, nova_sched__pick_lifetime=100)
@@ -58,7 +59,7 @@ class TestOddInstances:
 
         assert free(driver) == {'h0': 4000}
 
-    def test_that_are_named_twice_count_once_and_leave_nothing(
+    def test_named_twice_count_once(
             self, cloud, driver_name):
         hosts_with_room(cloud, 1, 4)
         driver = cloud.driver(driver_name, nova_sched__pick_lifetime=0)
@@ -86,9 +87,9 @@ class TestMoves:
         assert picks(driver, spec, [spec.instance_uuid]) == ['h0']
         return driver, spec.instance_uuid
 
-    def test_an_instance_on_its_way_counts_where_it_goes(self, cloud,
+    def test_a_moving_instance_counts_on_its_new_host(self, cloud,
                                                          driver_name):
-        """It shows on the host that it comes from meanwhile."""
+        """While it still shows on its source host."""
         driver, uuid = self.placed(cloud, driver_name)
         moved(cloud, uuid, 'h1')
         for _ in range(2):
@@ -99,7 +100,7 @@ class TestMoves:
 
         assert free(driver) == {'h0': 3000, 'h1': 4000}
 
-    def test_an_instance_that_went_to_an_alternate_counts_there(
+    def test_an_instance_on_an_alternate_counts_there(
             self, cloud, driver_name):
         driver, uuid = self.placed(cloud, driver_name)
         report(cloud, 'h0')
@@ -130,51 +131,10 @@ class TestDevices:
             ask()
 
 
-class TestBetween:
-    """What happens between a request's look-ups and its decision."""
-
-    @pytest.mark.parametrize('wanted, host', [
-        ({'hints': {'different_host': ['A']}}, 'h1'),
-        ({'group': {'policy': 'anti-affinity', 'members': ['A', 'B']}},
-         'h1')], ids=['hint', 'group'])
-    def test_a_pick_is_seen(self, cloud, driver_name, wanted, host):
-        hosts_with_room(cloud, 2, 4)
-        driver = cloud.driver(driver_name, enabled_filters=[
-            'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])
-        look_up = driver._look_up
-
-        def overtaken(*args):
-            found = look_up(*args)
-            driver._look_up = look_up
-            assert picks(driver, a_server(
-                instance_uuid='A', force_hosts=['h0']), ['A']) == ['h0']
-            return found
-        driver._look_up = overtaken
-
-        assert picks(driver, a_server(instance_uuid='B', **wanted),
-                     ['B']) == [host]
-
-    def test_a_pick_that_ends_does_not_come_back(self, cloud, driver_name):
-        hosts_with_room(cloud, 2, 4)
-        driver = cloud.driver(driver_name, nova_sched__pick_lifetime=1)
-        first = a_server(force_hosts=['h0'])
-        select(driver, first, [first.instance_uuid])
-        ranked = driver.ranker.ranked
-
-        def later(*args):
-            time.sleep(1.1)
-            driver.host_manager.refresh()
-            return ranked(*args)
-        driver.ranker.ranked = later
-        select(driver, a_server(force_hosts=['h1']))
-
-        assert drivers.free_ram_mb(driver) == {'h0': 4000, 'h1': 3000}
-
-
 class TestTakeOver:
-    def test_a_request_that_is_late_is_decided_by_the_new_driver(
+    def test_a_late_request_is_decided_by_the_new_driver(
             self, cloud, driver_name):
-        """Which has given its room away already."""
+        """The new driver has already given its room away."""
         hosts_with_room(cloud, 2, 1)
         old, new = cloud.driver(driver_name), cloud.driver(driver_name)
         ranked = old.ranker.ranked
@@ -189,7 +149,7 @@ class TestTakeOver:
         assert picks(old, a_server()) == ['h1']
         assert drivers.free_ram_mb(new) == {'h0': 0, 'h1': 0}
 
-    def test_nothing_is_lost_by_two_in_a_row(self, cloud, driver_name):
+    def test_two_in_a_row_keep_all_picks(self, cloud, driver_name):
         hosts_with_room(cloud, 1, 4)
         first, second, third = (cloud.driver(driver_name) for _ in range(3))
         second.take_over(first)
@@ -199,9 +159,9 @@ class TestTakeOver:
 
         assert drivers.free_ram_mb(third) == {'h0': 3000}
 
-    def test_members_that_show_already_are_members_still(self, cloud,
+    def test_members_that_show_are_still_members(self, cloud,
                                                          driver_name):
-        """For callers who asked where the group is before."""
+        """For callers that looked up the group before."""
         hosts_with_room(cloud, 2, 4)
         old, compute = cloud.driver(driver_name), Compute(cloud)
         uuid, other = (uuidutils.generate_uuid() for _ in range(2))
@@ -217,3 +177,18 @@ class TestTakeOver:
         assert picks(new, a_server(instance_uuid=other, group={
             'policy': 'affinity', 'members': [other]}), [other]) == ['h1']
 
+
+@pytest.mark.parametrize('wanted', [
+    {'hints': {'different_host': ['A']}},
+    {'group': {'policy': 'anti-affinity', 'members': ['A', 'B']}}],
+    ids=['hint', 'group'])
+def test_a_pick_between_look_up_and_decision_counts(cloud, driver_name,
+                                                    wanted):
+    hosts_with_room(cloud, 2, 4)
+    driver = cloud.driver(driver_name, enabled_filters=[
+        'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])
+    between(driver, lambda: picks(driver, a_server(
+        instance_uuid='A', force_hosts=['h0']), ['A']))
+
+    assert picks(driver, a_server(instance_uuid='B', **wanted),
+                 ['B']) == ['h1']
