@@ -1,6 +1,4 @@
-"""Members of server groups that are claimed: Placement knows of no group."""
-
-import threading
+"""Claimed members of server groups, which Placement does not know."""
 
 from oslo_utils import uuidutils
 import pytest
@@ -57,7 +55,7 @@ def in_flight(driver):
 @pytest.mark.parametrize('policy, hosts', [
     ('anti-affinity', ['h0', 'h1']), ('affinity', ['h0', 'h0'])])
 def test_a_member_is_seen_by_the_next_one(driver, policy, hosts):
-    """The database shows neither, as while they are built."""
+    """The database shows neither, because they are being built."""
     group = members()
 
     assert [ask(driver, placement(), [uuid], group, policy)
@@ -79,31 +77,7 @@ def test_a_member_is_seen_before_it_is_claimed(driver):
     assert claimed(offering) == ['h1', 'h0']
 
 
-def test_members_that_are_asked_for_at_once_are_apart(driver):
-    offering, group, found = placement(), members(4), []
-    start = threading.Barrier(4)
-
-    def work(uuid):
-        start.wait()
-        found.extend(ask(driver, offering, [uuid], group))
-
-    threads = [threading.Thread(target=work, args=(uuid,)) for uuid in group]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-
-    assert sorted(found) == HOSTS == sorted(claimed(offering))
-
-
-def test_several_members_of_one_request_are_seen_by_another(driver):
-    group = members(4)
-
-    assert sorted([*ask(driver, placement(), group[:3], group),
-                   *ask(driver, placement(), group[3:], group)]) == HOSTS
-
-
-def test_a_host_that_is_refused_is_followed_by_the_next(driver):
+def test_the_next_host_follows_a_refusal(driver):
     offering, group = placement(refuses=[PROVIDERS['h0']]), members()
 
     assert [ask(driver, offering, [uuid], group) for uuid in group] == [
@@ -111,7 +85,7 @@ def test_a_host_that_is_refused_is_followed_by_the_next(driver):
     assert sorted(in_flight(driver)) == sorted(group)
 
 
-def test_what_is_refused_everywhere_is_seen_by_nobody(driver):
+def test_an_instance_refused_everywhere_is_forgotten(driver):
     offering, group = placement(refuses=PROVIDERS.values()), members()
 
     with pytest.raises(exception.NoValidHost):
@@ -121,7 +95,7 @@ def test_what_is_refused_everywhere_is_seen_by_nobody(driver):
     assert ask(driver, placement(), group[1:], group) == ['h0']
 
 
-def test_who_is_in_no_group_is_left_to_placement(driver):
+def test_instances_without_a_group_are_not_assumed(driver):
     select(driver, a_server(), [uuidutils.generate_uuid()],
            offer=placement().offer())
 
