@@ -131,7 +131,7 @@ class TestFilterHandler:
     def test_an_error_in_a_filter_fails_the_request(self, caplog):
         with pytest.raises(KeyError):
             left(a_plug_in(host_passes=lambda *args: {}['gone']))
-        assert 'Filter PlugIn failed' in caplog.text
+        assert 'Filter PlugIn failed on host (a, a)' in caplog.text
 
     @pytest.mark.parametrize('rule', [
         OneFails('derived', 'host_ip', 'key'), OneFails('judge', 'host_ip'),

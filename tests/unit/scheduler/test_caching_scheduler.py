@@ -132,8 +132,8 @@ class TestConsumption:
     def test_of_a_failing_plug_in_is_none(self, cloud):
         cloud.load(['a'])
         driver = a_driver(cloud, available_filters=[
-            'tests.unit.scheduler.test_filter_scheduler_refusals.'
-            'FaultyFilter'], enabled_filters=['FaultyFilter'])
+            'tests.unit.scheduler.test_manager_records.'
+            'BreakingFilter'], enabled_filters=['BreakingFilter'])
 
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
