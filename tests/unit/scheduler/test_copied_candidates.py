@@ -177,6 +177,7 @@ class TestRequests:
 
     def test_are_not_listed_when_placement_hangs(
             self, manager_of, server, monkeypatch):
+        monkeypatch.setattr(releases, 'AT_ONCE', 0)
         monkeypatch.setattr(releases, 'LATER_PAUSE', 0.01)
         others = set(threading.enumerate())
         manager = manager_of(timeout=1)
