@@ -1,4 +1,4 @@
-"""Values at the ends of what can be told, counted or parsed."""
+"""Values at the ends of their ranges: times, integers, nested lists."""
 
 import contextlib
 import json
@@ -20,10 +20,9 @@ X86 = {'image_properties': {'hw_architecture': 'x86_64'}}
 @pytest.mark.parametrize('away, up', [
     (0, True), (60, True), (-60, True), (60.001, False), (-60.001, False)])
 def test_a_service_is_up_until_service_down_time_is_over(cloud, away, up):
-    """Sixty seconds in the past or future count, and no moment more.
+    """Sixty seconds in the past or future count, and no more.
 
-    Of a driver that reads heartbeats; one that does not asks the database
-    whether it is up.
+    For a driver that reads heartbeats; others query the database.
     """
     cloud.load(['a'])
     hosts = cloud.driver('caching_scheduler').host_manager
@@ -64,7 +63,7 @@ def test_statistics_count_as_far_as_64_bits_do(number, counted):
 
 @pytest.mark.parametrize('debug', [False, True])
 def test_a_list_of_any_depth_costs_its_host_alone(cloud, debug, caplog):
-    """Also one that is just not too deep where the hosts are read."""
+    """Also a list that is just not too deep for the reader."""
     caplog.set_level('DEBUG' if debug else 'INFO', 'nova_sched')
     cloud.load(['a', 'b'])
     driver = cloud.driver()
@@ -77,7 +76,7 @@ def test_a_list_of_any_depth_costs_its_host_alone(cloud, debug, caplog):
 
 
 def _nearly_too_deep():
-    """Depths of lists that can be read here, and will not be further in."""
+    """Depths of lists that can be parsed here, but not in deeper calls."""
     for depth in range(sys.getrecursionlimit(), 0, -1):
         with contextlib.suppress(RecursionError):
             json.loads('[' * depth + ']' * depth)
@@ -91,13 +90,13 @@ def _nearly_too_deep():
     ('[{"a": ' * 8 + '[]' + '}]' * 8, False),
     ('[' * 10 ** 5 + ']' * 10 ** 5, False)],
     ids=['16 lists', '17 lists', '8 pairs', 'one more', 'very many'])
-def test_what_is_too_deep_is_no_list_of_supported_instances(text, kept):
-    """Nova's nest two lists."""
+def test_deep_lists_are_no_supported_instances(text, kept):
+    """Nova's lists have two levels."""
     assert record(supported_instances=text)['supported_instances'] == (
         text if kept else None)
 
 
-def test_a_host_that_reports_nothing_readable_is_there_still(cloud):
+def test_a_host_with_an_unreadable_list_can_be_picked(cloud):
     cloud.load(['a'])
     cloud.execute('UPDATE compute_nodes SET supported_instances = ?',
                   '[' * 10 ** 5)

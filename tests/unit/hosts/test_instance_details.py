@@ -1,4 +1,4 @@
-"""What databases keep of instances, read when asked for."""
+"""Details of instances in databases, read on demand."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.builders.clouds import a_uuid
 A, B = a_uuid(1), a_uuid(2)
 
 
-def test_a_read_that_fails_is_not_made_again():
+def test_a_failed_read_is_not_repeated():
     reads = []
 
     def read(name):
@@ -28,7 +28,7 @@ def test_a_read_that_fails_is_not_made_again():
     'x', '7', 'null', '[]', '{"cur": 7}', '{"cur": {"nova_object.data": 7}}',
     '{"cur": {"nova_object.name": [], "nova_object.data": {}}}', '[' * 99999])
 @pytest.mark.parametrize('name', ['flavor', 'numa_topology', 'pci_requests'])
-def test_what_cannot_be_read_is_absent_and_told_of_its_instance(
+def test_unreadable_details_are_absent_and_logged_with_their_instance(
         name, text, caplog):
     kept = InstanceDetails(lambda name: {A: text, B: text})
 

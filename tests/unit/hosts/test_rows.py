@@ -23,7 +23,7 @@ def record(**columns):
     return host_rows.record(ROW | columns, 'cell', RATIOS)
 
 
-def test_a_record_has_every_column_that_a_compute_node_fills():
+def test_a_record_has_every_column_of_compute_nodes():
     from_services = {'service', 'service_disabled', 'service_forced_down',
                      'service_last_seen', 'service_version', 'service_up',
                      'service_fresh', 'aggregates'}
@@ -67,8 +67,8 @@ def test_reads_a_value(columns, name, expected):
     assert record(**columns)[name] == expected
 
 
-def test_a_row_never_reported_is_a_host_without_anything():
-    """Its usage is unknown, so it has no uuid and no capacity."""
+def test_a_row_without_a_report_is_an_empty_host():
+    """Its usage is unknown: no uuid, no capacity."""
     found = record(free_disk_gb=None)
 
     assert found['host'] == 'h'
@@ -88,9 +88,9 @@ def test_a_row_never_reported_is_a_host_without_anything():
     ({'supported_instances': '{}'}, 'supported_instances', None),
     ({'supported_instances': 'x'}, 'supported_instances', None),
 ])
-def test_what_cannot_be_read_counts_as_absent(columns, name, expected,
+def test_unreadable_values_count_as_absent(columns, name, expected,
                                               caplog):
-    """With one warning for each distinct cause."""
+    """With one warning a cause."""
     host_rows._warn_unreadable.cache_clear()
     host_rows._list_text.cache_clear()
 
@@ -98,12 +98,12 @@ def test_what_cannot_be_read_counts_as_absent(columns, name, expected,
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize(('least', 'told'), [
+@pytest.mark.parametrize(('least', 'is_warned'), [
     (93, False), (50, False), (94, True)])
-def test_more_free_disk_than_there_should_be_is_warned_of(least, told,
+def test_more_free_disk_than_expected_is_warned_about(least, is_warned,
                                                           caplog):
     assert record(disk_available_least=least)['free_disk_mb'] == (
         min(least, 93) * 1024)
     assert caplog.messages == [
         'Host n has more disk space than database expected '
-        '(94 GB > 93 GB)'] * told
+        '(94 GB > 93 GB)'] * is_warned

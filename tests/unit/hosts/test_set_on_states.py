@@ -1,4 +1,4 @@
-"""What plug-ins set on host states, for all rules of the request to see."""
+"""Values that plug-ins set on host states are seen by later rules."""
 
 import types
 
@@ -23,7 +23,7 @@ def a_state(*args, **values):
     ('num_instances', np.int64(3)),
     ('cpu_allocation_ratio', 2), ('hypervisor_type', 'xen'),
     ('aggregates', [])])
-def test_built_in_rules_judge_by_what_is_set(name, value):
+def test_built_in_rules_use_the_value(name, value):
     table = table_of(a_host('a'), a_host('b'))
     snapshot = table.snapshot(None)
     setattr(snapshot.state(0), name, value)
@@ -35,7 +35,7 @@ def test_built_in_rules_judge_by_what_is_set(name, value):
 
 
 @pytest.mark.parametrize('value', [1 << 64, None, 'x', [], float('nan')])
-def test_what_no_column_holds_stays_with_the_state(value):
+def test_a_value_that_no_column_holds_stays_with_the_state(value):
     state = a_state(free_ram_mb=5)
     state.free_ram_mb = value
 
@@ -46,7 +46,7 @@ def test_what_no_column_holds_stays_with_the_state(value):
 
 
 @pytest.mark.parametrize(('value', 'held'), [(4915.2, 4915), (-1.5, -1)])
-def test_of_a_whole_number_the_fraction_is_left_out(value, held):
+def test_fractions_are_truncated_for_integer_columns(value, held):
     state = a_state(free_ram_mb=5)
     state.free_ram_mb = value
 
@@ -54,7 +54,7 @@ def test_of_a_whole_number_the_fraction_is_left_out(value, held):
     assert state.block().free_ram_mb.tolist() == [held]
 
 
-def test_what_is_set_is_consumed_from():
+def test_consumption_starts_from_the_value():
     state = a_state(free_ram_mb=5)
     state.free_ram_mb = 1000
     state.consume_from_request(a_request(flavor=a_flavor(memory_mb=300)))
@@ -62,8 +62,8 @@ def test_what_is_set_is_consumed_from():
     assert state.free_ram_mb == 700
 
 
-def test_what_is_set_outlasts_other_requests():
-    """Those that go first between two portions."""
+def test_values_survive_concurrent_requests():
+    """Between two slices of the request."""
     table = table_of(a_host('a', free_ram_mb=5, vcpus_used=1))
     snapshot = table.snapshot(None)
     snapshot.state(0).free_ram_mb = 9
@@ -74,7 +74,7 @@ def test_what_is_set_outlasts_other_requests():
     assert snapshot.state(0).vcpus_used == 2
 
 
-def test_what_goes_wrong_with_consumption_is_told(caplog):
+def test_failed_consumption_is_logged(caplog):
     """And fails nothing, as in Nova."""
     class Own(HostState):
         def _locked_consume_from_request(self, spec_obj):
@@ -86,40 +86,40 @@ def test_what_goes_wrong_with_consumption_is_told(caplog):
         'failed to consume from instance. Error: no rack left')
 
 
-class TestSettled:
-    """A state that a plug-in made becomes that of a row."""
+class TestAdopted:
+    """A state made by a plug-in becomes the state of a row."""
 
-    def settled(self, made, **reported):
+    def adopted(self, made, **reported):
         snapshot = table_of(a_host('h', nodename='n', **reported)).snapshot(
             None)
         snapshot.have(0, made)
         return snapshot.state(0)
 
-    def test_has_what_is_reported(self):
-        state = self.settled(HostState('h', 'n'), free_ram_mb=5)
+    def test_has_the_report(self):
+        state = self.adopted(HostState('h', 'n'), free_ram_mb=5)
 
         assert state.free_ram_mb == 5
         assert state.block().free_ram_mb.tolist() == [5]
 
-    def test_keeps_what_was_set(self):
+    def test_keeps_values_of_the_plug_in(self):
         made = HostState('h', 'n')
         made.free_ram_mb, made.rack = 7, 'r1'
-        state = self.settled(made, free_ram_mb=5, vcpus_used=3)
+        state = self.adopted(made, free_ram_mb=5, vcpus_used=3)
 
         assert (state.free_ram_mb, state.rack, state.vcpus_used) == (
             7, 'r1', 3)
         assert state.block().free_ram_mb.tolist() == [7]
 
-    def test_of_another_request_keeps_what_is_its_own(self):
+    def test_of_another_request_keeps_own_attributes_only(self):
         other = a_state('h', nodename='n', free_ram_mb=1)
         other.rack, other.limits['vcpu'] = 'r1', 9
-        state = self.settled(other, free_ram_mb=5)
+        state = self.adopted(other, free_ram_mb=5)
 
         assert (state.free_ram_mb, state.rack, state.limits) == (5, 'r1', {})
 
-    def test_learns_only_what_differs(self):
-        """What is consumed later is seen, then."""
-        state = self.settled(HostState('h', 'n'), free_ram_mb=1000)
+    def test_sets_only_differences(self):
+        """So later consumption is seen."""
+        state = self.adopted(HostState('h', 'n'), free_ram_mb=1000)
         state.update(types.SimpleNamespace(free_ram_mb=1000, vcpus=4))
         state.consume_from_request(a_request(flavor=a_flavor(memory_mb=300)))
 

@@ -2,11 +2,9 @@
 
 import datetime
 import json
-import types
 
 import pytest
 
-from nova_sched.hosts import state
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import NOW
@@ -32,13 +30,10 @@ def test_shows_plain_python_values():
     assert type(state.free_ram_mb) is int
     assert type(state.cpu_allocation_ratio) is float
     assert type(state.service_up) is bool
+    assert state.hypervisor_hostname == state.nodename
 
 
-def test_has_its_nodes_name_under_that_of_its_column_too():
-    assert a_state('h', nodename='n').hypervisor_hostname == 'n'
-
-
-def test_reads_what_instances_it_supports():
+def test_has_lists_of_supported_instances():
     assert a_state().supported_instances == [['x86_64', 'kvm', 'hvm']]
     assert a_state(supported_instances=None).supported_instances == []
 
@@ -54,7 +49,7 @@ def test_has_metrics_as_objects():
 
 
 def test_was_updated_at_a_time_in_utc():
-    """As Nova's, with its time zone."""
+    """With its time zone, as in Nova."""
     assert a_state(updated=NOW).updated == datetime.datetime(
         2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC)
 
@@ -72,11 +67,8 @@ def test_is_updated_when_it_is_given_an_instance():
     ('stats', {}), ('supported_instances', None),
     ('updated', None), ('pci_stats', None), ('numa_topology', None),
     ('uuid', None), ('free_ram_mb', 0)])
-def test_that_never_reported_has(name, value):
+def test_without_a_report_has_defaults(name, value):
     assert getattr(a_state(**NEVER_REPORTED), name) == value
-
-
-def test_that_never_reported_has_no_metrics():
     assert a_state(**NEVER_REPORTED).metrics.to_list() == []
 
 
@@ -98,7 +90,7 @@ def test_shows_its_service_as_a_mapping():
     assert state.service['last_seen_up'] == state.updated
 
 
-def test_answers_whether_it_has_the_devices_of_a_request():
+def test_knows_whether_it_has_devices():
     devices = a_state(pci_stats=pci_stats(a_pool(count=2))).pci_stats
 
     assert devices.pools == [a_pool(count=2)]
@@ -106,7 +98,7 @@ def test_answers_whether_it_has_the_devices_of_a_request():
     assert not devices.support_requests([a_pci_request(2), a_pci_request()])
 
 
-def test_answers_about_devices_near_to_its_cells():
+def test_knows_whether_devices_are_near_its_cells():
     devices = a_state(
         numa_topology=cells_text(*(a_cell(i, socket=i) for i in range(2))),
         pci_stats=pci_stats(a_pool(numa_node=0))).pci_stats
@@ -118,7 +110,7 @@ def test_answers_about_devices_near_to_its_cells():
         assert devices.support_requests(requests, numa_cells=[])
 
 
-def test_takes_attributes_for_the_request():
+def test_keeps_own_attributes_for_the_request():
     block = hosts(a_host())
     block.states()[0].mark = 7
 
@@ -129,7 +121,7 @@ def test_takes_attributes_for_the_request():
 
 @pytest.mark.parametrize('name', ['free_ram_mb', 'stats', 'updated'])
 def test_may_have_its_attributes_set_for_the_request(name):
-    """Rules go by what it reported, if that is nothing for a column."""
+    """Built-in rules keep the report if no column can hold the value."""
     block = hosts(a_host())
     reported = block.objects(name)
     setattr(block.states()[0], name, 'mine')
@@ -138,8 +130,8 @@ def test_may_have_its_attributes_set_for_the_request(name):
     assert block.objects(name) == reported
 
 
-def test_prints_as_nova_does():
-    """With the candidates of Placement where it was asked."""
+def test_is_printed_as_in_nova():
+    """With Placement's candidates if there are any."""
     state = a_state('h', nodename='n', free_ram_mb=1, free_disk_mb=2,
                     num_io_ops=3, num_instances=4)
 
@@ -147,12 +139,3 @@ def test_prints_as_nova_does():
     assert str(state) == text
     state._snapshot.offer = NO_CANDIDATES
     assert str(state) == text + ', allocation_candidates: 0'
-
-
-@pytest.mark.parametrize('text', ['no json', '{"a": 1}', '[5]', None])
-def test_metrics_that_cannot_be_read_are_none(text):
-    made = state.HostState('host', 'node', None)
-
-    made.update(types.SimpleNamespace(host='host', metrics=text))
-
-    assert list(made.metrics) == []
