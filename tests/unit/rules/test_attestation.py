@@ -1,4 +1,4 @@
-"""The attestation server's word on nodes, and how long it holds."""
+"""Trust levels of nodes by the attestation server, and their lifetime."""
 
 import threading
 
@@ -12,7 +12,7 @@ FRESH = '2023-11-14T22:13:00Z'
 
 
 class Server:
-    """Answers with what it is given, and remembers what it was asked."""
+    """Returns given answers, and notes its queries."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -28,7 +28,7 @@ def trusted(name, level='trusted', vtime=FRESH):
 
 
 class Levels(TrustLevels):
-    """Levels at a time that a test sets; what is asked is answered at once."""
+    """Levels at a time that a test sets; queries are answered at once."""
 
     def __init__(self, poll, lifetime=60):
         super().__init__(poll, lifetime, clock=lambda: self.now)
@@ -44,10 +44,12 @@ def levels(server):
     return Levels(server)
 
 
-def test_one_question_is_about_all_nodes():
+def test_one_query_is_for_all_nodes():
     server = Server(trusted('a'), trusted('b', 'untrusted'))
     found = levels(server)
 
+    assert found.known(['a']) == {'a': 'unknown'}
+    assert server.asked == []
     assert found.of(['a'], ['a', 'b', 'c']) == {'a': 'trusted'}
     assert found.of(['b'], ['a', 'b', 'c']) == {'b': 'untrusted'}
     assert server.asked == [['a', 'b', 'c']]
@@ -59,7 +61,7 @@ def test_one_question_is_about_all_nodes():
     ('2030-01-01T00:00:00Z', 1), ('Tue Nov 14 22:13:00 2023', 1),
     ('Tue Nov 14 22:10:00 2023', 2)])
 def test_an_attestation_is_good_for_its_lifetime(vtime, questions):
-    """An old one counts until the server says something else."""
+    """An old one counts until the next answer."""
     server = Server(trusted('a', vtime=vtime))
     found = levels(server)
 
@@ -71,7 +73,7 @@ def test_an_attestation_is_good_for_its_lifetime(vtime, questions):
 @pytest.mark.parametrize('vtime', ['yesterday', '', None, 5, [],
                                    '99999-01-01T00:00:00Z'])
 def test_without_a_readable_time_the_level_is_unknown(vtime):
-    """For as long as a good one would hold."""
+    """For the same lifetime."""
     server = Server(trusted('a', vtime=vtime))
     found = levels(server)
 
@@ -80,7 +82,7 @@ def test_without_a_readable_time_the_level_is_unknown(vtime):
     assert len(server.asked) == 1
 
 
-def test_nodes_without_an_answer_are_unknown_and_asked_about_again():
+def test_nodes_without_an_answer_are_unknown_and_queried_again():
     server = Server(trusted('a'))
     found = levels(server)
     found.of(['a', 'b'], ['a', 'b'])
@@ -94,21 +96,10 @@ def test_nodes_without_an_answer_are_unknown_and_asked_about_again():
 @pytest.mark.parametrize('answer', [
     None, 'a', {}, {'host_name': ['a']}, {'host_name': 'stranger'},
     {'host_name': 'a'}])
-def test_an_answer_without_sense_is_none(answer):
+def test_an_invalid_answer_is_ignored(answer):
     assert levels(Server(answer)).of(['a'], ['a']) == {'a': 'unknown'}
-
-
-def test_a_missing_level_is_none():
-    answer = {'host_name': 'a', 'vtime': FRESH}
-
-    assert levels(Server(answer)).of(['a'], ['a']) == {'a': None}
-
-
-def test_what_is_known_is_told_without_asking():
-    server = Server(trusted('a'))
-
-    assert levels(server).known(['a']) == {'a': 'unknown'}
-    assert server.asked == []
+    without_level = Server({'host_name': 'a', 'vtime': FRESH})
+    assert levels(without_level).of(['a'], ['a']) == {'a': None}
 
 
 @pytest.mark.parametrize(('seconds', 'questions'), [
@@ -123,7 +114,7 @@ def test_an_answer_is_renewed_after_half_of_its_lifetime(seconds, questions):
     assert len(server.asked) == questions
 
 
-def test_what_a_poll_raises_leaves_nothing_known(monkeypatch):
+def test_an_error_of_a_query_leaves_levels_unknown(monkeypatch):
     raised = []
     monkeypatch.setattr(threading, 'excepthook', raised.append)
     server = Server(trusted('a'))
@@ -137,7 +128,7 @@ def test_what_a_poll_raises_leaves_nothing_known(monkeypatch):
 
 
 class SlowServer(Server):
-    """Answers when it is told to."""
+    """Answers once a test lets it."""
 
     def __init__(self, *answers):
         super().__init__(*answers)
@@ -150,7 +141,7 @@ class SlowServer(Server):
         return self.answers
 
 
-class TestWhileTheServerIsAsked:
+class TestDuringAQuery:
     @pytest.fixture
     def server(self):
         server = SlowServer(trusted('a'))
@@ -178,7 +169,7 @@ class TestWhileTheServerIsAsked:
     @pytest.mark.parametrize('seconds', [0, 61])
     def test_nodes_are_unknown_when_no_answer_comes_in_time(
             self, server, seconds):
-        """Also if what was heard before is too old."""
+        """Also if the last answer is too old."""
         found, now = self.levels(server)
         found.PATIENCE = 0.0
         if seconds:
@@ -193,7 +184,7 @@ class TestWhileTheServerIsAsked:
 
     def test_requests_that_wait_for_an_answer_share_it(
             self, server, monkeypatch):
-        """Also one that says nothing: they do not ask one after another."""
+        """Also an empty one, instead of one query each."""
         server.answers = []
         found, _ = self.levels(server)
         ask, waits = found._ask, threading.Semaphore(0)

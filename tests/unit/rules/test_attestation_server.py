@@ -28,7 +28,7 @@ ANSWER = [{'host_name': 'a', 'trust_lvl': 'trusted',
 
 @pytest.fixture
 def serve():
-    """Function that starts a server giving one answer; its requests."""
+    """Function: start a server with one answer; return its requests."""
     with contextlib.ExitStack() as stack:
         yield lambda status=200, body=None: stack.enter_context(
             serving(status, json.dumps({'hosts': ANSWER}).encode()
@@ -89,7 +89,7 @@ def client(port, **options):
     return AttestationServer(a_conf(**options_for(port, **options)))
 
 
-def test_asks_about_nodes_and_gives_what_the_server_says(serve):
+def test_queries_nodes_and_returns_the_answer(serve):
     port, requests = serve()
 
     assert client(port, auth_blob='sesame').poll(['a', 'b']) == ANSWER
@@ -121,8 +121,8 @@ def test_several_statuses_are_good(serve, status):
     (204, b''), (200, b'no json'),
     (200, b'[]'), (200, b'{"hosts": {}}'), (200, b'{}'), (200, b'\xff'),
     (200, b'[' * 100000)])
-def test_an_answer_without_sense_is_none(serve, caplog, status, body):
-    """One warning, in which the secret is not told."""
+def test_an_invalid_answer_is_ignored(serve, caplog, status, body):
+    """With one warning, without the secret."""
     port, _requests = serve(status, body)
 
     assert client(port, auth_blob='sesame').poll(['a']) == []
@@ -132,7 +132,7 @@ def test_an_answer_without_sense_is_none(serve, caplog, status, body):
 
 
 @pytest.mark.parametrize('more', [0, 1])
-def test_an_answer_that_is_too_long_is_none(serve, caplog, monkeypatch, more):
+def test_too_long_an_answer_is_ignored(serve, caplog, monkeypatch, more):
     body = json.dumps({'hosts': ANSWER}).encode()
     monkeypatch.setattr(attestation, '_TOO_LONG', len(body) + more)
 
@@ -184,7 +184,7 @@ def test_a_certificate_may_be_taken_unchecked(serve):
 
 
 def test_a_request_that_waits_for_the_server_holds_up_no_other():
-    """For longer than any slow one does."""
+    """However long the wait is."""
     may_answer, found = threading.Event(), []
     body = json.dumps({'hosts': ANSWER}).encode()
     with serving(200, body, may_answer) as (port, requests):

@@ -1,4 +1,4 @@
-"""The codes of refusals: one a rule, each explained."""
+"""The codes of refusals: one a rule, each on the page."""
 
 import re
 
@@ -9,7 +9,7 @@ from nova_sched.rules import codes
 from nova_sched.scheduler import filters
 from tests.unit import doc_pages
 
-#: Rejects nobody.
+#: Filters that reject no host.
 SILENT = {'AllHostsFilter'}
 BUILT_IN = {cls.__name__: cls for cls in plugins.all_filters()}
 
@@ -37,7 +37,7 @@ def test_each_built_in_filter_has_a_code_of_the_catalogue(name):
 @pytest.mark.parametrize('cls, code', [
     (GpuModelFilter, 'gpu_model'), (NamedFilter, 'gpu_model_'),
     (SpoiltFilter, 'spoilt')])
-def test_a_plug_in_names_its_own_or_its_class_does(cls, code):
+def test_a_plug_in_has_a_code_of_its_own_or_by_its_name(cls, code):
     assert codes.of_rule(cls.__name__, cls()) == code
     assert codes.stage(code) == codes.FILTERS
 
@@ -49,7 +49,7 @@ def test_a_plug_in_that_derives_from_a_built_in_keeps_its_code():
     assert codes.of_rule('OurRamFilter', OurRamFilter()) == 'ram'
 
 
-def test_names_are_fit_for_programs():
+def test_codes_are_identifiers():
     assert all(re.fullmatch('[a-z][a-z0-9_]*', name) and code.name == name
                and code.stage in codes.STAGES
                for name, code in codes.CATALOGUE.items())

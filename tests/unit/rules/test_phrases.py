@@ -1,4 +1,4 @@
-"""Words about hosts."""
+"""Phrases of reasons."""
 
 import pytest
 
@@ -10,10 +10,10 @@ from nova_sched.rules import phrases
     ['', '2', '10', 'a', 'a1b9', 'a1b10', 'a2'],
     ['rack1-host2', 'rack1-host10', 'rack10-host1'],
     ['1' * 5000, '2' * 5000]], ids=['hosts', 'parts', 'racks', 'long'])
-def test_texts_are_sorted_as_people_count(texts):
+def test_texts_are_sorted_by_their_numbers(texts):
     assert sorted(set(texts), key=phrases.natural) == texts
 
 
-def test_few_of_many_are_the_first_ones():
+def test_long_lists_show_the_first_items():
     assert phrases.listed(f'h{number}' for number in range(8, 15)) == (
         'h8, h9, h10, h11, h12 and 2 more')

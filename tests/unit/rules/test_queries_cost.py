@@ -1,4 +1,4 @@
-"""What the parts of a query cost, in values that are looked at."""
+"""Costs of the parts of a query, in values that are looked at."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def cost(block, monkeypatch):
      PART + STEP + 2 * PART + 2 * STEP)])
 def test_a_part_costs_one_and_a_step_on_columns_some_more(cost, query,
                                                           expected):
-    """However many arguments are alike, and however many are constants."""
+    """For any number of equal arguments and of constants."""
     assert cost(query) == expected
 
 
@@ -70,19 +70,19 @@ def test_a_part_costs_one_and_a_step_on_columns_some_more(cost, query,
     (['in', '$host', 'h5', 'h6', 'h7'],
      2 * STEP + LOOK_UP + EACH + 3 + EACH),
     (['in', '$free_ram_mb', 5, 6, 7], 2 * STEP + 3 + EACH),
-    # Of hosts that lack the first argument the second is asked.
+    # Hosts without the first argument are not looked up.
     (['=', '$stats.even', 'x'], 3 * STEP + LOOK_UP + 2 + 1 + 2),
     (['in', '$stats', {'a': 1}, {'b': 1}],
      2 * STEP + LOOK_UP + EACH + 2 + EACH + 2 * EACH)])
 def test_values_that_are_looked_up_cost_one_each(cost, query, expected):
-    """Once each, but objects for each that they are compared with."""
+    """Once each, but objects once for each comparison."""
     assert cost(query) == PART + expected
 
 
 @pytest.mark.parametrize('query, expected', [
     (['<', '$host', 'h5'], LOOK_UP + EACH + PAIRS + COUNT),
     (['<', '$host', '$uuid'], 2 * (LOOK_UP + EACH) + PAIRS + COUNT)])
-def test_what_is_compared_pair_by_pair_costs_most(cost, query, expected):
+def test_comparisons_pair_by_pair_cost_most(cost, query, expected):
     assert cost(query) == PART + 2 * STEP + expected
 
 
@@ -98,5 +98,5 @@ def test_lists_of_opposites_cost_as_much_as_there_is_in_them(cost, count):
         + 2 * count)
 
 
-def test_an_opposite_costs_no_list_where_none_is_compared(cost):
+def test_an_opposite_that_is_not_compared_costs_no_list(cost):
     assert cost(['not', '$host']) == PART + STEP + LOOK_UP + 2 * EACH
