@@ -19,7 +19,7 @@ def an_offer(summaries=None):
         **({} if summaries is None else {'summaries': summaries}))
 
 
-def test_of_a_provider_are_a_copy():
+def test_candidates_of_a_provider_are_a_copy():
     """Plug-ins may change it."""
     made = an_offer()
 

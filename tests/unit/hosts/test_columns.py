@@ -32,7 +32,7 @@ ROW = dict.fromkeys(columns.COMPUTE_NODE_COLUMNS) | {
     ('vcpus_used', np.dtype(np.int64)), ('updated', np.dtype(np.float64)),
     ('service_up', np.dtype(np.bool_)), ('numa_topology', Labels),
     ('stats', list)])
-def test_of_numbers_and_booleans_are_arrays(name, stored):
+def test_columns_of_numbers_and_booleans_are_arrays(name, stored):
     column = hosts(a_host()).snapshot.as_table().columns[name]
 
     assert getattr(column, 'dtype', type(column)) == stored
@@ -86,7 +86,7 @@ def test_without_a_report_are_zero_or_null():
         columns.NOT_REPORTED.keys())
 
 
-def test_of_services_are_made_from_their_rows():
+def test_columns_of_services_are_made_from_their_rows():
     service = rows.Service(*[None] * len(columns.SERVICE_COLUMNS))
 
     assert set(rows.service_columns([service])) == {

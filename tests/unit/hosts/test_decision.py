@@ -31,7 +31,7 @@ def rows(*numbers):
 
 
 def weighed(count):
-    """Hosts in rows 0, 1 ..., each a point lighter than the one before."""
+    """Hosts in rows 0, 1 ..., with weights 0, -1 ..."""
     weights = -np.arange(count, dtype=np.float64)
     parts = np.array([weights, np.zeros(count)])
     return Weighed(np.arange(count), weights, ('RAMWeigher', 'CPUWeigher'),

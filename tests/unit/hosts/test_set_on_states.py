@@ -110,7 +110,7 @@ class TestAdopted:
             7, 'r1', 3)
         assert state.block().free_ram_mb.tolist() == [7]
 
-    def test_of_another_request_keeps_own_attributes_only(self):
+    def test_from_another_request_keeps_own_attributes_only(self):
         other = a_state('h', nodename='n', free_ram_mb=1)
         other.rack, other.limits['vcpu'] = 'r1', 9
         state = self.adopted(other, free_ram_mb=5)

@@ -8,7 +8,7 @@ from nova_sched.rules import queries
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 
-#: Hosts, each with a RAM of its own, the even ones with a mark.
+#: Hosts with distinct RAM; every second host has a mark.
 COUNT = 128
 #: A query, or a query in one, and a step on whole columns.
 PART, STEP = 1, 20 + COUNT // 64

@@ -1,4 +1,4 @@
-"""Narrowing by what a request names, before filters and weighers."""
+"""Narrowing by the names in a request, before filters and weighers."""
 
 import logging
 

@@ -59,7 +59,7 @@ class TestCode:
                                     'ignore_hosts': ['a']},
          [('ram', 1), ('ignored', 1)]),
         ([], {}, [('no_hosts', None)]),
-        # The name of a rule whose codes method fails.
+        # The name of a rule without a code.
         ([A], {'enabled': ['BrokenFilter']}, [('broken', 1)])])
     def test_is_of_the_hosts_that_the_request_may_go_to(self, records,
                                                         request_, codes):
@@ -85,7 +85,7 @@ class TestCode:
         ({'service_up': False}, 'service_down', codes.STATE_STALE),
         ({'service_disabled': True}, 'service_disabled',
          codes.FILTERED_OUT)])
-    def test_of_a_target_is_the_code_of_its_refusal(self, named, values, code,
+    def test_is_that_of_the_target_if_there_is_one(self, named, values, code,
                                                 kind):
         record = refused(a_host('a'), a_host('b', **values), a_host('c'),
                          memory_mb=1024, **named)

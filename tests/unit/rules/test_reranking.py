@@ -1,4 +1,4 @@
-"""The next instance of a request, ranked by what the last pick changed."""
+"""The next instance of a request is ranked by changes of the last pick."""
 
 import logging
 

@@ -104,7 +104,7 @@ class TestRequests:
 
 class TestConsumption:
 
-    def test_of_numa_cells_and_devices_outlives_a_refresh(self, cloud):
+    def test_outlives_a_refresh_also_for_numa_cells_and_devices(self, cloud):
         cloud.load_nodes(clouds.a_compute_node(
             'a', numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
             pci_stats=pci_stats(a_pool(count=2))))
@@ -122,14 +122,14 @@ class TestConsumption:
     @pytest.mark.parametrize('spec', [
         {'num_instances': 5}, {'memory_mb': 4001},
         {'force_hosts': ['no-such']}])
-    def test_of_a_refused_request_is_none(self, one_host, spec):
+    def test_is_undone_for_a_refused_request(self, one_host, spec):
         with pytest.raises(exception.NoValidHost):
             select(one_host, requests.a_request(**{'memory_mb': 1000,
                                                    **spec}))
 
         assert free_mb(one_host) == [4000]
 
-    def test_of_a_failing_plug_in_is_none(self, cloud):
+    def test_is_undone_after_an_error_of_a_plug_in(self, cloud):
         cloud.load(['a'])
         driver = a_driver(cloud, available_filters=[
             'tests.unit.scheduler.test_manager_records.'
@@ -304,7 +304,7 @@ class TestRefresh:
 
     def test_a_late_refresh_does_not_undo_a_newer_one(self, two_hosts,
                                                     monkeypatch):
-        """Of two refreshes at a time, by periodic work and a reload."""
+        """Two refreshes at a time: of periodic work and of a reload."""
         driver = a_driver(two_hosts)
         cache = driver.host_manager._cache
         newer = Interference(lambda: refresh(driver))

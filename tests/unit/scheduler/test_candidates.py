@@ -26,7 +26,7 @@ A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
 
 @pytest.fixture
 def cloud(cloud):
-    """The hosts a, b and c, whose compute nodes have the uuids A, B and C."""
+    """The hosts a, b and c, with nodes of the uuids A, B and C."""
     cloud.load_nodes(*(a_compute_node(host, uuid=uuid) for host, uuid
                        in zip('abc', (A, B, C), strict=True)))
     return cloud
@@ -121,7 +121,7 @@ def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
 
 @pytest.fixture
 def holding(server):
-    """Allocations of consumers whose claims were granted without an answer."""
+    """Allocations of consumers after claims without an answer."""
     holding = http_placement.remembering(server)
     [take] = server.routes('POST', '/allocations')
 

@@ -1,4 +1,4 @@
-"""Requests bound to a host, of a cloud whose cells come, go and are lost."""
+"""Requests bound to a host, in a cloud with cells that come and go."""
 
 import oslo_messaging as messaging
 import pytest

@@ -141,7 +141,7 @@ class TestClaim:
     # A claim is not answered.
     (None, TimeoutError, [SECOND], [SECOND, FIRST])])
 def test_a_failure_releases_the_claims(cls, error, silent, released, caplog):
-    """Also after one that cannot be released; the first error is raised."""
+    """Also after a failed release; the first error is raised."""
     uuids = [FIRST] if cls is OddLimitFilter else [FIRST, SECOND, THIRD]
     placement = Placement('ab', silent=silent,
                           keeps=[SECOND] if 'RuntimeE' in str(error) else ())

@@ -48,7 +48,7 @@ def providers(server):
 
 @pytest.fixture
 def manager_of(cloud, server, providers, tmp_path):
-    """Function: the RPC endpoint of a driver, whose mirror is complete.
+    """Function: the RPC endpoint of a driver, with a complete mirror.
 
     options: of [placement].
     """
@@ -105,7 +105,7 @@ def ask(manager, count=1, **request):
 
 
 def listings(server):
-    """How many listings there were; those of the mirror have no limit."""
+    """How many listings there were; queries of the mirror have no limit."""
     return sum('limit=' in asked.path for asked
                in server.to('GET', '/allocation_candidates'))
 
@@ -191,7 +191,7 @@ class TestRequests:
             if thread.name == 'claims to give back':
                 thread.join(60)
 
-    def test_of_many_instances_are_claimed_one_by_one_after_a_refusal(
+    def test_for_many_instances_are_claimed_one_by_one_after_a_refusal(
             self, manager, server, providers):
         fill(manager, providers, 'a')
 

@@ -65,7 +65,7 @@ class TestNames:
     def test_and_class_paths_lead_to_a_driver(self, cloud, name, cls):
         assert isinstance(loaded(cloud, name), cls)
 
-    def test_of_the_default_is_the_filter_scheduler(self, cloud):
+    def test_default_to_the_filter_scheduler(self, cloud):
         assert type(driver.load_driver(cloud.conf())) is FILTER
 
 
@@ -101,7 +101,7 @@ class TestWrongNames:
     @pytest.mark.parametrize('option, value', [
         ('scheduler__host_manager', 'no_such_manager'),
         ('enabled_filters', ['NoSuchFilter'])])
-    def test_of_parts_of_a_driver_name_their_option(
+    def test_in_other_options_of_a_driver_name_their_option(
             self, cloud, option, value):
         """Not as a driver that cannot be set up."""
         with pytest.raises(exception.ConfigurationError) as refused:

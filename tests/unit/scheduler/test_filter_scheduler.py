@@ -56,7 +56,7 @@ class TestHowManyInstances:
 
         assert len(answer) == count
 
-    def test_of_an_empty_list_is_refused(self):
+    def test_is_refused_for_an_empty_list(self):
         scheduler = a_scheduler(a_host('a'))
 
         with pytest.raises(exception.NoValidHost) as refused:

@@ -1,4 +1,4 @@
-"""The picked host among the weighed ones, and its alternates."""
+"""The picked host among weighed hosts, and its alternates."""
 
 import collections
 

@@ -24,7 +24,7 @@ def a_scheduler(hosts='abc', **options):
 
 
 def a_request(policy, members=(), **group):
-    """A request whose instances are in the group, as Nova's API makes it."""
+    """A request for instances of the group, as Nova's API makes it."""
     return requests.a_request(group={
         'policy': policy, 'members': [*UUIDS, *members], **group})
 

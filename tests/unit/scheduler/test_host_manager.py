@@ -134,7 +134,7 @@ class TestInstances:
 
 class TestRatios:
     @pytest.mark.parametrize('value', [None, 0.0])
-    def test_of_the_configuration_replace_missing_ones(self, cloud,
+    def test_missing_in_rows_come_from_the_configuration(self, cloud,
                                                             manager, value):
         """Compute nodes report none before Mitaka, and 0.0 later."""
         cloud.load_nodes(clouds.a_compute_node(
@@ -149,7 +149,7 @@ class TestRatios:
         assert (state.ram_allocation_ratio, state.cpu_allocation_ratio,
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
 
-    def test_of_rows_take_precedence(self, cloud, manager):
+    def test_in_rows_take_precedence(self, cloud, manager):
         cloud.load_nodes(clouds.a_compute_node('a',
                                                ram_allocation_ratio=3.0))
 

@@ -45,7 +45,7 @@ class NotAsked:
 
 @pytest.fixture
 def ask(cloud, caplog):
-    """Function that asks for an instance, with all of it logged."""
+    """Function: request an instance, with DEBUG lines."""
     cloud.load(['node1', 'node2', 'node3'])
     driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
     door = manager.SchedulerManager(driver, NotAsked(),

@@ -174,7 +174,7 @@ class TestWrongRequest:
         assert isinstance(error, exception.InvalidInput)
         assert field in error.format_message()
 
-    def test_of_an_unknown_major_version_is_refused_as_such(self):
+    def test_with_an_unknown_major_version_is_refused_as_such(self):
         envelope = requests.a_request().obj_to_primitive()
         envelope['nova_object.version'] = '2.0'
 

@@ -41,7 +41,7 @@ class Notifier:
 
 
 class CandidateSource:
-    """A source without candidates, or one that raises."""
+    """A source without candidates, or with an error."""
 
     def __init__(self, refusal=None):
         self._refusal = refusal

@@ -1,4 +1,4 @@
-"""Error texts for callers whose request finds no host.
+"""Error texts for the callers of refused requests.
 
 All values of hosts, aggregates and options here contain "secret" or a seven;
 values of requests contain neither.
@@ -34,7 +34,7 @@ from tests.unit.test_docs_reasons import devices
 
 NOVA = 'No valid host was found. There are not enough hosts available.'
 SECRETS = ('secret', '7')
-#: Filters whose reason has no value of the host below.
+#: Filters without values of the host below in their reason.
 SILENT = ('ComputeFilter', 'SameHostFilter', 'TrustedFilter')
 METADATA = {
     'availability_zone': 'secret-zone', 'filter_tenant_id': 'secret-project',
@@ -145,7 +145,7 @@ def refused(driver, spec, text='counts'):
 
 
 def with_driver(answer):
-    """A driver whose select_destinations is a function without arguments."""
+    """A driver with a function in place of select_destinations."""
     return type('Driver', (drivers.MemoryScheduler,), {
         'select_destinations': lambda self, *args, **kwargs: answer()})(HOST)
 

@@ -73,7 +73,7 @@ class TestZone:
                 "aggregates z1,z2 for az 'z'") in caplog.text
 
     @pytest.mark.parametrize('zone', [None, '', 'nova'])
-    def test_that_no_aggregate_names_requires_nothing(self, zone):
+    def test_without_an_aggregate_requires_nothing(self, zone):
         assert destination(known=self.KNOWN, availability_zone=zone) is None
 
     def test_is_required_besides_the_tenants_aggregate(self):

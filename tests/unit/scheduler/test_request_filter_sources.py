@@ -139,7 +139,7 @@ class TestNetworks:
         assert asked.headers['X-Openstack-Request-Id'] == (
             http_neutron.REQUEST_ID)
 
-    def test_of_ports_are_read_once_for_all_filters(self, edited, neutron):
+    def test_and_ports_are_read_once_for_all_filters(self, edited, neutron):
         neutron.on('GET', '/v2.0/ports/', http_neutron.a_port(
             NET, SUB, **{'binding:vnic_type': 'remote-managed'}))
         neutron.on('GET', '/v2.0/subnets/', http_neutron.a_subnet(

@@ -125,7 +125,7 @@ class TestErrors:
 
         assert refused.value.kwargs['code'] == 400
 
-    def test_of_the_driver_do_not_stop_the_server(self, api):
+    def test_in_the_driver_do_not_stop_the_server(self, api):
         """As RemoteError or their own class."""
         with pytest.raises((ZeroDivisionError, messaging.RemoteError),
                            match='of the driver'):
@@ -224,7 +224,7 @@ class TestVersionCap:
         assert written == []
 
     @pytest.mark.parametrize('cap', ['juno', '3.0', '5.0'])
-    def test_of_another_major_version_cannot_be_served(self, wire, cap):
+    def test_with_another_major_version_is_refused(self, wire, cap):
         made, _ = wire
         api = rpcapi.SchedulerAPI(
             rules.a_conf(upgrade_levels__scheduler=cap), made)

@@ -111,7 +111,7 @@ class Authority:
 
 
 def trusting(driver, authority, clock=lambda: 1_700_000_000.0):
-    """A driver whose last filter, TrustedFilter, has this server."""
+    """A driver with this server in its last filter, TrustedFilter."""
     driver.ranker.filters[-1].levels = attestation.TrustLevels(
         authority, 60, clock)
     return driver

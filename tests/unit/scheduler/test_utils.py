@@ -140,7 +140,7 @@ def test_queries_have_the_conditions_of_the_request(request_, expected):
     (to(aggregates=None), None)])
 def test_invalid_conditions_are_ignored_with_a_warning(request_, line,
                                                        caplog):
-    """And null ones without."""
+    """Null conditions are ignored without a warning."""
     assert asked(a_request(**request_)) == asked(a_request())
     assert caplog.messages == ([line] if line else [])
 
@@ -254,7 +254,7 @@ def merged(parts):
 @pytest.mark.parametrize('name', [
     name for name in captures.with_argument('spec_obj') if allocated(name)])
 def test_captured_requests_query_the_amounts_that_nova_claimed(name):
-    """Of two queries, one has them; which one depends on the host."""
+    """One of two queries has them, depending on the host."""
     spec_obj = arguments.from_wire(captures.args(name)['spec_obj'])
     queries = [merged(group.resources for group in query.groups.values())
                for query in resource_requests(spec_obj)]

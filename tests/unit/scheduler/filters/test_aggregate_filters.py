@@ -97,7 +97,7 @@ def test_unknown_image_properties_are_warned_about_once(caplog):
     # All extra specs must be met.
     ({'n': '>= 2', 'ssd': 'true'}, [{'n': '3', 'ssd': 'true'}], True),
     ({'n': '>= 2', 'ssd': 'true'}, [{'n': '3', 'ssd': 'no'}], False),
-    # A value that is no number does not hide one that fits, in any order.
+    # Values that are no numbers are skipped, in any order.
     ({'n': '>= 4'}, [{'n': 'x,4'}], True),
     ({'n': '>= 4'}, [{'n': '4,x'}], True),
     # A missing key rejects before another value is compared.

@@ -121,7 +121,7 @@ def test_a_query_may_be_as_long_as_novas_api_allows():
 
 
 def shapes():
-    """Queries whose parts share no work."""
+    """Queries without common work in their parts."""
     def of(head, part, count=40):
         return [*head, *map(part, range(count))]
 

@@ -324,7 +324,7 @@ def reason(rule, *racks):
      'of 100 looked at: 60 rack 1 is full, 40 rack 2 is full'),
 ])
 def test_reasons_of_single_hosts_are_counted(racks, words):
-    """Of at most a hundred hosts."""
+    """Reasons of at most a hundred hosts."""
     assert reason(RackFilter(), *racks) == words
 
 

@@ -16,14 +16,14 @@ def block():
     return hosts(a_host('a'), a_host('b'), a_host('c'))
 
 
-def rule(asked=None):
-    """A filter whose server reports LEVELS.
+def rule(queries=None):
+    """A filter with a server that reports LEVELS.
 
-    asked: list that gets the queried nodes.
+    queries: list that gets the queried nodes.
     """
     def poll(nodes):
-        if asked is not None:
-            asked.append(nodes)
+        if queries is not None:
+            queries.append(nodes)
         return [{'host_name': name, 'trust_lvl': level,
                  'vtime': '2023-11-14T22:13:00Z'}
                 for name, level in LEVELS.items()]
@@ -48,21 +48,21 @@ def test_a_node_has_the_level_of_the_flavor(level, passing):
 
 
 def test_without_a_level_the_server_is_not_queried():
-    asked = []
+    queries = []
 
-    assert rule(asked).mask(block(), a_request()).all()
-    assert not len(rule(asked).mask(hosts(), wanting('trusted')))
-    assert asked == []
+    assert rule(queries).mask(block(), a_request()).all()
+    assert not len(rule(queries).mask(hosts(), wanting('trusted')))
+    assert queries == []
 
 
 def test_the_server_is_queried_for_all_nodes_at_once():
     """Also about nodes that other filters have rejected."""
-    asked, hosts = [], block()
+    queries, hosts = [], block()
     some = hosts.snapshot.block(hosts.rows[:1])
 
-    rule(asked).mask(some, wanting('trusted'))
+    rule(queries).mask(some, wanting('trusted'))
 
-    assert asked == [['a', 'b', 'c']]
+    assert queries == [['a', 'b', 'c']]
 
 
 def test_without_a_server_no_host_is_trusted(caplog):

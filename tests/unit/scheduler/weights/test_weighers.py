@@ -1,4 +1,4 @@
-"""The built-in weighers but the one by images: raw values and multipliers."""
+"""The built-in weighers but ImagePropertiesWeigher: values, multipliers."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_multipliers_of_aggregates_replace_the_option(name, option):
 
 @pytest.mark.parametrize('policy', SOFT)
 def test_negative_options_of_groups_count_as_zero(policy):
-    """But not those of aggregates."""
+    """But not multipliers of aggregates."""
     option = f"{policy.replace('-', '_')}_weight_multiplier"
     block = hosts(a_host(aggregates=[{option: '-2'}]), a_host())
 
@@ -183,7 +183,7 @@ PCI_HOSTS = hosts(a_host(), *(
 @pytest.mark.parametrize('request_', [
     {}, {'pci_requests': pci_requests(a_pci_request(1))}])
 def test_fewer_pci_devices_are_better_for_any_request(request_):
-    """99 and more count the same, and so do none and unreadable ones."""
+    """99 and more count the same; so do zero and unreadable texts."""
     assert raw('PCIWeigher', PCI_HOSTS, **request_) == [
         100, 92, 1, 1, 92, 100, 1, 100]
 
@@ -202,7 +202,7 @@ def test_pci_devices_of_a_report_are_counted_once(monkeypatch):
 
 
 def reporting(multiplier=None, **values):
-    """A host with metrics, whose dots are written as underscores."""
+    """A host with metrics; an underscore in a name stands for a dot."""
     return a_host(aggregates=[] if multiplier is None else [
         {'metrics_weight_multiplier': multiplier}], metrics=json.dumps(
         [{'name': name.replace('_', '.'), 'value': value}
