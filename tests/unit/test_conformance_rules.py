@@ -35,8 +35,7 @@ def outcome(cases):
     """
     stages = Stages(vectors.Folder(SAMPLE))
 
-    def ask(era, name, expected, answer, options, extra_specs=None,
-            **fields):
+    def ask(era, name, expected, answer, options, extra_specs=None, **fields):
         case = copy.deepcopy(next(
             case for case in cases if case['era'] == era))
         case |= {'driver': 'filter_scheduler', 'config': options}

@@ -163,8 +163,7 @@ class TestPackedRequest:
     @pytest.mark.parametrize('given, kept', [
         ('req-1', 'req-1'), ('x' * 10000, 'x' * 255), (['x' * 10000], None),
         (None, None)])
-    def test_has_a_short_request_id(self, given,
-                                                              kept):
+    def test_has_a_short_request_id(self, given, kept):
         record = Decision(request_id=given)
         record.pack()
         assert record.request_id == kept

@@ -88,8 +88,7 @@ def test_a_row_without_a_report_is_an_empty_host():
     ({'supported_instances': '{}'}, 'supported_instances', None),
     ({'supported_instances': 'x'}, 'supported_instances', None),
 ])
-def test_unreadable_values_count_as_absent(columns, name, expected,
-                                              caplog):
+def test_unreadable_values_count_as_absent(columns, name, expected, caplog):
     """With one warning a cause."""
     host_rows._warn_unreadable.cache_clear()
     host_rows._list_text.cache_clear()
@@ -101,7 +100,7 @@ def test_unreadable_values_count_as_absent(columns, name, expected,
 @pytest.mark.parametrize(('least', 'is_warned'), [
     (93, False), (50, False), (94, True)])
 def test_more_free_disk_than_expected_is_warned_about(least, is_warned,
-                                                          caplog):
+                                                      caplog):
     assert record(disk_available_least=least)['free_disk_mb'] == (
         min(least, 93) * 1024)
     assert caplog.messages == [

@@ -109,8 +109,7 @@ def test_a_configuration_with_it_is_valid(parsed):
 
 @pytest.mark.parametrize('lines, multiplier', [
     ([], 0.5), (['example_weight_multiplier = 2.0'], 2.0)])
-def test_a_weigher_declares_its_multiplier(example, parsed, lines,
-                                           multiplier):
+def test_a_weigher_declares_its_multiplier(example, parsed, lines, multiplier):
     """Also when it is made again of the same configuration."""
     conf = parsed(*lines)
 

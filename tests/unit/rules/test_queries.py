@@ -25,8 +25,7 @@ def refused(query):
     (['>=', 5, '$stats.n'], '>= is asked of a number and a text'),
     (['<', '$stats.n', ['not', '$host']], '< is asked of a number and a list'),
     (['<', '$stats', 5], '< is asked of an object and a number')])
-def test_types_without_an_order_are_refused_with_the_first_host(query,
-                                                                   said):
+def test_types_without_an_order_are_refused_with_the_first_host(query, said):
     """The text has types, and no values of the host."""
     found = refused(query)
 

@@ -86,7 +86,7 @@ class TestCode:
         ({'service_disabled': True}, 'service_disabled',
          codes.FILTERED_OUT)])
     def test_is_that_of_the_target_if_there_is_one(self, named, values, code,
-                                                kind):
+                                                   kind):
         record = refused(a_host('a'), a_host('b', **values), a_host('c'),
                          memory_mb=1024, **named)
 

@@ -94,7 +94,7 @@ class TestServerGroup:
         ('soft-anti-affinity', 'ServerGroupSoftAntiAffinityWeigher',
          ['h0', 'h1', 'h2', 'h3', 'h3', 'h2'])])
     def test_with_a_soft_policy_is_weighed_by_its_members(self, policy, name,
-                                                       where, judgements):
+                                                          where, judgements):
         spec = in_a_group(policy)
 
         assert placed(spec, weight_classes=[

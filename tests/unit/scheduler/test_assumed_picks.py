@@ -134,8 +134,7 @@ class TestRepeatedCall:
         for _ in range(2):
             assert picks(driver, spec) == ['h0'] * 3
 
-    def test_for_a_member_keeps_the_other_members(self, cloud,
-                                                        driver_name):
+    def test_for_a_member_keeps_the_other_members(self, cloud, driver_name):
         """A later member avoids both, though its caller names neither."""
         hosts_with_room(cloud, 2, 4)
         driver, first, other, late = cloud.driver(driver_name), *(
@@ -162,8 +161,7 @@ class TestRebuild:
 
 
 class TestRecord:
-    def test_has_the_picks_in_flight_and_the_state(self, cloud,
-                                                        driver_name):
+    def test_has_the_picks_in_flight_and_the_state(self, cloud, driver_name):
         hosts_with_room(cloud, 2, 4)
         driver, spec = cloud.driver(driver_name), a_server()
         before = time.time()
@@ -202,7 +200,7 @@ class TestDecidedTwice:
 class TestConflict:
 
     def test_a_room_that_another_request_took_is_decided_again(self, cloud,
-                                                              driver_name):
+                                                               driver_name):
         hosts_with_room(cloud, 2, 1)
         driver, record = cloud.driver(driver_name), Decision()
         ranked = driver.ranker.ranked

@@ -88,7 +88,7 @@ class TestMoves:
         return driver, spec.instance_uuid
 
     def test_a_moving_instance_counts_on_its_new_host(self, cloud,
-                                                         driver_name):
+                                                      driver_name):
         """While it still shows on its source host."""
         driver, uuid = self.placed(cloud, driver_name)
         moved(cloud, uuid, 'h1')
@@ -159,8 +159,7 @@ class TestTakeOver:
 
         assert drivers.free_ram_mb(third) == {'h0': 3000}
 
-    def test_members_that_show_are_still_members(self, cloud,
-                                                         driver_name):
+    def test_members_that_show_are_still_members(self, cloud, driver_name):
         """For callers that looked up the group before."""
         hosts_with_room(cloud, 2, 4)
         old, compute = cloud.driver(driver_name), Compute(cloud)

@@ -303,7 +303,7 @@ class TestTakeOver:
 class TestRefresh:
 
     def test_a_late_refresh_does_not_undo_a_newer_one(self, two_hosts,
-                                                    monkeypatch):
+                                                      monkeypatch):
         """Two refreshes at a time: of periodic work and of a reload."""
         driver = a_driver(two_hosts)
         cache = driver.host_manager._cache

@@ -125,7 +125,7 @@ class TestRequests:
         assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
 
     def test_are_listed_until_the_mirror_is_complete(self, manager_of, server,
-                                                   providers):
+                                                     providers):
         server.on('GET', '/resource_providers', HANG)
         manager = manager_of(complete=False)
 
@@ -139,8 +139,7 @@ class TestRequests:
         assert ask(manager) == 'b'
         assert listings(server) == 0
 
-    def test_are_listed_after_three_refusals(self, manager, server,
-                                             providers):
+    def test_are_listed_after_three_refusals(self, manager, server, providers):
         fill(manager, providers, *'abcde')
 
         assert ask(manager) == 'f'
@@ -151,7 +150,7 @@ class TestRequests:
         assert [claim.host for claim in record.claims] == [*'abcf']
 
     def test_without_a_host_in_the_mirror_are_listed(self, manager, server,
-                                                   providers):
+                                                     providers):
         """A host was emptied, unknown to the mirror."""
         fill(manager, providers, *'abcdef')
         assert ask_none(manager)
@@ -190,6 +189,14 @@ class TestRequests:
         for thread in set(threading.enumerate()) - others:
             if thread.name == 'claims to give back':
                 thread.join(60)
+
+    def test_for_many_instances_skip_hosts_that_are_full_by_then(
+            self, manager_of, server, providers):
+        put(providers, HOSTS['a'], used=3)
+
+        assert ask(manager_of(), 3) == 'abc'
+        assert len(server.to('POST', '/allocations')) == 1
+        assert server.to('PUT', '/allocations/') == []
 
     def test_for_many_instances_are_claimed_one_by_one_after_a_refusal(
             self, manager, server, providers):
@@ -306,7 +313,7 @@ class TestNewHosts:
         assert self.read(server) == []
 
     def test_are_not_searched_when_known_hosts_report(self, manager, cloud,
-                                                   monkeypatch):
+                                                      monkeypatch):
         ask(manager)
         monkeypatch.setattr(manager.offers, 'including', None)
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '

@@ -89,8 +89,7 @@ class TestWrongNames:
         (f'{__name__}.ImpossibleScheduler',
          "cannot be set up: FileNotFoundError('/etc/racks.yaml')"),
     ])
-    def test_are_refused_with_advice(self, cloud, name,
-                                                       hint):
+    def test_are_refused_with_advice(self, cloud, name, hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             loaded(cloud, name)
 
@@ -131,8 +130,7 @@ class TestThirdParty:
 
     @pytest.mark.parametrize('uuids, count', [
         (None, 3), ([], 0), (['a'], 1), (['a', 'b', 'c', 'd'], 4)])
-    def test_driver_can_ask_how_many_instances_are_wanted(self, uuids,
-                                                          count):
+    def test_driver_can_ask_how_many_instances_are_wanted(self, uuids, count):
         spec = requests.a_request(num_instances=3)
 
         assert ThirdPartyScheduler.count(spec, uuids) == count

@@ -111,8 +111,7 @@ class TestAffinity:
 class TestGroupHosts:
     @pytest.mark.parametrize('policy, found', [
         ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
-    def test_are_looked_up_if_the_caller_has_none(self, cloud, policy,
-                                                     found):
+    def test_are_looked_up_if_the_caller_has_none(self, cloud, policy, found):
         """In the database, by the hosts of the members."""
         cloud.load(['a', 'b', 'c'], instances=[
             clouds.an_instance('b', uuid=OLD),

@@ -77,7 +77,7 @@ class TestNames:
          "cannot be set up: KeyError('rack')"),
     ])
     def test_without_a_host_manager_are_refused_with_advice(self, cloud, name,
-                                                       hint):
+                                                            hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             host_manager.load_host_manager(
                 cloud.conf(scheduler__host_manager=name))
@@ -134,8 +134,8 @@ class TestInstances:
 
 class TestRatios:
     @pytest.mark.parametrize('value', [None, 0.0])
-    def test_missing_in_rows_come_from_the_configuration(self, cloud,
-                                                            manager, value):
+    def test_missing_in_rows_come_from_the_configuration(self, cloud, manager,
+                                                         value):
         """Compute nodes report none before Mitaka, and 0.0 later."""
         cloud.load_nodes(clouds.a_compute_node(
             'a', ram_allocation_ratio=value, cpu_allocation_ratio=value,

@@ -126,8 +126,7 @@ class TestFilters:
         ({'use_baremetal_filters': False}, ['ComputeFilter']),
         ({'use_baremetal_filters': True,
           'scheduler__host_manager': 'host_manager'}, ['ComputeFilter'])])
-    def test_may_have_a_list_of_their_own(self, cloud,
-                                                         options, names):
+    def test_may_have_a_list_of_their_own(self, cloud, options, names):
         cloud.load_nodes(a_node('n1'))
         driver = cloud.driver(**{
             'scheduler__host_manager': 'ironic_host_manager',

@@ -76,8 +76,7 @@ class TestArguments:
          [['a', 'c', 'd'], ['b', 'c', 'd']]),
     ])
     @pytest.mark.parametrize('form_of_request', ['object', 'dicts'])
-    def test_choose_the_form_of_the_answer(self, flags, form,
-                                           form_of_request):
+    def test_choose_the_form_of_the_answer(self, flags, form, form_of_request):
         request = (dicts() if form_of_request == 'dicts'
                    else {'spec_obj': requests.a_request()})
 
@@ -185,8 +184,7 @@ class TestWrongRequest:
 
     @pytest.mark.parametrize('args', [args for args, _ in WRONG.values()],
                              ids=WRONG.keys())
-    def test_consumes_nothing(self, cloud,
-                                                              args):
+    def test_consumes_nothing(self, cloud, args):
         cloud.load(['a'])
         caching = cloud.driver('caching_scheduler')
         door = drivers.door(caching)

@@ -250,8 +250,8 @@ def test_traits_are_added_to_those_of_the_request():
 class TestOwnerNova:
     @pytest.mark.parametrize(('oldest', 'is_required'), [
         (None, False), (0, False), (72, False), (73, True), (80, True)])
-    def test_is_required_once_all_computes_report_it(self, oldest,
-                                                     is_required, caplog):
+    def test_is_required_once_all_computes_report_it(self, oldest, is_required,
+                                                     caplog):
         spec = filtered(a_request(), oldest=oldest)
 
         assert ('OWNER_NOVA' in spec.request_level_params.root_required

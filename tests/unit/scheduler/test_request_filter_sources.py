@@ -154,7 +154,7 @@ class TestNetworks:
     @pytest.mark.parametrize('network', [
         {}, {'network_id': NET}, {'network_id': 'auto'}])
     def test_without_a_port_do_not_query_neutron(self, edited, neutron,
-                                                   network):
+                                                 network):
         edited(a_request_for(**network))
 
         assert not neutron.connections

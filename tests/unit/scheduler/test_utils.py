@@ -138,8 +138,7 @@ def test_queries_have_the_conditions_of_the_request(request_, expected):
      "are 'none' and 'isolate'."),
     ({'image': None}, None), ({'requested_resources': None}, None),
     (to(aggregates=None), None)])
-def test_invalid_conditions_are_ignored_with_a_warning(request_, line,
-                                                       caplog):
+def test_invalid_conditions_are_ignored_with_a_warning(request_, line, caplog):
     """Null conditions are ignored without a warning."""
     assert asked(a_request(**request_)) == asked(a_request())
     assert caplog.messages == ([line] if line else [])
@@ -192,8 +191,7 @@ def test_invalid_groups_are_refused_by_name(groups, field, must):
     (to(host='h1', node='n1') | {
         'force_hosts': ['h2'], 'force_nodes': ['n2']}, ('h1', 'n1', None)),
     (to(host='h1') | {'force_nodes': ['n2']}, ('h1', 'n2', None))])
-def test_the_target_is_the_destination_or_the_first_forced_host(fields,
-                                                                found):
+def test_the_target_is_the_destination_or_the_first_forced_host(fields, found):
     assert utils.target(a_request(**fields)) == found
 
 

@@ -53,8 +53,7 @@ def test_plain_requests_do_not_query_instances(name):
     ({}, 'abc'),
     ({'a': [5, 6], 'b': [5], 'c': [None]}, 'b'),
 ])
-def test_type_affinity_wants_hosts_without_other_flavors(flavor_ids,
-                                                         expected):
+def test_type_affinity_wants_hosts_without_other_flavors(flavor_ids, expected):
     running = {f'{host}{number}': {'host': host, 'instance_type_id': flavor}
                for host, found in flavor_ids.items()
                for number, flavor in enumerate(found)}

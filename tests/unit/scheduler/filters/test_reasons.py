@@ -226,8 +226,8 @@ LINES = [
 
 @pytest.mark.parametrize(
     ('name', 'records', 'request_', 'texts', 'options'), LINES)
-def test_debug_lines_have_novas_words(name, records, request_, texts,
-                                      options, caplog):
+def test_debug_lines_have_novas_words(name, records, request_, texts, options,
+                                      caplog):
     """Operators search for them."""
     rule, block = a_filter(name, **options), hosts(*records)
     caplog.clear()

@@ -53,8 +53,7 @@ def raw(name, block, **request):
      [None, 6002000, 8000000], [0.0, 0.75025, 1.0]),
     ('NumInstancesWeigher', 'num_instances', [0, 5], [0.0, 0.0]),
 ])
-def test_weights_are_scaled_values_of_a_column(name, column, values,
-                                               expected):
+def test_weights_are_scaled_values_of_a_column(name, column, values, expected):
     """From 0 to the best host; negative values count as 0."""
     records = [a_host(**{column: value}) for value in values]
 
