@@ -1,10 +1,24 @@
-"""Trust levels of nodes by the attestation server, and their lifetime."""
+"""Trust levels of nodes: their lifetime, and the attestation server."""
 
+import contextlib
+import http.client
+import http.server
+import json
+import pathlib
+import ssl
 import threading
 
 import pytest
 
+from nova_sched.rules import attestation
+from nova_sched.rules.attestation import AttestationServer
 from nova_sched.rules.attestation import TrustLevels
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.hosts import a_host
+from tests.builders.requests import a_request
+from tests.builders.rules import a_conf
+from tests.builders.services import wait_for
 
 NOW = 1_700_000_000.0       # 2023-11-14T22:13:20Z
 LONG = 10
@@ -207,3 +221,191 @@ class TestDuringAQuery:
             thread.join(LONG)
 
         assert server.asked == [['a']]
+
+
+#: A certificate for localhost that signs itself, and its key.
+CERTIFICATE = str(pathlib.Path(__file__).parents[2] / 'data' / 'tls'
+                  / 'localhost.pem')
+ANSWER = [{'host_name': 'a', 'trust_lvl': 'trusted',
+           'vtime': '2023-11-14T22:13:00Z'}]
+
+
+@pytest.fixture
+def serve():
+    """Function: start a server with one answer; return its requests."""
+    with contextlib.ExitStack() as stack:
+        yield lambda status=200, body=None: stack.enter_context(
+            serving(status, json.dumps({'hosts': ANSWER}).encode()
+                    if body is None else body))
+
+
+@contextlib.contextmanager
+def serving(status, body, may_answer=None):
+    """(port, requests): the requests come as (path, headers, body).
+
+    status: None for a body that is no HTTP.
+    may_answer: Event to wait for before each answer.
+    """
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            length = int(self.headers['content-length'])
+            requests.append((self.path, dict(self.headers),
+                             json.loads(self.rfile.read(length))))
+            if may_answer is not None:
+                may_answer.wait(60)
+            if status is None:
+                self.wfile.write(body)
+                return
+            self.send_response(status)
+            self.send_header('Location', '/elsewhere')
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(('localhost', 0), Handler)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE)
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *args: None
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_address[1], requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def options_for(port, **options):
+    """Options of [trusted_computing], as of ``a_conf``."""
+    return {f'trusted_computing__attestation_{name}': value
+            for name, value in {'server': 'localhost', 'port': str(port),
+                                'server_ca_file': CERTIFICATE, **options
+                                }.items()}
+
+
+def client(port, **options):
+    return AttestationServer(a_conf(**options_for(port, **options)))
+
+
+def test_queries_nodes_and_returns_the_answer(serve):
+    port, requests = serve()
+
+    assert client(port, auth_blob='sesame').poll(['a', 'b']) == ANSWER
+    (path, headers, body), = requests
+    assert path == '/OpenAttestationWebServices/V1.0/PollHosts'
+    assert body == {'count': 2, 'hosts': ['a', 'b']}
+    assert headers['content-type'] == headers['Accept'] == 'application/json'
+    assert headers['x-auth-blob'] == 'sesame'
+
+
+def test_sends_no_secret_where_there_is_none(serve):
+    port, requests = serve()
+
+    client(port, api_url='/v2').poll([])
+
+    (path, headers, body), = requests
+    assert path == '/v2/PollHosts'
+    assert body == {'count': 0, 'hosts': []}
+    assert 'x-auth-blob' not in headers
+
+
+@pytest.mark.parametrize('status', [200, 201, 202])
+def test_several_statuses_are_good(serve, status):
+    assert client(serve(status)[0]).poll(['a']) == ANSWER
+
+
+@pytest.mark.parametrize(('status', 'body'), [
+    (500, None), (302, None), (404, None), (203, None), (205, None),
+    (204, b''), (200, b'no json'),
+    (200, b'[]'), (200, b'{"hosts": {}}'), (200, b'{}'), (200, b'\xff'),
+    (200, b'[' * 100000)])
+def test_an_invalid_response_is_ignored(serve, caplog, status, body):
+    """With one warning, without the secret."""
+    port, _requests = serve(status, body)
+
+    assert client(port, auth_blob='sesame').poll(['a']) == []
+    message, = caplog.messages
+    assert f'localhost:{port}' in message
+    assert 'sesame' not in message
+
+
+@pytest.mark.parametrize('more', [0, 1])
+def test_too_long_an_answer_is_ignored(serve, caplog, monkeypatch, more):
+    body = json.dumps({'hosts': ANSWER}).encode()
+    monkeypatch.setattr(attestation, '_TOO_LONG', len(body) + more)
+
+    answer = client(serve(body=body)[0]).poll(['a'])
+
+    assert answer == (ANSWER if more else [])
+    assert (f'an answer of {len(body)} bytes or more' in caplog.text
+            ) == (not more)
+
+
+@pytest.mark.parametrize('status', [200, None])
+def test_no_connection_is_left_open(serve, monkeypatch, status):
+    opened, connect = [], http.client.HTTPSConnection.connect
+
+    def connected(connection):
+        opened.append(connection)
+        connect(connection)
+
+    monkeypatch.setattr(http.client.HTTPSConnection, 'connect', connected)
+
+    assert client(serve(status, None if status else b'no HTTP\r\n\r\n')[0]
+                  ).poll(['a']) == (ANSWER if status else [])
+    [connection] = opened
+    assert connection.sock is None
+    assert connection.timeout == 20
+
+
+def test_a_server_that_is_not_there_gives_no_answer(serve, caplog):
+    with serving(200, b'') as (port, _requests):
+        pass
+
+    assert client(port).poll(['a']) == []
+    assert 'refused' in caplog.text
+
+
+def test_a_certificate_is_checked_against_the_given_authority(serve, caplog):
+    port, requests = serve()
+
+    assert client(port, server_ca_file=None).poll(['a']) == []
+    assert 'CERTIFICATE_VERIFY_FAILED' in caplog.text
+    assert requests == []
+
+
+def test_a_certificate_may_be_taken_unchecked(serve):
+    port, _requests = serve()
+
+    assert client(port, server_ca_file=None, insecure_ssl=True).poll(
+        ['a']) == ANSWER
+
+
+def test_a_request_that_waits_for_the_server_holds_up_no_other():
+    """However long the wait is."""
+    may_answer, found = threading.Event(), []
+    body = json.dumps({'hosts': ANSWER}).encode()
+    with serving(200, body, may_answer) as (port, requests):
+        driver = MemoryScheduler(a_host('a'), a_host('b'), enabled_filters=[
+            'TrustedFilter'], **options_for(port))
+        trusted = threading.Thread(target=lambda: found.extend(picks(
+            driver, a_request(extra_specs={
+                'trust:trusted_host': 'trusted'}))))
+        trusted.start()
+        wait_for(lambda: requests)
+        other = threading.Thread(target=picks, args=(driver, a_request()))
+        other.start()
+        other.join(10)
+        answered = not other.is_alive()
+        may_answer.set()
+        trusted.join(30)
+        other.join(30)
+
+    assert answered
+    assert found == ['a']

@@ -1,6 +1,7 @@
 """The reason of a refusal: hosts counted by the rule that rejected them."""
 
 import numpy as np
+import pytest
 
 from nova_sched.compat import row_rules
 from nova_sched.hosts.decision import Decision
@@ -108,3 +109,17 @@ def test_callers_see_the_need_of_built_in_filters_only(monkeypatch):
     for adapter in (adapted, list):
         assert both(record, 2, adapter).asked == (
             '0 of 2 hosts: 2 SizeFilter (512 wanted)')
+
+
+@pytest.mark.parametrize('texts', [
+    ['fake-0009', 'fake-9', 'fake-10', 'fake-9998', 'fake-10000'],
+    ['', '2', '10', 'a', 'a1b9', 'a1b10', 'a2'],
+    ['rack1-host2', 'rack1-host10', 'rack10-host1'],
+    ['1' * 5000, '2' * 5000]], ids=['hosts', 'parts', 'racks', 'long'])
+def test_texts_are_sorted_by_their_numbers(texts):
+    assert sorted(set(texts), key=phrases.natural) == texts
+
+
+def test_long_lists_show_the_first_items():
+    assert phrases.listed(f'h{number}' for number in range(8, 15)) == (
+        'h8, h9, h10, h11, h12 and 2 more')

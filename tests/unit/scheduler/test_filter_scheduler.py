@@ -1,15 +1,21 @@
-"""The filter scheduler: instance by instance, and its answers."""
+"""The filter scheduler: picks, alternates, answers, groups and refusals."""
+
+import collections
 
 import pytest
 
 from nova_sched import exception
 from nova_sched.compat.row_api import driver as row_api
+from nova_sched.objects import arguments
 from nova_sched.scheduler import filters
 from tests.builders import clouds
 from tests.builders import requests
+from tests.builders.drivers import CELL1
+from tests.builders.drivers import CELL2
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
+from tests.builders.drivers import with_alternates
 from tests.builders.hosts import a_host
 
 PLUGINS = ['nova.scheduler.filters.all_filters',
@@ -187,3 +193,343 @@ def test_plug_ins_share_one_placement_client():
 
     assert driver.placement_client is driver.placement_client
     assert driver.placement_client.get_allocation_candidates
+
+
+FILTERS = ['ComputeFilter', 'RamFilter']
+
+
+@pytest.mark.parametrize(('records', 'request_', 'reason'), [
+    ([a_host('a', service_up=False), a_host('b', service_disabled=True),
+      *(a_host(name, free_ram_mb=-16232) for name in 'cdef')], {},
+     '0 of 6 hosts: 4 RamFilter (need 1024 MB, most free 152 MB), '
+     '2 ComputeFilter (1 service down, 1 service disabled)'),
+    ([a_host('a'), a_host('b', service_disabled=True)],
+     {'ignore_hosts': ['a']},
+     '0 of 2 hosts: 1 ignore_hosts, 1 ComputeFilter (service disabled)'),
+    ([a_host('a', free_ram_mb=2200, total_usable_ram_mb=2200,
+             ram_allocation_ratio=1.0)], {'num_instances': 4},
+     '2 of 4 instances could be placed; 0 of 1 hosts: 1 RamFilter (need '
+     '1024 MB, most free 152 MB)'),
+    ([], {}, 'there are no hosts')])
+def test_the_reason_counts_hosts_by_rule(records, request_, reason):
+    with pytest.raises(exception.NoValidHost) as refused:
+        select(MemoryScheduler(*records, enabled_filters=FILTERS),
+               requests.a_request(memory_mb=1024, **request_))
+
+    assert str(refused.value) == (
+        'No valid host was found. There are not enough hosts available. '
+        f'{reason}')
+    assert refused.value.kwargs['code'] == 500
+
+
+@pytest.mark.parametrize('named, host, node', [
+    ({'force_hosts': ['x', 'z']}, 'x', None),
+    ({'force_nodes': ['y', 'z']}, None, 'y'),
+    ({'force_hosts': ['a'], 'force_nodes': ['y']}, 'a', 'y'),
+    ({'force_hosts': ['x'], 'force_nodes': ['a']}, 'x', 'a'),
+    ({'requested_destination': requests.a_destination(host='x')}, 'x', None),
+    ({'requested_destination': requests.a_destination(host='a', node='y')},
+     'a', 'y'),
+])
+def test_an_unknown_host_or_node_is_named(named, host, node):
+    """The first one, in Nova's words with the blank at their end."""
+    with pytest.raises(exception.NoValidHost) as refused:
+        select(MemoryScheduler(a_host('a')), requests.a_request(**named))
+
+    assert refused.value.kwargs['reason'] == (
+        f'No such host - host: {host} node: {node} ')
+
+
+RAM_ONLY = {'weight_classes': ['nova.scheduler.weights.ram.RAMWeigher'],
+            'enabled_filters': ['RamFilter']}
+
+
+class UntilTwoArePlacedFilter(filters.BaseHostFilter):
+    """Rejects host d once two members of the group are placed."""
+
+    def host_passes(self, host_state, spec_obj):
+        return host_state.host != 'd' or len(
+            spec_obj.instance_group.hosts) < 2
+
+
+def hosts_by_ram(names, **values):
+    """Hosts with ever less free memory, so in this order of weight."""
+    return [a_host(name, free_ram_mb=30000 - 100 * number, **values)
+            for number, name in enumerate(names)]
+
+
+def by_ram(*records, **options):
+    return MemoryScheduler(*records, **{**RAM_ONLY, **options})
+
+
+def for_each_seed(scheduler, ask):
+    """The answers of ``ask(scheduler, request)`` with many seeds: Counter."""
+    found = collections.Counter()
+    for scheduler.seed in range(200):
+        found[ask(scheduler, requests.a_request())] += 1
+    return found
+
+
+def pick(scheduler, spec):
+    [host] = picks(scheduler, spec)
+    return host
+
+
+class TestPick:
+    def test_is_the_best_host_by_default(self):
+        scheduler = by_ram(*hosts_by_ram('abcd'))
+
+        assert {tuple(picks(scheduler, requests.a_request()))
+                for _ in range(20)} == {('a',)}
+
+    def test_is_the_first_by_name_among_equals(self):
+        scheduler = by_ram(*(a_host(name) for name in 'cab'))
+
+        assert {tuple(picks(scheduler, requests.a_request()))
+                for _ in range(20)} == {('c',)}
+
+    @pytest.mark.parametrize(('hosts', 'size', 'expected'), [
+        ('abcde', 3, {'a', 'b', 'c'}), ('ab', 50, {'a', 'b'})])
+    def test_is_random_within_the_subset(self, hosts, size, expected):
+        found = for_each_seed(
+            by_ram(*hosts_by_ram(hosts), host_subset_size=size), pick)
+
+        assert set(found) == expected
+        assert min(found.values()) > 40
+
+    def test_is_random_among_equal_hosts_when_shuffled(self):
+        records = [a_host(name, free_ram_mb=9000) for name in 'abc']
+        records.append(a_host('d', free_ram_mb=8999))
+        found = for_each_seed(
+            by_ram(*records, shuffle_best_same_weighed_hosts=True), pick)
+
+        assert set(found) == {'a', 'b', 'c'}
+        assert min(found.values()) > 40
+
+    def test_is_random_among_nearly_equal_hosts(self):
+        """By the weights 1, 0.995, 0.95 and 0.5."""
+        records = [a_host(name, free_ram_mb=free) for name, free in (
+            ('a', 20000), ('b', 19900), ('c', 19000), ('d', 10000))]
+
+        assert {band: set(for_each_seed(by_ram(
+            *records, nova_sched__spread_near_equal=band), pick))
+            for band in (None, 0, 0.01, 0.06)} == {
+                None: {'a'}, 0: {'a'}, 0.01: {'a', 'b'},
+                0.06: {'a', 'b', 'c'}}
+        assert set(for_each_seed(by_ram(
+            a_host('a'), a_host('b'), nova_sched__spread_near_equal=0),
+            pick)) == {'a', 'b'}
+
+    def test_has_a_seed_of_its_own_for_each_request(self):
+        scheduler = by_ram(a_host('a'))
+        seeds = set()
+        for _ in range(10):
+            picks(scheduler, requests.a_request())
+            seeds.add(scheduler.decision.seed)
+
+        assert len(seeds) == 10
+
+
+class TestAlternates:
+    def test_are_the_next_best_hosts(self):
+        scheduler = by_ram(*hosts_by_ram('abcde'))
+
+        assert with_alternates(scheduler, requests.a_request(),
+                               uuids(1)) == [['a', 'b', 'c']]
+
+    def test_are_none_unless_asked_for(self):
+        scheduler = by_ram(*hosts_by_ram('abc'))
+
+        [chosen] = select(scheduler, requests.a_request(), uuids(1))
+
+        assert len(chosen) == 1
+
+    @pytest.mark.parametrize('most, found', [
+        (1, ['a']), (2, ['a', 'b']), (4, ['a', 'b', 'c', 'd']),
+        (9, ['a', 'b', 'c', 'd', 'e'])])
+    def test_are_one_fewer_than_the_attempts(self, most, found):
+        scheduler = by_ram(*hosts_by_ram('abcde'),
+                                scheduler__max_attempts=most)
+
+        assert with_alternates(scheduler, requests.a_request(),
+                               uuids(1)) == [found]
+
+    def test_are_in_the_cell_of_the_pick(self):
+        scheduler = by_ram(
+            a_host('a', free_ram_mb=9000, cell_uuid=CELL1),
+            a_host('b', free_ram_mb=8000, cell_uuid=CELL2),
+            a_host('c', free_ram_mb=7000, cell_uuid=CELL1))
+
+        assert with_alternates(scheduler, requests.a_request(),
+                               uuids(1)) == [['a', 'c']]
+
+    def test_differ_for_picks_in_different_cells(self):
+        scheduler = by_ram(
+            a_host('a', free_ram_mb=9000, cell_uuid=CELL1),
+            a_host('b', free_ram_mb=8900, cell_uuid=CELL2),
+            a_host('c', free_ram_mb=7000, cell_uuid=CELL2),
+            a_host('d', free_ram_mb=6000, cell_uuid=CELL1))
+
+        assert with_alternates(scheduler, requests.a_request(),
+                               uuids(2)) == [['a', 'd'], ['b', 'c']]
+
+    def test_are_the_pick_of_no_instance(self):
+        scheduler = by_ram(*(a_host(name) for name in 'abcd'))
+
+        assert with_alternates(scheduler, requests.a_request(), uuids(3)) == [
+            ['a', 'd'], ['b', 'd'], ['c', 'd']]
+
+    def test_may_be_other_nodes_of_the_picked_host(self):
+        scheduler = by_ram(a_host('a', nodename='n1'),
+                                a_host('a', nodename='n2'))
+
+        [[picked, alternate]] = select(
+            scheduler, requests.a_request(), uuids(1),
+            return_alternates=True)
+
+        assert (picked.nodename, alternate.nodename) == ('n1', 'n2')
+
+    def test_for_several_instances_are_filtered_again(self):
+        """After all instances of the request are placed."""
+        scheduler = by_ram(
+            *hosts_by_ram('abcd'),
+            available_filters=['nova.scheduler.filters.all_filters',
+                               f'{__name__}.UntilTwoArePlacedFilter'],
+            enabled_filters=['UntilTwoArePlacedFilter'],
+            scheduler__max_attempts=9)
+        spec = requests.a_request(group={'policy': 'soft-anti-affinity'})
+
+        assert with_alternates(scheduler, spec, uuids(2)) == [
+            ['a', 'c'], ['b', 'c']]
+
+    def test_carry_their_own_limits(self):
+        scheduler = by_ram(
+            a_host('a', total_usable_ram_mb=40000, ram_allocation_ratio=1.0),
+            a_host('b', total_usable_ram_mb=30000, ram_allocation_ratio=2.0))
+
+        [[picked, alternate]] = select(
+            scheduler, requests.a_request(), uuids(1),
+            return_alternates=True)
+
+        assert picked.limits.memory_mb == 40000
+        assert alternate.limits.memory_mb == 60000
+
+    def test_keep_their_order_behind_a_drawn_pick(self):
+        """Hosts of the subset that were not drawn come first."""
+        answers = for_each_seed(
+            by_ram(*hosts_by_ram('abcd'), host_subset_size=3,
+                        scheduler__max_attempts=9),
+            lambda *asked: tuple(with_alternates(*asked, uuids(1))[0]))
+
+        assert set(answers) == {('a', 'b', 'c', 'd'), ('b', 'a', 'c', 'd'),
+                           ('c', 'a', 'b', 'd')}
+
+
+UUIDS = [clouds.a_uuid(number) for number in range(1, 5)]
+OLD = clouds.a_uuid(77)
+
+
+def for_groups(hosts='abc', **options):
+    return MemoryScheduler(
+        *(a_host(name) for name in hosts), enabled_filters=[
+            'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter'],
+        **options)
+
+
+def in_group(policy, members=(), **group):
+    """A request for instances of the group, as Nova's API makes it."""
+    return requests.a_request(group={
+        'policy': policy, 'members': [*UUIDS, *members], **group})
+
+
+class TestAntiAffinity:
+
+    @pytest.mark.parametrize('version', ['1.9', '1.10', '1.11'])
+    def test_holds_for_callers_that_send_no_uuids(self, version):
+        """The version of a group selects the rules of a release."""
+        spec = in_group('anti-affinity', hosts=[])
+        spec.num_instances = 3
+        spec.instance_group.wire_version = version
+
+        assert sorted(picks(for_groups(), spec)) == ['a', 'b', 'c']
+
+    def test_holds_for_the_dicts_of_kilo(self):
+        spec = arguments.from_legacy_dicts(
+            {'num_instances': 3, 'image': {}, 'instance_properties': {
+                'uuid': UUIDS[0], 'project_id': 'p'},
+             'instance_type': {'id': 1, 'name': 'm', 'flavorid': '1',
+                               'memory_mb': 1, 'vcpus': 1, 'root_gb': 1,
+                               'ephemeral_gb': 0, 'swap': 0}},
+            {'group_updated': True, 'group_hosts': [],
+             'group_policies': ['anti-affinity']})
+
+        assert sorted(picks(for_groups(), spec)) == ['a', 'b', 'c']
+
+    def test_refuses_more_instances_than_hosts(self):
+        with pytest.raises(exception.NoValidHost) as refused:
+            picks(for_groups(), in_group('anti-affinity'), UUIDS)
+
+        assert refused.value.kwargs['reason'] == (
+            'There are not enough hosts available. 3 of 4 instances could be '
+            'placed; 0 of 3 hosts: 3 ServerGroupAntiAffinityFilter '
+            '(anti-affinity, at most 1 of its group on a host, it has 1 on a, '
+            '1 on b, 1 on c)')
+
+    def test_allows_as_many_on_a_host_as_the_rule_says(self):
+        spec = in_group('anti-affinity', rules={'max_server_per_host': '2'})
+
+        found = picks(for_groups('ab'), spec, UUIDS)
+
+        assert sorted(found) == ['a', 'a', 'b', 'b']
+
+    def test_leaves_no_alternates_when_every_host_has_one(self):
+        found = with_alternates(for_groups(), in_group('anti-affinity'),
+                                UUIDS[:3])
+
+        assert sorted(found) == [['a'], ['b'], ['c']]
+
+
+    @pytest.mark.parametrize(('version', 'alternates'), [
+        ('1.10', []), ('1.11', ['b2'])])
+    def test_before_rocky_alternates_avoid_hosts_just_taken(
+            self, version, alternates):
+        """Later, the last instance may stay where it was just placed."""
+        scheduler = MemoryScheduler(
+            *(a_host(node[0], nodename=node)
+              for node in ('a1', 'a2', 'b1', 'b2')),
+            enabled_filters=['ServerGroupAntiAffinityFilter'])
+        spec = in_group('anti-affinity', hosts=[])
+        spec.instance_group.wire_version = version
+
+        found = select(scheduler, spec, UUIDS[:2], return_alternates=True)
+
+        assert [[node.nodename for node in chosen] for chosen in found] == [
+            ['a1', *alternates], ['b1', *alternates]]
+
+
+class TestAffinity:
+    def test_puts_all_instances_on_one_host(self):
+        found = picks(for_groups(), in_group('affinity'), UUIDS)
+
+        assert len(set(found)) == 1
+
+    def test_leaves_no_alternates_for_several_instances(self):
+        """An alternate would separate the instances."""
+        found = with_alternates(for_groups(), in_group('affinity'),
+                                UUIDS[:2])
+
+        assert found == [['a'], ['a']]
+
+
+class TestGroupHosts:
+    @pytest.mark.parametrize('policy, found', [
+        ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
+    def test_are_looked_up_if_the_caller_has_none(self, cloud, policy, found):
+        """In the database, by the hosts of the members."""
+        cloud.load(['a', 'b', 'c'], instances=[
+            clouds.an_instance('b', uuid=OLD),
+            clouds.an_instance('c', uuid=clouds.a_uuid(78))])
+        spec = in_group(policy, members=[OLD])
+        spec.instance_group.hosts = None
+
+        assert picks(cloud.driver(), spec, UUIDS[:2]) == found

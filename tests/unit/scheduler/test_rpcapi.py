@@ -1,4 +1,6 @@
-"""The client of conductors, over a transport in memory."""
+"""The clients of conductors, over a transport in memory."""
+
+import logging
 
 import oslo_messaging as messaging
 import pytest
@@ -8,6 +10,7 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import rpcapi
+from nova_sched.scheduler.client import query
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import messages
@@ -243,3 +246,41 @@ class TestVersionCap:
         properties = message['args']['filter_properties']
         assert properties['scheduler_hints'] == {'x': ['1', '2']}
         assert properties['group_policies'] == ['affinity']
+
+
+ONE = [clouds.a_uuid(1)]
+
+
+@pytest.fixture(scope='module')
+def client():
+    """A client of a scheduler with the two hosts a and b."""
+    conf = rules.a_conf(DEFAULT__control_exchange='query')
+    door = drivers.door(
+        MemoryScheduler(a_host('a'), a_host('b')))
+    with (messages.transport(conf) as made,
+          messages.serving(made, conf, door)):
+        yield query.SchedulerQueryClient(conf, made)
+
+
+class TestSchedulerQueryClient:
+
+    def test_returns_dicts_by_default(self, client):
+        [entry] = client.select_destinations(CONTEXT, requests.a_request(),
+                                             ONE)
+
+        assert entry['host'] == 'a'
+
+    def test_makes_a_transport_from_the_configuration(self, client):
+        own = query.SchedulerQueryClient(
+            rules.a_conf(DEFAULT__transport_url='fake://',
+                         DEFAULT__control_exchange='query'))
+
+        assert len(own.select_destinations(
+            CONTEXT, requests.a_request(), ONE)) == 1
+
+    def test_logs_the_call(self, client, caplog):
+        with caplog.at_level(logging.DEBUG, query.__name__):
+            client.select_destinations(CONTEXT, requests.a_request(), ONE)
+
+        assert caplog.messages[0] == (
+            'SchedulerQueryClient starts to make a RPC call.')
