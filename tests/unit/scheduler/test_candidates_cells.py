@@ -19,7 +19,7 @@ from tests.builders.requests import a_request
 
 @pytest.fixture
 def cloud(mapped_cloud):
-    """Cells with the hosts a and b, and c; cell0 has none."""
+    """One cell with the hosts a and b, one with c, and cell0."""
     return mapped_cloud
 
 

