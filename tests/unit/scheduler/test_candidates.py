@@ -222,6 +222,24 @@ def test_errors_of_placement_are_on_record_only(
     assert record.reason in caplog.text
 
 
+def test_a_conflict_over_the_instance_fails_the_request(manager, server):
+    server.on('PUT', '/allocations/', http_placement.CONSUMER)
+
+    with pytest.raises(exception.AllocationUpdateFailed):
+        ask(manager())
+
+
+def test_an_instance_must_be_named_once(manager, server):
+    """It has one claim."""
+    with pytest.raises(messaging.ExpectedException) as refused:
+        manager().select_destinations(
+            RequestContext(), instance_uuids=[A, A],
+            spec_obj=requests.a_request().obj_to_primitive())
+
+    assert 'instance_uuids' in str(refused.value.exc_info[1])
+    assert not sent(server, 'PUT')
+
+
 @pytest.mark.parametrize('name', ['caching_scheduler', 'chance_scheduler'])
 def test_drivers_before_placement_do_not_query_it(manager, server, name):
     ask(manager(name))

@@ -322,6 +322,17 @@ class TestNewHosts:
 
         assert ask(manager) == 'f'
 
+    def test_are_read_once_for_concurrent_requests(self, manager, server,
+                                                   start):
+        new = start('g', 'h')
+        with futures.ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(ask, manager)
+
+        assert [set(new) < record.offer.providers for record
+                in manager.recorder.decisions] == [True] * 4
+        assert len(server.to('GET', '/resource_providers/')) == 4 * len(new)
+
     def test_are_read_outside_of_the_decision_lock(
             self, manager, server, start, monkeypatch):
         monkeypatch.setattr(state, 'PATIENCE', 600)
