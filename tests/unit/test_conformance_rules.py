@@ -97,7 +97,7 @@ def test_an_error_of_a_whole_run_is_waived_where_nova_raises(
 @pytest.mark.parametrize(('query', 'verdict'), [
     ('["=", "$hypervisor_hostname", "cmp003.dc1.example.org"]', 'waived'),
     ('["=", "$nodename", "cmp003.dc1.example.org"]', 'failed')])
-def test_defaults_of_hosts_without_a_report_are_waived(outcome, query, verdict):
+def test_defaults_of_silent_hosts_are_waived(outcome, query, verdict):
     """Nova has no such name for them."""
     found = outcome('2026.2', 'JsonFilter', [], rules._single,
                     chain('JsonFilter'), scheduler_hints={'query': [query]})

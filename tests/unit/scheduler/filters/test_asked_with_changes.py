@@ -8,8 +8,6 @@ import pytest
 from nova_sched import objects
 from nova_sched.plugins import loading
 from nova_sched.testing import a_request
-from tests.builders import numa
-from tests.builders import pci
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
 from tests.builders.hosts import a_host
@@ -20,6 +18,7 @@ from tests.builders.requests import an_image
 from tests.builders.rules import configured
 from tests.unit.scheduler.filters.test_every_filter import REJECTING
 from tests.unit.scheduler.filters.test_every_filter import RUNNING
+from tests.unit.scheduler.filters.test_every_filter import hosts_for
 
 BUILT_IN = {cls.__name__: cls for cls in loading.all_filters()}
 
@@ -47,17 +46,6 @@ def accepted(name):
         flavor=a_flavor(id=9, name='m1.huge', **nothing), project_id='other',
         availability_zone='z1', image=an_image(
             {'os_distro': 'windows', 'hw_architecture': 'i686'}, id='x'))
-
-
-def block(name):
-    host, _, options = REJECTING[name]
-    good = {'metrics': '[{"name": "m", "value": 1}]',
-            'numa_topology': numa.cells_text(numa.a_cell()),
-            'pci_stats': pci.pci_stats(pci.a_pool())}
-    if name.startswith('Exact'):
-        host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
-    return hosts(a_host('bad', **good | host), a_host('good', **good),
-                 running=RUNNING), options
 
 
 def overwritten(properties, wanted):
@@ -105,12 +93,12 @@ FORMS = {
 @pytest.mark.parametrize('name', REJECTING)
 def test_a_filter_uses_the_request_that_it_is_called_with(name, form):
     """The original request does not count."""
-    hosts_, options = block(name)
-    rule = configured(BUILT_IN[name], **options)
+    states = hosts(*hosts_for(name), running=RUNNING).states()
+    rule = configured(BUILT_IN[name], **REJECTING[name][2])
     verdicts = set()
     for made_of, wanted in ((accepted, rejected), (rejected, accepted)):
         expected, found = (
-            [rule.host_passes(state, asked) for state in hosts_.states()]
+            [rule.host_passes(state, asked) for state in states]
             for asked in (wanted(name), FORMS[form](
                 made_of(name), wanted(name))))
         assert found == expected
@@ -170,9 +158,10 @@ def test_filter_all_accepts_a_changed_request():
 
 def passing(name, given):
     """The names of the hosts that pass a filter for a form of a request."""
-    rule, (hosts_, _) = configured(BUILT_IN[name]), block(name)
-    return [state.host for state in hosts_.states()
-            if rule.host_passes(state, given)]
+    rule = configured(BUILT_IN[name])
+    return [state.host for state in hosts(
+        *hosts_for(name), running=RUNNING).states()
+        if rule.host_passes(state, given)]
 
 
 @pytest.mark.parametrize('copied', [

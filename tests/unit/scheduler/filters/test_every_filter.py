@@ -93,19 +93,24 @@ ON_REBUILD = {'AggregateImagePropertiesIsolation', 'ImagePropertiesFilter',
               'IsolatedHostsFilter'}
 
 
-@functools.cache
-def scheduler(name):
-    """A driver with one filter, on the hosts bad and good."""
-    host, _, options = REJECTING[name]
+def hosts_for(name):
+    """The hosts bad and good for a filter."""
+    host = REJECTING[name][0]
     good = {'aggregates': [{'ssd': 'yes'}],
             'metrics': '[{"name": "m", "value": 1}]',
             'numa_topology': numa.cells_text(numa.a_cell()),
             'pci_stats': pci.pci_stats(pci.a_pool())}
     if name.startswith('Exact'):
         host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
+    return a_host('bad', **good | host), a_host('good', **good)
+
+
+@functools.cache
+def scheduler(name):
+    """A driver with one filter, on its hosts."""
     return MemoryScheduler(
-        a_host('bad', **good | host), a_host('good', **good),
-        running=RUNNING, enabled_filters=[name], weight_classes=[], **options)
+        *hosts_for(name), running=RUNNING, enabled_filters=[name],
+        weight_classes=[], **REJECTING[name][2])
 
 
 def answer(name, **fields):
