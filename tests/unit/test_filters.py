@@ -124,9 +124,11 @@ class TestFilterHandler:
         ram = a_plug_in(filters.ColumnFilter, mask=lambda self, hosts, _: (
             hosts.free_ram_mb >= 100))
         marked = a_plug_in(host_passes=lambda self, host_state, _: (
-            host_state.mark == 'aa'))
+            host_state.mark == 'bb'))
+        setting = a_plug_in(host_passes=set_ram)
 
-        assert left(ram, a_plug_in(host_passes=set_ram), ram, marked) == 'a'
+        assert left(ram, setting, ram) == 'a'
+        assert left(setting, marked) == 'b'
 
     def test_an_error_in_a_filter_fails_the_request(self, caplog):
         with pytest.raises(KeyError):
