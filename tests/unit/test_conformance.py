@@ -1,4 +1,4 @@
-"""A sample of Nova's recorded decisions, put to this scheduler."""
+"""A sample of Nova's recorded decisions, repeated by this scheduler."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from tests.conformance import __main__ as conformance
 from tests.conformance import vectors
 from tests.conformance.waivers import facts
 
-#: No release that was recorded has these.
+#: Rules that no recorded release has.
 GONE_BEFORE_QUEENS = {'TrustedFilter', 'TypeAffinityFilter'}
 NOVAS = {name for modules in (nova_classes.FILTER_MODULES,
                               nova_classes.WEIGHER_MODULES)
@@ -24,16 +24,16 @@ def outcomes():
     return list(conformance.run(vectors.Folder(SAMPLE)))
 
 
-def test_every_recorded_answer_is_ours_or_waived_by_rule(outcomes):
+def test_every_recorded_answer_is_repeated_or_waived(outcomes):
     assert [(outcome.case['id'], outcome.name, outcome.reason)
             for outcome in outcomes if outcome.verdict == 'failed'] == []
 
 
-def test_every_rule_of_novas_is_asked(outcomes):
-    asked = {outcome.name for outcome in outcomes
+def test_every_rule_of_nova_is_covered(outcomes):
+    covered = {outcome.name for outcome in outcomes
              if outcome.verdict == 'passed'}
 
-    assert asked >= NOVAS - GONE_BEFORE_QUEENS | {'chain', 'total', 'states'}
+    assert covered >= NOVAS - GONE_BEFORE_QUEENS | {'chain', 'total', 'states'}
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def outcome(tmp_path):
     return outcome
 
 
-def test_a_rule_that_there_is_not_is_a_failure(outcome):
+def test_an_unknown_rule_is_a_failure(outcome):
     found = outcome(expected={'NoSuchFilter': {'error': 'ValueError'}})
 
     assert found.verdict == 'failed'
     assert 'NoSuchFilter' in found.reason
 
 
-def test_a_case_that_cannot_be_run_is_a_failure_and_ends_nothing(outcome):
+def test_a_case_that_cannot_run_is_a_failure(outcome):
     found = outcome(cloud='no-such-cloud')
 
     assert found.verdict == 'failed'
@@ -69,7 +69,7 @@ def test_a_case_that_cannot_be_run_is_a_failure_and_ends_nothing(outcome):
     {}, {'metrics': {'weight_setting': []}},
     {'metrics': {'weight_setting': ['cpu.percent=1.0']}}])
 def test_nova_raises_on_a_host_that_never_reported(outcome, config):
-    """MetricsFilter does, also where no metric is wanted."""
+    """MetricsFilter raises, even if no metric is configured."""
     found = outcome(lambda case: case['cloud'].startswith('c07'),
                     config=config,
                     expected={'MetricsFilter': {'error': 'TypeError'}})

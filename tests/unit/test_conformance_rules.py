@@ -1,4 +1,4 @@
-"""Waivers of chains and runs: for what Nova did, and for nothing else."""
+"""Waivers of chains and runs match Nova's known differences only."""
 
 import copy
 import pathlib
@@ -12,7 +12,7 @@ from tests.conformance.stage import Stages
 
 SAMPLE = pathlib.Path(__file__).parents[1] / 'vectors'
 
-#: A cloud with hosts that never reported their usage.
+#: A cloud with hosts without a report.
 CLOUD = 'c07-dense'
 
 #: By number, the hosts there and those that take the project demo by the one
@@ -29,14 +29,13 @@ def cases():
 
 @pytest.fixture
 def outcome(cases):
-    """Function: the Outcome of a question, with what follows changed.
+    """Function: the Outcome of a case with changes.
 
     fields: of the request.  extra_specs: of its flavor.
     """
     stages = Stages(vectors.Folder(SAMPLE))
 
-    def ask(era, name, expected, answer, options, extra_specs=None,
-            **fields):
+    def ask(era, name, expected, answer, options, extra_specs=None, **fields):
         case = copy.deepcopy(next(
             case for case in cases if case['era'] == era))
         case |= {'driver': 'filter_scheduler', 'config': options}
@@ -69,7 +68,7 @@ def named(numbers):
     ([], DEMO, 'waived')])
 def test_an_error_after_a_newer_answer_is_waived_where_nova_raises(
         outcome, settings, left, verdict):
-    """The first filter answers otherwise than Queens, the second raises."""
+    """The first filter differs from Queens, and the second raises."""
     raised = {'error': 'TypeError', 'start': named(ALL), 'steps': [
         ['AggregateMultiTenancyIsolation', named(left)]]}
 
@@ -98,8 +97,8 @@ def test_an_error_of_a_whole_run_is_waived_where_nova_raises(
 @pytest.mark.parametrize(('query', 'verdict'), [
     ('["=", "$hypervisor_hostname", "cmp003.dc1.example.org"]', 'waived'),
     ('["=", "$nodename", "cmp003.dc1.example.org"]', 'failed')])
-def test_what_is_filled_in_of_silent_hosts_is_waived(outcome, query, verdict):
-    """Nova knows no node name of them under that name."""
+def test_defaults_of_silent_hosts_are_waived(outcome, query, verdict):
+    """Nova has no such name for them."""
     found = outcome('2026.2', 'JsonFilter', [], rules._single,
                     chain('JsonFilter'), scheduler_hints={'query': [query]})
 
@@ -107,7 +106,7 @@ def test_what_is_filled_in_of_silent_hosts_is_waived(outcome, query, verdict):
 
 
 def test_an_extra_spec_that_raises_first_is_waived(outcome):
-    """Where for us the host is out by another one, whatever the order."""
+    """Here another extra spec rejects the host, in any order."""
     found = outcome(
         'queens', 'AggregateInstanceExtraSpecsFilter', {'error': 'ValueError'},
         rules._single, chain(),

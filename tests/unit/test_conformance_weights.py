@@ -1,4 +1,4 @@
-"""Waivers of weights are given for what they claim and for nothing else."""
+"""Waivers of weights match the differences that they describe only."""
 
 import copy
 import pathlib
@@ -18,7 +18,7 @@ CLOUD = 'c14-mixed.queens'
 
 @pytest.fixture(scope='module')
 def differences():
-    """Every answer about weights on one cloud of Queens that is not ours."""
+    """Every different answer about weights on one cloud of Queens."""
     folder, found = vectors.Folder(SAMPLE), []
     stages = Stages(folder)
     for case in folder.cases():

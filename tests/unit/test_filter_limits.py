@@ -1,4 +1,4 @@
-"""What filters leave the compute node to hold a placed instance to."""
+"""Limits that filters pass on to the compute node with an instance."""
 
 import pytest
 
@@ -16,7 +16,7 @@ REBUILD = {'hints': {'_nova_check_type': ['rebuild']}}
 
 
 def judged(*classes, index=0, block=None, **fields):
-    """A snapshot of two hosts that these filters have judged."""
+    """A snapshot of two hosts after these filters have run."""
     block = block or hosts(a_host(total_usable_ram_mb=1000,
                                   ram_allocation_ratio=1.0), a_host())
     filters.FilterHandler().run(
@@ -31,18 +31,18 @@ class Strict(RamFilter):
     RUN_ON_REBUILD = True
 
 
-def test_are_none_before_a_filter_has_judged():
+def test_are_none_before_a_filter_runs():
     assert filters.limits_of(hosts(a_host()).snapshot, 0) == {}
 
 
-def test_are_of_each_filter_that_has_judged():
+def test_are_those_of_all_filters():
     snapshot = judged(RamFilter, CoreFilter)
 
     assert [filters.limits_of(snapshot, row) for row in (0, 1)] == [
         {'memory_mb': 1000, 'vcpu': 256}, {'memory_mb': 49152, 'vcpu': 256}]
 
 
-def test_of_two_filters_the_later_one_counts():
+def test_the_later_of_two_filters_counts():
     block = hosts(a_host(aggregates=[{'ram_allocation_ratio': '2'}]))
 
     assert filters.limits_of(
@@ -51,7 +51,7 @@ def test_of_two_filters_the_later_one_counts():
 
 
 @pytest.mark.parametrize('ratio', ['1e300', '1e15', 'inf', '-1e300'])
-def test_are_none_where_the_limit_is_no_integer_of_64_bits(ratio):
+def test_beyond_64_bits_are_left_out(ratio):
     block = hosts(a_host(total_usable_ram_mb=100000,
                          aggregates=[{'ram_allocation_ratio': ratio}]))
 
@@ -59,7 +59,7 @@ def test_are_none_where_the_limit_is_no_integer_of_64_bits(ratio):
         judged(AggregateRamFilter, block=block), 0) == {}
 
 
-def test_are_those_of_filters_for_earlier_instances_too():
+def test_include_those_for_earlier_instances():
     block = hosts(a_host())
     judged(RamFilter, block=block)
 
@@ -69,11 +69,11 @@ def test_are_those_of_filters_for_earlier_instances_too():
 
 @pytest.mark.parametrize(('cls', 'found'), [
     (RamFilter, {}), (Strict, {'memory_mb': 1000})])
-def test_are_not_left_by_a_filter_that_does_not_look(cls, found):
+def test_are_not_set_by_filters_that_do_not_run(cls, found):
     assert filters.limits_of(judged(cls, **REBUILD), 0) == found
 
 
-def test_written_by_plug_ins_on_the_host_state_win():
+def test_set_by_plug_ins_take_precedence():
     snapshot = judged(RamFilter)
     snapshot.state(1).limits['memory_mb'] = 5
 

@@ -1,6 +1,4 @@
-"""What Placement offers one request."""
-
-import dataclasses
+"""Allocation candidates of a request."""
 
 import pytest
 
@@ -21,8 +19,8 @@ def an_offer(summaries=None):
         **({} if summaries is None else {'summaries': summaries}))
 
 
-def test_gives_each_provider_a_copy_of_its_own():
-    """A plug-in may change it as it likes."""
+def test_candidates_of_a_provider_are_a_copy():
+    """Plug-ins may change it."""
     made = an_offer()
 
     taken = made.of('a')
@@ -36,11 +34,11 @@ def test_gives_each_provider_a_copy_of_its_own():
     (an_offer(), True),
     (NO_CANDIDATES, True), (PLACEMENT_NOT_USED, False)],
     ids=['found', 'nothing', 'not asked'])
-def test_tells_whether_placement_was_asked(made, asked):
+def test_know_whether_placement_was_queried(made, asked):
     assert made.asked is asked
 
 
-def test_of_nothing_has_no_providers_but_a_reason():
+def test_none_have_a_reason():
     usual, other = NO_CANDIDATES, NoCandidates('too many')
 
     assert (usual.reason, other.reason) == (
@@ -49,26 +47,17 @@ def test_of_nothing_has_no_providers_but_a_reason():
     assert usual.of('a') == other.of('a') == []
 
 
-def test_that_was_not_asked_for_is_none_of_any_host():
+def test_without_placement_no_host_has_any():
     state = table(a_host()).snapshot(None).state(0)
 
     assert PLACEMENT_NOT_USED.of('a') == state.allocation_candidates == []
     assert repr(PLACEMENT_NOT_USED) == 'PLACEMENT_NOT_USED'
 
 
-def test_is_told_by_its_number_of_providers():
+def test_are_printed_as_a_number_of_providers():
     assert str(an_offer()) == '3 provider(s)'
 
 
-def test_has_summaries_only_where_they_are_wanted():
+def test_have_summaries_only_on_demand():
     assert an_offer().summaries is None
     assert an_offer({'a': {}}).summaries == {'a': {}}
-
-
-def test_is_changed_by_nobody():
-    """Requests, and records of them, share it."""
-    for made, name in ((an_offer(), 'version'),
-                       (NoCandidates(), 'reason')):
-        assert made.of('x') == [] if name == 'reason' else made.providers
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(made, name, 'other')

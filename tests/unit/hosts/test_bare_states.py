@@ -1,4 +1,4 @@
-"""Host states that plug-ins make by themselves, and what they do to states."""
+"""Host states that plug-ins make, and their methods."""
 
 import types
 
@@ -19,7 +19,7 @@ COMPUTE = types.SimpleNamespace(
     stats={'num_instances': '5', 'io_workload': '1'})
 
 
-def test_one_of_no_table_has_what_novas_has_at_first():
+def test_a_state_without_a_table_has_novas_defaults():
     state = HostState('h', 'n', 'c')
 
     assert (state.host, state.nodename, state.cell_uuid) == ('h', 'n', 'c')
@@ -32,12 +32,10 @@ def test_one_of_no_table_has_what_novas_has_at_first():
     assert repr(state).startswith('(h, n) ram: 0MB')
 
 
-def test_it_may_lack_a_cell():
-    assert HostState('h', 'n').cell_uuid is None
-
-
-def test_what_is_given_is_set_and_nothing_else():
+def test_update_sets_its_arguments_only():
     state = HostState('h', 'n', compute=COMPUTE)
+    state.update_service({'disabled': True})
+    assert state.service == {'disabled': True}
     state.update(service={'disabled': False}, aggregates=['an aggregate'],
                  inst_dict={'i': 'an instance'})
 
@@ -63,7 +61,7 @@ def test_an_override_of_update_from_compute_node_is_called():
     assert state.free_ram_mb == 3001
 
 
-def test_one_of_no_table_can_be_consumed():
+def test_a_state_without_a_table_can_be_consumed():
     state = HostState('h', 'n', compute=COMPUTE)
     state.consume_from_request(
         requests.a_request(memory_mb=1000, vcpus=3, root_gb=1))
@@ -73,16 +71,7 @@ def test_one_of_no_table_can_be_consumed():
     assert state.updated is not None
 
 
-def test_one_of_a_table_can_be_consumed_for_its_request_alone():
-    table = hosts.table(a_host('a', free_ram_mb=3000))
-    state = table.snapshot(hosts.instances_on({}, {})).state(0)
-    state.consume_from_request(requests.a_request(memory_mb=1000))
-
-    assert state.free_ram_mb == 2000
-    assert table.columns['free_ram_mb'][0] == 3000
-
-
-#: Of a request_spec of Kilo's.
+#: instance_properties of Kilo.
 PROPERTIES = {'root_gb': 1, 'ephemeral_gb': 1, 'memory_mb': 1000, 'vcpus': 3,
               'uuid': 'an-instance', 'vm_state': 'building'}
 
@@ -92,7 +81,7 @@ PROPERTIES = {'root_gb': 1, 'ephemeral_gb': 1, 'memory_mb': 1000, 'vcpus': 3,
     hosts.table(a_host('a', free_ram_mb=3000, free_disk_mb=7168, vcpus_used=2,
                        num_instances=5, num_io_ops=1)).snapshot(
         hosts.instances_on({}, {})).state(0)])
-def test_any_can_be_consumed_by_the_instance_properties_of_kilo(state):
+def test_states_can_be_consumed_by_instance_properties_of_kilo(state):
     properties = dict(PROPERTIES)
     state.consume_from_instance(properties)
 
@@ -102,7 +91,7 @@ def test_any_can_be_consumed_by_the_instance_properties_of_kilo(state):
     assert properties == PROPERTIES
 
 
-def test_what_it_takes_of_numa_cells_stands_in_the_properties():
+def test_consumed_numa_cells_are_written_to_the_properties():
     cells = [{'id': 0, 'cpuset': [0, 1], 'memory': 512}]
     properties = PROPERTIES | {'numa_topology': {'cells': cells}}
     table = hosts.table(a_host('a', numa_topology=numa.cells_text(
@@ -121,14 +110,7 @@ def test_properties_without_a_size_are_refused_by_its_name():
         HostState('h', 'n').consume_from_instance({'vcpus': 1})
 
 
-def test_a_service_may_be_set():
-    state = HostState('h', 'n')
-    state.update_service({'disabled': True})
-
-    assert state.service == {'disabled': True}
-
-
-def test_a_built_in_that_is_asked_about_one_says_what_to_do():
+def test_a_built_in_filter_refuses_it_with_advice():
     rule = configured(RamFilter)
 
     with pytest.raises(TypeError, match=r'by HostState.* yours from'):

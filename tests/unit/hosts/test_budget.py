@@ -1,4 +1,4 @@
-"""A request's work has an end; its waiting is not work."""
+"""The budget of processor time of a request; waiting is free."""
 
 from concurrent import futures
 import time
@@ -17,11 +17,11 @@ from nova_sched.scheduler.filters import num_instances_filter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
-from tests.builders.rules import a_conf
+from tests.builders.rules import configured
 
 
 class Clocks:
-    """Seconds of work and of the wall, set by hand."""
+    """Processor time and wall time, set by tests."""
 
     def __init__(self, monkeypatch):
         self.work = self.wall = 0.0
@@ -39,13 +39,13 @@ def clocks(monkeypatch):
 
 
 def spent(spending):
-    """What is said of a budget that is spent in step 'weigh'."""
+    """The refusal for a budget that is spent in step 'weigh'."""
     with pytest.raises(exception.InvalidInput) as caught:
         spending.check('weigh', 2)
     return caught.value.kwargs['reason']
 
 
-def test_what_is_over_is_said_with_step_instance_and_option(clocks):
+def test_the_refusal_names_step_instance_and_option(clocks):
     spending = budget.Budget(10)
     clocks.works(9.9)
     spending.check('weigh')
@@ -58,10 +58,10 @@ def test_what_is_over_is_said_with_step_instance_and_option(clocks):
 
 
 class TestSlowSteps:
-    """Whatever a plug-in waits for, it is named after seconds."""
+    """A step that takes seconds is named, even if it only waits."""
 
     @pytest.fixture(autouse=True)
-    def none_was_named(self, monkeypatch):
+    def forgotten_names(self, monkeypatch):
         monkeypatch.setattr(budget, '_named', {})
 
     @staticmethod
@@ -92,7 +92,7 @@ class TestSlowSteps:
 
         assert 'SiteWeigher takes long: 5 s' in caplog.text
 
-    def test_are_none_of_steps_that_are_quick(self, clocks, caplog):
+    def test_do_not_include_quick_steps(self, clocks, caplog):
         for _ in range(100):
             self.run(clocks, hosts=10)
 
@@ -109,7 +109,7 @@ def test_waiting_costs_nothing(clocks):
     spent(spending)
 
 
-def test_what_is_the_services_own_work_costs_nothing(clocks):
+def test_work_of_the_service_costs_nothing(clocks):
     spending = budget.Budget(10)
     with budget.charged(spending), budget.not_charged():
         clocks.works(100)
@@ -120,7 +120,7 @@ def test_what_is_the_services_own_work_costs_nothing(clocks):
     spent(spending)
 
 
-def test_of_zero_is_without_end(clocks):
+def test_zero_is_unlimited(clocks):
     spending = budget.Budget(0)
     clocks.works(10 ** 9)
 
@@ -128,16 +128,16 @@ def test_of_zero_is_without_end(clocks):
 
 
 def test_another_thread_is_not_charged():
-    """A plug-in may have its rule run wherever it likes."""
+    """A plug-in may run its rule in another thread."""
     spending = budget.Budget(1e-9)
     spent(spending)
     with budget.charged(spending), futures.ThreadPoolExecutor() as others:
         others.submit(budget.check, 'weigh').result()
 
 
-def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
+def test_processor_time_is_read_rarely(
         monkeypatch):
-    """It costs ten times as much as the other."""
+    """It costs ten times as much as the wall clock."""
     asked = []
     monkeypatch.setattr(time, 'thread_time', lambda: asked.append(1) or 0.0)
     spending = budget.Budget(1000)
@@ -147,13 +147,50 @@ def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
     assert len(asked) == 1
 
 
+#: Functions of a HostBlock and of one to be called for each host.
+LOOPS = {
+    'values': lambda block, look: block.judge('hypervisor_type', look),
+    'combined values': lambda block, look: block.judge_together(
+        ['hypervisor_type', 'host'], look),
+    'derived values': lambda block, look: block.derived(
+        'hypervisor_type', 'key', look),
+    'candidates': lambda block, look: offered.narrow(
+        'A filter', block, ['hypervisor_type'], DeviceRequests([]),
+        lambda *_: [look()]),
+    'columns of queries': lambda block, look: attributes.column(
+        block, 'hypervisor_type').judge(look, block),
+    'a filter of single hosts': lambda block, look: plug_in(
+        filters.BaseHostFilter, host_passes=look).keep(block, None),
+    'a filter of all hosts': lambda block, look: plug_in(
+        filters.BaseHostFilter, filter_all=lambda states, spec_obj: [
+            state for state in states if look(state)]).keep(block, None),
+    'a weigher of single hosts': lambda block, look: plug_in(
+        weights.BaseHostWeigher, _weigh_object=look).raw(block, None),
+    'a weigher of all hosts': lambda block, look: plug_in(
+        weights.BaseHostWeigher, weigh_objects=lambda weighed, properties: [
+            look(each) for each in weighed]).raw(block, None),
+    'multipliers': lambda block, look: plug_in(
+        weights.BaseHostWeigher, weight_multiplier=lambda host_state: look()
+        ).multipliers(block),
+    'amounts': lambda block, look: configured(type('Looking', (
+        num_instances_filter.NumInstancesFilter,), {
+            '_get_max_instances_per_host': lambda *args: look()})).mask(
+        block, a_request())}
+
+
+def plug_in(cls, **attributes):
+    made = cls()
+    vars(made).update(attributes)
+    return made
+
+
 class TestWithinAStep:
-    """What loops over hosts ends as soon as the budget is spent."""
+    """Loops over hosts end as soon as the budget is spent."""
 
     HOSTS = 5
 
     def turns(self, clocks, loop):
-        """At how many hosts a loop is that a budget of 2.5 hosts ends."""
+        """The host at which a budget of 2.5 hosts ends a loop."""
         looked_at = []
 
         def look(*_):
@@ -170,76 +207,9 @@ class TestWithinAStep:
             loop(block, look)
         return len(looked_at)
 
-    @pytest.mark.parametrize('loop', [
-        lambda block, look: block.judge('hypervisor_type', look),
-        lambda block, look: block.judge_together(
-            ['hypervisor_type', 'host'], look),
-        lambda block, look: block.derived('hypervisor_type', 'key', look),
-        lambda block, look: offered.narrow(
-            'A filter', block, ['hypervisor_type'],
-            DeviceRequests([]), lambda *_: [look()])])
-    def test_columns_are_judged_value_by_value(self, clocks, loop):
-        assert self.turns(clocks, loop) == 3
-
-    def test_a_filter_of_one_host_at_a_time(self, clocks):
-        def loop(block, look):
-            filter_ = filters.BaseHostFilter()
-            filter_.host_passes = look
-            filter_.keep(block, None)
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_a_weigher_of_one_host_at_a_time(self, clocks):
-        def loop(block, look):
-            weigher = weights.BaseHostWeigher()
-            weigher._weigh_object = look
-            weigher.raw(block, None)
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_a_filter_that_loops_by_itself(self, clocks):
-        def loop(block, look):
-            filter_ = filters.BaseHostFilter()
-            filter_.filter_all = lambda states, spec_obj: [
-                state for state in states if look(state)]
-            filter_.keep(block, None)
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_a_weigher_that_loops_by_itself(self, clocks):
-        def loop(block, look):
-            weigher = weights.BaseHostWeigher()
-            weigher.weigh_objects = lambda weighed, properties: [
-                look(each) for each in weighed]
-            weigher.raw(block, None)
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_what_queries_and_extra_specs_look_at(self, clocks):
-        def loop(block, look):
-            attributes.column(block, 'hypervisor_type').judge(look, block)
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_an_amount_that_a_plug_in_looks_up(self, clocks):
-        def loop(block, look):
-            class Looking(num_instances_filter.NumInstancesFilter):
-                def _get_max_instances_per_host(self, host_state, spec_obj):
-                    return look()
-
-            filter_ = Looking()
-            filter_.configure(a_conf())
-            filter_.mask(block, a_request())
-
-        assert self.turns(clocks, loop) == 3
-
-    def test_the_multipliers_of_a_weigher(self, clocks):
-        def loop(block, look):
-            weigher = weights.BaseHostWeigher()
-            weigher.weight_multiplier = lambda host_state: look()
-            weigher.multipliers(block)
-
-        assert self.turns(clocks, loop) == 3
+    @pytest.mark.parametrize('name', LOOPS)
+    def test_loops_end(self, clocks, name):
+        assert self.turns(clocks, LOOPS[name]) == 3
 
     def test_outside_of_a_request_nothing_is_charged(self, clocks):
         spending = budget.Budget(1)
@@ -256,18 +226,11 @@ class TestWithinAStep:
             clocks.works(2)
 
 
-class TestRecord:
-    @pytest.fixture
-    def spent(self):
-        with budget.charged(budget.Budget(1e-9)):
-            yield
-
-    def test_a_timed_block_is_a_step(self, spent):
+def test_timed_blocks_of_records_are_steps():
+    """Unless they fail by themselves."""
+    with budget.charged(budget.Budget(1e-9)):
         refused = pytest.raises(exception.InvalidInput, match='placement;')
         with refused, decision.Decision().timed('placement'):
             pass
-
-    def test_a_block_that_fails_fails_by_its_own_error(self, spent):
-        with (pytest.raises(KeyError),
-              decision.Decision().timed('placement')):
+        with pytest.raises(KeyError), decision.Decision().timed('placement'):
             raise KeyError

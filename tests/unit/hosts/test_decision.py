@@ -1,7 +1,6 @@
 """The record of a decision."""
 
 import copy
-import dataclasses
 import gc
 import itertools
 import json
@@ -22,6 +21,7 @@ from nova_sched.hosts.decision import Weighing
 from nova_sched.hosts.decision import Weights
 from nova_sched.weights import Weighed
 from tests.builders import requests
+from tests.builders.values import is_fixed
 
 UUID = '8d3f2c1e-0000-4000-8000-00000000000a'
 
@@ -31,7 +31,7 @@ def rows(*numbers):
 
 
 def weighed(count):
-    """Hosts in rows 0, 1 ..., each a point lighter than the one before."""
+    """Hosts in rows 0, 1 ..., with weights 0, -1 ..."""
     weights = -np.arange(count, dtype=np.float64)
     parts = np.array([weights, np.zeros(count)])
     return Weighed(np.arange(count), weights, ('RAMWeigher', 'CPUWeigher'),
@@ -48,7 +48,7 @@ def picked(record, hosts=20, instances=1):
     return record
 
 
-def test_steps_tell_rule_and_counts():
+def test_steps_have_rule_and_counts():
     record = Decision()
     record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0, 1))
     record.funnel.step(1, 'SizeFilter', rows(0, 1), rows(1))
@@ -69,42 +69,29 @@ def test_a_host_is_rejected_by_one_rule():
         'SizeFilter': [0, 2, 3], 'ZoneFilter': [1]}
 
 
-def test_times_add_up():
-    record = Decision()
-    for _ in range(2):
-        with record.timed('filter'):
-            pass
-
-    assert record.milliseconds['filter'] >= 0.0
-    assert list(record.milliseconds) == ['filter']
-
-
-def test_a_part_of_a_weight_is_multiplier_times_normalized():
-    assert WeigherPart('RAMWeigher', 512.0, 0.5, -2.0).score == -1.0
-
-
 def test_the_weight_of_a_pick_has_a_part_a_weigher():
     record = picked(Decision())
 
     assert record.weighing.parts(0) == [
         WeigherPart('RAMWeigher', 0.0, 0.0, 1.0),
-                               WeigherPart('CPUWeigher', 0.0, 0.0, -2.0)]
+        WeigherPart('CPUWeigher', 0.0, 0.0, -2.0)]
+    assert WeigherPart('RAMWeigher', 512.0, 0.5, -2.0).score == -1.0
     assert record.weighing.kept[0].weights.tolist() == [-i for i in range(10)]
 
 
-@pytest.mark.parametrize('asked, uuids', [
+@pytest.mark.parametrize('request_, uuids', [
     ({'instance_uuids': [UUID, UUID]}, [UUID, UUID]),
     ({'instance_uuids': None}, ['of the request']),
     ({'instance_uuids': 'junk'}, ['of the request']),
     ({'instance_uuids': [5, UUID]}, [UUID]), ({}, ['of the request'])])
-def test_names_the_instances_as_far_as_they_are_known(asked, uuids):
-    record = Decision(request=asked, instance_uuid='of the request')
+def test_names_the_known_instances(request_, uuids):
+    record = Decision(request=request_, instance_uuid='of the request')
 
     assert record.asked_uuids() == uuids
 
 
 def test_is_closed_once():
-    """A driver that closes it itself has the last word."""
+    """A driver may close it first."""
     record = Decision()
     record.close(decision.FAILED, 'why')
     record.close(decision.PLACED)
@@ -112,8 +99,8 @@ def test_is_closed_once():
     assert (record.outcome, record.reason) == ('failed', 'why')
 
 
-def test_what_placement_has_listed_counts_for_its_size():
-    """It is held as long as the record waits to be written."""
+def test_allocation_candidates_count_for_its_size():
+    """They stay in memory until the record is written."""
     record = Decision()
     empty = record.size
     record.offer = AllocationCandidates(
@@ -136,7 +123,7 @@ def allocation_request(uuid):
 
 
 class TestPackedRequest:
-    def test_is_not_unpacked_for_what_is_asked_of_each(self, monkeypatch):
+    def test_is_not_unpacked_for_its_size_and_instances(self, monkeypatch):
         record = Decision(request={'instance_uuids': [UUID]})
         record.pack()
         monkeypatch.setattr(decision.json, 'loads', None)
@@ -146,7 +133,7 @@ class TestPackedRequest:
         assert record.size
         assert record.asked_uuids() == [UUID]
 
-    def test_is_read_as_before(self):
+    def test_reads_as_before(self):
         arguments = {'spec_obj': {'hints': ['x']}, 'instance_uuids': ['a']}
         record = Decision(request=arguments)
 
@@ -156,7 +143,7 @@ class TestPackedRequest:
         assert record.request == arguments
         assert record.asked_uuids() == ['a']
 
-    def test_takes_about_what_it_takes_on_the_wire(self):
+    def test_takes_no_more_than_on_the_wire(self):
         arguments = {'spec_obj': requests.a_request().obj_to_primitive()}
         record = Decision(request=arguments)
         record.pack()
@@ -164,7 +151,7 @@ class TestPackedRequest:
         assert record.request.nbytes <= len(json.dumps(arguments))
         assert not gc.is_tracked(record.request._bytes)
 
-    def test_with_objects_in_it_stays_as_it_is(self):
+    def test_with_objects_is_not_packed(self):
         arguments = {'spec_obj': object()}
         record = Decision(request=arguments)
 
@@ -176,15 +163,14 @@ class TestPackedRequest:
     @pytest.mark.parametrize('given, kept', [
         ('req-1', 'req-1'), ('x' * 10000, 'x' * 255), (['x' * 10000], None),
         (None, None)])
-    def test_keeps_no_more_than_an_id_of_what_is_given_as_one(self, given,
-                                                              kept):
+    def test_has_a_short_request_id(self, given, kept):
         record = Decision(request_id=given)
         record.pack()
         assert record.request_id == kept
 
 
-def test_weights_are_kept_of_the_first_instances():
-    """Of a request for many on 10,000 hosts."""
+def test_weights_are_kept_for_the_first_instances():
+    """In a request for many instances on 10,000 hosts."""
     record = picked(Decision(), hosts=10000, instances=120)
 
     assert len(record.picks) == 120
@@ -194,9 +180,9 @@ def test_weights_are_kept_of_the_first_instances():
     assert record.weighing.parts(99) and not record.weighing.parts(100)
 
 
-def test_all_weights_are_kept_where_that_is_asked_for_while_there_is_room(
+def test_all_weights_are_kept_on_demand_within_a_limit(
         monkeypatch):
-    """Of further instances the best, and then none."""
+    """Later instances keep the best hosts, and then none."""
     monkeypatch.setattr(decision, 'MOST_WEIGHTS', 50)
 
     record = picked(Decision(weighing=Weighing(keeps_all=True)), instances=120)
@@ -205,7 +191,7 @@ def test_all_weights_are_kept_where_that_is_asked_for_while_there_is_room(
         3 * [20] + 97 * [decision.BEST])
 
 
-def test_decided_once_more_has_only_the_last_try():
+def test_decided_again_has_the_last_attempt_only():
     record = picked(Decision())
     record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
     record.alternates = 2
@@ -218,60 +204,26 @@ def test_decided_once_more_has_only_the_last_try():
                 [], [], [], [], 0)
 
 
-class TestParts:
-    """What a record is made of."""
+def test_long_parts_are_not_printed():
+    record = Decision(state=State(names=('h' * 10000,)), request={})
+    record.funnel.step(0, 'SizeFilter', np.arange(10000), rows(0))
 
-    def test_cannot_be_changed_by_whoever_reads_it(self):
-        record = picked(Decision())
-        record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
-        claim = decision.Claim(UUID, 'h', 'n', True)
+    shown = repr(record)
 
-        for part in (record.funnel.steps[0], record.weighing.parts(0)[0],
-                     record.picks[0],
-                     claim):
-            name = dataclasses.fields(part)[0].name
-            with pytest.raises(dataclasses.FrozenInstanceError):
-                setattr(part, name, 'other')
-
-    def test_take_no_more_room_than_their_values(self):
-        """A request may have thousands of each."""
-        record = picked(Decision())
-        record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
-
-        for part in (record.funnel.steps[0], record.weighing.parts(0)[0],
-                     record.picks[0],
-                     decision.Claim(UUID, 'h', 'n', True)):
-            assert not hasattr(part, '__dict__')
-
-    def test_are_not_printed_where_they_are_long(self):
-        record = Decision(state=State(names=('h' * 10000,)), request={})
-        record.funnel.step(0, 'SizeFilter', np.arange(10000), rows(0))
-
-        shown = repr(record)
-
-        assert shown.startswith('Decision(request_id=None, ')
-        for hidden in ('names', '_steps', '_rules', '_rejected', 'table'):
-            assert f'{hidden}=' not in shown
-
-    def test_of_a_weight_are_not_kept_of_what_nobody_weighed(self):
-        record = Decision()
-        record.picked(Pick(0, UUID, 'h', 'h'))
-
-        assert (record.weighing.kept, record.weighing.parts(0)) == ([], [])
+    assert shown.startswith('Decision(request_id=None, ')
+    for hidden in ('names', '_steps', '_rules', '_rejected', 'table'):
+        assert f'{hidden}=' not in shown
 
 
-def test_begins_with_nothing_decided():
-    record = Decision()
+def test_parts_are_small_and_immutable():
+    """A request may have thousands of each."""
+    record = picked(Decision())
+    record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
 
-    assert (record.instances, record.seed, record.generation,
-            record.state.hosts,
-            record.alternates, record.state.clock, record.tries) == (
-        0, 0, 0, 0, 0, 0.0, 1)
-    assert record.outcome is record.reason is record.offer is None
-    assert record.size < 1 << 16
-    assert (record.funnel.steps, [*record.funnel.rejected()],
-            record.weighing.parts(0)) == (
-        [], [], [])
+    for part in (record.funnel.steps[0], record.weighing.parts(0)[0],
+                 record.picks[0], decision.Claim(UUID, 'h', 'n', True)):
+        assert not hasattr(part, '__dict__')
+        assert is_fixed(part)
 
 
 def test_times_are_milliseconds_to_three_places(monkeypatch):
@@ -288,8 +240,8 @@ def test_times_are_milliseconds_to_three_places(monkeypatch):
 
 
 @pytest.mark.parametrize('is_packed', [False, True])
-def test_what_is_forgotten_of_a_call_is_all_but_its_instances(is_packed):
-    """No more of them, nor more of each, than of uuids that are some."""
+def test_a_forgotten_request_keeps_its_instances(is_packed):
+    """At most 36 instances, of 36 characters each."""
     record = Decision(request={'spec_obj': {'hints': ['x' * 10000]},
                                'instance_uuids': ['u' * 50] * 100},
                       instance_uuid='v' * 50)
@@ -304,7 +256,7 @@ def test_what_is_forgotten_of_a_call_is_all_but_its_instances(is_packed):
 
 
 @pytest.mark.parametrize('uuid_', [None, UUID])
-def test_a_call_without_instances_is_forgotten_but_for_its_own(uuid_):
+def test_a_forgotten_request_without_instances_keeps_its_own(uuid_):
     record = Decision(request={'spec_obj': {}}, instance_uuid=uuid_)
 
     record.forget_request()
@@ -313,8 +265,8 @@ def test_a_call_without_instances_is_forgotten_but_for_its_own(uuid_):
     assert record.instance_uuid == uuid_
 
 
-def test_what_placement_offered_may_be_given_up():
-    """Not that it offered nothing, which is why the request was refused."""
+def test_allocation_candidates_may_be_forgotten():
+    """But not the reason of a refusal without candidates."""
     nothing = NoCandidates('why')
     some, none = Decision(offer=AllocationCandidates(
         {}, frozenset([UUID]), '1.36')), Decision(offer=nothing)
@@ -325,7 +277,7 @@ def test_what_placement_offered_may_be_given_up():
     assert (some.offer, none.offer) == (None, nothing)
 
 
-def test_arrives_when_it_is_begun():
+def test_has_its_time_of_arrival():
     """In seconds since the epoch."""
     before = time.time()
     record = Decision()

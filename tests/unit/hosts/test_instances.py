@@ -1,16 +1,18 @@
-"""Where instances run is asked for at most once, and only when wanted."""
+"""Instances of hosts, and their details: queried once, and on demand."""
 
 import pytest
 
 from nova_sched import exception
 from nova_sched.hosts import instances
+from nova_sched.hosts.instance_details import InstanceDetails
 from nova_sched.inventory.in_flight import InFlight
 from tests.builders import requests
+from tests.builders.clouds import a_uuid
 from tests.builders.values import is_fixed
 
 
 class Asked:
-    """Instances u1 and u2 on a, u3 on b; writes down what it is asked."""
+    """Instances u1 and u2 on a, u3 on b; notes its queries."""
 
     HOSTS = {'u1': 'a', 'u2': 'a', 'u3': 'b'}
 
@@ -41,7 +43,7 @@ def made(placed=None):
 
 
 class TestUnseen:
-    """Hosts of whose instances rules see none: bare-metal nodes'."""
+    """Instances of bare-metal nodes, which rules do not see."""
 
     def found(self):
         asked = Asked()
@@ -73,41 +75,28 @@ class TestLocated:
 
         assert found.located(['u1', 'u3', 'u9']) == {'u1': 'a', 'u3': 'b'}
 
-    def test_are_asked_for_once(self):
+    def test_are_queried_once(self):
         found, asked = made()
         for uuids in (['u1', 'u9'], ['u1', 'u9'], ['u9', 'u3']):
             found.located(uuids)
 
+        found.located([])
         assert asked.located == [['u1', 'u9'], ['u3']]
 
-    def test_of_nobody_asks_nobody(self):
-        found, asked = made()
-
-        assert found.located([]) == {}
-        assert asked.located == []
-
-    def test_are_where_they_were_just_placed(self):
-        """The database may not show it yet, or show where they were."""
+    def test_are_on_the_hosts_just_picked(self):
+        """The database may lack them, or show an earlier host."""
         found, _ = made(placed={'u1': 'c', 'u9': 'd'})
         found.place('u3', 'e')
 
         assert found.located(['u1', 'u2', 'u3', 'u9']) == {
             'u1': 'c', 'u2': 'a', 'u3': 'e', 'u9': 'd'}
 
-    def test_do_not_change_what_they_were_made_from(self):
-        placed = {'u9': instances.Placed('u9', 'd')}
-        found = instances.Instances(Asked().locate, None,
-                                    in_flight=lambda: placed)
-        found.place('u3', 'e')
-        found.located(['u3', 'u9'])
-
-        assert [*placed] == ['u9']
-
 
 class TestOnHost:
     def test_are_objects_by_uuid(self):
         found, _ = made()
 
+        found.on_host('a').clear()
         assert list(found.on_host('a')) == ['u1', 'u2']
         assert found.on_host('a')['u1'].vcpus == 2
         assert found.on_host('c') == {}
@@ -119,8 +108,8 @@ class TestOnHost:
 
         assert asked.listed == [()]
 
-    def test_can_be_listed_before_anybody_asks(self):
-        """What is placed meanwhile shows all the same."""
+    def test_can_be_listed_in_advance(self):
+        """Instances that are placed in between show, too."""
         placed = {}
         asked = Asked()
         found = instances.Instances(asked.locate, asked.on_hosts,
@@ -133,12 +122,6 @@ class TestOnHost:
         assert list(found.on_host('b')) == ['u3', 'u9']
         assert asked.listed == [()]
 
-    def test_are_a_new_dict_each_time(self):
-        found, _ = made()
-        found.on_host('a').clear()
-
-        assert len(found.on_host('a')) == 2
-
     def test_gain_those_just_placed(self):
         found, _ = made()
         found.place('u9', 'b')
@@ -146,7 +129,7 @@ class TestOnHost:
         assert list(found.on_host('b')) == ['u3', 'u9']
 
     def test_are_on_both_hosts_while_they_move(self):
-        """Until the database no longer has them where they were."""
+        """Until the database no longer shows the earlier host."""
         found, _ = made()
         found.place('u1', 'b')
 
@@ -165,7 +148,7 @@ class TestImageProperties:
                   (('os_type', 'linux'),)],
             'b': ()}
 
-    def test_are_asked_for_once(self):
+    def test_are_queried_once(self):
         asked = []
         found = instances.Instances(
             None, None, images=lambda *args: asked.append(args) or [])
@@ -178,27 +161,27 @@ class TestImageProperties:
 
 
 class TestEach:
-    def test_is_what_the_instances_of_each_host_have(self):
+    def test_has_the_values_of_each_hosts_instances(self):
         found, _ = made()
 
         assert found.each('uuid') == {'a': {'u1', 'u2'}, 'b': {'u3'}}
         assert found.each('vcpus') == {'a': {2}, 'b': {2}}
 
-    def test_is_asked_for_once(self):
+    def test_is_queried_once(self):
         found, asked = made()
         for name in ('uuid', 'vcpus', 'vcpus', 'uuid'):
             found.each(name)
 
         assert asked.listed == [('host', 'uuid'), ('host', 'vcpus')]
 
-    def test_is_unknown_of_what_the_request_has_just_placed(self):
+    def test_lacks_instances_of_the_same_request(self):
         found, _ = made()
         found.place('u9', 'c')
 
         assert found.each('vcpus') == {'a': {2}, 'b': {2}}
 
-    def test_gains_what_others_have_just_placed(self):
-        """As far as their requests tell."""
+    def test_has_instances_of_other_requests_in_flight(self):
+        """With the values of their requests."""
         asked = Asked()
         found = instances.Instances(
             asked.locate, asked.on_hosts, unseen=frozenset('d'),
@@ -210,7 +193,7 @@ class TestEach:
         assert found.each('project_id') == {}
         assert found.on_host('c')['u9'].vcpus == 8
 
-    def test_is_asked_for_again_after_a_failure(self):
+    def test_is_queried_again_after_a_failure(self):
         asked, found = Asked(), None
         broken = [exception.DatabaseUnavailable('gone')]
 
@@ -232,10 +215,44 @@ def in_flight(key, host, **flavor):
                     None, None, 0.0)
 
 
-def test_what_a_request_has_placed_is_known_by_where_it_is():
-    """And takes no more than that."""
+def test_a_placed_instance_has_uuid_and_host():
+    """It has nothing else."""
     placed = instances.Placed('u', 'h')
 
     assert (placed.instance().uuid, placed.instance().host) == ('u', 'h')
     assert is_fixed(placed)
     assert not hasattr(placed, '__dict__')
+
+
+A, B = a_uuid(1), a_uuid(2)
+
+
+def test_a_failed_read_is_not_repeated():
+    reads = []
+
+    def read(name):
+        reads.append(name)
+        raise exception.DatabaseUnavailable('gone')
+
+    kept = InstanceDetails(read)
+    for uuid in (A, B, A):
+        with pytest.raises(exception.DatabaseUnavailable):
+            kept.of(uuid, 'flavor')
+
+    assert reads == ['flavor']
+
+
+@pytest.mark.parametrize('text', [
+    'x', '7', 'null', '[]', '{"cur": 7}', '{"cur": {"nova_object.data": 7}}',
+    '{"cur": {"nova_object.name": [], "nova_object.data": {}}}', '[' * 99999])
+@pytest.mark.parametrize('name', ['flavor', 'numa_topology', 'pci_requests'])
+def test_unreadable_details_are_absent_and_logged_with_their_instance(
+        name, text, caplog):
+    kept = InstanceDetails(lambda name: {A: text, B: text})
+
+    for uuid in (A, B):
+        found = kept.of(uuid, name)
+        assert found is None or found.requests == []
+    assert len(caplog.records) <= 1
+    assert all(f'of instance {A}, and of others' in line
+               for line in caplog.messages)

@@ -1,4 +1,4 @@
-"""What the monitors of a compute node have measured."""
+"""Metrics of compute nodes."""
 
 import datetime
 import json
@@ -24,16 +24,16 @@ def metrics(*pairs):
     ('cpu.user.time', 2.9, 2), ('my.percent', 0.9, 0), ('a', '12', 12),
 ])
 def test_values_are_whole_numbers(name, value, expected):
-    """Cut off; the five percentages are reported as fractions."""
+    """Truncated; the five percentages are reported as fractions."""
     assert metrics((name, value)).value(name) == expected
 
 
-def test_of_two_with_one_name_the_later_counts():
+def test_the_later_of_two_values_counts():
     assert metrics(('a', 1), ('a', 2)).values == {'a': 2.0}
 
 
 def test_a_metric_without_a_number_is_missing():
-    """Like memory bandwidths, which are a table."""
+    """Such as memory bandwidths, which are a table."""
     found = HostMetrics('[{"name": "numa.membw.max", '
                         '"numa_membw_values": {"0": "10"}}]')
 
@@ -47,15 +47,15 @@ def test_a_metric_without_a_number_is_missing():
     '[{"name": "a", "value": NaN}]', '[{"name": "a", "value": Infinity}]',
     '[{"name": ["a"], "value": 1}]',
     pytest.param('[{"name": "a", "value": 1%s}]' % ('0' * 400), id='big')])
-def test_what_cannot_be_read_counts_as_absent(text, caplog):
-    """With one warning for each distinct cause."""
+def test_unreadable_metrics_count_as_absent(text, caplog):
+    """With one warning a cause."""
     reports.warn_once.cache_clear()
 
     assert HostMetrics(text).values == HostMetrics(text).values == {}
     assert len(caplog.records) == 1
 
 
-def test_a_fault_is_told_once_whatever_the_value_of_the_moment(caplog):
+def test_a_cause_is_logged_once_for_all_values(caplog):
     """Monitors report new values every minute."""
     reports.warn_once.cache_clear()
 
@@ -68,12 +68,8 @@ def test_a_fault_is_told_once_whatever_the_value_of_the_moment(caplog):
         'the value of a is no number']
 
 
-def test_one_unreadable_metric_hides_no_other():
-    assert metrics(('a', 'many'), ('b', 1)).values == {'b': 1.0}
-
-
 @pytest.mark.parametrize('text', [None, '', '[]'])
-def test_no_metrics_are_none(text):
+def test_empty_texts_have_no_metrics(text):
     assert HostMetrics(text).values == {}
     assert HostMetrics(text).listed() == []
 
@@ -85,7 +81,7 @@ def test_equal_texts_are_equal_metrics():
 
 
 def test_are_objects_for_plug_ins():
-    """Values as rules see them; those without a name are left out."""
+    """With the values of rules; entries without a name are left out."""
     found = HostMetrics(json.dumps([
         {'name': 'cpu.percent', 'value': 0.29, 'source': 's',
          'timestamp': '2026-01-02T03:04:05.5'},
@@ -101,7 +97,7 @@ def test_are_objects_for_plug_ins():
     assert HostMetrics(None).metrics == ()
 
 
-def test_of_a_host_are_changed_by_nobody():
+def test_are_immutable():
     """Hosts with the same text share them."""
     found = metrics(('a', 1))
 

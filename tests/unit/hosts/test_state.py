@@ -1,23 +1,26 @@
-"""A host as plug-ins see it."""
+"""A host as plug-ins see it, and values that they set on it."""
 
 import datetime
 import json
 import types
 
+import numpy as np
 import pytest
 
-from nova_sched.hosts import state
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.hosts.state import HostState
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
 from tests.builders.hosts import an_aggregate
 from tests.builders.hosts import hosts
+from tests.builders.hosts import table as table_of
 from tests.builders.numa import a_cell
 from tests.builders.numa import cells_text
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import pci_stats
+from tests.builders.requests import a_flavor
 from tests.builders.requests import a_request
 
 
@@ -32,13 +35,10 @@ def test_shows_plain_python_values():
     assert type(state.free_ram_mb) is int
     assert type(state.cpu_allocation_ratio) is float
     assert type(state.service_up) is bool
+    assert state.hypervisor_hostname == state.nodename
 
 
-def test_has_its_nodes_name_under_that_of_its_column_too():
-    assert a_state('h', nodename='n').hypervisor_hostname == 'n'
-
-
-def test_reads_what_instances_it_supports():
+def test_has_lists_of_supported_instances():
     assert a_state().supported_instances == [['x86_64', 'kvm', 'hvm']]
     assert a_state(supported_instances=None).supported_instances == []
 
@@ -54,7 +54,7 @@ def test_has_metrics_as_objects():
 
 
 def test_was_updated_at_a_time_in_utc():
-    """As Nova's, with its time zone."""
+    """With its time zone, as in Nova."""
     assert a_state(updated=NOW).updated == datetime.datetime(
         2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC)
 
@@ -72,11 +72,8 @@ def test_is_updated_when_it_is_given_an_instance():
     ('stats', {}), ('supported_instances', None),
     ('updated', None), ('pci_stats', None), ('numa_topology', None),
     ('uuid', None), ('free_ram_mb', 0)])
-def test_that_never_reported_has(name, value):
+def test_without_a_report_has_defaults(name, value):
     assert getattr(a_state(**NEVER_REPORTED), name) == value
-
-
-def test_that_never_reported_has_no_metrics():
     assert a_state(**NEVER_REPORTED).metrics.to_list() == []
 
 
@@ -98,7 +95,7 @@ def test_shows_its_service_as_a_mapping():
     assert state.service['last_seen_up'] == state.updated
 
 
-def test_answers_whether_it_has_the_devices_of_a_request():
+def test_knows_whether_it_has_devices():
     devices = a_state(pci_stats=pci_stats(a_pool(count=2))).pci_stats
 
     assert devices.pools == [a_pool(count=2)]
@@ -106,7 +103,7 @@ def test_answers_whether_it_has_the_devices_of_a_request():
     assert not devices.support_requests([a_pci_request(2), a_pci_request()])
 
 
-def test_answers_about_devices_near_to_its_cells():
+def test_knows_whether_devices_are_near_its_cells():
     devices = a_state(
         numa_topology=cells_text(*(a_cell(i, socket=i) for i in range(2))),
         pci_stats=pci_stats(a_pool(numa_node=0))).pci_stats
@@ -118,7 +115,7 @@ def test_answers_about_devices_near_to_its_cells():
         assert devices.support_requests(requests, numa_cells=[])
 
 
-def test_takes_attributes_for_the_request():
+def test_keeps_own_attributes_for_the_request():
     block = hosts(a_host())
     block.states()[0].mark = 7
 
@@ -129,7 +126,7 @@ def test_takes_attributes_for_the_request():
 
 @pytest.mark.parametrize('name', ['free_ram_mb', 'stats', 'updated'])
 def test_may_have_its_attributes_set_for_the_request(name):
-    """Rules go by what it reported, if that is nothing for a column."""
+    """Built-in rules keep the report if no column can hold the value."""
     block = hosts(a_host())
     reported = block.objects(name)
     setattr(block.states()[0], name, 'mine')
@@ -138,8 +135,8 @@ def test_may_have_its_attributes_set_for_the_request(name):
     assert block.objects(name) == reported
 
 
-def test_prints_as_nova_does():
-    """With the candidates of Placement where it was asked."""
+def test_is_printed_as_in_nova():
+    """With Placement's candidates if there are any."""
     state = a_state('h', nodename='n', free_ram_mb=1, free_disk_mb=2,
                     num_io_ops=3, num_instances=4)
 
@@ -149,10 +146,97 @@ def test_prints_as_nova_does():
     assert str(state) == text + ', allocation_candidates: 0'
 
 
-@pytest.mark.parametrize('text', ['no json', '{"a": 1}', '[5]', None])
-def test_metrics_that_cannot_be_read_are_none(text):
-    made = state.HostState('host', 'node', None)
+@pytest.mark.parametrize(('name', 'value'), [
+    ('free_ram_mb', 17), ('free_ram_mb', -17.0),
+    ('num_instances', np.int64(3)),
+    ('cpu_allocation_ratio', 2), ('hypervisor_type', 'xen'),
+    ('aggregates', [])])
+def test_built_in_rules_use_the_value(name, value):
+    table = table_of(a_host('a'), a_host('b'))
+    snapshot = table.snapshot(None)
+    setattr(snapshot.state(0), name, value)
 
-    made.update(types.SimpleNamespace(host='host', metrics=text))
+    assert snapshot.block().objects(name) == [
+        value or (), table.snapshot(None).block().objects(name)[1]]
+    assert getattr(snapshot.state(0), name) == (
+        [] if name == 'aggregates' else value)
 
-    assert list(made.metrics) == []
+
+@pytest.mark.parametrize('value', [1 << 64, None, 'x', [], float('nan')])
+def test_a_value_that_no_column_holds_stays_with_the_state(value):
+    state = a_state(free_ram_mb=5)
+    state.free_ram_mb = value
+
+    assert state.free_ram_mb is value
+    assert state.block().free_ram_mb.tolist() == [5]
+    state.free_ram_mb = 7
+    assert state.free_ram_mb == 7
+
+
+@pytest.mark.parametrize(('value', 'held'), [(4915.2, 4915), (-1.5, -1)])
+def test_fractions_are_truncated_for_integer_columns(value, held):
+    state = a_state(free_ram_mb=5)
+    state.free_ram_mb = value
+
+    assert state.free_ram_mb == held
+    assert state.block().free_ram_mb.tolist() == [held]
+
+
+def test_consumption_starts_from_the_value():
+    state = a_state(free_ram_mb=5)
+    state.free_ram_mb = 1000
+    state.consume_from_request(a_request(flavor=a_flavor(memory_mb=300)))
+
+    assert state.free_ram_mb == 700
+
+
+def test_failed_consumption_is_logged(caplog):
+    """And fails nothing, as in Nova."""
+    class Own(HostState):
+        def _locked_consume_from_request(self, spec_obj):
+            raise RuntimeError('no rack left')
+
+    Own('h', 'n').consume_from_request(a_request())
+
+    assert caplog.messages[0].endswith(
+        'failed to consume from instance. Error: no rack left')
+
+
+class TestAdopted:
+    """A state made by a plug-in becomes the state of a row."""
+
+    def adopted(self, made, **reported):
+        snapshot = table_of(a_host('h', nodename='n', **reported)).snapshot(
+            None)
+        snapshot.have(0, made)
+        return snapshot.state(0)
+
+    def test_has_the_report(self):
+        state = self.adopted(HostState('h', 'n'), free_ram_mb=5)
+
+        assert state.free_ram_mb == 5
+        assert state.block().free_ram_mb.tolist() == [5]
+
+    def test_keeps_values_of_the_plug_in(self):
+        made = HostState('h', 'n')
+        made.free_ram_mb, made.rack = 7, 'r1'
+        state = self.adopted(made, free_ram_mb=5, vcpus_used=3)
+
+        assert (state.free_ram_mb, state.rack, state.vcpus_used) == (
+            7, 'r1', 3)
+        assert state.block().free_ram_mb.tolist() == [7]
+
+    def test_from_another_request_keeps_own_attributes_only(self):
+        other = a_state('h', nodename='n', free_ram_mb=1)
+        other.rack, other.limits['vcpu'] = 'r1', 9
+        state = self.adopted(other, free_ram_mb=5)
+
+        assert (state.free_ram_mb, state.rack, state.limits) == (5, 'r1', {})
+
+    def test_sets_only_differences(self):
+        """So later consumption is seen."""
+        state = self.adopted(HostState('h', 'n'), free_ram_mb=1000)
+        state.update(types.SimpleNamespace(free_ram_mb=1000, vcpus=4))
+        state.consume_from_request(a_request(flavor=a_flavor(memory_mb=300)))
+
+        assert (state.free_ram_mb, state.vcpus_total) == (700, 4)

@@ -1,4 +1,4 @@
-"""What aggregates say."""
+"""Metadata of aggregates."""
 
 import gc
 import weakref
@@ -11,26 +11,26 @@ from tests.builders.hosts import an_aggregate
 from tests.builders.hosts import hosts
 
 
-def said(*values):
+def with_values(*values):
     return [an_aggregate({'k': value}) for value in values]
 
 
 @pytest.mark.parametrize(('values', 'expected'), [
     ([], set()), (['a'], {'a'}), (['a, b', 'b'], {'a, b', 'b'})])
 def test_values_are_those_of_all_aggregates(values, expected):
-    assert aggregate_values.values(said(*values), 'k') == expected
-    assert aggregate_values.values(said(*values), 'other') == set()
+    assert aggregate_values.values(with_values(*values), 'k') == expected
+    assert aggregate_values.values(with_values(*values), 'other') == set()
 
 
 @pytest.mark.parametrize(('values', 'expected'), [
     ([], set()), (['a,b ', ' c'], {'a', 'b', 'c'}), ([''], {''})])
 def test_pieces_are_split_at_commas(values, expected):
-    assert aggregate_values.pieces(said(*values), 'k') == expected
+    assert aggregate_values.pieces(with_values(*values), 'k') == expected
 
 
-def test_aggregates_that_are_gone_are_not_remembered():
-    """With each reload, and each change, there are new ones."""
-    found = said('a')
+def test_old_aggregates_are_not_kept_in_caches():
+    """Reloads and changes make new aggregates."""
+    found = with_values('a')
     for read in (aggregate_values.values, aggregate_values.pieces,
                  aggregate_values.keys, aggregate_values.pieces_by_prefix):
         read(found, 'k')
@@ -45,11 +45,11 @@ def test_aggregates_that_are_gone_are_not_remembered():
     ({'3', 'x'}, int, 5), ({' 9 '}, int, 9), ({'-1', '0'}, int, -1),
     ({'9.5'}, int, 5), ({'9,10'}, int, 5), ({'9.5'}, float, 9.5)])
 def test_the_smallest_number_counts(found, cast, expected):
-    """One that is none gives the default, even if others are fine."""
+    """One invalid number gives the default."""
     assert aggregate_values.number(found, 'k', 5, cast) == expected
 
 
-def test_warns_once_of_each_value_that_is_no_number(caplog):
+def test_each_invalid_number_is_warned_about_once(caplog):
     aggregate_values._warn_once.cache_clear()
     for _ in range(3):
         aggregate_values.number({'bad'}, 'k', 5, float)

@@ -1,4 +1,4 @@
-"""What requests may ask of hosts by name."""
+"""Attributes of hosts that requests may name."""
 
 import numpy as np
 import pytest
@@ -22,14 +22,14 @@ def by_host(column):
     ('free_ram_mb', [5, 5]), ('stats', [{'x': '1'}, {'x': '2'}]),
     ('hypervisor_type', ['QEMU', 'QEMU']), ('limits', [{}, {}]),
     ('supported_instances', [[['x86_64', 'kvm', 'hvm']]] * 2)])
-def test_gives_the_data_of_a_host_state(name, values):
+def test_attributes_are_those_of_a_host_state(name, values):
     assert by_host(attributes.column(BLOCK, name)) == values
 
 
 @pytest.mark.parametrize('name', [
     '', 'nothing', 'service_up', 'bare_metal', 'block', '_row', '__class__',
     'update'])
-def test_knows_nothing_else(name):
+def test_other_names_are_unknown(name):
     assert attributes.column(BLOCK, name) is None
 
 
@@ -59,7 +59,7 @@ def test_equal_values_of_different_types_are_not_the_same():
         int, bool, float]
 
 
-def test_values_that_no_host_has_are_not_looked_at():
+def test_values_without_a_host_are_skipped():
     column = Column(np.array([1, 1]), ['unused', 'used'])
 
     assert column.in_use() == ['used']
@@ -69,7 +69,7 @@ def test_values_that_no_host_has_are_not_looked_at():
 @pytest.mark.parametrize(('values', 'numbers'), [
     ([1, 2.5, True], [1, 2.5, 1]), ([], []), ([float('inf')], [float('inf')]),
     ([1, 'x'], None), ([None], None), ([2 ** 53 + 1], None)])
-def test_numbers_are_only_those_that_floats_hold(values, numbers):
+def test_numbers_must_be_exact_floats(values, numbers):
     found = Column.of(values).numbers
 
     assert (found if found is None else found.tolist()) == numbers

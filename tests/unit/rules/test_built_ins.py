@@ -1,4 +1,4 @@
-"""A new rule takes its file: it stands in no table, and all else holds."""
+"""A new built-in rule needs its file only."""
 
 import importlib
 import itertools
@@ -77,17 +77,13 @@ def parsed(tmp_path):
     return parsed
 
 
-def test_a_new_rule_stands_in_no_table():
-    """What follows is true of rules that Nova never had."""
-    assert 'example_filter' not in nova_classes.FILTER_MODULES
-    assert 'example' not in nova_classes.WEIGHER_MODULES
-
-
 def test_is_found_among_the_built_ins(example):
-    """A weigher behind those of Nova's."""
+    """A weigher comes after Nova's; neither is in a table."""
     novas = itertools.chain(*nova_classes.WEIGHER_MODULES.values())
     names = [cls.__name__ for cls in plugins.all_weighers()]
 
+    assert 'example_filter' not in nova_classes.FILTER_MODULES
+    assert 'example' not in nova_classes.WEIGHER_MODULES
     assert example[0] in plugins.all_filters()
     assert example[1] in plugins.all_weighers()
     assert names.index('ExampleWeigher') > max(map(names.index, novas))
@@ -103,8 +99,8 @@ def test_is_loaded_by_its_name_or_path(example, parsed, path):
     assert example[1] in map(type, plugins.load_weighers(conf))
 
 
-def test_the_configuration_that_names_it_is_in_order(parsed):
-    """Its multiplier is no misspelt one of another weigher."""
+def test_a_configuration_with_it_is_valid(parsed):
+    """Its multiplier counts as no typo of another option."""
     conf = parsed('example_weight_multiplier = 2.0')
 
     assert startup.problems(conf) == []
@@ -113,8 +109,7 @@ def test_the_configuration_that_names_it_is_in_order(parsed):
 
 @pytest.mark.parametrize('lines, multiplier', [
     ([], 0.5), (['example_weight_multiplier = 2.0'], 2.0)])
-def test_a_weigher_declares_its_multiplier(example, parsed, lines,
-                                           multiplier):
+def test_a_weigher_declares_its_multiplier(example, parsed, lines, multiplier):
     """Also when it is made again of the same configuration."""
     conf = parsed(*lines)
 
@@ -136,13 +131,13 @@ def test_an_aggregate_may_set_the_multiplier(example):
     assert testing.configured(example[1]).multipliers(block).tolist() == [-3.0]
 
 
-def test_keeps_to_the_contract(example):
+def test_meets_the_contract_of_rules(example):
     testing.check_filter(example[0])
     testing.check_weigher(example[1])
 
 
-def test_a_rule_may_be_made_by_its_module_rather_than_written(example):
-    """What counts is the name that it bears."""
+def test_a_rule_may_be_made_by_its_module(example):
+    """The name of its module counts."""
     module = sys.modules[example[0].__module__]
     module.MadeFilter = type('MadeFilter', (example[0],), {
         '__module__': ''.join(list(module.__name__))})

@@ -1,4 +1,4 @@
-"""What a request names, step by step."""
+"""Narrowing by the names in a request, step by step."""
 
 import pytest
 
@@ -23,12 +23,12 @@ REASONS = {
     'force_nodes': 'the request is forced to node b, c'}
 
 
-def test_a_request_that_names_nothing_asks_for_no_step():
+def test_a_request_without_names_has_no_step():
     assert narrowing.asked(hosts(a_host()), a_request()) == []
 
 
 @pytest.mark.parametrize('name', NAMED)
-def test_each_step_is_asked_alone_and_has_a_reason(name):
+def test_each_step_has_a_reason(name):
     block = hosts(a_host('a', cell_uuid='c1'),
                   a_host('b', nodename='n', cell_uuid='c2'),
                   a_host('b', nodename='b', cell_uuid='c2'))

@@ -16,7 +16,7 @@ REQUESTS = DeviceRequests([a_pci_request(1)])
 
 
 class Judge:
-    """Takes candidates by the provider of the request's first device."""
+    """Accepts candidates by the provider of the first device."""
 
     def __init__(self, *good):
         self.good, self.asked = good, []
@@ -48,14 +48,14 @@ def left(block):
             for state in block.states()]
 
 
-def test_those_that_will_do_stay_in_their_order():
+def test_accepted_candidates_keep_their_order():
     block = offering(a=['p1', 'p2', 'p3'], b=['p4'], c=[])
 
     assert narrow(block, Judge('p3', 'p1')) == [True, False, False]
     assert left(block) == [['p1', 'p3'], [], []]
 
 
-def test_a_later_filter_sees_only_what_is_left():
+def test_later_filters_see_accepted_candidates_only():
     block = offering(a=['p1', 'p2'])
     narrow(block, Judge('p2'))
 
@@ -66,8 +66,8 @@ def test_a_later_filter_sees_only_what_is_left():
     assert [mapping['nic-id-0'] for mapping in mappings] == [['p2']]
 
 
-def test_hosts_that_are_alike_are_judged_once():
-    """Alike in the columns, and in where the devices come from."""
+def test_equal_hosts_are_judged_once():
+    """Equal columns, and equal providers of devices."""
     block = offering(a=['p1'], b=['p1'], c=['p2'])
     judge = Judge('p1')
 
@@ -75,7 +75,7 @@ def test_hosts_that_are_alike_are_judged_once():
     assert len(judge.asked) == 2
 
 
-def test_a_candidate_of_an_old_placement_maps_nothing():
+def test_candidates_of_an_old_placement_have_no_mappings():
     block = hosts(a_host('a', uuid='a', pci_stats=None))
     block.snapshot.offer = Placement(
         {'a': [{'allocations': {'a': {}}}]}).candidates()
@@ -113,7 +113,7 @@ def test_logs_each_candidate(caplog):
 
 
 class WithNic(offered.CandidateFilterMixin):
-    """Wants the request's first device to come from p1."""
+    """Accepts candidates with the first device from p1."""
 
     def good(self, host_state):
         return self.filter_candidates(
@@ -121,24 +121,19 @@ class WithNic(offered.CandidateFilterMixin):
                 'nic-id-0') == ['p1'])
 
 
-def test_a_filter_of_one_s_own_narrows_the_candidates_of_a_host():
+def test_a_plug_in_may_filter_candidates():
     state, = offering(a=['p1', 'p2']).states()
     first, _ = state.allocation_candidates
 
     assert WithNic().good(state) == [first]
     assert state.allocation_candidates == [first]
-
-
-def test_a_filter_of_one_s_own_may_leave_no_candidate():
-    state, = offering(a=['p2']).states()
-
-    assert WithNic().good(state) == []
-    assert state.allocation_candidates == []
+    other, = offering(a=['p2']).states()
+    assert WithNic().good(other) == other.allocation_candidates == []
 
 
 @pytest.mark.parametrize('good', [True, False])
-def test_a_filter_of_one_s_own_is_asked_once_without_placement(good):
-    """About a candidate with nothing in it."""
+def test_a_plug_in_is_called_once_without_placement(good):
+    """With an empty candidate."""
     state, = hosts(a_host()).states()
     asked = []
 

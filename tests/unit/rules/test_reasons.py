@@ -1,6 +1,7 @@
-"""Why no host was left, counted by the rule that rejected it."""
+"""The reason of a refusal: hosts counted by the rule that rejected them."""
 
 import numpy as np
+import pytest
 
 from nova_sched.compat import row_rules
 from nova_sched.hosts.decision import Decision
@@ -14,7 +15,7 @@ from tests.builders.requests import a_request
 
 
 class SizeFilter(filters.BaseHostFilter):
-    """Rejects for a reason that counts what it is given."""
+    """A reason with the number of hosts."""
 
     def reason(self, hosts, spec_obj):
         return phrases.Reason(f'{spec_obj.memory_mb} wanted',
@@ -45,7 +46,7 @@ def both(record, count, adapted=lambda filters: filters):
         block.snapshot, a_request())
 
 
-def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
+def test_the_most_frequent_rule_comes_first_with_its_reason():
     record = Decision(state=State(hosts=6))
     record.funnel.step(0, 'ignore_hosts', rows(0, 1, 2, 3, 4, 5),
                 rows(1, 2, 3, 4, 5))
@@ -59,8 +60,8 @@ def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
         '1 ignore_hosts, 1 SilentFilter')
 
 
-def test_of_more_than_three_rules_the_others_are_counted():
-    """Their words would make the line long; callers are told of all."""
+def test_rules_beyond_three_are_counted():
+    """To keep the line short; callers see all rules."""
     record = Decision(state=State(hosts=11))
     left = rows(*range(11))
     for number, name in ((4, 'SizeFilter'), (3, 'SilentFilter'),
@@ -78,23 +79,17 @@ def test_of_more_than_three_rules_the_others_are_counted():
         '2 force_hosts, 1 ignore_hosts, 1 force_nodes')
 
 
-def test_hosts_that_were_not_rejected_are_counted_too():
-    record = Decision(state=State(hosts=3))
-    record.funnel.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
+def test_hosts_may_be_left_or_missing():
+    left = Decision(state=State(hosts=3))
+    left.funnel.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
 
-    assert counted(record, 3) == '2 of 3 hosts: 1 service up'
-
-
-def test_there_may_be_no_hosts_at_all():
+    assert counted(left, 3) == '2 of 3 hosts: 1 service up'
     assert counted(Decision(), 0) == 'there are no hosts'
-
-
-def test_no_host_may_have_been_rejected():
     assert counted(Decision(state=State(hosts=5)), 5) == (
         'none of 5 hosts was rejected')
 
 
-def test_a_rule_without_words_does_not_fail_the_answer(caplog):
+def test_an_error_in_a_reason_does_not_fail_the_refusal(caplog):
     record = Decision(state=State(hosts=1))
     record.funnel.step(0, 'BrokenFilter', rows(0), rows())
 
@@ -102,8 +97,8 @@ def test_a_rule_without_words_does_not_fail_the_answer(caplog):
     assert 'BrokenFilter failed to give a reason' in caplog.text
 
 
-def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):
-    """Nothing of a plug-in: nobody knows what its words are about."""
+def test_callers_see_the_need_of_built_in_filters_only(monkeypatch):
+    """Reasons of plug-ins may contain anything."""
     record = Decision(state=State(hosts=2))
     record.funnel.step(0, 'SizeFilter', rows(0, 1), rows())
     adapted = row_rules.adapted_filters
@@ -114,3 +109,17 @@ def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):
     for adapter in (adapted, list):
         assert both(record, 2, adapter).asked == (
             '0 of 2 hosts: 2 SizeFilter (512 wanted)')
+
+
+@pytest.mark.parametrize('texts', [
+    ['fake-0009', 'fake-9', 'fake-10', 'fake-9998', 'fake-10000'],
+    ['', '2', '10', 'a', 'a1b9', 'a1b10', 'a2'],
+    ['rack1-host2', 'rack1-host10', 'rack10-host1'],
+    ['1' * 5000, '2' * 5000]], ids=['hosts', 'parts', 'racks', 'long'])
+def test_texts_are_sorted_by_their_numbers(texts):
+    assert sorted(set(texts), key=phrases.natural) == texts
+
+
+def test_long_lists_show_the_first_items():
+    assert phrases.listed(f'h{number}' for number in range(8, 15)) == (
+        'h8, h9, h10, h11, h12 and 2 more')

@@ -1,4 +1,4 @@
-"""The next instance of a request, ranked by what the last pick changed."""
+"""The next instance of a request is ranked by changes of the last pick."""
 
 import logging
 
@@ -29,8 +29,8 @@ def hosts(count=4, **values):
 
 
 @pytest.fixture
-def judged(monkeypatch):
-    """How many hosts were judged once more after a pick, one a number."""
+def judgements(monkeypatch):
+    """How many hosts were judgements again, a number for each pick."""
     found, judge = [], ranking.Reranker._passing
 
     def noted(reranker, block, *args):
@@ -41,7 +41,7 @@ def judged(monkeypatch):
 
 
 def placed(spec=None, records=None, **options):
-    """The hosts of six instances, by their free memory."""
+    """The hosts of six instances."""
     driver = MemoryScheduler(*(records or hosts()), **{
         'weight_classes': ['nova.scheduler.weights.ram.RAMWeigher'],
         **options})
@@ -49,24 +49,24 @@ def placed(spec=None, records=None, **options):
 
 
 def in_a_group(policy, **values):
-    """A request of a server group that knows its members."""
+    """A request of a server group with its members."""
     group = requests.a_group(policy, members=UUIDS)
     group.wire_version = '1.11'
     return requests.a_request(group=group, **values)
 
 
-class TestOfAPlainRequest:
-    def test_judges_the_picked_host_only(self, judged):
+class TestPlainRequest:
+    def test_judges_the_picked_host_only(self, judgements):
         assert placed() == ['h0', 'h1', 'h0', 'h2', 'h1', 'h0']
-        assert judged == [1] * 5
+        assert judgements == [1] * 5
 
-    def test_knows_all_nodes_of_the_picked_host(self, judged):
+    def test_judges_all_nodes_of_the_picked_host(self, judgements):
         records = [*hosts(), a_host('h0', nodename='n', free_ram_mb=10)]
 
         assert placed(records=records)[0] == 'h0'
-        assert judged[0] == 2
+        assert judgements[0] == 2
 
-    def test_leaves_out_a_host_that_is_full(self, judged):
+    def test_leaves_out_a_host_that_is_full(self, judgements):
         assert placed(requests.a_request(memory_mb=1000),
                       enabled_filters=['RamFilter'],
                       records=hosts(ram_allocation_ratio=1.0,
@@ -74,32 +74,32 @@ class TestOfAPlainRequest:
             'h0', 'h1', 'h2', 'h3', 'h0', 'h1']
 
 
-class TestOfAServerGroup:
-    def test_that_attracts_stays_on_the_first_host(self):
+class TestServerGroup:
+    def test_with_affinity_stays_on_the_first_host(self):
         spec = in_a_group('affinity', memory_mb=150)
 
         assert placed(spec, enabled_filters=[
             'ServerGroupAffinityFilter']) == ['h0'] * 6
 
-    def test_that_repels_takes_each_host_once(self, judged):
+    def test_with_anti_affinity_takes_each_host_once(self, judgements):
         spec = in_a_group('anti-affinity', memory_mb=1)
 
         assert placed(spec, records=hosts(8), enabled_filters=[
             'ServerGroupAntiAffinityFilter']) == [
             'h0', 'h1', 'h2', 'h3', 'h4', 'h5']
-        assert judged == [1] * 5
+        assert judgements == [1] * 5
 
     @pytest.mark.parametrize('policy, name, where', [
         ('soft-affinity', 'ServerGroupSoftAffinityWeigher', ['h0'] * 6),
         ('soft-anti-affinity', 'ServerGroupSoftAntiAffinityWeigher',
          ['h0', 'h1', 'h2', 'h3', 'h3', 'h2'])])
-    def test_that_had_rather_is_weighed_by_its_members(self, policy, name,
-                                                       where, judged):
+    def test_with_a_soft_policy_is_weighed_by_its_members(self, policy, name,
+                                                          where, judgements):
         spec = in_a_group(policy)
 
         assert placed(spec, weight_classes=[
             f'nova.scheduler.weights.affinity.{name}']) == where
-        assert judged == [1] * 5
+        assert judgements == [1] * 5
 
 
 @pytest.mark.parametrize('spec, options', [
@@ -113,22 +113,23 @@ class TestOfAServerGroup:
     (requests.a_request(hints={'query': ['["=", "$host", "h0"]']}),
      {'enabled_filters': ['JsonFilter']})],
     ids=['plug-in', 'forced', 'destination', 'affinity', 'query'])
-def test_judges_all_hosts_where_a_pick_may_change_more(spec, options, judged):
+def test_judges_all_hosts_where_a_pick_may_change_more(spec, options,
+                                                       judgements):
     placed(spec, **options)
 
-    assert not judged
+    assert not judgements
 
 
-def test_judges_all_hosts_where_a_line_is_written_of_each(judged, caplog):
+def test_judges_all_hosts_for_debug_lines(judgements, caplog):
     caplog.set_level(logging.DEBUG)
     placed()
 
-    assert not judged
+    assert not judgements
 
 
 @pytest.mark.parametrize('cls', [*plugins.all_filters(),
                                  *plugins.all_weighers()])
-def test_most_requests_are_of_no_matter_to_hosts_not_picked(cls):
+def test_plain_requests_do_not_affect_other_hosts(cls):
     rule = rules.configured(cls)
 
     assert rule_inputs.changed_by_picks(

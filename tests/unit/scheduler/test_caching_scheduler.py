@@ -1,18 +1,19 @@
-"""The caching scheduler: no request waits for a database."""
+"""The caching scheduler: requests do not wait for a database."""
 
 import threading
-import time
 
-from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import context
 from nova_sched import exception
+from nova_sched import objects
+from nova_sched.hosts.decision import Decision
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
+from tests.builders.in_flight import a_server
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_guest
 from tests.builders.numa import cells_text
@@ -22,8 +23,10 @@ from tests.builders.pci import a_pool
 from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
 
-LATER = '2035-01-01 00:00:00'
-OLD = clouds.a_uuid(77)
+OLD, FIRST, SECOND = (clouds.a_uuid(number) for number in (77, 1, 2))
+
+#: Seconds for which a thread is expected to wait.
+MOMENT = 0.3
 
 
 @pytest.fixture
@@ -34,15 +37,17 @@ def one_host(cloud):
     return a_driver(cloud)
 
 
+@pytest.fixture
+def two_hosts(cloud):
+    """Hosts h0, which every weigher prefers, and h1."""
+    cloud.load_nodes(
+        clouds.a_compute_node('h0', memory_mb=64000, free_ram_mb=64000),
+        clouds.a_compute_node('h1', memory_mb=4000, free_ram_mb=4000))
+    return cloud
+
+
 def a_driver(cloud, **options):
     return cloud.driver('caching_scheduler', **options)
-
-
-def a_server(**kwargs):
-    """A request for an instance that nobody has asked for before."""
-    return requests.a_request(**{'memory_mb': 1000,
-                                 'instance_uuid': uuidutils.generate_uuid(),
-                                 **kwargs})
 
 
 def refresh(driver):
@@ -54,14 +59,10 @@ def free_mb(driver):
     return list(drivers.free_ram_mb(driver).values())
 
 
-def appear(cloud, host, *uuids):
-    """What a compute service does that takes instances: both tables."""
-    for uuid in uuids:
-        cloud.execute('INSERT INTO instances (uuid, host, node, deleted) '
-                      'VALUES (?, ?, ?, 0)', uuid, host, host)
-    cloud.execute('UPDATE compute_nodes SET free_ram_mb = free_ram_mb - ?, '
-                  'running_vms = running_vms + ? WHERE host = ?',
-                  1000 * len(uuids), len(uuids), host)
+def in_group(policy, instance, **group):
+    """A request for the instance; it alone is named as a member."""
+    return a_server(instance_uuid=instance, group={
+        'policy': policy, 'members': [instance], 'hosts': [], **group})
 
 
 class TestRequests:
@@ -81,7 +82,7 @@ class TestRequests:
             'policy': 'anti-affinity', 'members': [OLD]})) == ['b']
 
     def test_see_services_go_down_by_the_clock(self, cloud, monkeypatch):
-        """Without a read: a heartbeat ages while it is in the cache."""
+        """Without a read: cached heartbeats age."""
         cloud.load(['a'])
         driver = a_driver(cloud, DEFAULT__service_down_time=100)
         assert picks(driver, requests.a_request()) == ['a']
@@ -102,22 +103,8 @@ class TestRequests:
 
 
 class TestConsumption:
-    def test_is_seen_by_later_requests(self, one_host):
-        for _ in range(4):
-            assert picks(one_host, a_server()) == ['a']
 
-        with pytest.raises(exception.NoValidHost, match='RamFilter'):
-            select(one_host, a_server())
-
-    def test_outlives_a_refresh(self, one_host):
-        """The compute node has not reported yet what it got."""
-        select(one_host, a_server(num_instances=3))
-
-        refresh(one_host)
-
-        assert free_mb(one_host) == [1000]
-
-    def test_of_cells_and_devices_outlives_a_refresh(self, cloud):
+    def test_outlives_a_refresh_also_for_numa_cells_and_devices(self, cloud):
         cloud.load_nodes(clouds.a_compute_node(
             'a', numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
             pci_stats=pci_stats(a_pool(count=2))))
@@ -132,71 +119,21 @@ class TestConsumption:
         assert left.objects('numa_topology')[0].cells[0].cpu_usage == 3
         assert left.objects('pci_stats')[0].free_devices == 1
 
-    def test_outlives_the_driver_when_another_takes_over(self, cloud,
-                                                         one_host):
-        """As at a reload of the configuration."""
-        picks(one_host, a_server())
-        heir = a_driver(cloud)
-
-        heir.take_over(one_host)
-
-        assert free_mb(heir) == [3000]
-
-    def test_of_requests_that_the_one_before_still_decides_is_kept(
-            self, cloud, one_host):
-        heir = a_driver(cloud)
-        heir.take_over(one_host)
-
-        picks(one_host, a_server())
-
-        assert free_mb(heir) == [3000]
-
-    def test_ends_when_the_instance_shows_on_the_host(self, cloud, one_host):
-        first, second = a_server(), a_server()
-        for spec in (first, second):
-            select(one_host, spec)
-        appear(cloud, 'a', first.instance_uuid)
-
-        refresh(one_host)
-
-        assert free_mb(one_host) == [2000]
-
-    def test_stays_when_a_node_reports_without_the_instance(self, cloud,
-                                                            one_host):
-        select(one_host, a_server())
-        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 3500, '
-                      'updated_at = ?', LATER)
-
-        refresh(one_host)
-
-        assert free_mb(one_host) == [2500]
-
-    def test_ends_with_its_lifetime(self, cloud):
-        cloud.load_nodes(clouds.a_compute_node(
-            'a', memory_mb=4000, free_ram_mb=4000))
-        driver = a_driver(cloud, nova_sched__pick_lifetime=0)
-        select(driver, a_server())
-        time.sleep(0.01)
-
-        refresh(driver)
-
-        assert free_mb(driver) == [4000]
-
     @pytest.mark.parametrize('spec', [
         {'num_instances': 5}, {'memory_mb': 4001},
         {'force_hosts': ['no-such']}])
-    def test_of_a_refused_request_is_none(self, one_host, spec):
+    def test_is_undone_for_a_refused_request(self, one_host, spec):
         with pytest.raises(exception.NoValidHost):
             select(one_host, requests.a_request(**{'memory_mb': 1000,
                                                    **spec}))
 
         assert free_mb(one_host) == [4000]
 
-    def test_of_a_failing_plug_in_is_none(self, cloud):
+    def test_is_undone_after_an_error_of_a_plug_in(self, cloud):
         cloud.load(['a'])
         driver = a_driver(cloud, available_filters=[
-            'tests.unit.scheduler.test_filter_scheduler_refusals.'
-            'FaultyFilter'], enabled_filters=['FaultyFilter'])
+            'tests.unit.scheduler.test_manager_records.'
+            'BreakingFilter'], enabled_filters=['BreakingFilter'])
 
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
@@ -217,17 +154,6 @@ class TestConsumption:
 
         assert free_mb(driver) == [32256, 31256]
 
-    def test_of_a_group_is_a_placement_that_later_requests_see(self, cloud):
-        """Though the database does not show the new instance yet."""
-        cloud.load(['a', 'b'])
-        driver, members = a_driver(cloud), [OLD, clouds.a_uuid(78)]
-
-        found = [picks(driver, requests.a_request(group={
-            'policy': 'anti-affinity', 'members': members}), [uuid])[0]
-            for uuid in members]
-
-        assert found == ['a', 'b']
-
 
 class TestFailedRefresh:
     def test_leaves_the_cache_as_it_was(self, cloud, one_host):
@@ -242,8 +168,7 @@ class TestConcurrentRequests:
     @pytest.mark.parametrize('asks', [
         {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
         {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
-    def test_do_not_wait_for_what_others_look_up(self, one_host, asks):
-        """Where the instances are that a request names."""
+    def test_do_not_wait_for_look_ups_of_instances(self, one_host, asks):
         asked, answered = threading.Event(), threading.Event()
 
         def locate(uuids, needed):
@@ -261,31 +186,140 @@ class TestConcurrentRequests:
         answered.set()
         other.join()
 
-    def test_never_overcommit(self, cloud):
-        """Ten hosts with room for three each, wanted by eight threads."""
-        cloud.load_nodes(*(clouds.a_compute_node(
-            f'h{number}', memory_mb=3500, free_ram_mb=3500)
-            for number in range(10)))
-        driver, got, refused = a_driver(cloud), [], []
-        start = threading.Barrier(8)
 
-        def ask():
-            start.wait()
-            for _ in range(6):
-                try:
-                    got.extend(picks(driver, a_server()))
-                except exception.NoValidHost as error:
-                    refused.append(error)
+class Interference:
+    """Work of another thread during a call.
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
+    ``cut_in`` starts it, and returns when it waits for the call to end, or
+    has ended.
+    """
+
+    def __init__(self, work):
+        self._thread = threading.Thread(target=work)
+        self.happened = False
+
+    def cut_in(self):
+        if not self.happened:
+            self.happened = True
+            self._thread.start()
+            self._thread.join(MOMENT)
+
+    def end(self):
+        assert self.happened
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+class TestGroups:
+    """On hosts that no weigher prefers for the next member."""
+
+    @pytest.mark.parametrize('policy, first, then', [
+        ('affinity', 'h1', 'h1'), ('anti-affinity', 'h0', 'h1')])
+    @pytest.mark.parametrize('refreshed', [False, True])
+    def test_are_remembered_for_callers_that_name_no_other_member(
+            self, two_hosts, policy, first, then, refreshed):
+        driver = a_driver(two_hosts)
+        one = in_group(policy, FIRST)
+        one.force_hosts = [first]
+        assert picks(driver, one, [FIRST]) == [first]
+        if refreshed:
             refresh(driver)
-        for thread in threads:
-            thread.join(30)
 
-        assert sorted(got) == sorted(
-            f'h{number}' for number in range(10) for _ in range(3))
-        assert len(refused) == 8 * 6 - 30
-        assert free_mb(driver) == [500] * 10
+        assert picks(driver, in_group(policy, SECOND), [SECOND]) == [then]
+
+    def test_without_a_uuid_are_remembered_by_their_members(self, two_hosts):
+        def asked(*members, **where):
+            spec = a_server(instance_uuid=members[-1], **where)
+            spec.instance_group = objects.InstanceGroup(
+                policy='affinity', members=list(members), hosts=[])
+            return spec
+        driver = a_driver(two_hosts)
+        picks(driver, asked(FIRST, force_hosts=['h1']), [FIRST])
+
+        assert picks(driver, asked(FIRST, SECOND), [SECOND]) == ['h1']
+
+    def test_need_no_database_where_no_rule_asks(self, two_hosts):
+        """Rules alone look at the members."""
+        driver = a_driver(
+            two_hosts, enabled_filters=['RamFilter'],
+            weight_classes=['nova.scheduler.weights.ram.RAMWeigher'])
+        driver.stop()
+        two_hosts.path.unlink()
+
+        assert picks(driver, in_group('affinity', FIRST), [FIRST]) == ['h0']
+
+
+class TestTakeOver:
+    def test_shares_nothing_with_the_driver_before(self, two_hosts):
+        """The old driver may yet read that an instance shows."""
+        driver, heir = a_driver(two_hosts), a_driver(two_hosts)
+        picks(driver, a_server(force_hosts=['h1'], instance_uuid=FIRST),
+              [FIRST])
+        heir.take_over(driver)
+        two_hosts.execute('INSERT INTO instances (uuid, host, node, deleted) '
+                          "VALUES (?, 'h1', 'h1', 0)", FIRST)
+        two_hosts.execute("UPDATE compute_nodes SET free_ram_mb = 3000, "
+                          "running_vms = 1 WHERE host = 'h1'")
+
+        refresh(driver)
+        refresh(heir)
+
+        assert drivers.free_ram_mb(heir)['h1'] == 3000
+
+    def test_keeps_the_reads_of_the_new_driver(self, two_hosts):
+        """Also of hosts with picks."""
+        driver = a_driver(two_hosts)
+        picks(driver, a_server(force_hosts=['h1']))
+        two_hosts.execute('UPDATE compute_nodes SET free_ram_mb = 3500, '
+                          "vcpus = 77 WHERE host = 'h1'")
+        heir = a_driver(two_hosts)
+
+        heir.take_over(driver)
+
+        columns = heir.host_manager.view().table.columns
+        assert columns['vcpus_total'].tolist() == [16, 77]
+        assert drivers.free_ram_mb(heir) == {'h0': 64000, 'h1': 2500}
+
+    def test_decides_concurrent_requests_again(
+            self, two_hosts):
+        """They have not seen the picks of the old driver."""
+        driver, heir = a_driver(two_hosts), a_driver(two_hosts)
+        for each in (driver, heir):
+            picks(each, a_server(force_hosts=['h1']))
+        ranked, record = heir.ranker.ranked, Decision()
+
+        def overtaken(*args):
+            heir.ranker.ranked = ranked
+            heir.take_over(driver)
+            return ranked(*args)
+        heir.ranker.ranked = overtaken
+
+        drivers.select(heir, a_server(force_hosts=['h1']), record=record)
+
+        assert record.tries == 2
+        assert drivers.free_ram_mb(heir)['h1'] == 1000
+
+
+class TestRefresh:
+
+    def test_a_late_refresh_does_not_undo_a_newer_one(self, two_hosts,
+                                                      monkeypatch):
+        """Two refreshes at a time: of periodic work and of a reload."""
+        driver = a_driver(two_hosts)
+        cache = driver.host_manager._cache
+        newer = Interference(lambda: refresh(driver))
+        patched = cache._patched
+
+        def overtaken(*args):
+            if threading.current_thread() is threading.main_thread():
+                two_hosts.execute('UPDATE compute_nodes SET vcpus = 78')
+                newer.cut_in()
+            return patched(*args)
+        two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
+        monkeypatch.setattr(cache, '_patched', overtaken)
+
+        refresh(driver)
+        newer.end()
+
+        columns = driver.host_manager.view().table.columns
+        assert columns['vcpus_total'].tolist() == [78, 78]

@@ -1,4 +1,4 @@
-"""Requests that are decided on what Placement offers them."""
+"""Requests that are decided on Placement's candidates, over HTTP."""
 
 import json
 
@@ -17,8 +17,6 @@ from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
-from tests.builders.cloud_database import CloudDatabase
-from tests.builders.cloud_database import make_tables
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
@@ -26,19 +24,12 @@ from tests.builders.drivers import door
 A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
 
 
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return make_tables(tmp_path_factory.mktemp('tables'))
-
-
 @pytest.fixture
-def cloud(tables, tmp_path):
-    """The hosts a, b and c, whose compute nodes have the uuids A, B and C."""
-    cloud = CloudDatabase(tables, tmp_path)
+def cloud(cloud):
+    """The hosts a, b and c, with nodes of the uuids A, B and C."""
     cloud.load_nodes(*(a_compute_node(host, uuid=uuid) for host, uuid
                        in zip('abc', (A, B, C), strict=True)))
-    yield cloud
-    cloud.close()
+    return cloud
 
 
 @pytest.fixture
@@ -59,7 +50,7 @@ def manager(cloud, server, tmp_path):
 
 
 def ask(manager, count=1, **request):
-    """The names of the picked hosts; count: of instances."""
+    """The answer to a request for so many instances."""
     uuids = [a_uuid() for _ in range(count)]
     spec = requests.a_request(num_instances=count, **request)
     try:
@@ -80,7 +71,7 @@ def sent(server, method, path=''):
             if call.method == method and call.path.startswith(path)]
 
 
-def test_hosts_are_those_of_the_providers(manager, server):
+def test_hosts_are_those_of_the_candidates(manager, server):
     assert set(hosts(ask(manager(), count=3))) == {'b', 'c'}
     [query] = sent(server, 'GET', '/allocation_candidates')
     assert 'resources=DISK_GB%3A1%2CMEMORY_MB%3A512%2CVCPU%3A1' in query.path
@@ -89,7 +80,7 @@ def test_hosts_are_those_of_the_providers(manager, server):
 
 def test_each_instance_is_claimed_with_the_first_request_of_its_host(
         manager, server):
-    [[selected, *_]] = ask(manager())
+    [[selected, alternate]] = ask(manager())
 
     [claim] = sent(server, 'PUT')
     assert list(claim.body['allocations']) == [B]
@@ -97,15 +88,10 @@ def test_each_instance_is_claimed_with_the_first_request_of_its_host(
     assert json.loads(data['allocation_request'])['allocations'] == {
         B: {'resources': {'VCPU': 1}}}
     assert data['allocation_request_version'] == '1.36'
-
-
-def test_alternates_are_not_claimed_and_carry_what_may_be(manager, server):
-    [[_, alternate]] = ask(manager())
-
+    # The alternate is not claimed, and has its own request.
     data = alternate['nova_object.data']
     assert data['service_host'] == 'c'
     assert C in json.loads(data['allocation_request'])['allocations']
-    assert len(sent(server, 'PUT')) == 1
 
 
 def test_the_next_host_is_claimed_when_one_refuses(manager, server):
@@ -117,14 +103,6 @@ def test_the_next_host_is_claimed_when_one_refuses(manager, server):
     [record] = endpoint.recorder.decisions
     assert [(claim.host, claim.taken) for claim in record.claims] == [
         ('b', False), ('c', True)]
-
-
-def test_many_instances_are_claimed_in_one_request(manager, server):
-    found = ask(manager(), count=3)
-
-    [call] = sent(server, 'POST')
-    assert len(call.body) == len(hosts(found)) == 3
-    assert not sent(server, 'PUT')
 
 
 def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
@@ -143,7 +121,7 @@ def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
 
 @pytest.fixture
 def holding(server):
-    """What consumers hold after their claims were taken without an answer."""
+    """Allocations of consumers after claims without an answer."""
     holding = http_placement.remembering(server)
     [take] = server.routes('POST', '/allocations')
 
@@ -154,7 +132,7 @@ def holding(server):
     return holding
 
 
-def test_claims_without_an_answer_are_undone_before_those_one_by_one(
+def test_claims_without_an_answer_are_released_before_single_claims(
         manager, server, holding):
     found = ask(manager(), count=2)
 
@@ -164,10 +142,10 @@ def test_claims_without_an_answer_are_undone_before_those_one_by_one(
                             for host in hosts(found)))
 
 
-def test_claims_without_an_answer_are_given_back_if_there_are_no_others(
+def test_claims_without_an_answer_are_released_by_a_refusal(
         manager, server, holding):
     [put] = server.routes('PUT', '/allocations/')
-    # Undoing works, and claiming does not.
+    # Releases work, and claims do not.
     server.on('PUT', '/allocations/', lambda asked: (
         http_placement.FULL if asked.body['allocations'] else put(asked)))
 
@@ -177,7 +155,7 @@ def test_claims_without_an_answer_are_given_back_if_there_are_no_others(
     assert holding == {}
 
 
-def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
+def test_a_refused_request_releases_its_claims(manager, server):
     server.on('POST', '/allocations', http_placement.FULL,
               http_placement.TAKEN)
     taken = [http_placement.TAKEN] * 2
@@ -188,12 +166,12 @@ def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
 
     claimed = [call.path.rpartition('/')[2]
                for call in sent(server, 'PUT')[:2]]
-    given_back = sent(server, 'POST')[-1].body
-    assert sorted(given_back) == sorted(claimed)
-    assert all(not held['allocations'] for held in given_back.values())
+    released = sent(server, 'POST')[-1].body
+    assert sorted(released) == sorted(claimed)
+    assert all(not held['allocations'] for held in released.values())
 
 
-def test_claims_are_given_back_when_the_answer_is_lost(
+def test_a_lost_reply_releases_the_claims(
         manager, server, caplog):
     with call_scope.entered():
         ask(manager(), count=2)
@@ -201,16 +179,16 @@ def test_claims_are_given_back_when_the_answer_is_lost(
 
         call_scope.reply_is_lost()
 
-    [_, given_back] = sent(server, 'POST')
-    assert given_back.body.keys() == claimed.body.keys()
+    [_, released] = sent(server, 'POST')
+    assert released.body.keys() == claimed.body.keys()
     assert all(not held['allocations']
-               for held in given_back.body.values())
+               for held in released.body.values())
     assert 'does not reach its caller' in caplog.text
 
 
-def test_a_request_that_is_offered_nothing_gets_no_host(
+def test_without_candidates_there_is_no_valid_host(
         manager, server, caplog):
-    """Its caller's text is Nova's; the record says why."""
+    """The caller sees Nova's text, and the record has the reason."""
     caplog.set_level('INFO')
     server.on('GET', '/allocation_candidates', http_placement.candidates())
     endpoint = manager()
@@ -230,7 +208,7 @@ def test_a_request_that_is_offered_nothing_gets_no_host(
     (http_server.DROP, 'Placement'), (http_placement.error(500), '500'),
     (http_server.Answer(200, '<html>'), 'Placement'),
     (http_placement.error(400, 'Invalid resource class'), 'Invalid resource')])
-def test_trouble_is_on_record_and_not_for_the_caller(
+def test_errors_of_placement_are_on_record_only(
         manager, server, trouble, words, caplog):
     server.on('GET', '/allocation_candidates', trouble)
     endpoint = manager()
@@ -244,21 +222,32 @@ def test_trouble_is_on_record_and_not_for_the_caller(
     assert record.reason in caplog.text
 
 
-def test_a_conflict_over_the_instance_is_the_answer(manager, server):
+def test_a_conflict_over_the_instance_fails_the_request(manager, server):
     server.on('PUT', '/allocations/', http_placement.CONSUMER)
 
     with pytest.raises(exception.AllocationUpdateFailed):
         ask(manager())
 
 
+def test_an_instance_must_be_named_once(manager, server):
+    """It has one claim."""
+    with pytest.raises(messaging.ExpectedException) as refused:
+        manager().select_destinations(
+            RequestContext(), instance_uuids=[A, A],
+            spec_obj=requests.a_request().obj_to_primitive())
+
+    assert 'instance_uuids' in str(refused.value.exc_info[1])
+    assert not sent(server, 'PUT')
+
+
 @pytest.mark.parametrize('name', ['caching_scheduler', 'chance_scheduler'])
-def test_drivers_of_before_placement_do_not_ask(manager, server, name):
+def test_drivers_before_placement_do_not_query_it(manager, server, name):
     ask(manager(name))
 
     assert server.asked == []
 
 
-def test_a_rebuild_neither_asks_nor_claims(manager, server):
+def test_a_rebuild_neither_queries_nor_claims(manager, server):
     found = ask(manager(), scheduler_hints={'_nova_check_type': ['rebuild']},
                 requested_destination=Destination(host='a', node='a'))
 
@@ -266,8 +255,8 @@ def test_a_rebuild_neither_asks_nor_claims(manager, server):
     assert server.asked == []
 
 
-def test_callers_that_send_no_instances_claim_nothing(manager, server):
-    """Of before Pike; their hosts are those that Placement offers."""
+def test_callers_without_instances_claim_nothing(manager, server):
+    """Callers before Pike."""
     found = manager().select_destinations(
         RequestContext(), spec_obj=requests.a_request().obj_to_primitive())
 
@@ -276,27 +265,18 @@ def test_callers_that_send_no_instances_claim_nothing(manager, server):
 
 
 class TestOneHost:
-    """A request that is bound to one asks Placement for just that."""
+    """The query of a request that is bound to one host."""
 
     @pytest.mark.parametrize('bound', [
         {'force_hosts': ['b']}, {'force_nodes': ['b']},
         {'requested_destination': Destination(host='b')}])
-    def test_is_the_tree_to_look_in(self, manager, server, bound):
+    def test_is_in_the_query_as_its_tree(self, manager, server, bound):
         assert hosts(ask(manager(), **bound)) == ['b']
 
         [query] = sent(server, 'GET', '/allocation_candidates')
         assert f'in_tree={B}' in query.path
 
-    def test_leaves_the_given_request_as_it_is(self, manager):
-        spec = requests.a_request(requested_destination=Destination(host='b'))
-        before = spec.obj_to_primitive()
-
-        manager().select_destinations(
-            RequestContext(), spec_obj=spec, instance_uuids=[a_uuid()])
-
-        assert spec.obj_to_primitive() == before
-
-    def test_that_is_not_there_is_not_asked_for(self, manager, server):
+    def test_unknown_is_refused_without_a_query(self, manager, server):
         made = manager()
         with pytest.raises(exception.NoValidHost,
                            match='No such host - host: x'):
@@ -318,7 +298,7 @@ class TestOneHost:
         assert 'in_tree' not in query.path
         assert 'limit' not in query.path
 
-    def test_of_before_it_had_a_uuid_removes_the_limit(
+    def test_without_a_uuid_removes_the_limit(
             self, manager, server, cloud):
         cloud.execute("UPDATE compute_nodes SET uuid = NULL WHERE host = 'b'")
 
@@ -329,10 +309,10 @@ class TestOneHost:
         assert 'in_tree' not in query.path
 
 
-class TestMishap:
-    """What goes wrong after claims were taken costs none of them."""
+class TestFailure:
+    """A failure after the claims."""
 
-    def test_in_a_driver_gives_them_back(self, manager, server):
+    def test_in_a_driver_releases_the_claims(self, manager, server):
         class Raising(type(manager().driver)):
             def select_destinations(self, *args, **kwargs):
                 super().select_destinations(*args, **kwargs)
@@ -347,7 +327,8 @@ class TestMishap:
         assert sorted(http_placement.written(server, claims=False)) == sorted(
             http_placement.written(server, claims=True))
 
-    def test_in_the_reply_gives_them_back(self, manager, server, monkeypatch):
+    def test_in_the_reply_releases_the_claims(self, manager, server,
+                                              monkeypatch):
         def to_wire(*args):
             raise ZeroDivisionError
 
@@ -359,20 +340,8 @@ class TestMishap:
         assert len(http_placement.written(server, claims=False)) == 1
 
 
-def test_an_instance_is_named_once(manager, server):
-    """It holds one claim, whatever it is told."""
-    uuid = a_uuid()
-    with pytest.raises(messaging.ExpectedException) as refused:
-        manager().select_destinations(
-            RequestContext(), instance_uuids=[uuid, uuid],
-            spec_obj=requests.a_request().obj_to_primitive())
-
-    assert 'instance_uuids' in str(refused.value.exc_info[1])
-    assert not sent(server, 'PUT')
-
-
-def test_request_groups_learn_their_providers(manager, server, monkeypatch):
-    """For what is consumed of a host, and for plug-ins."""
+def test_request_groups_get_their_providers(manager, server, monkeypatch):
+    """For consumption, and for plug-ins."""
     seen, consume = [], snapshot.HostSnapshot.consume
 
     def consumed(self, row, spec_obj, *args):
@@ -393,7 +362,7 @@ def test_request_groups_learn_their_providers(manager, server, monkeypatch):
     assert seen == [[[C]]]
 
 
-def test_a_driver_that_takes_no_offer_does_without_placement(
+def test_a_driver_without_an_offer_argument_skips_placement(
         cloud, server, tmp_path):
     class Own(FilterScheduler):
         def select_destinations(self, context, spec_obj, instance_uuids,
@@ -410,16 +379,16 @@ def test_a_driver_that_takes_no_offer_does_without_placement(
 
 
 @pytest.mark.parametrize('wants', [True, False])
-def test_summaries_are_kept_for_a_driver_that_looks_at_them(
+def test_summaries_are_kept_for_drivers_that_want_them(
         cloud, server, tmp_path, wants):
-    """Others need not have them in memory."""
-    given = []
+    """Other drivers save the memory."""
+    summaries_of = []
 
     class Own(FilterScheduler):
         WANTS_SUMMARIES = wants
 
         def select_destinations(self, *args, offer, **kwargs):
-            given.append(offer.candidates.summaries)
+            summaries_of.append(offer.candidates.summaries)
             return super().select_destinations(*args, offer=offer, **kwargs)
 
     driver = Own(cloud.conf())
@@ -427,7 +396,7 @@ def test_summaries_are_kept_for_a_driver_that_looks_at_them(
     ask(door(driver, conf=http_placement.a_conf(
         tmp_path, auth_type='none', endpoint_override=server.url)))
 
-    [summaries] = given
+    [summaries] = summaries_of
     assert (summaries is not None) is wants
     if wants:
         assert summaries[C] == {

@@ -1,4 +1,4 @@
-"""Requests bound to a host, of a cloud whose cells come, go and are lost."""
+"""Requests bound to a host, in a cloud with cells that come and go."""
 
 import oslo_messaging as messaging
 import pytest
@@ -19,7 +19,7 @@ from tests.builders.requests import a_request
 
 @pytest.fixture
 def cloud(mapped_cloud):
-    """Cells with the hosts a and b, and c; cell0 has none."""
+    """One cell with the hosts a and b, one with c, and cell0."""
     return mapped_cloud
 
 
@@ -53,7 +53,7 @@ def ask(endpoint, **request):
     return chosen['nova_object.data']['service_host']
 
 
-def test_a_host_of_a_cell_enabled_meanwhile_is_found(cloud, endpoint):
+def test_a_host_of_a_newly_enabled_cell_is_found(cloud, endpoint):
     cloud.change(CELL2, disabled=1)
     made = endpoint(cloud, cloud.one, cloud.two)
     cloud.change(CELL2, disabled=0)
@@ -63,7 +63,7 @@ def test_a_host_of_a_cell_enabled_meanwhile_is_found(cloud, endpoint):
 
 def test_a_lost_cell_is_named_when_a_host_is_not_found(
         cloud, endpoint, monkeypatch):
-    """On record; to the caller where all is told."""
+    """On record, and in the full text for the caller."""
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
     made = endpoint(cloud, cloud.one, cloud.two)
     cloud.two.execute('ALTER TABLE compute_nodes RENAME TO moved')

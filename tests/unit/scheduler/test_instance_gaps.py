@@ -1,4 +1,4 @@
-"""Instances that a database does not show, yet or any more, in decisions."""
+"""Decisions with instances that a database does not show."""
 
 import logging
 
@@ -25,8 +25,8 @@ def hosts(cloud):
 
 
 @pytest.mark.parametrize('name', [name for name in RULES if 'Group' in name])
-def test_a_claimed_member_is_seen_before_the_database_shows_it(hosts, name):
-    """Only that it is there: what it takes is Placement's matter."""
+def test_a_claimed_member_counts_before_the_database_shows_it(hosts, name):
+    """Its amounts count in Placement."""
     rule, placement = RULES[name], Placement([*NODES.values()])
     driver = hosts.driver(**rule.options)
     free = drivers.free_ram_mb(driver)
@@ -41,8 +41,7 @@ def test_a_claimed_member_is_seen_before_the_database_shows_it(hosts, name):
 
 
 class TestSilentCell:
-    """Cell two, with host c, falls silent while its instances are asked for.
-    """
+    """Cell two, with host c, stops answering during queries of instances."""
 
     @pytest.fixture(params=['TypeAffinityFilter', 'a plug-in',
                             'DifferentHostFilter', 'ImagePropertiesWeigher'])
@@ -61,7 +60,7 @@ class TestSilentCell:
                     falls=name != 'transaction'))
         return driver
 
-    def test_costs_its_hosts_and_decision_and_log_say_so(
+    def test_loses_its_hosts_with_a_log_line(
             self, driver, rule, caplog):
         caplog.set_level(logging.INFO)
         record = decision.Decision()
@@ -78,10 +77,10 @@ class TestSilentCell:
 
 
 def silent_in_cell_two(read, gone, falls):
-    """A method of CellReader as it is where that cell's server goes.
+    """A method of CellReader that fails once that cell's server is gone.
 
-    gone: list that is not empty when it is gone.
-    falls: whether it goes as this is called.
+    gone: list that is not empty from then on.
+    falls: whether the server goes at a call of this method.
     """
     def read_or_not(self, *args):
         if self.cell.uuid == CELL2 and (falls or gone):

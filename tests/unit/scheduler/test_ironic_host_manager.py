@@ -38,60 +38,43 @@ class TestBareMetalNode:
         ('free_ram_mb', 4096), ('total_usable_disk_gb', 100),
         ('free_disk_mb', 100 * 1024), ('failed_builds', 4),
         ('hypervisor_type', 'ironic'), ('cpu_allocation_ratio', 4.0),
-        ('supported_instances', [['x86_64', 'kvm', 'hvm']])])
-    def test_shows_what_the_machine_has(self, states, name, value):
-        state = states(a_node('n1', stats=FULL_STATS))['n1']
-
-        assert getattr(state, name) == value
-
-    @pytest.mark.parametrize('name, value', [
+        ('supported_instances', [['x86_64', 'kvm', 'hvm']]),
+        # No load, and no attributes of hypervisors.
         ('num_instances', 0), ('num_io_ops', 0), ('disk_mb_used', 0),
         ('host_ip', None), ('numa_topology', None)])
-    def test_shows_no_load_and_nothing_of_hypervisors(self, states, name,
-                                                      value):
+    def test_shows_the_machine(self, states, name, value):
         state = states(a_node('n1', stats=FULL_STATS, local_gb_used=7,
                               numa_topology='{}'))['n1']
 
         assert getattr(state, name) == value
-
-    def test_keeps_its_capabilities(self, states):
-        """Flavors ask for them by extra specs."""
-        state = states(a_node('n1', stats=FULL_STATS))['n1']
-
         assert state.stats['rack'] == 'r1'
 
-    def test_has_the_free_disk_that_it_says(self, states, caplog):
-        """What a hypervisor would call physically free does not count."""
+    def test_has_the_free_disk_of_its_report(self, states, caplog):
+        """disk_available_least, of hypervisors, does not count."""
         state = states(a_node('n1', disk_available_least=300))['n1']
 
         assert state.free_disk_mb == 100 * 1024
         assert 'more disk space' not in caplog.text
 
-    def test_that_was_never_reported_is_empty(self, states):
+    def test_without_a_report_is_empty(self, states):
         state = states(a_node('n1', free_disk_gb=None))['n1']
 
         assert (state.free_ram_mb, state.vcpus_total, state.uuid) == (
             0, 0, None)
 
     def test_has_no_instances(self, states):
-        """Though the database has some on its compute host."""
+        """Though the database has some on its compute host, for groups."""
         running = clouds.an_instance('metal')
         state = states(a_node('n1'), instances=[running])['n1']
+        found = state.block().snapshot.instances
 
         assert state.instances == {}
-        assert state._snapshot.instances.located([running['uuid']]) == {}
-
-    def test_counts_for_a_group_that_runs_on_it(self, states):
-        """Where members run is looked up for groups without hosts."""
-        running = clouds.an_instance('metal')
-        state = states(a_node('n1'), instances=[running])['n1']
-
-        assert state._snapshot.instances.running([running['uuid']]) == {
-            running['uuid']: 'metal'}
+        assert found.located([running['uuid']]) == {}
+        assert found.running([running['uuid']]) == {running['uuid']: 'metal'}
 
 
 class TestOtherNodes:
-    def test_are_hosts_as_ever(self, states):
+    def test_are_plain_hosts(self, states):
         running = clouds.an_instance('kvm')
         state = states(a_node('n1'), clouds.a_compute_node('kvm'),
                        instances=[running])['kvm']
@@ -105,7 +88,7 @@ class TestPlacing:
     def test_takes_a_bare_metal_node_whole(self, states):
         state = states(a_node('n1'))['n1']
 
-        state._snapshot.consume(
+        state.block().snapshot.consume(
             0, requests.a_request(memory_mb=1, vcpus=1), 5.0)
 
         assert (state.free_ram_mb, state.free_disk_mb, state.vcpus_used,
@@ -123,7 +106,7 @@ class TestPlacing:
 
         assert {selection.nodename for selection, in chosen} == {'n1', 'n2'}
 
-    def test_stays_with_the_caching_driver(self, cloud):
+    def test_lasts_with_the_caching_driver(self, cloud):
         """Until the node reports, no second instance lands on it."""
         cloud.load_nodes(a_node('n1'), a_node('n2'))
         driver = cloud.driver('caching_scheduler', scheduler__host_manager=(
@@ -143,8 +126,7 @@ class TestFilters:
         ({'use_baremetal_filters': False}, ['ComputeFilter']),
         ({'use_baremetal_filters': True,
           'scheduler__host_manager': 'host_manager'}, ['ComputeFilter'])])
-    def test_are_of_a_list_of_their_own_if_so_configured(self, cloud,
-                                                         options, names):
+    def test_may_have_a_list_of_their_own(self, cloud, options, names):
         cloud.load_nodes(a_node('n1'))
         driver = cloud.driver(**{
             'scheduler__host_manager': 'ironic_host_manager',

@@ -1,4 +1,4 @@
-"""One request can be followed in the log at DEBUG, step by step."""
+"""DEBUG lines show each step of a request."""
 
 import logging
 import re
@@ -45,7 +45,7 @@ class NotAsked:
 
 @pytest.fixture
 def ask(cloud, caplog):
-    """Function that asks for an instance, with all of it logged."""
+    """Function: request an instance, with DEBUG lines."""
     cloud.load(['node1', 'node2', 'node3'])
     driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
     door = manager.SchedulerManager(driver, NotAsked(),
@@ -63,28 +63,24 @@ def ask(cloud, caplog):
 
 
 def missing(caplog, texts):
-    """Which lines did not come, in this order: list of patterns."""
-    # As they were written: hosts print what is free at that moment.
+    """The patterns without a line, in this order."""
+    # The texts of that moment: hosts print their free room.
     said = iter([record.message for record in caplog.records])
     return [text for text in texts
             if not any(re.fullmatch(text, line) for line in said)]
 
 
-def test_of_a_request_that_is_placed(ask, caplog):
+def test_lines_of_placed_and_refused_requests_are_novas(ask, caplog):
     ask()
-
     assert missing(caplog, PLACED) == []
 
-
-def test_of_a_request_without_a_host(ask, caplog):
     with pytest.raises(messaging.ExpectedException):
         ask(memory_mb=10 ** 8)
-
     assert missing(caplog, REFUSED) == []
 
 
-def test_begins_before_anything_is_read(ask, monkeypatch, caplog):
-    """So that what hangs on the database has left a line."""
+def test_the_first_line_comes_before_the_read(ask, monkeypatch, caplog):
+    """So a request that hangs on the database has a line."""
     def fail(self):
         raise exception.DatabaseUnavailable('gone')
 
@@ -95,7 +91,7 @@ def test_begins_before_anything_is_read(ask, monkeypatch, caplog):
     assert re.fullmatch(PLACED[0], caplog.messages[0])
 
 
-def test_of_a_request_that_finds_a_service_down(ask, cloud, caplog):
+def test_a_service_that_is_down_has_lines(ask, cloud, caplog):
     cloud.execute("UPDATE services SET last_seen_up = '2024-02-29 12:00:00' "
                   "WHERE host = 'node2'")
     ask()

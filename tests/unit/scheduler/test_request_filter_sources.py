@@ -1,4 +1,4 @@
-"""Request filters in front of a real Neutron's and Placement's protocols."""
+"""Request filters with Neutron and Placement over HTTP."""
 
 import time
 import types
@@ -40,7 +40,7 @@ def placement():
 
 @pytest.fixture
 def hosts():
-    """What stands for a host manager."""
+    """A stand-in for a host manager."""
     return types.SimpleNamespace(
         aggregates=lambda: [an_aggregate(
             'z1', availability_zone='z', trait__X='required')],
@@ -49,7 +49,7 @@ def hosts():
 
 @pytest.fixture
 def edited(neutron, placement, hosts, tmp_path):
-    """Function that gives a request as the filters leave it.
+    """Function: a request after the filters.
 
     options: of [scheduler].  kwargs: another host_manager, or clock.
     """
@@ -72,7 +72,7 @@ def a_request_for(**network):
         objects=[objects.NetworkRequest(**network)]))
 
 
-def test_what_is_given_is_not_changed(edited):
+def test_the_callers_request_is_not_changed(edited):
     spec = a_request(availability_zone='z', requested_destination=(
         objects.Destination(aggregates=['a'])), requested_resources=[
             objects.RequestGroup(requester_id='g')])
@@ -100,7 +100,7 @@ def test_aggregates_are_not_read_without_need(edited, hosts):
     assert edited(a_request())
 
 
-def test_a_failed_filter_leaves_no_valid_host_and_says_why(edited):
+def test_a_failed_filter_is_no_valid_host_with_its_reason(edited):
     with pytest.raises(exception.NoValidHost) as caught:
         edited(a_request(), {
             'limit_tenants_to_placement_aggregate': True,
@@ -124,7 +124,7 @@ def test_driver_without_hosts_gets_no_aggregates(edited):
 class TestNetworks:
     def test_bring_the_aggregates_of_their_segments(self, edited, neutron,
                                                     placement):
-        """Each segment is asked about once, by its own microversion."""
+        """Each segment is queried once, with its own microversion."""
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets(
             's1', None, 's1'))
 
@@ -137,7 +137,7 @@ class TestNetworks:
         assert asked.headers['X-Openstack-Request-Id'] == (
             http_neutron.REQUEST_ID)
 
-    def test_of_ports_are_read_once_for_all_filters(self, edited, neutron):
+    def test_and_ports_are_read_once_for_all_filters(self, edited, neutron):
         neutron.on('GET', '/v2.0/ports/', http_neutron.a_port(
             NET, SUB, **{'binding:vnic_type': 'remote-managed'}))
         neutron.on('GET', '/v2.0/subnets/', http_neutron.a_subnet(
@@ -151,19 +151,20 @@ class TestNetworks:
 
     @pytest.mark.parametrize('network', [
         {}, {'network_id': NET}, {'network_id': 'auto'}])
-    def test_without_a_port_do_not_disturb_neutron(self, edited, neutron,
-                                                   network):
+    def test_without_a_port_do_not_query_neutron(self, edited, neutron,
+                                                 network):
         edited(a_request_for(**network))
 
         assert not neutron.connections
 
-    @pytest.mark.parametrize('answer', [
-        Answer(body={'aggregates': []}), Answer(401)])
-    def test_whose_segments_are_in_no_aggregate_have_no_host(
-            self, edited, neutron, placement, answer):
-        """Or when Placement cannot be asked."""
-        neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets('s1'))
-        placement.on('GET', '/resource_providers/s1/aggregates', answer)
+    @pytest.mark.parametrize(('subnets', 'aggregates'), [
+        (http_neutron.subnets('s1'), Answer(body={'aggregates': []})),
+        (http_neutron.subnets('s1'), Answer(401)),
+        (http_neutron.error(500), Answer(401))])
+    def test_without_aggregates_have_no_host(
+            self, edited, neutron, placement, subnets, aggregates):
+        neutron.on('GET', '/v2.0/subnets?', subnets)
+        placement.on('GET', '/resource_providers/s1/aggregates', aggregates)
 
         with pytest.raises(exception.NoValidHost) as caught:
             edited(a_request_for(network_id=NET), ROUTED)
@@ -172,7 +173,7 @@ class TestNetworks:
             'No valid host was found. Scheduling failed: Aggregates not '
             f'found for the network {NET}')
 
-    def test_whose_segments_placement_does_not_know_fail(
+    def test_with_segments_unknown_to_placement_fail(
             self, edited, neutron, caplog):
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets('s9'))
 
@@ -184,20 +185,10 @@ class TestNetworks:
             'Failed to get aggregates for resource provider with UUID s9')
         assert 'Got 404' in caplog.text
 
-    def test_of_which_neutron_refuses_to_tell_have_no_host(self, edited,
-                                                           neutron):
-        neutron.on('GET', '/v2.0/subnets?', http_neutron.error(500))
-
-        with pytest.raises(exception.NoValidHost) as caught:
-            edited(a_request_for(network_id=NET), ROUTED)
-
-        assert f'Aggregates not found for the network {NET}' in str(
-            caught.value)
-
     @pytest.mark.parametrize('seconds', [45, 46])
     def test_are_given_up_when_the_time_is_over(
             self, edited, neutron, placement, caplog, seconds):
-        """Of Neutron and Placement together."""
+        """The time of Neutron and Placement together."""
         now = [0]
 
         def late(asked):
@@ -213,7 +204,7 @@ class TestNetworks:
         assert not placement.asked
         assert 'took too long' in caplog.text
 
-    def test_of_a_port_that_is_not_there_fail(self, edited):
+    def test_with_an_unknown_port_fail(self, edited):
         with pytest.raises(exception.PortNotFound) as caught:
             edited(a_request_for(port_id=PORT))
 

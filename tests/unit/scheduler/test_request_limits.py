@@ -1,4 +1,4 @@
-"""What one request may take of the scheduler."""
+"""Limits of one request: instances, sizes, and processor time."""
 
 import json
 
@@ -26,7 +26,7 @@ DRIVERS = ['filter_scheduler', 'caching_scheduler', 'chance_scheduler']
 
 
 def ask(door, count=2, **spec):
-    """What a request for so many instances is answered."""
+    """The answer to a request for so many instances."""
     return door.select_destinations(
         CONTEXT, spec_obj=requests.a_request(**spec).obj_to_primitive(),
         instance_uuids=UUIDS[:count], return_objects=True)
@@ -60,7 +60,7 @@ def driver(cloud):
 
 
 @pytest.mark.parametrize('name', DRIVERS)
-def test_more_instances_than_one_may_ask_for_are_refused(driver, name):
+def test_too_many_instances_are_refused(driver, name):
     door = limited(driver(name), instances=2)
     ask(door)
     door = limited(driver(name), instances=2)
@@ -68,15 +68,10 @@ def test_more_instances_than_one_may_ask_for_are_refused(driver, name):
     assert refusal(door, 3) == (
         'the request: 3 instances, and at most 2 are allowed by '
         '[nova_sched] max_instances_per_request')
-
-
-def test_callers_that_name_no_instance_are_counted_as_well():
-    door = limited(MemoryScheduler(a_host()), instances=2)
-
+    # Callers without uuids have a number of instances.
     with pytest.raises(messaging.ExpectedException) as caught:
         door.select_destinations(CONTEXT, spec_obj=requests.a_request(
             num_instances=3).obj_to_primitive())
-
     assert 'max_instances_per_request' in str(caught.value.exc_info[1])
 
 
@@ -88,7 +83,7 @@ def test_callers_that_name_no_instance_are_counted_as_well():
         'policy': 'affinity', 'members': ['x'] * 3, 'hosts': []}}),
     ('instance_group.hosts', {'group': {
         'policy': 'affinity', 'members': [], 'hosts': ['x'] * 3}})])
-def test_lists_that_each_instance_looks_through_are_counted_for_each(
+def test_lists_count_for_each_instance(
         field, spec, monkeypatch):
     monkeypatch.setattr(bounds, 'NAMED_WORK', 5)
     door = drivers.door(MemoryScheduler(a_host()))
@@ -97,8 +92,8 @@ def test_lists_that_each_instance_looks_through_are_counted_for_each(
         f'{field} times instances: 6 items, and at most 5 are allowed')
 
 
-def test_a_request_that_is_too_large_is_not_kept(monkeypatch):
-    """But for the instances that it was about."""
+def test_too_large_a_request_is_not_kept(monkeypatch):
+    """Except for its instances."""
     monkeypatch.setattr(bounds, 'REQUEST_BYTES', 20_000)
     door = drivers.door(MemoryScheduler(a_host()))
 
@@ -109,20 +104,20 @@ def test_a_request_that_is_too_large_is_not_kept(monkeypatch):
     assert drivers.picks(door.driver, requests.a_request()) == ['host0']
 
 
-@pytest.mark.parametrize('said, known', [(1, 2), (2, 2), (3, 3)])
-def test_rules_know_for_how_many_instances_a_request_is_at_least(said, known):
-    """What the work of a query is shared by, whatever a caller says."""
+@pytest.mark.parametrize('number, known', [(1, 2), (2, 2), (3, 3)])
+def test_rules_know_the_number_of_instances(number, known):
+    """They share the work of a query."""
     driver, seen = MemoryScheduler(a_host()), []
     ranked = driver.ranker.ranked
     driver.ranker.ranked = lambda hosts, spec, *args: (
         seen.append(spec.num_instances), ranked(hosts, spec, *args))[1]
 
-    ask(drivers.door(driver), 2, num_instances=said)
+    ask(drivers.door(driver), 2, num_instances=number)
 
     assert seen == [known, known]
 
 
-def test_a_live_migration_may_have_tried_every_host():
+def test_a_live_migration_may_ignore_ten_thousand_hosts():
     door = drivers.door(MemoryScheduler(a_host('b')))
 
     [[found]] = ask(door, 1, ignore_hosts=[
@@ -132,20 +127,16 @@ def test_a_live_migration_may_have_tried_every_host():
 
 
 def test_the_limits_are_those_of_the_options():
+    assert manager.Limits() == manager.Limits(bounds.INSTANCES, seconds=0)
     conf = rules.a_conf()
-
     assert manager.Limits.of(conf) == manager.Limits(1000, 10)
     conf.set_override('max_instances_per_request', 5, 'nova_sched')
     conf.set_override('request_time_budget', 0.5, 'nova_sched')
     assert manager.Limits.of(conf) == manager.Limits(5, 0.5)
 
 
-def test_a_door_without_options_lets_a_request_take_any_time():
-    assert manager.Limits() == manager.Limits(bounds.INSTANCES, seconds=0)
-
-
 @pytest.mark.parametrize('name', DRIVERS)
-def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
+def test_too_long_a_request_is_refused_with_step_and_budget(
         driver, name):
     assert refusal(limited(driver(name), seconds=1e-9)) == (
         'the request took more than the 1e-09 s of [nova_sched] '
@@ -153,8 +144,8 @@ def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
         'have the option raised')
 
 
-class Asked(budget.Budget):
-    """Writes down at which steps it was looked at; ``spent_at`` that."""
+class NotingBudget(budget.Budget):
+    """Notes its steps, and ends at the step ``spent_at``."""
 
     def __init__(self, spent_at=None):
         super().__init__()
@@ -170,7 +161,7 @@ class Asked(budget.Budget):
 
 
 class OneAtATimeFilter(filters.BaseHostFilter):
-    """A rule of somebody else's."""
+    """A plug-in."""
 
     def host_passes(self, host_state, spec_obj):
         return True
@@ -196,7 +187,7 @@ def placed(spending, placement=None):
 
 def test_each_filter_weigher_claim_and_instance_is_a_step():
     """The alternates are a third run of the rules."""
-    spending = Asked()
+    spending = NotingBudget()
 
     placed(spending, Placement([f'{name}-uuid' for name in 'abc']))
 
@@ -212,24 +203,17 @@ def test_each_filter_weigher_claim_and_instance_is_a_step():
 @pytest.mark.parametrize('step, released', [
     (('RamFilter', 1), UUIDS[:1]), (('CPUWeigher', 1), UUIDS[:1]),
     (('claims', None), UUIDS[:1]), (('consumption', 1), UUIDS[:1])])
-def test_what_was_claimed_for_it_is_given_back(step, released):
+def test_a_spent_budget_releases_the_claims(step, released):
     placement = Placement([f'{name}-uuid' for name in 'abc'])
 
     with pytest.raises(exception.InvalidInput):
-        placed(Asked(step), placement)
+        placed(NotingBudget(step), placement)
 
     assert placement.released == released
 
 
-def test_bad_text_and_size_are_refused_at_the_door():
-    door = drivers.door(MemoryScheduler(a_host()))
-
-    assert refusal(door, project_id='\ud800').startswith(
-        "spec_obj.project_id = '\\ud800': must not contain")
-
-
 def test_a_plain_request_is_written_as_json_once(monkeypatch):
-    """What is checked at the door is what the record keeps."""
+    """The checked JSON is that of the record."""
     door, made = drivers.door(MemoryScheduler(a_host())), []
     plain = decision.Packed
     monkeypatch.setattr(decision, 'Packed', type('Packed', (plain,), {

@@ -1,4 +1,6 @@
-"""What conductors call, over a transport in memory."""
+"""The clients of conductors, over a transport in memory."""
+
+import logging
 
 import oslo_messaging as messaging
 import pytest
@@ -8,6 +10,7 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import rpcapi
+from nova_sched.scheduler.client import query
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import messages
@@ -21,7 +24,7 @@ UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
 
 
 class FaultyScheduler(MemoryScheduler):
-    """Fails with a fault of its own on instances named so."""
+    """Fails for the instance named fault."""
 
     def select_destinations(self, context, spec_obj, *args, **kwargs):
         if spec_obj.instance_uuid == 'fault':
@@ -82,12 +85,6 @@ class TestAnswer:
         assert isinstance(answer[0][0], objects.Selection)
         assert answer[0][0].limits.memory_mb == 49152
 
-    def test_without_objects_is_dicts(self, api):
-        answer = api.select_destinations(CONTEXT, requests.a_request(),
-                                         UUIDS)
-
-        assert [entry['host'] for entry in answer] == ['a', 'b']
-
     def test_to_an_envelope_is_as_to_an_object(self, api):
         spec = requests.a_request().obj_to_primitive()
 
@@ -99,7 +96,7 @@ class TestAnswer:
 
 
     def test_comes_over_the_topic_that_is_configured(self):
-        """The service is called as ever."""
+        """The name of the service does not change."""
         conf = rules.a_conf(DEFAULT__control_exchange='of another topic',
                             DEFAULT__scheduler_topic='sched-2')
         with (messages.transport(conf) as made, messages.serving(
@@ -110,7 +107,7 @@ class TestAnswer:
 
 
 class TestErrors:
-    def test_are_no_valid_host_with_its_reason(self, api):
+    def test_include_no_valid_host_with_its_reason(self, api):
         with pytest.raises(exception.NoValidHost) as refused:
             api.select_destinations(
                 CONTEXT, requests.a_request(memory_mb=10 ** 6), UUIDS)
@@ -121,7 +118,7 @@ class TestErrors:
         assert refused.value.format_message() == (
             f'No valid host was found. {reason}')
 
-    def test_are_invalid_input_with_the_field(self, api):
+    def test_include_invalid_input_with_the_field(self, api):
         spec = requests.a_request().obj_to_primitive()
         del spec['nova_object.data']['flavor']
 
@@ -131,8 +128,8 @@ class TestErrors:
 
         assert refused.value.kwargs['code'] == 400
 
-    def test_of_the_driver_are_told_and_do_not_stop_the_server(self, api):
-        """Over a real bus they come as RemoteError or their own class."""
+    def test_in_the_driver_do_not_stop_the_server(self, api):
+        """As RemoteError or their own class."""
         with pytest.raises((ZeroDivisionError, messaging.RemoteError),
                            match='of the driver'):
             api.select_destinations(CONTEXT, requests.a_request(
@@ -140,7 +137,7 @@ class TestErrors:
 
         assert api.select_destinations(CONTEXT, requests.a_request(), None)
 
-    def test_of_silence_are_a_timeout(self):
+    def test_without_an_answer_are_a_timeout(self):
         conf = rules.a_conf(DEFAULT__long_rpc_timeout=1,
                             DEFAULT__control_exchange='where nobody listens')
         with (messages.transport(conf) as made,
@@ -161,8 +158,8 @@ class TestServerRefuses:
         ('1.2', 'baseapi', 'ping', {'arg': 1}, 'UnsupportedVersion'),
         ('1.0', 'other', 'ping', {'arg': 1}, 'UnsupportedVersion'),
     ])
-    def test_what_it_does_not_offer(self, bus, version, namespace, method,
-                                    args, error):
+    def test_unknown_methods_and_versions(
+            self, bus, version, namespace, method, args, error):
         _, made = bus
         client = messages.raw_client(made, version, namespace=namespace)
 
@@ -194,29 +191,20 @@ class TestCasts:
 
 class TestVersionCap:
     @pytest.mark.parametrize('cap, version, args', [
-        (None, '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
-                       'return_alternates'}),
-        ('4.5', '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
-                        'return_alternates'}),
-        ('4.9', '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
-                        'return_alternates'}),
-        ('4.4', '4.4', {'spec_obj', 'instance_uuids'}),
-        ('pike', '4.4', {'spec_obj', 'instance_uuids'}),
-        ('4.3', '4.3', {'spec_obj'}),
-        ('mitaka', '4.3', {'spec_obj'}),
-        ('newton', '4.3', {'spec_obj'}),
-        ('ocata', '4.3', {'spec_obj'}),
-        ('4.2', '4.0', {'request_spec', 'filter_properties'}),
-        ('kilo', '4.0', {'request_spec', 'filter_properties'}),
-        ('liberty', '4.0', {'request_spec', 'filter_properties'}),
-        ('4.0', '4.0', {'request_spec', 'filter_properties'}),
-    ])
-    def test_decides_what_is_sent(self, wire, cap, version, args):
+        *((cap, '4.5', ['spec_obj', 'instance_uuids', 'return_objects',
+                        'return_alternates']) for cap in (None, '4.5', '4.9')),
+        *((cap, '4.4', ['spec_obj', 'instance_uuids'])
+          for cap in ('4.4', 'pike')),
+        *((cap, '4.3', ['spec_obj'])
+          for cap in ('4.3', 'mitaka', 'newton', 'ocata')),
+        *((cap, '4.0', ['request_spec', 'filter_properties'])
+          for cap in ('4.2', 'kilo', 'liberty', '4.0'))])
+    def test_decides_the_arguments(self, wire, cap, version, args):
         message, answer = capped(wire, cap, requests.a_request(), UUIDS[:1])
 
         assert message['method'] == 'select_destinations'
         assert message['version'] == version
-        assert set(message['args']) == args
+        assert set(message['args']) == {*args}
         assert 'namespace' not in message
         assert [entry['host'] for entry in answer] == ['a']
 
@@ -224,7 +212,7 @@ class TestVersionCap:
     @pytest.mark.parametrize('flags', [
         {'return_objects': True}, {'return_alternates': True},
         {'return_objects': True, 'return_alternates': True}])
-    def test_below_4_5_refuses_to_ask_for_objects(self, wire, cap, flags):
+    def test_below_4_5_refuses_objects(self, wire, cap, flags):
         made, written = wire
         api = rpcapi.SchedulerAPI(
             rules.a_conf(upgrade_levels__scheduler=cap), made)
@@ -239,7 +227,7 @@ class TestVersionCap:
         assert written == []
 
     @pytest.mark.parametrize('cap', ['juno', '3.0', '5.0'])
-    def test_of_another_major_version_cannot_be_served(self, wire, cap):
+    def test_with_another_major_version_is_refused(self, wire, cap):
         made, _ = wire
         api = rpcapi.SchedulerAPI(
             rules.a_conf(upgrade_levels__scheduler=cap), made)
@@ -258,3 +246,41 @@ class TestVersionCap:
         properties = message['args']['filter_properties']
         assert properties['scheduler_hints'] == {'x': ['1', '2']}
         assert properties['group_policies'] == ['affinity']
+
+
+ONE = [clouds.a_uuid(1)]
+
+
+@pytest.fixture(scope='module')
+def client():
+    """A client of a scheduler with the two hosts a and b."""
+    conf = rules.a_conf(DEFAULT__control_exchange='query')
+    door = drivers.door(
+        MemoryScheduler(a_host('a'), a_host('b')))
+    with (messages.transport(conf) as made,
+          messages.serving(made, conf, door)):
+        yield query.SchedulerQueryClient(conf, made)
+
+
+class TestSchedulerQueryClient:
+
+    def test_returns_dicts_by_default(self, client):
+        [entry] = client.select_destinations(CONTEXT, requests.a_request(),
+                                             ONE)
+
+        assert entry['host'] == 'a'
+
+    def test_makes_a_transport_from_the_configuration(self, client):
+        own = query.SchedulerQueryClient(
+            rules.a_conf(DEFAULT__transport_url='fake://',
+                         DEFAULT__control_exchange='query'))
+
+        assert len(own.select_destinations(
+            CONTEXT, requests.a_request(), ONE)) == 1
+
+    def test_logs_the_call(self, client, caplog):
+        with caplog.at_level(logging.DEBUG, query.__name__):
+            client.select_destinations(CONTEXT, requests.a_request(), ONE)
+
+        assert caplog.messages[0] == (
+            'SchedulerQueryClient starts to make a RPC call.')

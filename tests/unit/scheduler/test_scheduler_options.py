@@ -19,17 +19,13 @@ def path(tmp_path):
 
 
 def write(path, text):
-    """Write the file so that its time stamp differs from the last one."""
+    """Write the file with a new time stamp."""
     path.write_text(text)
     write.time += 1
     os.utime(path, ns=(write.time, write.time))
 
 
 write.time = 10 ** 18
-
-
-def test_without_a_path_there_are_none():
-    assert SchedulerOptions('').get_configuration() == {}
 
 
 @pytest.mark.parametrize('content, found', [
@@ -44,7 +40,7 @@ def test_are_read_again_when_the_file_changes(path, content, found):
 
 
 def test_are_read_again_when_an_older_file_takes_its_place(path):
-    """One of the same size, with its own time stamp."""
+    """A file of the same size and time stamp."""
     options = SchedulerOptions(str(path))
     write(path, '{"a": 1}')
     options.get_configuration()
@@ -56,30 +52,27 @@ def test_are_read_again_when_an_older_file_takes_its_place(path):
     assert options.get_configuration() == {'a': 2}
 
 
-def test_are_read_once_while_the_file_stays_as_it_is(path):
-    options = SchedulerOptions(str(path))
-    write(path, '{"a": 1}')
-
-    assert options.get_configuration() is options.get_configuration()
-
-
 @pytest.mark.parametrize('content', [
     b'{', b'[1]', b'[' * 100000, b'', b'\xff{}'])
-def test_a_broken_file_leaves_the_last_good_ones(path, content, caplog):
+def test_an_invalid_or_missing_file_keeps_the_last_options(path, content,
+                                                           caplog):
     """And is logged once."""
     options = SchedulerOptions(str(path))
     write(path, '{"a": 1}')
     options.get_configuration()
     path.write_bytes(content)
 
-    assert options.get_configuration() == {'a': 1}
-    assert options.get_configuration() == {'a': 1}
+    for _ in range(2):
+        assert options.get_configuration() == {'a': 1}
     assert [r.levelname for r in caplog.records
             if r.levelname == 'ERROR'] == ['ERROR']
     assert str(path) in caplog.text
+    path.unlink()
+    assert options.get_configuration() == {'a': 1}
+    assert SchedulerOptions('').get_configuration() == {}
 
 
-def test_each_time_that_they_are_read_is_logged(path, caplog):
+def test_each_read_of_a_changed_file_is_logged(path, caplog):
     caplog.set_level(logging.INFO)
     options = SchedulerOptions(str(path))
     for content in ('{}', '{"a": 1}'):
@@ -90,20 +83,11 @@ def test_each_time_that_they_are_read_is_logged(path, caplog):
     assert caplog.messages == [f'Options for plug-ins read from {path}'] * 2
 
 
-def test_a_path_that_is_no_file_is_logged_once(path, caplog):
+def test_a_directory_is_logged_once(path, caplog):
     options = SchedulerOptions(str(path.parent))
 
     assert options.get_configuration() == {} == options.get_configuration()
     assert [record.levelname for record in caplog.records] == ['ERROR']
-
-
-def test_a_missing_file_leaves_the_last_good_ones(path):
-    options = SchedulerOptions(str(path))
-    write(path, '{"a": 1}')
-    options.get_configuration()
-    path.unlink()
-
-    assert options.get_configuration() == {'a': 1}
 
 
 class OptionFilter(filters.BaseHostFilter):
@@ -113,14 +97,14 @@ class OptionFilter(filters.BaseHostFilter):
 
 
 class ChangingFilter(filters.BaseHostFilter):
-    """Takes what it uses out of the options, and wants to find it there."""
+    """Removes items from the options."""
 
     def host_passes(self, host_state, spec_obj):
         assert spec_obj.config_options is spec_obj['config_options']
         return spec_obj.config_options['hosts'].pop() == host_state.host
 
 
-def test_changed_by_a_plug_in_are_as_before_for_the_next_request(path):
+def test_changes_by_a_plug_in_end_with_the_request(path):
     write(path, '{"hosts": ["b", "a"]}')
     scheduler = MemoryScheduler(
         hosts.a_host('a'), available_filters=[f'{__name__}.ChangingFilter'],

@@ -1,4 +1,4 @@
-"""Selections made of what was picked."""
+"""Selections made of picks."""
 
 import collections
 
@@ -12,14 +12,14 @@ from tests.builders.hosts import hosts
 
 
 class Counting(HostSnapshot):
-    """Hosts that count how often they are asked for."""
+    """Hosts that count reads of their cells."""
 
     def __init__(self, like):
         super().__init__(like._table, like.instances)
-        self.asked = collections.Counter()
+        self.reads = collections.Counter()
 
     def cell(self, name, row):
-        self.asked[name, row] += 1
+        self.reads[name, row] += 1
         return super().cell(name, row)
 
 
@@ -38,24 +38,24 @@ def answered(snapshot):
     return selections.of(picked, [others] * 20, 'default')
 
 
-def test_each_host_is_looked_at_once_however_many_instances_it_is_told_for(
+def test_each_host_is_read_once_for_any_number_of_instances(
         snapshot):
     answered(snapshot)
 
-    assert {*snapshot.asked.values()} == {1}
-    assert {row for _, row in snapshot.asked} == {0, 1, 2}
+    assert {*snapshot.reads.values()} == {1}
+    assert {row for _, row in snapshot.reads} == {0, 1, 2}
 
 
-def test_each_selection_tells_its_own_host_zone_and_limits(snapshot):
-    told = [[(one.service_host, one.availability_zone, one.limits.memory_mb)
+def test_each_selection_has_its_own_host_zone_and_limits(snapshot):
+    shown = [[(one.service_host, one.availability_zone, one.limits.memory_mb)
              for one in selections] for selections in answered(snapshot)]
 
-    assert told[:2] == [[('a', 'default', 0), ('c', 'default', 3)],
+    assert shown[:2] == [[('a', 'default', 0), ('c', 'default', 3)],
                         [('b', 'z', 1), ('c', 'default', 3)]]
-    assert told[19] == [('b', 'z', 19), ('c', 'default', 3)]
+    assert shown[19] == [('b', 'z', 19), ('c', 'default', 3)]
 
 
-def test_who_changes_a_selection_changes_no_other(snapshot):
+def test_selections_are_independent(snapshot):
     first, *others = answered(snapshot)
 
     for selection in first:

@@ -1,4 +1,4 @@
-"""What a guest's CPUs and devices ask of its host, by flavor and image."""
+"""Requirements of a guest's CPUs and devices, by flavor and image."""
 
 import pytest
 
@@ -39,13 +39,10 @@ def refusal(extra_specs, image_properties=None, vcpus=4):
 
 
 @pytest.mark.parametrize(('flavor', 'image', 'found'), [
-    (None, None, (4, 0)), (None, 'shared', (4, 0)),
-    (None, 'mixed', (3, 1)), (None, 'dedicated', (0, 4)),
-    ('shared', None, (4, 0)), ('shared', 'shared', (4, 0)),
-    ('mixed', None, (3, 1)), ('mixed', 'shared', (3, 1)),
-    ('mixed', 'mixed', (3, 1)),
-    ('dedicated', None, (0, 4)), ('dedicated', 'shared', (0, 4)),
-    ('dedicated', 'mixed', (0, 4)), ('dedicated', 'dedicated', (0, 4))])
+    (None, None, (4, 0)), (None, 'mixed', (3, 1)), (None, 'dedicated', (0, 4)),
+    ('shared', 'shared', (4, 0)), ('mixed', None, (3, 1)),
+    ('mixed', 'shared', (3, 1)), ('mixed', 'mixed', (3, 1)),
+    ('dedicated', 'shared', (0, 4)), ('dedicated', 'mixed', (0, 4))])
 def test_the_flavors_cpu_policy_goes_before_the_images(flavor, image, found):
     specs = {'hw:cpu_dedicated_mask': '0', 'hw:cpu_policy': flavor or ''}
 
@@ -67,15 +64,15 @@ def test_an_image_may_not_pin_more_than_the_flavor(flavor, image):
      (0, 4)),
     ({**MIXED, 'hw:cpu_dedicated_mask': '0', **ISOLATE}, (3, 2)),
     (ISOLATE, (4, 0)), ({'hw:cpu_policy': 'shared', **ISOLATE}, (4, 0))])
-def test_an_emulator_of_its_own_takes_a_pinned_cpu_more(specs, found):
+def test_isolated_emulator_threads_take_one_more_pinned_cpu(specs, found):
     assert cpus(specs) == found
 
 
-def test_pinned_cpus_go_before_what_the_flavor_says_of_the_classes():
-    said = {'resources:PCPU': '2', 'resources:VCPU': '7'}
+def test_pinned_cpus_replace_the_flavors_resource_classes():
+    classes = {'resources:PCPU': '2', 'resources:VCPU': '7'}
 
-    assert cpus({'hw:cpu_policy': 'dedicated', **said}) == (7, 4)
-    assert cpus({**MIXED, 'hw:cpu_dedicated_mask': '0', **said}) == (3, 1)
+    assert cpus({'hw:cpu_policy': 'dedicated', **classes}) == (7, 4)
+    assert cpus({**MIXED, 'hw:cpu_dedicated_mask': '0', **classes}) == (3, 1)
 
 
 @pytest.mark.parametrize(('mask', 'pinned'), [
@@ -95,7 +92,7 @@ def test_a_mask_names_pinned_cpus_or_all_but_some(mask, pinned):
     ('0,9', 'CPUs of 0-3 alone'), ('^0,9', 'CPUs of 0-3 alone'),
     ('x', 'such as 0-3,^2,8'), ('3-0', 'such as 0-3,^2,8'),
     ('0-99999', 'such as 0-3,^2,8')])
-def test_a_mask_that_pins_no_cpu_or_all_or_others_is_refused(mask, must):
+def test_a_mask_of_no_or_all_or_unknown_cpus_is_refused(mask, must):
     for specs, key in ((MIXED, 'hw:cpu_dedicated_mask'),
                        (REALTIME, 'hw:cpu_realtime_mask')):
         text = refusal({**specs, key: mask})
@@ -119,7 +116,7 @@ def test_realtime_cpus_are_pinned_where_no_mask_says_otherwise(
     assert cpus(specs, image) == found
 
 
-def test_realtime_needs_a_cpu_that_is_not():
+def test_realtime_needs_a_cpu_without_realtime():
     assert 'hw:cpu_realtime_mask = None: must name some' in refusal(REALTIME)
     assert 'image.properties.hw_cpu_realtime_mask' in refusal(
         REALTIME, {'hw_cpu_realtime_mask': '0-3'})
@@ -214,7 +211,7 @@ def test_flavor_and_image_must_agree_on_virtual_hardware(key, name, values):
     {'hw:pci_numa_affinity_policy': 'bogus'}, {'os:secure_boot': 'bogus'},
     {'hw:maxphysaddr_mode': 'bogus'},
     {**ENCRYPTED, 'hw:mem_encryption_model': 'bogus'}])
-def test_an_unknown_value_is_refused_with_those_that_are_known(extra_specs):
+def test_an_unknown_value_is_refused_with_the_known_ones(extra_specs):
     key = next(key for key, value in extra_specs.items() if value == 'bogus')
 
     assert f"{key} = 'bogus': must be one of " in refusal(extra_specs, UEFI)
@@ -251,7 +248,7 @@ def test_encrypted_memory_takes_a_context_and_the_trait_of_its_model(
     ({'hw:mem_encryption': 'no'}, UEFI), ({'hw:mem_encryption': ''}, UEFI),
     ({'hw:mem_encryption_model': 'amd-sev'}, UEFI),
     ({'hw:mem_encryption': 'false'}, {**UEFI, 'hw_mem_encryption': False})])
-def test_memory_is_encrypted_only_when_asked_for(extra_specs, image):
+def test_memory_is_encrypted_only_on_request(extra_specs, image):
     assert 'MEM_ENCRYPTION_CONTEXT' not in amounts(guest(extra_specs, image))
 
 

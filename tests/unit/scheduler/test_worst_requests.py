@@ -1,7 +1,6 @@
 """The worst request for each search of doc/source/limits.rst is answered.
 
-Each goes to 100 hosts, all unlike, in a cloud of which one rule alone runs,
-and ends before it has spent the time that a request has by default.
+Each runs one rule on 100 distinct hosts, within the default time budget.
 """
 
 import pathlib
@@ -34,7 +33,7 @@ PAGE = (pathlib.Path(nova_sched.__file__).parents[1]
 HOSTS, CELLS = 100, 32
 SECONDS = config.new_conf([], []).nova_sched.request_time_budget
 
-#: More members of a list than one text may have of another.
+#: The longest list in one text.
 WORDS = ' '.join(f'<or> {number}' for number in range(
     bounds.EXTRA_SPEC_TEXT // 9))
 
@@ -79,7 +78,7 @@ def connected(number):
 
 
 def candidates():
-    """Ten of each host; only what ``offered_host`` has can be claimed."""
+    """Ten of each host, as ``offered_host`` has them."""
     return placement.Placement({
         f'h{number}': [placement.an_allocation_request(
             f'h{number}', **{'nic-0': [f'{number}-{device}']})
@@ -96,7 +95,7 @@ def offered_host(number):
                       for device in range(10))))
 
 
-#: Function of the page -> (filter that runs, the host of a number, request).
+#: Function on the page -> function: filter, host of a number, request.
 WORST = {
     'hardware.numa.search.Search': lambda: (
         'NUMATopologyFilter', big_host, a_request(

@@ -1,16 +1,13 @@
-"""A plug-in that derives from a built-in filter may ask it about a request
-that it has changed, in any form that it has got it in."""
+"""A plug-in may call the built-in filter that it derives from with a changed
+request, in any form of a request."""
 
 import copy
 
 import pytest
 
-from nova_sched import exception
 from nova_sched import objects
 from nova_sched.plugins import loading
 from nova_sched.testing import a_request
-from tests.builders import numa
-from tests.builders import pci
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
 from tests.builders.hosts import a_host
@@ -21,17 +18,18 @@ from tests.builders.requests import an_image
 from tests.builders.rules import configured
 from tests.unit.scheduler.filters.test_every_filter import REJECTING
 from tests.unit.scheduler.filters.test_every_filter import RUNNING
+from tests.unit.scheduler.filters.test_every_filter import hosts_for
 
 BUILT_IN = {cls.__name__: cls for cls in loading.all_filters()}
 
-#: Those that go by hosts and options alone.
+#: Filters that depend on hosts and options alone.
 OF_HOSTS = {'AggregateIoOpsFilter', 'AggregateNumInstancesFilter',
             'ComputeFilter', 'IoOpsFilter', 'MetricsFilter',
             'NumInstancesFilter'}
 
 
 def rejected(name):
-    """The request that the filter rejects the host bad for."""
+    """A request for which the filter rejects the host bad."""
     fields = {**REJECTING[name][1]}
     if 'pci_requests' in fields:
         fields['pci_requests'] = objects.InstancePCIRequests(
@@ -39,8 +37,8 @@ def rejected(name):
     return a_request(**fields)
 
 
-def taken(name):
-    """One that it takes that host for, if any."""
+def accepted(name):
+    """A request for which it passes that host, if any."""
     nothing = {'memory_mb': 0, 'vcpus': 0, 'root_gb': 0}
     if name.startswith('Exact'):
         nothing = {'memory_mb': 1, 'vcpus': 15, 'root_gb': 0, 'swap': 1}
@@ -50,19 +48,8 @@ def taken(name):
             {'os_distro': 'windows', 'hw_architecture': 'i686'}, id='x'))
 
 
-def block(name):
-    host, _, options = REJECTING[name]
-    good = {'metrics': '[{"name": "m", "value": 1}]',
-            'numa_topology': numa.cells_text(numa.a_cell()),
-            'pci_stats': pci.pci_stats(pci.a_pool())}
-    if name.startswith('Exact'):
-        host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
-    return hosts(a_host('bad', **good | host), a_host('good', **good),
-                 running=RUNNING), options
-
-
-def turned(properties, wanted):
-    """Make a mapping say what another request does, down to its parts."""
+def overwritten(properties, wanted):
+    """Give a mapping all items of another request."""
     for key in [*properties.keys()]:
         if key not in wanted.keys() and key != 'request_spec':  # noqa: SIM118
             del properties[key]
@@ -89,14 +76,14 @@ def a_dict_of_its_own(spec_obj, wanted):
 
 FORMS = {
     'a changed clone': a_clone,
-    'the mapping, written to': turned,
-    'a deep copy of the mapping': lambda spec_obj, wanted: turned(
+    'the mapping, written to': overwritten,
+    'a deep copy of the mapping': lambda spec_obj, wanted: overwritten(
         copy.deepcopy(spec_obj), wanted),
-    'a copy of the mapping': lambda spec_obj, wanted: turned(
+    'a copy of the mapping': lambda spec_obj, wanted: overwritten(
         spec_obj.copy(), wanted),
-    'a dict of the mapping': lambda spec_obj, wanted: turned(
+    'a dict of the mapping': lambda spec_obj, wanted: overwritten(
         dict(spec_obj), wanted),
-    'a deep copy of a dict': lambda spec_obj, wanted: turned(
+    'a deep copy of a dict': lambda spec_obj, wanted: overwritten(
         copy.deepcopy(dict(spec_obj)), wanted),
     'a dict of its own': a_dict_of_its_own,
 }
@@ -104,14 +91,14 @@ FORMS = {
 
 @pytest.mark.parametrize('form', FORMS)
 @pytest.mark.parametrize('name', REJECTING)
-def test_a_built_in_judges_by_what_it_is_given(name, form):
-    """And not by the request that this was made of."""
-    hosts_, options = block(name)
-    rule = configured(BUILT_IN[name], **options)
+def test_a_filter_uses_the_request_that_it_is_called_with(name, form):
+    """The original request does not count."""
+    states = hosts(*hosts_for(name), running=RUNNING).states()
+    rule = configured(BUILT_IN[name], **REJECTING[name][2])
     verdicts = set()
-    for made_of, wanted in ((taken, rejected), (rejected, taken)):
+    for made_of, wanted in ((accepted, rejected), (rejected, accepted)):
         expected, found = (
-            [rule.host_passes(state, asked) for state in hosts_.states()]
+            [rule.host_passes(state, asked) for state in states]
             for asked in (wanted(name), FORMS[form](
                 made_of(name), wanted(name))))
         assert found == expected
@@ -127,7 +114,7 @@ GROUPS = {'ServerGroupSoftAffinityWeigher': 'soft-affinity',
 
 @pytest.mark.parametrize('form', FORMS)
 @pytest.mark.parametrize('name', WEIGHERS)
-def test_so_does_a_weigher(name, form):
+def test_a_weigher_uses_the_request_that_it_is_called_with(name, form):
     options = ({'metrics__weight_setting': ['m=1.0']}
                if name == 'MetricsWeigher' else {})
     weigher = configured(WEIGHERS[name], **options)
@@ -139,18 +126,18 @@ def test_so_does_a_weigher(name, form):
     wanted = a_request(group={'members': ['m1', 'm2', 'm3'],
                               'policy': GROUPS.get(name, 'affinity')},
                        image_properties={'os_distro': 'debian'})
-    changed = FORMS[form](taken(name), wanted)
+    changed = FORMS[form](accepted(name), wanted)
 
     found, expected, before = (
         [weigher._weigh_object(state, asked) for state in block.states()]
-        for asked in (changed, wanted, taken(name)))
+        for asked in (changed, wanted, accepted(name)))
 
     assert found == expected
     assert (found != before) == (name in GROUPS)
 
 
-class OfASmallRequest(BUILT_IN['RamFilter']):
-    """Asks the built-in as if next to nothing were wanted."""
+class SmallRamFilter(BUILT_IN['RamFilter']):
+    """Calls the built-in with a request for 1 MB."""
 
     def host_passes(self, host_state, filter_properties):
         asked = dict(filter_properties)
@@ -161,64 +148,27 @@ class OfASmallRequest(BUILT_IN['RamFilter']):
         return super().filter_all(filter_obj_list, {**filter_properties})
 
 
-class Modest(BUILT_IN['AllHostsFilter']):
-    """Writes to the mapping, once, that next to nothing is wanted."""
-
-    run_filter_once_per_request = True
-
-    def host_passes(self, host_state, filter_properties):
-        filter_properties['instance_type']['memory_mb'] = 1
-        filter_properties['mine'] = 'kept'
-        return True
-
-
-class Reader(BUILT_IN['AllHostsFilter']):
-    run_filter_once_per_request = False
-
-    def host_passes(self, host_state, filter_properties):
-        return filter_properties.get('mine') == 'kept'
-
-
-def asked(*filters, **fields):
-    paths = [f'{__name__}.{cls.__name__}' for cls in filters
-             if cls.__module__ == __name__]
-    driver = MemoryScheduler(
-        a_host('a'), enabled_filters=[cls.__name__ for cls in filters],
-        available_filters=['nova.scheduler.filters.all_filters', *paths])
-    return picks(driver, a_request(memory_mb=32000, **fields))
-
-
-def test_it_may_ask_about_all_hosts_together():
+def test_filter_all_accepts_a_changed_request():
     assert picks(MemoryScheduler(
         a_host('a', free_ram_mb=1, ram_allocation_ratio=1.0),
-        available_filters=[f'{__name__}.OfASmallRequest'],
-        enabled_filters=['OfASmallRequest']),
+        available_filters=[f'{__name__}.SmallRamFilter'],
+        enabled_filters=['SmallRamFilter']),
         a_request(memory_mb=512)) == ['a']
 
 
-def test_later_filters_judge_by_what_was_written_to_the_mapping():
-    """Built-in ones and others, for each instance of the request; what is
-    consumed is what the caller asked for."""
-    ram = BUILT_IN['RamFilter']
-
-    assert asked(Modest, Reader, ram, num_instances=2) == ['a', 'a']
-    for filters in ([Reader, Modest, ram], [ram]):
-        with pytest.raises(exception.NoValidHost):
-            asked(*filters, num_instances=2)
-
-
 def passing(name, given):
-    """The names of the hosts that a filter leaves for something given."""
-    rule, (hosts_, _) = configured(BUILT_IN[name]), block(name)
-    return [state.host for state in hosts_.states()
-            if rule.host_passes(state, given)]
+    """The names of the hosts that pass a filter for a form of a request."""
+    rule = configured(BUILT_IN[name])
+    return [state.host for state in hosts(
+        *hosts_for(name), running=RUNNING).states()
+        if rule.host_passes(state, given)]
 
 
 @pytest.mark.parametrize('copied', [
     dict, copy.deepcopy, lambda spec: copy.deepcopy(dict(spec))])
-class TestWhatAMappingSaysTwice:
+class TestDuplicateItems:
 
-    def test_of_two_names_of_a_property_the_changed_one_counts(self, copied):
+    def test_the_changed_name_of_a_property_counts(self, copied):
         name = 'ImagePropertiesFilter'
         for key in ('architecture', 'hw_architecture'):
             spec_obj = a_request(
@@ -229,7 +179,7 @@ class TestWhatAMappingSaysTwice:
             given['request_spec']['image']['properties'][key] = 'i686'
             assert passing(name, given) == ['bad']
 
-    def test_a_group_is_the_object_or_its_sets(self, copied):
+    def test_a_group_is_read_from_the_object_or_its_sets(self, copied):
         name = 'ServerGroupAffinityFilter'
         for change in (
                 lambda given: given['group_hosts'].clear(),
@@ -248,18 +198,18 @@ class TestWhatAMappingSaysTwice:
     ('instance_type', {'memory_mb': 'much'}), ('instance_type', None),
     ('scheduler_hints', ['query']), ('retry', {'hosts': 'x'}),
     ('ignore_hosts', 7)])
-def test_what_makes_no_sense_is_no_fault_of_the_callers(key, value):
+def test_invalid_items_are_an_error_of_the_plug_in(key, value):
     rule = configured(BUILT_IN['RamFilter'])
     state, = hosts(a_host('a')).states()
 
-    with pytest.raises(ValueError, match=f'of your own.*{key}'):
+    with pytest.raises(ValueError, match=f'plug-in has changed.*{key}'):
         rule.host_passes(state, {**a_request(), key: value})
 
 
 @pytest.mark.parametrize('kind', [list, set, tuple, frozenset])
 @pytest.mark.parametrize('key', [
     'ignore_hosts', 'force_hosts', 'force_nodes', 'group_hosts'])
-def test_a_collection_of_any_kind_may_be_written(kind, key):
+def test_a_list_may_be_any_collection(kind, key):
     class WritingFilter(BUILT_IN['AllHostsFilter']):
         def host_passes(self, host_state, filter_properties):
             filter_properties[key] = kind(['x'])
@@ -276,7 +226,7 @@ def test_a_collection_of_any_kind_may_be_written(kind, key):
 @pytest.mark.parametrize('flavor', [
     a_flavor(memory_mb=20000), {'memory_mb': 20000},
     {'memory_mb': 20000, 'extra_specs': {'a': 'b'}}])
-def test_a_flavor_may_be_an_object_or_in_part(flavor):
+def test_a_flavor_may_be_an_object_or_a_partial_dict(flavor):
     block_ = hosts(a_host('a', free_ram_mb=30000, ram_allocation_ratio=1.0),
                    a_host('b', free_ram_mb=10000, ram_allocation_ratio=1.0))
     rule = configured(BUILT_IN['RamFilter'])

@@ -23,23 +23,17 @@ HOST = a_host('h', cpu_info=json.dumps(CPU_INFO), free_ram_mb=2048,
                      'nested': {'a': '1'}, 'json': '{"b": 2}'})
 
 CASES = [
-    # Without extra specs, or with those of another scope, all is well.
+    # No extra specs, or extra specs of another scope.
     ({}, True),
-    ({'hw:cpu_policy': 'dedicated'}, True),
     ({'trait:CUSTOM': 'required'}, True),
     # Attributes of the host, numbers or text.
     ({'capabilities:free_ram_mb': '>= 2048'}, True),
-    ({'capabilities:free_ram_mb': '>= 2049'}, False),
     ({'capabilities:ram_allocation_ratio': '1.5'}, True),
-    ({'capabilities:hypervisor_type': 's== QEMU'}, True),
     ({'capabilities:hypervisor_type': 's== KVM'}, False),
     ({'capabilities:hypervisor_version': '= 6000000'}, True),
-    ({'capabilities:hypervisor_hostname': 'h'}, True),
     ({'capabilities:supported_instances': "<in> 'kvm'"}, True),
     # Into JSON text and dicts.
     ({'capabilities:cpu_info:vendor': '<in> Intel'}, True),
-    ({'capabilities:cpu_info:vendor': 'AMD'}, False),
-    ({'capabilities:cpu_info:features': '<in> aes'}, True),
     ({'capabilities:cpu_info:features': '<all-in> aes mmx'}, True),
     ({'capabilities:cpu_info:features:0': 'aes'}, False),
     ({'capabilities:cpu_info:topology': "{'cores': 2}"}, True),
@@ -50,29 +44,25 @@ CASES = [
     ({'capabilities:hypervisor_type:x': 's!= y'}, False),
     ({'capabilities:free_ram_mb:x': 's!= y'}, False),
     # Statistics, by their name or through the attribute.
-    ({'capabilities:rack': '12'}, True),
     ({'capabilities:stats:rack': '12'}, True),
     ({'capabilities:empty': 's!= x'}, False),
     ({'capabilities:nested:a': '= 1'}, True),
     ({'capabilities:json:b': '2'}, True),
     ({'capabilities:host_ip': 'from stats'}, True),
-    # What is missing meets nothing.
+    # A missing attribute meets nothing.
     ({'capabilities:missing': 's!= x'}, False),
-    ({'capabilities:cpu_info:missing': 's!= x'}, False),
     ({'capabilities::host': 'h'}, False),
-    ({'capabilities:service:host': 'h'}, False),
+    ({'capabilities:service:host': 's!= x'}, False),
     ({'capabilities:service_up': 'True'}, False),
     ({'capabilities:update': 's!= x'}, False),
     # Without a scope: only if the host knows the name.
     ({'rack': '12'}, True),
-    ({'rack': '13'}, False),
     ({'free_ram_mb': '1'}, False),
     ({'unknown': 'x'}, True),
     ({'capabilities': 'x'}, True),
     ({'service_up': 'x'}, True),
     ({'empty': 's!= x'}, False),
-    # Address bits are asked for in a way of their own.
-    ({'hw:maxphysaddr_bits': '46'}, True),
+    # Address bits have a special rule.
     ({'hw:maxphysaddr_bits': '47'}, False),
     # All of them must be met.
     ({'capabilities:rack': '12', 'capabilities:host': 'x'}, False),
@@ -99,7 +89,7 @@ def test_a_host_that_never_reported_has_no_capabilities(extra_specs, passes):
         hosts(a_host(**NEVER_REPORTED)), request) == [passes]
 
 
-def test_refuses_to_compare_what_is_no_number():
+def test_a_numeric_comparison_with_text_is_refused():
     request = a_request(extra_specs={'capabilities:hypervisor_type': '>= 2'})
 
     with pytest.raises(exception.InvalidInput, match=(
@@ -108,8 +98,8 @@ def test_refuses_to_compare_what_is_no_number():
     assert failure.value.__notes__[0] == "at 'QEMU'"
 
 
-def test_later_extra_specs_look_at_what_earlier_ones_left():
-    """So a value that is no number, on a host that is out, does no harm."""
+def test_later_extra_specs_skip_hosts_already_rejected():
+    """So an invalid value on a rejected host does no harm."""
     block = hosts(a_host(host_ip='a', stats={'n': 'x'}),
                   a_host(host_ip='b', stats={'n': '4'}))
     request = a_request(extra_specs={'capabilities:host_ip': 'b',
@@ -127,8 +117,8 @@ def test_broken_json_on_a_host_meets_nothing():
         hosts(a_host(cpu_info='{'), deep), request).any()
 
 
-def test_reads_each_distinct_text_once(monkeypatch):
-    """A thousand equal hosts cost what one costs."""
+def test_each_distinct_text_is_parsed_once(monkeypatch):
+    """So equal hosts cost no more than one."""
     asked = []
     read = json.loads
     monkeypatch.setattr(json, 'loads', lambda text: (
@@ -140,24 +130,3 @@ def test_reads_each_distinct_text_once(monkeypatch):
         for number in range(100)]), request)
 
     assert len(asked) == 1
-
-
-def test_says_what_is_needed_and_what_hosts_have():
-    request = a_request(extra_specs={
-        'capabilities:cpu_info:vendor': 'AMD', 'capabilities:rack': '12'})
-
-    assert ComputeCapabilitiesFilter().reason(hosts(HOST), request) == (
-        "cpu_info:vendor 'AMD' needed, hosts have Intel")
-
-
-def test_logs_what_operators_search_for(caplog):
-    request = a_request(extra_specs={'capabilities:rack': '13'})
-
-    with caplog.at_level('DEBUG', 'nova_sched'):
-        ComputeCapabilitiesFilter().mask(hosts(HOST), request)
-
-    assert caplog.messages[0].endswith(
-        "fails extra_spec requirements. '13' does not match 'rack'")
-    assert caplog.messages[1].endswith(
-        " fails flavor extra_specs requirements (in Queens' words: fails "
-        'instance_type extra_specs requirements)')

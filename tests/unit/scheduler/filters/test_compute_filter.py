@@ -18,22 +18,10 @@ DISABLED = {'service_disabled': True}
 
 @pytest.mark.parametrize(('service', 'passes'), [
     ({}, True), (DOWN, False), (DISABLED, False), (DOWN | DISABLED, False)])
-def test_takes_hosts_whose_service_is_enabled_and_up(service, passes):
+def test_passes_hosts_whose_service_is_enabled_and_up(service, passes):
     block = hosts(a_host(**service))
 
     assert ComputeFilter().mask(block, a_request()) == [passes]
-
-
-@pytest.mark.parametrize(('records', 'words'), [
-    ([DOWN], 'service down'),
-    ([DISABLED, DOWN | DISABLED], 'service disabled'),
-    ([DOWN, DOWN, DOWN, DISABLED, DISABLED],
-     '3 service down, 2 service disabled'),
-])
-def test_says_what_is_wrong_with_the_services(records, words):
-    block = hosts(*(a_host(**record) for record in records))
-
-    assert ComputeFilter().reason(block, a_request()) == words
 
 
 @pytest.mark.parametrize(('service', 'words'), [
@@ -46,14 +34,14 @@ def test_says_what_is_wrong_with_the_services(records, words):
     (DISABLED | {'disabled_reason': 'new disks'},
      'service disabled: new disks'),
 ])
-def test_says_of_one_host_since_when_it_is_down(service, words):
+def test_the_reason_has_the_last_heartbeat(service, words):
     rule = configured(ComputeFilter, DEFAULT__service_down_time=75)
     host = hosts(a_host(**service)).states()[0]
 
     assert rule.why_not(host, a_request()) == words
 
 
-def test_warns_of_hosts_that_are_down(caplog):
+def test_hosts_that_are_down_are_warned_about(caplog):
     ComputeFilter().mask(hosts(a_host(), a_host('dead', **DOWN),
                                a_host(**DISABLED)), a_request())
 
@@ -62,8 +50,8 @@ def test_warns_of_hosts_that_are_down(caplog):
     assert text.endswith('has not been heard from in a while')
 
 
-def test_names_a_host_once_a_minute(caplog):
-    """Whatever the requests are, each worker says so for itself."""
+def test_a_host_is_named_once_a_minute(caplog):
+    """Per worker, whatever the requests are."""
     rule, table = ComputeFilter(), a_table(a_host('dead', **DOWN),
                                            a_host('alive'))
 
@@ -76,7 +64,7 @@ def test_names_a_host_once_a_minute(caplog):
 
     assert named(table, NOW) == ['dead']
     assert named(table, NOW + 1) == []
-    # One that falls silent meanwhile is named at once.
+    # A host that falls silent in between is named at once.
     silent = table.with_columns(service_up=[False, False])
     assert named(silent, NOW + 2) == ['alive']
     later = NOW + compute_filter.SILENCE
@@ -104,8 +92,8 @@ def _named(caplog):
             for text in caplog.messages]
 
 
-def test_says_that_a_host_was_up_when_it_was_read():
-    """When its last heartbeat was is not read of a host that is up."""
+def test_the_reason_has_the_time_of_the_read():
+    """The last heartbeat of a host that is up is not read."""
     table = a_table(a_host(**DOWN | {
         'service_last_seen': NOW - 9000, 'service_fresh': True})).of_cells(
             Cells(reads=(('cell1', NOW + 60), ('cell2', NOW + 61))))
@@ -115,8 +103,8 @@ def test_says_that_a_host_was_up_when_it_was_read():
         'service down, last heard at 2023-11-14T22:14:20Z, limit 75 s')
 
 
-def test_debug_tells_when_a_service_was_last_heard_of(caplog):
-    """Not of one that an admin forced down: its heartbeats do not matter."""
+def test_debug_has_the_last_heartbeat(caplog):
+    """Not for a service that an admin forced down."""
     block = hosts(
         a_host('dead', **DOWN), a_host(**DOWN, service_forced_down=True),
         a_host(**DOWN | {'service_last_seen': 0.0}))
@@ -130,7 +118,7 @@ def test_debug_tells_when_a_service_was_last_heard_of(caplog):
         '2023-11-14 22:13:20. Elapsed time is 90.5']
 
 
-def test_names_ten_dead_hosts_and_counts_the_others(caplog):
+def test_ten_dead_hosts_are_named_and_more_are_counted(caplog):
     ComputeFilter().mask(hosts(*[a_host(**DOWN)] * 13), a_request())
 
     assert len(caplog.messages) == 11
@@ -138,7 +126,7 @@ def test_names_ten_dead_hosts_and_counts_the_others(caplog):
         '3 more hosts have not been heard from in a while')
 
 
-def test_gives_the_operators_reason_of_a_disabled_service(caplog):
+def test_debug_has_the_operators_reason_for_disabling(caplog):
     with caplog.at_level('DEBUG', 'nova_sched'):
         ComputeFilter().mask(hosts(a_host(
             disabled_reason='new disks', **DISABLED)), a_request())

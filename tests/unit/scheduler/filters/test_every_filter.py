@@ -1,6 +1,6 @@
-"""When each built-in filter runs, and that it tells once what it rejects.
+"""When each built-in filter runs, and that it logs each rejected host once.
 
-Each leaves the host good, and rejects the host bad, for some request.
+Each filter passes the host good, and rejects the host bad, for some request.
 """
 
 import functools
@@ -22,8 +22,7 @@ RUNNING = {'m1': {'host': 'bad', 'instance_type_id': 9},
 SMALL = {'total_usable_ram_mb': 256, 'free_ram_mb': 256, 'free_disk_mb': 0,
          'vcpus_used': 256}
 
-#: Why a filter rejects it: what is peculiar to the host, to the request, and
-#: to the configuration.
+#: Filter -> columns of the host bad, the request, options.
 REJECTING = {
     'AggregateCoreFilter': (SMALL, {}, {}),
     'AggregateDiskFilter': (SMALL, {}, {}),
@@ -81,7 +80,7 @@ REJECTING = {
     'TypeAffinityFilter': ({}, {}, {}),
 }
 
-#: Those that need not look at the second instance of a request.
+#: Filters that run only for the first instance of a request.
 ONCE = {
     'AggregateImagePropertiesIsolation', 'AggregateInstanceExtraSpecsFilter',
     'AggregateMultiTenancyIsolation', 'AggregateTypeAffinityFilter',
@@ -89,28 +88,33 @@ ONCE = {
     'ComputeFilter', 'DifferentHostFilter', 'ImagePropertiesFilter',
     'IsolatedHostsFilter', 'SameHostFilter', 'SimpleCIDRAffinityFilter',
     'TrustedFilter'}
-#: Those that an image may have to do with that an instance is rebuilt from.
+#: Filters that run for rebuilds, because they depend on the image.
 ON_REBUILD = {'AggregateImagePropertiesIsolation', 'ImagePropertiesFilter',
               'IsolatedHostsFilter'}
 
 
-@functools.cache
-def scheduler(name):
-    """A driver with one filter, on the hosts bad and good."""
-    host, _, options = REJECTING[name]
+def hosts_for(name):
+    """The hosts bad and good for a filter."""
+    host = REJECTING[name][0]
     good = {'aggregates': [{'ssd': 'yes'}],
             'metrics': '[{"name": "m", "value": 1}]',
             'numa_topology': numa.cells_text(numa.a_cell()),
             'pci_stats': pci.pci_stats(pci.a_pool())}
     if name.startswith('Exact'):
         host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
+    return a_host('bad', **good | host), a_host('good', **good)
+
+
+@functools.cache
+def scheduler(name):
+    """A driver with one filter, on its hosts."""
     return MemoryScheduler(
-        a_host('bad', **good | host), a_host('good', **good),
-        running=RUNNING, enabled_filters=[name], weight_classes=[], **options)
+        *hosts_for(name), running=RUNNING, enabled_filters=[name],
+        weight_classes=[], **REJECTING[name][2])
 
 
 def answer(name, **fields):
-    """The picks for the request that the filter rejects the host bad for."""
+    """The picks for a request for which the filter rejects the host bad."""
     request = {**REJECTING[name][1]}
     hints = request.pop('hints', {}) | fields.pop('hints', {})
     if 'pci_requests' in request:
@@ -119,7 +123,7 @@ def answer(name, **fields):
     return picks(scheduler(name), a_request(hints=hints, **request, **fields))
 
 
-def test_there_are_no_others():
+def test_the_table_is_complete():
     built_in = {cls.__name__ for cls in loading.all_filters()}
 
     assert built_in - REJECTING.keys() == {'AllHostsFilter', 'TrustedFilter'}
@@ -127,28 +131,26 @@ def test_there_are_no_others():
 
 
 @pytest.mark.parametrize('name', REJECTING)
-def test_why_a_host_is_rejected_is_told_by_the_filter_or_for_it(name, caplog):
-    """At DEBUG, and not by both; besides what is told of all hosts alike."""
+def test_debug_has_one_line_for_a_rejected_host(name, caplog):
+    """Lines about both hosts do not count."""
     with caplog.at_level(logging.DEBUG, 'nova_sched'):
         assert answer(name) == ['good']
 
-    said = [line for line in caplog.messages if 'bad' in line
+    lines = [line for line in caplog.messages if 'bad' in line
             and line.replace('bad', 'good') not in caplog.messages
             and not line.startswith(('Filter', 'Weighed'))]
-    told_for_it = [line for line in said if ' is rejected by ' in line]
-    assert len(said) == 1 or (said and not told_for_it)
+    general = [line for line in lines if ' is rejected by ' in line]
+    assert len(lines) == 1 or (lines and not general)
 
 
 @pytest.mark.parametrize('name', REJECTING)
-def test_an_instance_is_rebuilt_where_it_is_unless_its_image_does_not_fit(
-        name):
-    """Most filters let it pass unseen."""
+def test_only_filters_of_images_run_for_rebuilds(name):
     picked = answer(name, hints={'_nova_check_type': ['rebuild']})
 
     assert picked == ['good' if name in ON_REBUILD else 'bad']
 
 
-def test_of_several_instances_some_filters_look_at_the_first_alone():
+def test_some_filters_run_for_the_first_instance_only():
     names = sorted(cls.__name__ for cls in loading.all_filters()
                    if not cls.__name__.startswith('Exact'))
     driver = MemoryScheduler(a_host(), enabled_filters=names)

@@ -9,24 +9,19 @@ from nova_sched.scheduler.filters.extra_specs_ops import match_key
 CASES = [
     # At least, greater, equal: numbers.
     ('1', '= 1', True), ('2', '= 1', True), ('1', '= 2', False),
-    ('1.0', '== 1', True), ('2', '== 1', False),
     ('2', '!= 1', True), ('1', '!= 1.0', False), ('nan', '!= nan', True),
-    ('2', '>= 2', True), ('1', '>= 2', False),
-    ('2', '<= 2', True), ('3', '<= 2', False),
     # There are no numeric < and >.
     ('3', '> 2', False), ('> 2', '> 2', True), ('1', '< 2', False),
     # Text.
     ('a', 's== a', True), ('ab', 's== a', False), ('x', 's== x y', True),
-    ('a', 's!= b', True), ('a', 's!= a', False),
     ('2', 's< 12', False), ('12', 's< 2', True), ('a', 's< a', False),
     ('a', 's<= a', True), ('b', 's> a', True), ('a', 's> a', False),
-    ('a', 's>= a', True), ('a', 's>= b', False),
     # Parts of text.
     ('12311321', '<in> 11', True), ('12310321', '<in> 11', False),
     ("['aes', 'mmx']", '<all-in> aes mmx', True),
     ("['mmx', 'aes']", '<all-in> mmx', True),
     ("['mmx']", '<all-in> mmx txt', False),
-    # Alternatives; what stands between them is not looked at.
+    # Alternatives; text between them is ignored.
     ('a', '<or> a', True), ('b', '<or> a xx b', True),
     ('b', '<or> a <or> b', True), ('b', '<or> a b', False),
     ('c', '<or> a <or> b', False), ('a', '<or> a <or>', True),
@@ -49,7 +44,7 @@ def test_compares_a_value_with_a_requirement(value, requirement, meets):
 
 @pytest.mark.parametrize(('value', 'requirement'), [
     ('a', '= 1'), ('1', '>= a'), ('', '== 1'), ('1 2', '!= 1')])
-def test_numeric_operators_refuse_what_is_no_number(value, requirement):
+def test_numeric_operators_refuse_text(value, requirement):
     with pytest.raises(ValueError):
         match(value, requirement)
 
@@ -64,7 +59,7 @@ def test_or_needs_an_alternative():
     ('1', '== one', "flavor.extra_specs.cores = '== one': compares numbers"),
     ('1', '== ' + 'x' * 5000, 'flavor.extra_specs.cores = '),
     ('1', '<or>', "flavor.extra_specs.cores = '<or>': names no alternative")])
-def test_a_refusal_names_the_extra_spec_and_tells_of_the_host_in_a_note(
+def test_a_refusal_names_the_extra_spec_and_notes_the_value(
         value, requirement, words):
     with pytest.raises(exception.InvalidInput) as failure:
         match_key('cores', value, requirement)

@@ -36,42 +36,40 @@ def a_numa_request(*cells, **kw):
 
 
 def left(spec, *records, rule=FILTER):
-    return survivors(rule, hosts(*records), spec)
+    """The numbers of the hosts that pass."""
+    return [int(name.removeprefix('host')) for name
+            in survivors(rule, hosts(*records), spec)]
 
 
-def test_a_request_without_topology_goes_anywhere():
-    assert left(a_request(), a_host(), a_numa_host(a_cell())) == [
-        'host0', 'host1']
+FULL_HOST = {'cpus': range(4), 'cpu_usage': 4}
 
 
-@pytest.mark.parametrize('text', [None, '{', '{"cells": []}'])
-def test_a_guest_with_topology_needs_a_host_with_one(text):
-    assert left(a_numa_request(guest_cell(floating=1)),
-                a_host(numa_topology=text), a_numa_host(a_cell())) == [
-        'host1']
-
-
-@pytest.mark.parametrize('newer', [True, False])
-def test_the_guest_fits_on_the_hosts_cells(newer):
-    assert left(a_numa_request(guest_cell(pinned=4)),
-                a_numa_host(a_cell(cpus=range(3)), newer=newer),
-                a_numa_host(a_cell(cpus=range(4)), newer=newer)) == ['host1']
-
-
-def test_each_hosts_own_ratios_hold():
-    topology = a_cell(cpus=range(4), cpu_usage=4)
-
-    assert left(a_numa_request(guest_cell(floating=1)),
-                a_numa_host(topology, cpu_allocation_ratio=1.0),
-                a_numa_host(topology, cpu_allocation_ratio=1.25)) == ['host1']
-
-
-def test_each_hosts_own_devices_count():
-    spec = a_numa_request(guest_cell(floating=1), pci_requests=pci_requests(
-        a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')))
-
-    assert left(spec, *(a_numa_host(a_cell(), pci_stats=pci_stats(
-        a_pool(numa_node=node))) for node in (None, 1, 0))) == ['host2']
+@pytest.mark.parametrize(('spec', 'records', 'expected'), [
+    (a_request(), [a_host(), a_numa_host(a_cell())], [0, 1]),
+    (a_numa_request(guest_cell(floating=1)), [
+        *(a_host(numa_topology=text) for text in (None, '{', '{"cells": []}')),
+        a_numa_host(a_cell())], [3]),
+    (a_numa_request(guest_cell(floating=1), image=None),
+     [a_numa_host(a_cell())], [0]),
+    # The same of the older format of topologies.
+    (a_numa_request(guest_cell(pinned=4)), [
+        a_numa_host(a_cell(cpus=range(count)), newer=newer)
+        for newer in (True, False) for count in (3, 4)], [1, 3]),
+    # Each host has its own ratio and devices.
+    (a_numa_request(guest_cell(floating=1)), [
+        a_numa_host(a_cell(**FULL_HOST), cpu_allocation_ratio=ratio)
+        for ratio in (1.0, 1.25)], [1]),
+    (a_numa_request(guest_cell(floating=1), pci_requests=pci_requests(
+        a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required'))), [
+        a_numa_host(a_cell(), pci_stats=pci_stats(a_pool(numa_node=node)))
+        for node in (None, 1, 0)], [2]),
+    # The page size that fits on one host is not kept for the next.
+    (a_numa_request(guest_cell(floating=1, pagesize=-3)), [
+        a_numa_host(a_cell(pages=[pages]))
+        for pages in ((2048, 512), (4, 524288))], [0, 1]),
+])
+def test_the_guest_fits_on_the_hosts_cells(spec, records, expected):
+    assert left(spec, *records) == expected
 
 
 @pytest.mark.parametrize('wish', [
@@ -83,55 +81,20 @@ def test_each_hosts_own_devices_count():
 def test_required_threads_need_a_host_with_threads_or_without_topology(wish):
     """Also for a request without a NUMA topology."""
     assert left(a_request(**wish), a_host(), a_numa_host(a_cell()),
-                a_numa_host(a_cell(siblings=FOUR_CORES))) == ['host0',
-                                                              'host2']
+                a_numa_host(a_cell(siblings=FOUR_CORES))) == [0, 2]
 
 
-def test_a_request_without_an_image_has_no_wishes_in_it():
-    assert left(a_numa_request(guest_cell(floating=1), image=None),
-                a_numa_host(a_cell())) == ['host0']
-
-
-def test_a_rebuild_is_not_judged():
-    spec = a_numa_request(guest_cell(floating=99),
-                          hints={'_nova_check_type': ['rebuild']})
-
-    assert left(spec, a_numa_host(a_cell())) == ['host0']
-
-
-def test_every_host_starts_from_what_the_request_asks_for():
-    """Not from the page size that the host before has settled."""
-    spec = a_numa_request(guest_cell(floating=1, pagesize=-3))
-
-    assert left(spec, a_numa_host(a_cell(pages=[(2048, 512)])),
-                a_numa_host(a_cell(pages=[(4, 524288)]))) == ['host0',
-                                                              'host1']
-
-
-def test_the_compute_node_is_told_the_hosts_ratios():
-    spec = a_numa_request(guest_cell(floating=1))
+def test_limits_have_ratios_and_networks():
     block = hosts(a_numa_host(a_cell(), cpu_allocation_ratio=2.0,
                               ram_allocation_ratio=1.25))
+    plain, networked = (FILTER.limits(one(block, 0), a_numa_request(
+        guest_cell(floating=1), **network))['numa_topology']
+        for network in ({}, {'network_metadata': metadata('p1')}))
 
-    limits = FILTER.limits(one(block, 0), spec)['numa_topology']
-
-    assert limits.cpu_allocation_ratio == 2.0
-    assert limits.ram_allocation_ratio == 1.25
-    assert limits.network_metadata is None
-
-
-def test_the_compute_node_is_told_the_networks():
-    spec = a_numa_request(guest_cell(floating=1),
-                          network_metadata=metadata('p1'))
-
-    limits = FILTER.limits(one(hosts(a_numa_host(a_cell())), 0), spec)
-
-    assert limits['numa_topology'].network_metadata.physnets == {'p1'}
-
-
-def test_no_limits_without_a_topology():
-    assert FILTER.limits(one(hosts(a_numa_host(a_cell())), 0),
-                         a_request()) == {}
+    assert (plain.cpu_allocation_ratio, plain.ram_allocation_ratio,
+            plain.network_metadata) == (2.0, 1.25, None)
+    assert networked.network_metadata.physnets == {'p1'}
+    assert FILTER.limits(one(block, 0), a_request()) == {}
 
 
 @pytest.mark.parametrize(('cells', 'spec', 'expected'), [
@@ -144,13 +107,13 @@ def test_no_limits_without_a_topology():
         guest_cell(floating=1), network_metadata=metadata('p1')),
      'need 1 NUMA cell with up to 512 MB, 1 floating CPUs, networks near by; '
      'nearest NUMA cell has 0 of 1 floating CPUs')])
-def test_why_not(cells, spec, expected):
+def test_the_reason_has_need_and_supply(cells, spec, expected):
     block = hosts(a_numa_host(*cells) if cells else a_host())
 
     assert FILTER.reason(block, spec) == expected
 
 
-#: Cells of a host, of a guest, and the test that the guest fails.
+#: Cells of a host, cells of a guest, and the figure of the failed test.
 SHORTFALLS = [
     ([a_cell()], [guest_cell(0, pinned=7), guest_cell(1, pinned=1)],
      'nearest host has 1 of 2 NUMA cells'),
@@ -208,58 +171,46 @@ SHORTFALLS = [
       guest_cell(1, floating=1, memory=2048)],
      'nearest host has a NUMA cell for each, but not in the order in which '
      'they are tried')]
+SHORTFALLS = [(a_numa_host(*cells), a_guest(*guest), {}, expected)
+              for cells, guest, expected in SHORTFALLS] + [
+    # The CPU of the emulator is part of the figure.
+    *((a_numa_host(cell), a_guest(guest, emulator='isolate'), {}, expected)
+      for cell, guest, expected in [
+          (a_cell(cpus=range(4)), guest_cell(pinned=4),
+           'nearest NUMA cell has 4 of 5 CPUs to pin'),
+          (a_cell(siblings=FOUR_CORES),
+           guest_cell(pinned=4, cpu_thread_policy='isolate'),
+           'nearest NUMA cell has 4 of 5 cores, one of them for the '
+           'emulator'),
+          (a_cell(), guest_cell(cpu_policy='mixed', floating=1),
+           'the first NUMA cell has no CPU to pin')]),
+    # Devices and networks near to full cells do not count.
+    *((a_numa_host(
+        a_cell(socket=0), a_cell(1, pinned_cpus=range(8), socket=1),
+        pci_stats=pci_stats(a_pool(numa_node=1))),
+       a_guest(guest_cell(pinned=1)),
+       {'pci_requests': pci_requests(a_pci_request(1, numa_policy=policy))},
+       'nearest host has 0 of 1 PCI devices near to NUMA cells with room')
+      for policy in ('required', 'socket', None)),
+    (a_numa_host(a_cell(networks=[]), a_cell(
+        1, networks=['p1'], pinned_cpus=range(8))),
+     a_guest(guest_cell(pinned=1)), {'network_metadata': metadata('p1')},
+     'nearest host has no NUMA cells with room that are near to its '
+     'networks')]
 
 
-def told(host, guest, **asked):
-    """The part of the reason that is about a host, which is refused."""
+@pytest.mark.parametrize(('host', 'guest', 'request_', 'expected'),
+                         SHORTFALLS)
+def test_the_figure_is_that_of_the_failed_test(host, guest, request_,
+                                               expected):
     block = hosts(host)
-    spec = a_request(numa_topology=guest, **asked)
+    spec = a_request(numa_topology=guest, **request_)
+
     assert not FILTER.mask(block, spec).any()
-    return FILTER.reason(block, spec).rpartition('; ')[2]
+    assert FILTER.reason(block, spec).rpartition('; ')[2] == expected
 
 
-@pytest.mark.parametrize(('cells', 'guest', 'expected'), SHORTFALLS)
-def test_the_figure_is_that_of_the_test_that_failed(cells, guest, expected):
-    assert told(a_numa_host(*cells), a_guest(*guest)) == expected
-
-
-@pytest.mark.parametrize(('cells', 'guest', 'expected'), [
-    ([a_cell(cpus=range(4))], guest_cell(pinned=4),
-     'nearest NUMA cell has 4 of 5 CPUs to pin'),
-    ([a_cell(siblings=FOUR_CORES)],
-     guest_cell(pinned=4, cpu_thread_policy='isolate'),
-     'nearest NUMA cell has 4 of 5 cores, one of them for the emulator'),
-    ([a_cell()], guest_cell(cpu_policy='mixed', floating=1),
-     'the first NUMA cell has no CPU to pin')])
-def test_the_emulators_cpu_is_in_the_figure(cells, guest, expected):
-    assert told(a_numa_host(*cells),
-                a_guest(guest, emulator='isolate')) == expected
-
-
-@pytest.mark.parametrize(('policy', 'expected'), [
-    ('required', '0 of 1 PCI devices near to NUMA cells with room'),
-    ('socket', '0 of 1 PCI devices near to NUMA cells with room'),
-    (None, '0 of 1 PCI devices near to NUMA cells with room')])
-def test_devices_near_to_full_cells_do_not_count(policy, expected):
-    full = a_cell(1, pinned_cpus=range(8), socket=1)
-
-    assert told(
-        a_numa_host(a_cell(socket=0), full, pci_stats=pci_stats(
-            a_pool(numa_node=1))), a_guest(guest_cell(pinned=1)),
-        pci_requests=pci_requests(a_pci_request(1, numa_policy=policy))) == (
-        f'nearest host has {expected}')
-
-
-def test_networks_near_to_full_cells_do_not_count():
-    assert told(
-        a_numa_host(a_cell(networks=[]), a_cell(
-            1, networks=['p1'], pinned_cpus=range(8))),
-        a_guest(guest_cell(pinned=1)), network_metadata=metadata('p1')) == (
-        'nearest host has no NUMA cells with room that are near to its '
-        'networks')
-
-
-def test_of_several_hosts_the_one_nearest_to_a_fit_counts():
+def test_the_figure_is_of_the_host_nearest_to_a_fit():
     block = hosts(a_numa_host(a_cell(memory=500)),
                   a_numa_host(a_cell(cpus=range(3))),
                   a_numa_host(a_cell(memory=508)))
@@ -276,7 +227,7 @@ def test_of_several_hosts_the_one_nearest_to_a_fit_counts():
     (a_numa_request(guest_cell(pinned=2), extra_specs=REQUIRE),
      'need cores with several threads; need 1 NUMA cell with up to 512 MB '
      'free, 2 free CPUs to pin')])
-def test_a_caller_is_told_all_that_was_asked_for(spec, expected):
+def test_callers_see_their_needs_alone(spec, expected):
     assert FILTER.reason(hosts(a_numa_host(a_cell())), spec).request == (
         expected)
 
@@ -292,7 +243,7 @@ def test_a_caller_is_told_all_that_was_asked_for(spec, expected):
      'fails CPU policy requirements. Host does not have hyperthreading or '
      "hyperthreading is disabled, but 'require' threads policy was "
      'requested.')])
-def test_what_operators_search_for(record, spec, text, caplog):
+def test_debug_lines_have_novas_words(record, spec, text, caplog):
     caplog.set_level(logging.DEBUG)
 
     assert left(spec, record) == []
@@ -300,7 +251,7 @@ def test_what_operators_search_for(record, spec, text, caplog):
 
 
 def test_packing_is_an_option():
-    """Which cell is tried first decides which verdicts are shared."""
+    """It decides which cell is tried first."""
     record = a_numa_host(a_cell(0, memory=1024), a_cell(1, memory=2048),
                          a_cell(2, memory=1024))
     spec = a_numa_request(guest_cell(0, floating=1, memory=1024),
@@ -309,11 +260,11 @@ def test_packing_is_an_option():
 
     assert left(spec, record) == []
     assert left(spec, record, rule=configured(
-        numa_topology_filter.NUMATopologyFilter, **option)) == ['host0']
+        numa_topology_filter.NUMATopologyFilter, **option)) == [0]
 
 
-class TestWhatIsSearchedForTooLong:
-    """Two kinds of devices in turn, of which a selection has but one each."""
+class TestSearchBudget:
+    """Two kinds of devices alternate; each cell has one kind."""
 
     SPEC = a_numa_request(
         *(guest_cell(number, pinned=1) for number in range(16)),
@@ -330,24 +281,21 @@ class TestWhatIsSearchedForTooLong:
                 a_pool(numa_node=number, product_id='ab'[number % 2])
                 for number in range(32))))
 
-    def test_counts_as_not_fitting(self):
-        assert left(self.SPEC, self.a_big_host()) == []
-
-    def test_is_told_once_a_request(self, caplog):
-        left(self.SPEC, self.a_big_host(), self.a_big_host())
+    def test_exceeded_counts_as_no_fit_and_is_logged_once(self, caplog):
+        assert left(self.SPEC, self.a_big_host(), self.a_big_host()) == []
 
         assert [record.getMessage() for record in caplog.records
                 if record.levelno == logging.WARNING] == [
             'Gave up the search for host NUMA cells for a guest of 16 cells '
             'on 1 kinds of hosts with up to 32 cells; rejecting these hosts']
 
-    def test_is_a_reason(self):
+    def test_exceeded_is_the_reason(self):
         assert FILTER.reason(hosts(self.a_big_host()), self.SPEC).endswith(
             '; the search for cells near to its devices and networks was '
             'given up')
 
 
-class TestTheSameGuestAgain:
+class TestCachedVerdicts:
     SPEC = a_numa_request(guest_cell(pinned=2))
 
     @pytest.fixture
@@ -361,7 +309,7 @@ class TestTheSameGuestAgain:
         monkeypatch.setattr(topology.Fitting, 'fit', noted)
         return found
 
-    def test_is_not_searched_for(self, searches):
+    def test_serve_the_same_guest_again(self, searches):
         block = hosts(*(a_numa_host(a_cell(cpus=range(count)))
                         for count in (1, 2, 3)))
 
@@ -372,14 +320,14 @@ class TestTheSameGuestAgain:
     @pytest.mark.parametrize('other, fits', [
         (guest_cell(pinned=1), True), (guest_cell(floating=2), True),
         (guest_cell(pinned=2, memory=768), False)])
-    def test_another_one_is(self, searches, other, fits):
+    def test_do_not_serve_another_guest(self, searches, other, fits):
         block = hosts(a_numa_host(a_cell(cpus=range(2), memory=600)))
         FILTER.keep(block, self.SPEC)
 
         assert FILTER.keep(block, a_numa_request(other)).tolist() == [fits]
         assert len(searches) == 2
 
-    def test_on_a_host_that_reports_something_else_is(self, searches):
+    def test_end_with_a_new_report_of_the_host(self, searches):
         table = hosts(a_numa_host(a_cell(cpus=range(2)))).snapshot.table
         later = table.replaced({0: {'numa_topology': hosts(a_numa_host(
             a_cell(cpus=range(1)))).objects('numa_topology')[0]}})
@@ -388,7 +336,7 @@ class TestTheSameGuestAgain:
                 for each in (table, later, table)] == [[True], [False], [True]]
         assert len(searches) == 2
 
-    def test_with_devices_is(self, searches):
+    def test_do_not_serve_guests_with_devices(self, searches):
         spec = a_numa_request(guest_cell(floating=1), pci_requests=(
             pci_requests(a_pci_request(1, {'vendor_id': '8086'}))))
         block = hosts(a_numa_host(a_cell(), pci_stats=pci_stats(a_pool())))
@@ -396,7 +344,7 @@ class TestTheSameGuestAgain:
             assert FILTER.keep(block, spec).all()
         assert len(searches) == 2
 
-    def test_of_many_guests_some_are_forgotten(self, searches, monkeypatch):
+    def test_are_limited_in_number(self, searches, monkeypatch):
         monkeypatch.setattr(topology, 'MOST_KNOWN', 2)
         block = hosts(a_numa_host(a_cell(cpus=range(9))))
         for count in (1, 2, 3, 1):

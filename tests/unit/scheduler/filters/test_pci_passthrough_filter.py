@@ -42,14 +42,14 @@ def test_a_host_must_have_all_devices(record, passes):
 
 
 @pytest.mark.parametrize('requests', [None, pci_requests()])
-def test_who_asks_for_none_gets_any_host(requests):
+def test_requests_without_devices_pass_everywhere(requests):
     block = hosts(a_host(), with_pools())
 
     assert PciPassthroughFilter().mask(
         block, a_request(pci_requests=requests)).all()
 
 
-def test_where_on_the_host_devices_are_does_not_matter():
+def test_numa_affinity_does_not_matter():
     block = hosts(with_pools(a_pool(numa_node=0), a_pool(numa_node=1)))
 
     assert PciPassthroughFilter().mask(
@@ -75,7 +75,7 @@ def offered():
     return block
 
 
-def test_candidates_that_will_not_do_are_taken_off_the_host(offered):
+def test_candidates_without_devices_are_removed_from_the_host(offered):
     assert PciPassthroughFilter().mask(
         offered, asking(a_pci_request(2))) == [True]
 
@@ -85,7 +85,7 @@ def test_candidates_that_will_not_do_are_taken_off_the_host(offered):
         [['p1'], ['p2']], [['p2'], ['p2']]]
 
 
-def test_a_host_without_a_candidate_that_will_do_is_rejected(offered):
+def test_a_host_without_a_fitting_candidate_is_rejected(offered):
     assert PciPassthroughFilter().mask(
         offered, asking(a_pci_request(4))) == [False]
 
@@ -115,14 +115,14 @@ def test_a_host_without_a_candidate_that_will_do_is_rejected(offered):
      '; '.join(['need 0 of product_id=a, most free 2'] * 5)
      + '; and 2 more requests; not with the others'),
 ])
-def test_says_what_is_needed_and_how_much_there_is(requests, words):
+def test_the_reason_has_need_and_supply(requests, words):
     block = hosts(with_pools(a_pool(product_id='a', count=2),
                              a_pool(product_id='b')), a_host())
 
     assert PciPassthroughFilter().reason(block, asking(*requests)) == words
 
 
-def test_logs_what_operators_search_for(caplog, offered):
+def test_debug_lines_have_novas_words(caplog, offered):
     with caplog.at_level('DEBUG', 'nova_sched'):
         PciPassthroughFilter().mask(offered, asking(a_pci_request(4)))
 
@@ -134,8 +134,8 @@ def test_logs_what_operators_search_for(caplog, offered):
             in caplog.messages[-1])
 
 
-def test_of_many_requests_a_few_are_looked_into_for_the_reason(monkeypatch):
-    """Each would be held against the devices of each host."""
+def test_the_reason_covers_five_of_many_requests(monkeypatch):
+    """Each would be compared with the devices of each host."""
     looked, free = [], pci_devices.HostDevices.free_on_nodes
     monkeypatch.setattr(
         pci_devices.HostDevices, 'free_on_nodes', lambda supply, number:

@@ -49,36 +49,31 @@ def test_counts_the_instances_that_share_a_property():
     (['os_type=2', 'hw_machine_type=0.5'], [4.5, 0.5, 2.0, 0.0]),
     (['hw_machine_type=-1'], [-1.0, -1.0, 0.0, 0.0]),
     (['os_type=5', 'os_type=1'], [2.0, 0.0, 1.0, 0.0]),
-    (['os_distro=1'], [0.0, 0.0, 0.0, 0.0]),
     (['os_type=2', 'bad', '=1', 'os_distro=x'], [4.0, 0.0, 2.0, 0.0]),
 ])
-def test_settings_say_which_count_and_how_much(settings, expected):
-    """The last of a name counts; names not listed count 0.
+def test_settings_weight_the_properties(settings, expected):
+    """The last setting of a name counts; other names count 0.
 
-    Settings that cannot be read are left out.
+    Invalid settings are ignored.
     """
     assert raw(a_weigher(*settings), four_hosts(), **LINUX_PC) == expected
 
 
 @pytest.mark.parametrize(('name', 'ours', 'theirs', 'shared'), [
     ('hw_qemu_guest_agent', True, 'yes', True),
-    ('hw_qemu_guest_agent', True, 'false', False),
     ('hw_qemu_guest_agent', False, 'false', True),
     ('hw_qemu_guest_agent', True, 'what', False),
-    ('hw_qemu_guest_agent', False, 'what', True),
     ('hw_qemu_guest_agent', 'true', 'yes', True),
     ('hw_cpu_sockets', '2', '02', True),
     ('os_type', 'Linux', 'LINUX', True),
-    ('hw_cpu_sockets', 2, '2', True),
     ('hw_cpu_sockets', 2, '02', True),
-    ('hw_cpu_sockets', 2, 'two', False),
     ('hw_architecture', 'x86_64', 'AMD64', True),
     ('hw_architecture', 'x86_64', 'vax', False),
     ('os_distro', 'centos', 'CentOS', False),
 ])
-def test_texts_are_compared_as_the_values_they_stand_for(
+def test_texts_are_compared_by_their_values(
         name, ours, theirs, shared):
-    """Instances keep texts, and so do callers' dicts."""
+    """The database has texts, and so have dicts of callers."""
     assert raw(a_weigher(), stored({name: theirs}), **{name: ours}) == [
         int(shared)]
 
@@ -87,7 +82,6 @@ def test_texts_are_compared_as_the_values_they_stand_for(
     ({'hw_architecture': 'x86_64'}, {'architecture': 'x86_64'}, 1),
     ({'hw_architecture': 'x86_64'},
      {'architecture': 'i686', 'hw_architecture': 'x86_64'}, 1),
-    ({'os_distro': 'ubuntu'}, {'vmware_ostype': 'ubuntu'}, 1),
     ({'hw_disk_bus': 'ide'}, {'vmware_adaptertype': 'ide'}, 1),
     ({'hw_numa_mem': [1, 2]},
      {'hw_numa_mem.0': '1', 'hw_numa_mem.1': '2'}, 1),
@@ -99,7 +93,7 @@ def test_texts_are_compared_as_the_values_they_stand_for(
     ({'traits_required': ['A']},
      {'trait:B': 'required', 'trait:A': 'required'}, 0),
 ])
-def test_properties_are_known_by_the_names_of_any_era(
+def test_properties_have_names_of_any_release(
         properties, texts, shared):
     assert raw(a_weigher(), stored(texts), **properties) == [shared]
 
@@ -116,45 +110,45 @@ def test_instances_placed_by_the_same_request_have_no_properties():
     assert raw(a_weigher(), block, **LINUX_PC) == [3, 1, 1, 0]
 
 
-class TestReading:
-    """What is asked of the database."""
+class TestQueries:
+    """Queries of the database."""
 
     @pytest.fixture
-    def asked(self):
+    def queries(self):
         return []
 
     @pytest.fixture
-    def block(self, asked):
+    def block(self, queries):
         def images(hosts, names):
-            asked.append((hosts, names))
+            queries.append((hosts, names))
             return [('a', 'u', 'os_type', 'linux')]
         key = 'image_props_weight_multiplier'
         return table(a_host('a', aggregates=[{key: '5'}]), a_host('b')
                      ).snapshot(instances.Instances(
                          None, None, images=images)).block()
 
-    def test_is_nothing_while_the_multiplier_is_0(self, block, asked):
-        """Not even where an aggregate has another one."""
+    def test_are_none_while_the_multiplier_is_0(self, block, queries):
+        """Even if an aggregate has another multiplier."""
         weigher = a_weigher(multiplier=0.0)
 
         assert raw(weigher, block, os_type='linux') == [0, 0]
         assert weigher.multipliers(block).tolist() == [5, 0]
-        assert asked == []
+        assert queries == []
 
-    def test_is_nothing_for_an_image_without_properties_that_count(
-            self, block, asked):
+    def test_are_none_for_an_image_without_weighted_properties(
+            self, block, queries):
         assert raw(a_weigher(), block) == [0, 0]
         assert raw(a_weigher('os_type=0'), block, os_type='linux') == [0, 0]
-        assert asked == []
+        assert queries == []
 
-    def test_is_of_all_hosts_at_once_and_only_what_counts(
-            self, block, asked):
+    def test_are_one_for_all_hosts_and_weighted_properties(
+            self, block, queries):
         assert raw(a_weigher('os_type=1'), block, os_type='linux',
                    os_distro='ubuntu') == [1, 0]
-        assert asked == [(['a', 'b'], ('os_type',))]
+        assert queries == [(['a', 'b'], ('os_type',))]
 
-    def test_is_not_repeated_for_the_next_instance(self, block, asked):
+    def test_are_not_repeated_for_the_next_instance(self, block, queries):
         for _ in range(2):
             raw(a_weigher(), block, os_type='linux')
 
-        assert len(asked) == 1
+        assert len(queries) == 1
