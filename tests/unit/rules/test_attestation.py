@@ -338,7 +338,7 @@ def test_too_long_an_answer_is_ignored(serve, caplog, monkeypatch, more):
     answer = client(serve(body=body)[0]).poll(['a'])
 
     assert answer == (ANSWER if more else [])
-    assert (f'an answer of {len(body)} bytes or more' in caplog.text
+    assert (f'a response of {len(body)} bytes or more' in caplog.text
             ) == (not more)
 
 
