@@ -175,15 +175,15 @@ def test_loop_turns_while_the_broker_is_away(url, bus):
                          bus) as endpoint:
         door.close()
         for _ in range(2):
-            turned = endpoint.server.turned
-            until(lambda turned=turned: endpoint.server.turned > turned,
+            last = endpoint.server.polled_at
+            until(lambda last=last: endpoint.server.polled_at > last,
                   'it turns')
         door.open()
         bus.call()
         assert bus.reply()
-    assert endpoint.server.turned is None
+    assert endpoint.server.polled_at is None
 
 
 def test_loop_turns_while_no_thread_is_free(busy):
-    turned = busy.server.turned
-    until(lambda: busy.server.turned > turned + 1, 'it turns')
+    polled_at = busy.server.polled_at
+    until(lambda: busy.server.polled_at > polled_at + 1, 'it turns')
