@@ -210,7 +210,7 @@ class Matrix:
         """Return the verdicts in a few lines: list."""
         lines = [self.summary()]
         if self.is_forced:
-            lines.append('the request forces hosts, so no filter is asked')
+            lines.append('the request forces hosts, so no filter runs')
         lines += [
             f'{words.together(names)}: '
             f'{words.hosts(len(rows), self.hosts.size)}, '
@@ -223,7 +223,7 @@ class Matrix:
                    if count.alone and count.code not in codes.OF_AMOUNTS]
         if helping:
             lines.append(f'would fit besides: {"; ".join(helping)}')
-        lines += [f'{name} is not asked: it asks other services'
+        lines += [f'{name} does not run: it queries other services'
                   for name in self.not_asked]
         lines += [f'{name} failed: {error}'
                   for name, error in self.errors.items()]

@@ -141,7 +141,7 @@ class _Request:
         if _OF_PLACEMENT.fullmatch(key):
             if self._asks_placement or key in _SIZES:
                 return None
-            return 'Placement is not asked'
+            return 'Placement is not used'
         if not colon:
             return self._unread_unscoped(key)
         if key.startswith(_CELLS):
@@ -170,7 +170,7 @@ class _Request:
             if name in _OF_IMAGE:
                 why = self._off(*_IMAGE)
             elif name == 'traits_required' and not self._asks_placement:
-                why = 'Placement is not asked'
+                why = 'Placement is not used'
             elif (key := name.replace('_', ':', 1)).startswith(_CELLS):
                 why = self._unread_spec(key)
             if why:
@@ -181,7 +181,7 @@ class _Request:
         devices = spec_obj.pci_requests
         if (devices and devices.requests
                 and (why := self._off('PciPassthroughFilter'))):
-            yield 'which PCI devices are asked for', why
+            yield 'the requested PCI devices', why
         if (spec_obj.availability_zone and not self._asks_placement
                 and (why := self._off('AvailabilityZoneFilter'))):
             yield f'availability zone {spec_obj.availability_zone}', why

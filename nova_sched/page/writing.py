@@ -166,8 +166,8 @@ def _notes(facts):
     if error:
         notes.append(error)
     if matrix.get('forced'):
-        notes.append('The request forces hosts, so no filter is asked.')
-    notes += [f'{name} is not asked: it asks other services.'
+        notes.append('The request forces hosts, so no filter runs.')
+    notes += [f'{name} does not run: it queries other services.'
               for name in matrix.get('not_asked') or ()]
     return notes + [f'{name} failed: {why}' for name, why
                     in (matrix.get('errors') or {}).items()]

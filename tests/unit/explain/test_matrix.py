@@ -167,7 +167,7 @@ class TestStages:
 
         assert found.is_forced
         assert found.rules == ('force_hosts',)
-        assert ('the request forces hosts, so no filter is asked'
+        assert ('the request forces hosts, so no filter runs'
                 in found.sentences())
 
     def test_hosts_that_placement_does_not_offer_have_one(self):

@@ -64,7 +64,7 @@ READ = [
      'ImagePropertiesFilter', 'image property hw_architecture'),
     ({'pci_requests': objects.InstancePCIRequests(requests=[
         objects.InstancePCIRequest(count=1, spec=[{'vendor_id': '8086'}])])},
-     'PciPassthroughFilter', 'which PCI devices are asked for'),
+     'PciPassthroughFilter', 'the requested PCI devices'),
     ({'availability_zone': 'az1'}, 'AvailabilityZoneFilter',
      'availability zone az1')]
 
@@ -95,7 +95,7 @@ def test_soft_policies_are_for_weighers(policy):
 def test_parts_for_placement_are_unread_without_it(request_):
     [sentence] = unread_parts('RamFilter', **request_)
 
-    assert sentence.endswith(': Placement is not asked')
+    assert sentence.endswith(': Placement is not used')
     assert unread_parts('RamFilter', asks_placement=True, **request_) == []
 
 

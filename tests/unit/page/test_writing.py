@@ -276,8 +276,8 @@ class TestContent:
             'forced': True, 'not_asked': ['TrustedFilter'],
             'errors': {'OddFilter': 'broken'}}
 
-        assert ('The request forces hosts, so no filter is asked. '
-                'TrustedFilter is not asked: it asks other services. '
+        assert ('The request forces hosts, so no filter runs. '
+                'TrustedFilter does not run: it queries other services. '
                 'OddFilter failed: broken') in page(document).words('header')
 
 
