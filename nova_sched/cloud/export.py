@@ -196,13 +196,14 @@ def _groups(source):
         instance_uuid='instance_id'), 'group_id')
     groups = []
     for row in source.rows(tables.instance_groups, deleted=False):
-        own = policies.get(row['id'], ())
+        of_group = policies.get(row['id'], ())
         groups.append({
             **{name: row[name]
                for name in ('id', 'uuid', 'name', 'project_id', 'user_id')},
-            'policies': [policy['policy'] for policy in own],
-            'policy': own[0]['policy'] if own else None,
-            'rules': _rules(row['uuid'], own[0]['rules'] if own else None),
+            'policies': [policy['policy'] for policy in of_group],
+            'policy': of_group[0]['policy'] if of_group else None,
+            'rules': _rules(row['uuid'],
+                            of_group[0]['rules'] if of_group else None),
             'members': [member['instance_uuid']
                         for member in members.get(row['id'], ())]})
     return groups

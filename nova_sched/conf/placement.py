@@ -40,8 +40,8 @@ def forget(conf):
         if name in conf.placement:
             conf.set_override(name, None, GROUP)
     conf.contents = [
-        (path, {section: values for section, values in found.items()
-                if section != GROUP}) for path, found in conf.contents]
+        (path, {section: values for section, values in contents.items()
+                if section != GROUP}) for path, contents in conf.contents]
 
 
 def check_tls_files(conf):

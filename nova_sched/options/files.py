@@ -21,13 +21,13 @@ def config_files(conf):
     """
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
-    given = list(_given(conf._args or ()))
+    named = list(_given(conf._args or ()))
     # Default files are read before the files of the command line.
     for option, by_default in ((_DIR, conf.default_config_dirs),
                                (_FILE, conf.default_config_files)):
-        if option not in (named for named, _path in given):
-            given[:0] = [(option, path) for path in by_default]
-    return [path for option, value in given for path in (
+        if option not in (kind for kind, _path in named):
+            named[:0] = [(option, path) for path in by_default]
+    return [path for option, value in named for path in (
         [value] if option == _FILE else sorted(glob.glob(
             os.path.join(os.path.expanduser(value), '*.conf'))))]
 

@@ -53,12 +53,12 @@ def find(text):
     word = text.strip().lower().rpartition('/')[2]
     if word in _table('names'):
         return Release(FIRST + _table('names').index(word))
-    if found := re.match(r'(20\d\d)\.([12])(?![0-9])', word):
-        year, half = map(int, found.groups())
+    if match := re.match(r'(20\d\d)\.([12])(?![0-9])', word):
+        year, half = map(int, match.groups())
         number = FIRST + 2 * (year - 2015) + half - 1
     else:
-        found = re.match(r'(\d{2})(?![0-9])', word)
-        number = int(found[1]) if found else 0
+        match = re.match(r'(\d{2})(?![0-9])', word)
+        number = int(match[1]) if match else 0
     if not FIRST <= number <= LAST:
         raise ValueError(
             f'{text} is no release of Nova from Kilo to {Release(LAST).date};'

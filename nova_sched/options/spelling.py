@@ -37,7 +37,7 @@ class Spelling:
     def __init__(self, conf):
         self._conf = conf
         self._known = sections.known_opts()
-        self._files = [found for _path, found in reversed(
+        self._files = [contents for _path, contents in reversed(
             files.contents(conf))]
 
     def as_written(self, section, opt, value=None):
@@ -154,15 +154,15 @@ def _elsewhere():
     section as a prefix, as documents print metrics_weight_setting.  A driver's
     name stands for the option driver.
     """
-    found = dict.fromkeys(names.DRIVERS.values(), '[scheduler] driver')
+    options = dict.fromkeys(names.DRIVERS.values(), '[scheduler] driver')
     ours = {place: opt for place, opt in sections.known_opts().items()
             if place[0] in _OURS}
     for (section, dest), opt in ours.items():
         for _place, name in sections.places(section, opt):
-            found[name] = f'[{section}] {dest}'
+            options[name] = f'[{section}] {dest}'
     for section, dest in ours:
-        found[dest] = found[f'{section}_{dest}'] = f'[{section}] {dest}'
-    return found
+        options[dest] = options[f'{section}_{dest}'] = f'[{section}] {dest}'
+    return options
 
 
 def warnings(conf):

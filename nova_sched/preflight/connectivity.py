@@ -46,16 +46,16 @@ class Placement:
 
     def _ask(self):
         """Return rows, and all providers, uuid -> name, or None."""
-        found = rows.attempt(_PLACEMENT, _REACH, self._microversions)
-        if found[0].outcome == ERROR:
-            return found, None
+        results = rows.attempt(_PLACEMENT, _REACH, self._microversions)
+        if results[0].outcome == ERROR:
+            return results, None
         version = self._adapter.microversions().for_query(
             documents.FORMS[0])
-        found += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
+        results += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
         providers = {}
         failed = rows.attempt(_PROVIDERS, _ALLOW, self._list_providers,
                               version, providers)
-        return found + failed, None if failed else providers
+        return results + failed, None if failed else providers
 
     def _microversions(self):
         supported = self._adapter.microversions()
@@ -70,10 +70,10 @@ class Placement:
                     f'queries use {supported.for_query(oldest)}')]
 
     def _candidates(self, version):
-        found = self._read(
+        offered = self._read(
             '/allocation_candidates?limit=1&resources=VCPU:1', version,
             documents.Candidates.of, 'It returns no candidates.')
-        if found.by_provider:
+        if offered.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
                     'Look at the inventories of the compute nodes: openstack '
@@ -98,17 +98,17 @@ class Placement:
         computes: list of databases.Computes, of known nodes.
         """
         try:
-            found, providers = self._call.result()
+            results, providers = self._call.result()
         except remote.DeadlineExceeded as error:
             return [Row(_PLACEMENT, ERROR, str(error), _REACH)]
         if providers is None:
-            return found
-        return [*found, _compare(providers, computes)]
+            return results
+        return [*results, _compare(providers, computes)]
 
 
 def _compare(providers, computes):
     """Return the row that compares compute nodes with providers."""
-    nodes = [node for found in computes for node in found.nodes]
+    nodes = [node for cell in computes for node in cell.nodes]
     without = [name for name, uuid in nodes if uuid not in providers]
     if not without:
         return Row(_PROVIDERS, OK, f'{len(providers)} providers; all '
@@ -171,12 +171,12 @@ def check(setup):
     databases, broker = Databases(setup.conf), MessageBroker(setup.conf)
     http = ([Placement(setup.conf), Neutron(setup.conf)]
             if setup.placement else [])
-    found = [*databases.rows(), *broker.rows()]
+    results = [*databases.rows(), *broker.rows()]
     if http:
-        found += http[0].rows(databases.computes()) + http[1].rows()
+        results += http[0].rows(databases.computes()) + http[1].rows()
     else:
-        found.append(_placement_not_used(setup))
-    return rows.as_written(setup.conf, found)
+        results.append(_placement_not_used(setup))
+    return rows.as_written(setup.conf, results)
 
 
 def _placement_not_used(setup):

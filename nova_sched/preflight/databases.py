@@ -135,7 +135,7 @@ def read_schedulers(conf, down_time):
     with contextlib.closing(engine.database(conf)) as db:
         with db.reading() as connection:
             c = tables.services.c
-            found = statements.CompiledStatement(
+            records = statements.CompiledStatement(
                 connection, statements.Schema(connection, db).select(
                     tables.services, _SCHEDULER_COLUMNS).where(
                         c.deleted == 0, c.binary == services.BINARY)
@@ -143,7 +143,7 @@ def read_schedulers(conf, down_time):
         return Schedulers([
             Scheduler(host, _is_up(forced_down, seen or created, down_time),
                       version)
-            for host, forced_down, seen, created, version in found
+            for host, forced_down, seen, created, version in records
         ], services.ServiceRecord(db, conf.host).version())
 
 
@@ -157,13 +157,13 @@ def read_computes(cell, conf, down_time):
         with reader.transaction() as transaction:
             read = transaction.rows()
         layout = layouts.of_cell(reader.db).words
-    found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
+    records = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
              for row in read.services]
     return Computes(
         layout, [(name, uuid) for uuid, _host, name in read.compute_nodes],
         frozenset(host for _uuid, host, _name in read.compute_nodes),
-        {row['host']: _state(row, down_time) for row in found},
-        min((row['version'] or 0 for row in found), default=None))
+        {row['host']: _state(row, down_time) for row in records},
+        min((row['version'] or 0 for row in records), default=None))
 
 
 def _state(row, down_time):
@@ -193,12 +193,12 @@ def lax_isolation(conf):
         if not getattr(connection.dialect, 'is_mariadb', False):
             return ''
         version, = connection.exec_driver_sql('SELECT VERSION()').one()
-        found = connection.exec_driver_sql(
+        variables = connection.exec_driver_sql(
             f"SHOW GLOBAL VARIABLES LIKE '{_ISOLATION}'").all()
-    if found == [(_ISOLATION, 'ON')]:
+    if variables == [(_ISOLATION, 'ON')]:
         return ''
     return f'{db.masked} is on MariaDB {version}, which has ' + (
-        f'{_ISOLATION} = OFF' if found else f'no {_ISOLATION}')
+        f'{_ISOLATION} = OFF' if variables else f'no {_ISOLATION}')
 
 
 class Databases:
@@ -276,12 +276,12 @@ class Databases:
             self._conf, 'api_database'), _API_URL), self._api_row)
 
     def _api_row(self):
-        found = self._api.result()
+        api = self._api.result()
         url = engine.database(self._conf, 'api_database').masked
-        text = (f'{url}, tables {found.layout}: {len(found.cells)} cell '
-                f'mappings, {len(found.mapped)} host mappings, '
-                f'{found.aggregates} aggregates')
-        if not found.cells:
+        text = (f'{url}, tables {api.layout}: {len(api.cells)} cell '
+                f'mappings, {len(api.mapped)} host mappings, '
+                f'{api.aggregates} aggregates')
+        if not api.cells:
             return [Row(_API, WARNING, text, 'No cell is mapped, so hosts are '
                         'read from [database]. If that is not intended, see '
                         'nova-manage cell_v2 list_cells')]
@@ -289,9 +289,9 @@ class Databases:
 
     def _isolation_rows(self):
         with contextlib.suppress(Exception):    # reported in another row
-            found = self._lax and self._lax.result()
-            if found:
-                return [Row('MariaDB', WARNING, f'{found}: if Placement uses '
+            server = self._lax and self._lax.result()
+            if server:
+                return [Row('MariaDB', WARNING, f'{server}: if Placement uses '
                             'this server, too, it may grant two concurrent '
                             f'claims with room for one', f'Set {_ISOLATION} '
                             '= ON in the server of Placement; MariaDB has it '
@@ -304,16 +304,16 @@ class Databases:
             self._conf), _OWN_URL), self._service_rows)
 
     def _service_rows(self):
-        found = self._schedulers.result()
+        schedulers = self._schedulers.result()
         url = engine.database(self._conf).masked
-        own = found.own
+        own = schedulers.own
         record = 'the existing record' if own.is_there else 'a new record'
         return [Row(_OWN, OK, f'{url}, {self._which_database()}; this '
                     f'service will use {record} for host '
                     f'{self._conf.host}, with version '
                     f'{_version(own.number)}, {own.origin}'),
                 *_way_back(own),
-                *(self._scheduler_row(record) for record in found.records
+                *(self._scheduler_row(record) for record in schedulers.records
                   if record.up)]
 
     def _which_database(self):
@@ -352,70 +352,70 @@ class Databases:
             calls = [call for _cell, call in self._cells.result() if call]
         except Exception:
             return []    # reported in the row of the API database
-        found = []
+        computes = []
         for call in calls:
             with contextlib.suppress(Exception):    # reported in its row
-                found.append(call.result())
-        return found
+                computes.append(call.result())
+        return computes
 
     def _cell_rows(self):
         return rows.attempt('cells', 'The hosts are not known without the '
                             'API database', self._all_cell_rows)
 
     def _all_cell_rows(self):
-        found = []
+        results = []
         for cell, call in self._cells.result():
             if call is None:
-                found.append(cell)
+                results.append(cell)
                 continue
             name = f'cell {cell}' if cell.name else 'hosts'
-            found += rows.attempt(
+            results += rows.attempt(
                 name, _advice(cell.connection, (
                     _CELL_URL if self._has_api else _OWN_URL)),
                 self._one_cell_rows, name, cell, call)
-        return found
+        return results
 
     def _one_cell_rows(self, check, cell, call):
-        found = call.result()
+        computes = call.result()
         url = engine.Database(cell.connection).masked
-        text = (f'{url}, tables {found.layout}: {len(found.nodes)} compute '
-                f'nodes, {len(found.states)} compute services of version '
-                f'{_version(found.version)} or newer, ' + ', '.join(
-                    f'{found.count(state)} {state}'
+        text = (f'{url}, tables {computes.layout}: {len(computes.nodes)} '
+                f'compute nodes, {len(computes.states)} compute services of '
+                f'version {_version(computes.version)} or newer, ' + ', '.join(
+                    f'{computes.count(state)} {state}'
                     for state in ('up', 'disabled', 'down')))
         if cell.disabled:
             text += '; the cell is disabled: only for requests that name it'
-        return [self._summary(check, text, found),
-                *self._without_service(check, found),
-                *self._unmapped(check, cell, found)]
+        return [self._summary(check, text, computes),
+                *self._without_service(check, computes),
+                *self._unmapped(check, cell, computes)]
 
     @staticmethod
-    def _summary(check, text, found):
-        if found.count('up'):
+    def _summary(check, text, computes):
+        if computes.count('up'):
             return Row(check, OK, text)
         return Row(check, WARNING, text,
                    'No host is up: look at the compute services and their '
                    'clocks, and at [DEFAULT] service_down_time')
 
     @staticmethod
-    def _without_service(check, found):
-        without = found.hosts - found.states.keys()
+    def _without_service(check, computes):
+        without = computes.hosts - computes.states.keys()
         if without:
             yield Row(check, WARNING, rows.counted(
                 without, 'hosts with compute nodes but no compute service'),
                 'They get no instances. Delete the records of hosts that no '
                 'longer exist; start nova-compute on the others')
 
-    def _unmapped(self, check, cell, found):
+    def _unmapped(self, check, cell, computes):
         """Yield rows on hosts that host_mappings does not map to the cell."""
         if not self._has_api or cell.uuid == db_cells.SINGLE_CELL_UUID:
             return
         mapped = self._api.result().mapped
-        missing = found.hosts - mapped.keys()
+        missing = computes.hosts - mapped.keys()
         if missing:
             yield Row(check, WARNING, rows.counted(
                 missing, 'hosts that are not mapped to a cell'), _MAP_ADVICE)
-        elsewhere = {host for host in found.hosts & mapped.keys()
+        elsewhere = {host for host in computes.hosts & mapped.keys()
                      if mapped[host] != cell.uuid}
         if elsewhere:
             yield Row(check, ERROR, rows.counted(

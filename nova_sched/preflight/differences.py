@@ -100,10 +100,10 @@ def rows(setup, release):
 
     setup: startup.Setup.  release: options.releases.Release.
     """
-    found = (*_options(setup, release), *_defaults(setup, release),
+    differences = (*_options(setup, release), *_defaults(setup, release),
              *_filters(setup, release), *_weighers(setup, release),
              *_request_filters(setup, release), *_facts(setup, release))
-    return as_written(setup.conf, found)
+    return as_written(setup.conf, differences)
 
 
 def _row(about, release, there, here, advice=''):
@@ -173,17 +173,18 @@ def _weighers(setup, release):
                        if since.get(name, 0) <= release.number]))
 
 
-def _without(late, weighers, kept):
+def _without(late, weighers, remaining):
     """Return advice on how to weigh without some weighers: text.
 
-    weighers: name -> object.  kept: names of the weighers to keep.
+    weighers: name -> object.  remaining: names of the weighers to keep.
     """
     zeros = ', '.join(f'{weighers[name].multiplier_name} = 0'
                       for name in late)
     classes = ','.join(nova_classes.WEIGHER_PATHS.get(
-        name, f'{type(weighers[name]).__module__}.{name}') for name in kept)
+        name, f'{type(weighers[name]).__module__}.{name}')
+        for name in remaining)
     return (f'To weigh as it does, set in [filter_scheduler] {zeros}'
-            + (f'; or weight_classes = {classes}' if kept else ''))
+            + (f'; or weight_classes = {classes}' if remaining else ''))
 
 
 def _request_filters(setup, release):

@@ -91,15 +91,15 @@ class MessageBroker:
         if not self._calls:
             return [Row('broker', OK, f'{self._masked} is no RabbitMQ, so it '
                         'is not checked'), *self._notification_rows()]
-        answers, found = [], []
+        answers, results = [], []
         for broker, call in self._calls:
-            found.append(_row('broker', broker, call, answers,
+            results.append(_row('broker', broker, call, answers,
                               '[DEFAULT] transport_url'))
         if answers:
-            found.append(self._queue(answers[0].consumers))
-            found += [self._refused(refusal)
+            results.append(self._queue(answers[0].consumers))
+            results += [self._refused(refusal)
                       for refusal in answers[0].refusals]
-        return found + self._notification_rows()
+        return results + self._notification_rows()
 
     def _notification_rows(self):
         # Requests do not need it, so failures are warnings.
@@ -163,14 +163,14 @@ def consumers(conf, seconds):
     seconds: timeout of the hosts, which are queried at the same time.
     """
     url = config.transport_url(conf)
-    found, failures = [], []
+    counts, failures = [], []
     for broker, call in _query(seconds, conf, url, _count, conf, url):
         answers = []
         row = _row('broker', broker, call, answers, '[DEFAULT] transport_url')
-        found += [(broker.where, count) for count in answers]
+        counts += [(broker.where, count) for count in answers]
         if row.outcome == ERROR:
             failures.append(row)
-    return found, failures
+    return counts, failures
 
 
 def _count(broker, conf, url):

@@ -180,7 +180,7 @@ class Setup:
 
     def rows(self):
         """Return the components that run: list of Row."""
-        return [Row(check, OK, found, value=value) for check, found, value in (
+        return [Row(check, OK, text, value=value) for check, text, value in (
             ('driver', self.driver, self.driver),
             ('filters', self._filters(), self.filters),
             ('weighers', ', '.join(

@@ -45,8 +45,8 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     [rule] = nova_compat.loaded().adapted_filters([made])
 
     def ask(block, spec_obj):
-        kept = rule.keep(block, spec_obj)
-        answer = [False] * len(block) if kept is None else kept.tolist()
+        passing = rule.keep(block, spec_obj)
+        answer = [False] * len(block) if passing is None else passing.tolist()
         assert len(answer) == len(block), (
             f'{len(answer)} answers for {len(block)} hosts')
         return answer
@@ -55,12 +55,12 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     _check(ask, cases, together)
     for case in cases:
         hosts = case.hosts()
-        kept = np.array(ask(hosts, case.request()), np.bool_)
-        if not kept.all():
-            told = getattr(rule.reason(hosts.where(~kept), case.request()),
+        passing = np.array(ask(hosts, case.request()), np.bool_)
+        if not passing.all():
+            text = getattr(rule.reason(hosts.where(~passing), case.request()),
                            'request', '')
-            assert fuzz.PRIVATE not in told, (
-                f'a caller is told more than was asked for: {told}')
+            assert fuzz.PRIVATE not in text, (
+                f'a caller is told more than was asked for: {text}')
 
 
 def _answering(judge):

@@ -160,12 +160,12 @@ class _Instances(instances.Instances):
         self._flavors = flavors
 
     def on_host(self, host):
-        found = super().on_host(host)
-        for key, instance in found.items():
+        running = super().on_host(host)
+        for key, instance in running.items():
             flavor = self._flavors.get(key) or request_builders.a_flavor()
             instance.flavor = flavor
             instance.get_flavor = functools.partial(_flavor_of, flavor)
-        return found
+        return running
 
 
 def _a_flavor(flavor):
