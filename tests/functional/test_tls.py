@@ -52,9 +52,8 @@ def world(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def broker(world, tmp_path_factory):
-    server = tls.RabbitMQ(tmp_path_factory.mktemp('rabbitmq'), world.ours,
-                          world.server)
+def broker(world):
+    server = tls.RabbitMQ(world.ours, world.server)
     server.start()
     yield server
     server.end()

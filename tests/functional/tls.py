@@ -4,45 +4,41 @@ import pathlib
 import shutil
 import uuid
 
-from pifpaf.drivers import rabbitmq as pifpaf
 import sqlalchemy as sa
 
 from tests.functional import mariadb
 from tests.functional import ports
+from tests.functional import rabbitmq
 
 PASSWORD = 'p4ss-over-tls'
 
 
-class RabbitMQ(pifpaf.RabbitMQDriver):
+class RabbitMQ(rabbitmq.Driver):
     """A RabbitMQ that requires client certificates; not running yet.
 
-    directory: for its configuration.  authority: Authority of its clients.
-    issued: its own authority.Issued.  start, end: as of other servers.
+    authority: Authority of its clients.  issued: its own authority.Issued.
+    start, end: as of other servers.
     """
 
-    def __init__(self, directory, authority, issued):
+    def __init__(self, authority, issued):
         self.tls_port = ports.free_port()
-        config = pathlib.Path(directory) / 'rabbitmq.conf'
-        config.write_text(
-            f'listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n'
-            f'ssl_options.cacertfile = {authority.file}\n'
-            f'ssl_options.certfile = {issued.certificate}\n'
-            f'ssl_options.keyfile = {issued.key}\n'
-            'ssl_options.verify = verify_peer\n'
+        super().__init__(
+            f'listeners.ssl.1 = 127.0.0.1:{self.tls_port}',
+            f'ssl_options.cacertfile = {authority.file}',
+            f'ssl_options.certfile = {issued.certificate}',
+            f'ssl_options.keyfile = {issued.key}',
+            'ssl_options.verify = verify_peer',
             # In TLS 1.3 a client's certificate is refused after the
             # handshake, so that errors of clients differ by timing.
-            'ssl_options.versions.1 = tlsv1.2\n'
-            'ssl_options.fail_if_no_peer_cert = true\n')
-        self._more = {'RABBITMQ_CONFIG_FILE': str(config),
-                      'RABBITMQ_DIST_PORT': str(ports.free_port())}
-        super().__init__(
+            'ssl_options.versions.1 = tlsv1.2',
+            'ssl_options.fail_if_no_peer_cert = true',
             port=ports.free_port(), password=PASSWORD,
             nodename=f'nova-sched-{uuid.uuid4().hex[:8]}',
             env_prefix='NOVA_SCHED_TLS_RABBIT')
         self.start, self.end = self.setUp, self.cleanUp
 
     def start_node(self, nodename):
-        self.env.update(self._more)
+        self.env['RABBITMQ_DIST_PORT'] = str(ports.free_port())
         return super().start_node(nodename)
 
     def url(self, host='localhost', port=None):
