@@ -5,6 +5,7 @@ They are only read.
 
 import contextlib
 import dataclasses
+import time
 
 from oslo_utils import timeutils
 
@@ -14,6 +15,7 @@ from nova_sched import remote
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
+from nova_sched.db import changed_rows
 from nova_sched.db import engine
 from nova_sched.db import layouts
 from nova_sched.db import services
@@ -155,13 +157,18 @@ def read_computes(cell, conf, down_time):
     with contextlib.closing(cell_reader.CellReader(
             cell, engine.options_from(conf), _NODE_COLUMNS)) as reader:
         with reader.transaction() as transaction:
-            read = transaction.rows()
+            nodes, records = (
+                [row.values for _id, row in sorted(changes.rows.items())]
+                for changes in transaction.changes(
+                    changed_rows.KnownRows(), changed_rows.KnownRows(),
+                    time.time()))
         layout = layouts.of_cell(reader.db).words
-    records = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
-             for row in read.services]
+    # The last value is not a column of services.
+    records = [dict(zip(columns.SERVICE_COLUMNS, values[:-1], strict=True))
+               for values in records]
     return Computes(
-        layout, [(name, uuid) for uuid, _host, name in read.compute_nodes],
-        frozenset(host for _uuid, host, _name in read.compute_nodes),
+        layout, [(name, uuid) for uuid, _host, name in nodes],
+        frozenset(host for _uuid, host, _name in nodes),
         {row['host']: _state(row, down_time) for row in records},
         min((row['version'] or 0 for row in records), default=None))
 
