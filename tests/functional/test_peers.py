@@ -94,7 +94,7 @@ def test_killed_messenger_is_replaced(daemons, places):
     hears(other, 'one')
     killed, workers = one.messenger, one.workers
     os.kill(killed, signal.SIGKILL)
-    other.wait_for_lines('The daemon on host one tells', times=2)
+    other.wait_for_lines('The daemon on host one publishes', times=2)
     time.sleep(TOLD)
 
     assert places('one')
@@ -160,7 +160,7 @@ def test_message_signed_with_the_key_counts(daemons, places, stage):
 
     Broadcast(stage.conf, stage.transport()).say(message(KEY))
 
-    daemon.wait_for_lines('host forger tells')
+    daemon.wait_for_lines('host forger publishes')
     time.sleep(TOLD)
     assert not places('one')
 
