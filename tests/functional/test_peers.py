@@ -76,7 +76,7 @@ def places(stage):
 def hears(daemon, *names):
     """Wait until a daemon knows the picks of other daemons."""
     for name in names:
-        daemon.wait_for_lines(f'The daemon on host {name} tells')
+        daemon.wait_for_lines(f'The daemon on host {name} publishes')
     time.sleep(TOLD)
 
 
