@@ -8,23 +8,12 @@ from nova_sched import exception
 from nova_sched.compat import nova_exception
 from nova_sched.options import known_options
 
-ClassNotFound = exception.ClassNotFound
-ComputeHostMetricNotFound = exception.ComputeHostMetricNotFound
-HostMappingNotFound = exception.HostMappingNotFound
-InvalidInput = exception.InvalidInput
-NoValidHost = exception.NoValidHost
-
-ComputeHostNotFound = nova_exception.ComputeHostNotFound
-HostNotFound = nova_exception.HostNotFound
-InstanceNotFound = nova_exception.InstanceNotFound
-Invalid = nova_exception.Invalid
-InvalidHypervisorVirtType = nova_exception.InvalidHypervisorVirtType
-NotFound = nova_exception.NotFound
-NovaException = nova_exception.NovaException
-ResourceProviderRetrievalFailed = (
-    nova_exception.ResourceProviderRetrievalFailed)
-ResourceProviderTraitRetrievalFailed = (
-    nova_exception.ResourceProviderTraitRetrievalFailed)
+globals().update({
+    name: cls for name, cls in vars(nova_exception).items()
+    if isinstance(cls, type)} | {
+    name: getattr(exception, name) for name in (
+        'ClassNotFound', 'ComputeHostMetricNotFound', 'HostMappingNotFound',
+        'InvalidInput', 'NoValidHost')})
 
 for _name, _row in known_options.table(
         'exceptions.toml', __package__).items():
