@@ -11,6 +11,8 @@ from nova_sched.objects.fields import MalformedError
 from nova_sched.options import known_options
 
 _TABLE = known_options.table('image_properties.toml', __package__)
+#: Nova's properties without a type here.
+UNTYPED = _TABLE['untyped']
 _SHORT_X86 = dict.fromkeys(
     ('i386', 'i486', 'i586', 'x86_32', 'x86_32p'), 'i686')
 
