@@ -10,33 +10,11 @@ from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
+from nova_sched.options import known_options
 
 #: Old name of a property -> today's.
-OLD_NAMES = {
-    'architecture': 'hw_architecture',
-    'hypervisor_type': 'img_hv_type',
-    'vm_mode': 'hw_vm_mode',
-    'hypervisor_version_requires': 'img_hv_requested_version',
-    'owner_id': 'img_owner_id',
-    'auto_disk_config': 'hw_auto_disk_config',
-    'root_device_name': 'img_root_device_name',
-    'block_device_mapping': 'img_block_device_mapping',
-    'mappings': 'img_mappings',
-    'bdm_v2': 'img_bdm_v2',
-    'cache_in_nova': 'img_cache_in_nova',
-    'bittorrent': 'img_bittorrent',
-    'ipxe_boot': 'hw_ipxe_boot',
-    'vmware_disktype': 'hw_disk_type',
-    'vmware_ostype': 'os_distro',
-    'vmware_image_version': 'img_version',
-    'vmware_linked_clone': 'img_linked_clone',
-    'xenapi_device_id': 'hw_device_id',
-    'xenapi_image_compression_level': 'img_compression_level',
-    'xenapi_use_agent': 'img_use_agent',
-    'xenapi_skip_agent_inject_ssh': 'os_skip_agent_inject_ssh',
-    'xenapi_skip_agent_inject_files_at_boot':
-        'os_skip_agent_inject_files_at_boot',
-}
+OLD_NAMES = known_options.table('image_properties.toml', __package__)[
+    'old_names']
 _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 
 

@@ -22,6 +22,7 @@ from nova_sched.db import services
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
+from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
@@ -32,10 +33,8 @@ from nova_sched.preflight.rows import Row
 _API, _OWN = 'API database', 'database'
 _API_URL, _OWN_URL = '[api_database] connection', '[database] connection'
 _CELL_URL = "the cell's URL: nova-manage cell_v2 list_cells --verbose"
-_MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
-               'discover_hosts_in_cells_interval. Both leave out hosts whose '
-               'compute_nodes.mapped is 1, though their mapping is gone: set '
-               "it to 0 in the cell's database first")
+_MAP_ADVICE = known_options.table('advice.toml', __package__)[
+    'databases']['map']
 
 #: With this variable on, MariaDB does not let a transaction overwrite rows
 #: that another one has changed since they were read.

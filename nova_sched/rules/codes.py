@@ -5,11 +5,10 @@ step of the request.  Each built-in filter has a code (``BaseFilter.code``).
 Plug-ins may have other codes.  ``doc/source/codes.rst`` describes all codes.
 """
 
-import importlib.resources
 import re
-import tomllib
 import typing
 
+from nova_sched.options import known_options
 from nova_sched.rules import narrowing
 
 #: Steps of a request in which hosts are rejected, or the request ends.
@@ -27,9 +26,9 @@ OF_AMOUNTS = frozenset(('placement_resource', 'vcpus', 'ram', 'disk', 'numa',
                         'pci'))
 
 #: Names of steps in records that are neither filters nor ``narrowing``.
-OFFERED, CLAIMED, SERVICE_UP, EARLIER, TOGETHER = (
+OFFERED, CLAIMED, SERVICE_UP, TOGETHER = (
     'allocation candidates', 'claims refused', 'service up',
-    'earlier instances', 'filters together')
+    'filters together')
 
 #: Maximum number of characters of a plug-in's code.
 _LONGEST = 60
@@ -44,9 +43,9 @@ class Code(typing.NamedTuple):
 
 
 CATALOGUE = {
-    name: Code(name, stage, meaning) for stage, meanings in tomllib.loads(
-        importlib.resources.files(__package__).joinpath('codes.toml')
-        .read_text()).items() for name, meaning in meanings.items()}
+    name: Code(name, stage, meaning) for stage, meanings
+    in known_options.table('codes.toml', __package__).items()
+    for name, meaning in meanings.items()}
 
 _OF_STEPS = {
     narrowing.CELL: 'other_cell', narrowing.DESTINATION: 'other_destination',
