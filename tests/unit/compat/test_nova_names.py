@@ -29,7 +29,7 @@ from tests.builders.hosts import hosts
 from tests.builders.rules import a_conf
 from tests.unit import doc_pages
 
-NAMES = [(line.split(None, 2) + [''])[:3] for line in pathlib.Path(
+NAMES = [[*line.split(None, 2), ''][:3] for line in pathlib.Path(
     wild.DATA, 'plugin_names.txt').read_text().splitlines()]
 #: Methods whose overrides are refused when a class is loaded.
 OVERRIDES = 'schedule_run_instance', '_weight_multiplier'
@@ -173,7 +173,7 @@ def test_missing_name_is_reported_when_a_plug_in_is_made(entrance):
         return objects.NoSuch
 
     with pytest.raises(exception.ConfigurationError, match=(
-            'nova.objects.NoSuch is not offered by nova_sched')):
+            r'nova\.objects\.NoSuch is not offered by nova_sched')):
         entrance(fails)
 
 
