@@ -93,7 +93,7 @@ class TestPlacement:
             hints={'holder': ['u1']})) == ['b']
 
     def test_filter_reads_traits(self, server, block):
-        """Of a provider and its parents; c's cannot be read."""
+        """The provider of b has a parent with the trait; c's is unknown."""
         for uuid, parent, traits in (
                 ('a', None, []), ('b', 'root', []),
                 ('root', None, ['CUSTOM_QUIET'])):

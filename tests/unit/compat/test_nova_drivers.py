@@ -200,7 +200,7 @@ class TestFilterScheduler:
 
 
 class TestDriverFromTheBaseClass:
-    """A driver whose select_destinations takes its arguments by position."""
+    """A driver with other names for the arguments, in Nova's order."""
 
     def test_decides_by_summaries_and_claims(self, endpoint, placement):
         assert ask(endpoint('EmptiestScheduler')) == [['b']]

@@ -35,7 +35,7 @@ def test_values_of_a_key_are_as_written(utils, state):
 @pytest.mark.parametrize(('key', 'metadata'), [
     ((), {'zone': {'a', 'b', 'c'}, 'rack': {'1', '2'}}),
     ((None,), {'zone': {'a', 'b', 'c'}, 'rack': {'1', '2'}}),
-    # Of the aggregates with that key.
+    # Aggregates without the key are left out.
     (('zone',), {'zone': {'a', 'b', 'c'}, 'rack': {'1'}}),
     (('none has it',), {})])
 def test_metadata_are_split_and_merged(utils, state, key, metadata):

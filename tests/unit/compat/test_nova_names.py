@@ -31,7 +31,7 @@ from tests.unit import doc_pages
 
 NAMES = [[*line.split(None, 2), ''][:3] for line in pathlib.Path(
     wild.DATA, 'plugin_names.txt').read_text().splitlines()]
-#: Methods whose overrides are refused when a class is loaded.
+#: Methods that a class may not override: refused when it is loaded.
 OVERRIDES = 'schedule_run_instance', '_weight_multiplier'
 PAGE = doc_pages.PAGES['plugins.rst']
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures('fresh_nova_names')
 
 
 def resolve(name):
-    """Return the module of a dotted name, or what is in a module."""
+    """Return the module, class, function or value of a dotted name."""
     parts, module = name.split('.'), None
     for i in range(1, len(parts) + 1):
         try:

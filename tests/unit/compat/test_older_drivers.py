@@ -40,7 +40,7 @@ def test_driver_of_a_release_selects_hosts(endpoint, name, count, hosts):
 @pytest.mark.parametrize(('name', 'count'), [
     ('ShortScheduler', 1), ('EmptyScheduler', 2), ('KiloWritingScheduler', 1)])
 def test_too_few_hosts_are_no_valid_host(endpoint, name, count):
-    """KiloWritingScheduler asks for more memory in the dict it receives."""
+    """KiloWritingScheduler increases the memory in the dict it receives."""
     with pytest.raises(exception.NoValidHost):
         ask(endpoint(name), count)
 
@@ -101,7 +101,7 @@ def test_claims_and_alternates_are_kept(endpoint, placement, name):
 @pytest.mark.parametrize('name', ['MovingScheduler', 'MovingPikeScheduler'])
 def test_other_host_than_the_claimed_one_is_refused(endpoint, placement,
                                                     name):
-    """The claim is released; the error says what the author can do."""
+    """The claim is released; the error names the remedy."""
     holding = http_placement.remembering(placement)
     with pytest.raises(ValueError, match=(
             rf"{name} answers with host 'c', node 'c' for instance .* "

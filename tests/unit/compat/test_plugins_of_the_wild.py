@@ -26,7 +26,7 @@ RACKS = {name: {'aggregates': [{'rack': f'r{number}'}]}
 
 
 def ratio(text):
-    """Return hosts whose aggregates have that ratio of memory."""
+    """Return hosts with that ratio of memory in their aggregates."""
     return {name: {'aggregates': [{'rack_ratio': text}],
                    'total_usable_ram_mb': 32768} for name in 'abc'}
 
@@ -56,7 +56,7 @@ def driver(*rules, options=None, **records):
     *(('kilo.HeadroomFilter', {}, {'memory_mb': size}, passing)
       for size, passing in ((909, 'abc'), (910, 'bc'), (1000, 'bc'),
                             (8182, 'bc'), (8183, 'c'))),
-    # Filters pass on what is written to filter_properties.
+    # A filter's changes of filter_properties reach the next filter.
     ('kilo.NotesFilter kilo.SeenFilter', {}, {}, 'bc'),
     ('kilo.SeenFilter kilo.NotesFilter', {}, {}, 'abc'),
     *(('liberty.RackRamFilter', ratio(text), {'memory_mb': 4096}, passing)

@@ -212,7 +212,7 @@ class TestHostStates:
 
     @pytest.fixture
     def driver_of(self, a_driver, plug_ins):
-        """Function: return a driver whose host manager has these members."""
+        """Function: return a driver with a host manager of these members."""
         def driver_of(**members):
             plug_ins.Own = type('Own', (plug_ins.host_manager.HostManager,),
                                 {**members, '__module__': 'row_plug_ins'})

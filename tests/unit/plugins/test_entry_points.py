@@ -83,7 +83,7 @@ def test_wrong_class_is_refused_with_the_reason(load, name, hint):
 
 
 def test_third_party_s_classes_in_nova_s_namespace_count():
-    """After those of this service's namespace, and without Nova's own."""
+    """After the classes in this service's namespace, without Nova's own."""
     assert NOVAS.load('theirs').__name__ == 'Full'
     assert NOVAS.load('full').__name__ == 'Full'
     assert not {'built_in', 'fake'} & {*NOVAS.names()}
