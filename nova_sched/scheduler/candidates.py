@@ -155,9 +155,9 @@ class CandidateSource:
         return candidates, self.placement_client.claims(candidates,
                                                         offer.context)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """Make the mirror read these providers, by uuid, again."""
-        self.placement_client.doubt(providers)
+        self.placement_client.invalidate(providers)
 
     def _hosts(self, record):
         """Return all hosts, as last read: HostSnapshot, or None.

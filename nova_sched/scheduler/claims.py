@@ -162,7 +162,7 @@ class Claims:
                     self.writes.update(self._offer.claims.writes)
                 else:
                     refused.append(uuid)
-                    self._offer.source.doubt(host.amounts)
+                    self._offer.source.invalidate(host.amounts)
         return refused
 
     def claim_all(self, chosen, spec_obj):

@@ -37,7 +37,7 @@ class Placement:
         """The Offer that a driver is given; fields: of the candidates."""
         return Offer(self.candidates(**fields), self, self)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """There is no copy."""
 
     def held(self):

@@ -133,10 +133,10 @@ class PlacementMirror:
         self._upkeep.expect(missing)
         return self._tried.issuperset(lacking)
 
-    def doubt(self, uuids):
+    def invalidate(self, uuids):
         """Offer providers no more until they are read again.
 
         Called if Placement contradicts the mirror's data.
         """
-        self.providers.doubt(uuids)
-        self._upkeep.doubt(uuids)
+        self.providers.invalidate(uuids)
+        self._upkeep.read_soon(uuids)

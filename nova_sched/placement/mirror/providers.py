@@ -118,7 +118,7 @@ class Providers:
         self.uuids, self._rows = (), {}
         self._generations = np.zeros(0, np.int64)
         self._is_root = np.zeros(0, np.bool_)
-        self._doubted = np.zeros(0, np.bool_)
+        self._invalid = np.zeros(0, np.bool_)
         self._limited = np.zeros(0, np.bool_)
         self._traits = Labels.of(())
         self._columns, self._members = {}, {}
@@ -178,7 +178,7 @@ class Providers:
             column.put(rows, amounts[name][taken] if name in amounts
                        else missing, limited)
         self._limited[rows] |= limited
-        self._doubted[rows] = False
+        self._invalid[rows] = False
 
     def _put_rest(self, taken):
         """Write other data; taken: list of (row, Provider)."""
@@ -225,7 +225,7 @@ class Providers:
 
     def _resize(self, rows, added):
         """Keep these rows, and add empty rows."""
-        for name in ('_generations', '_is_root', '_doubted', '_limited',
+        for name in ('_generations', '_is_root', '_invalid', '_limited',
                      '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
             setattr(self, name, np.append(
@@ -346,11 +346,11 @@ class Providers:
                 self._finish(row)
                 self._use(row, resources, -1)
 
-    def doubt(self, uuids):
+    def invalidate(self, uuids):
         """Offer providers no more until they are read again."""
         with self._lock:
             for row, _ in self._known(dict.fromkeys(uuids)):
-                self._doubted[row] = True
+                self._invalid[row] = True
 
     def room(self):
         """Return the Room for one view."""
@@ -365,7 +365,7 @@ class Providers:
         with self._lock:
             return all((listed_at is not None
                         and not self._are_touched(row, listed_at))
-                       or (not self._doubted[row] and all(
+                       or (not self._invalid[row] and all(
                            name in self._columns
                            and self._columns[name].has_room(row, amount)
                            for name, amount in resources.items()))
@@ -417,7 +417,7 @@ class Providers:
                 or self._unknown(forbidden)
                 or self._elsewhere(group.resources)):
             return None
-        fits = self._is_root & ~self._doubted
+        fits = self._is_root & ~self._invalid
         for name, amount in group.resources.items():
             fits &= self._columns[name].fits(amount)
         fits &= self._by_traits(

@@ -45,7 +45,7 @@ CHANGES, MEMBERS, ALL = 0.01, 0.004, 0.006
 ALL_SOON = 0.03
 #: Requests per second that read single providers, and that read providers on
 #: which Placement has refused a claim, as other requests wait for them.
-SINGLE, DOUBTED = 5, 20
+SINGLE, URGENT = 5, 20
 #: Requests needed to read one provider.
 PARTS = 4
 #: Seconds between two checks whether the usage of hosts has fallen.
@@ -123,7 +123,7 @@ class Upkeep:
         self._parents = {}
         # Providers to read, by cause, oldest first: uuid -> None, or for
         # changed providers uuid -> when they may be read.
-        self._doubted, self._changed, self._freed = (
+        self._urgent, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
         # uuid -> ascending times of reads, for providers that Placement does
         # not have yet.
@@ -161,10 +161,10 @@ class Upkeep:
         return age if age <= max(
             TOO_OLD, TOO_OFTEN * self._changes.interval) else None
 
-    def doubt(self, uuids):
+    def read_soon(self, uuids):
         """Read providers soon: Placement has refused a claim on them."""
         with self._lock:
-            self._doubted.update(dict.fromkeys(uuids))
+            self._urgent.update(dict.fromkeys(uuids))
         self._woken.set()
 
     def learn_node(self, uuid):
@@ -272,9 +272,9 @@ class Upkeep:
             self._compared_at = generations.began
             if self._all.is_due or self._are_many():
                 self._read_all(generations)
-        elif self._doubted:
+        elif self._urgent:
             with self._lock:
-                uuid, _ = self._doubted.popitem(last=False)
+                uuid, _ = self._urgent.popitem(last=False)
             self._read_provider(uuid)
         elif self._members.is_due and self._providers.oldest_aggregate:
             self._read_members(self._providers.oldest_aggregate)
@@ -283,8 +283,8 @@ class Upkeep:
 
     def _next(self):
         """Return when the next query is due."""
-        if self._doubted:
-            return self._clock() + PARTS / DOUBTED
+        if self._urgent:
+            return self._clock() + PARTS / URGENT
         with self._lock:
             due = [self._changes.at, self._next_look, *(
                 moments[0] for moments in self._expected.values())]
@@ -383,7 +383,7 @@ class Upkeep:
         with self._lock:
             lacking = {uuid: self._expected[uuid] for uuid
                        in self._providers.lacking([*self._expected])}
-            self._doubted.update(dict.fromkeys(
+            self._urgent.update(dict.fromkeys(
                 uuid for uuid, moments in lacking.items()
                 if moments[0] <= now))
             self._expected = {
@@ -429,7 +429,7 @@ class Upkeep:
             yield
         except (RequestFailed, UnusableProvider) as exc:
             if isinstance(exc, UnusableProvider):
-                self._providers.doubt([uuid])
+                self._providers.invalidate([uuid])
             self._changed[uuid] = self._clock() + AGAIN
             is_logged = (uuid in self._set_aside
                        or len(self._set_aside) >= MOST_LOGGED)

@@ -98,10 +98,10 @@ class SchedulerReportClient:
         return AllocationClaims(self._adapter, candidates.version,
                                 RequestIdentity.of(context), self._batches)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """Make the mirror read these providers, by uuid, again."""
         if self._mirror is not None:
-            self._mirror.doubt(providers)
+            self._mirror.invalidate(providers)
 
     def candidates(self, queries, context):
         """Return Placement's AllocationCandidates, or NoCandidates.

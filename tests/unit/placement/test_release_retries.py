@@ -130,7 +130,7 @@ class Refusing:
 class Asked:
     """Stands for a CandidateSource."""
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         pass
 
 

@@ -275,7 +275,7 @@ class TestClaims:
         claims = copied.claims(found, CONTEXT)
         assert not claims.claim(ONE, found.of(A)[0], SPEC)
 
-        copied.doubt([A])
+        copied.invalidate([A])
 
         assert A not in ask(copied).providers or (
             ask(copied, a_query(2)).providers == {A, B})

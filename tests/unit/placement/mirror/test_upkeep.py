@@ -262,10 +262,10 @@ class TestUpdates:
 
     def test_doubted_provider_is_read_at_once(self):
         scene = a_scene()
-        scene.copy.doubt(['b'])
+        scene.copy.invalidate(['b'])
         assert scene.fitting() == 'ac'
 
-        scene.upkeep.doubt(['b'])
+        scene.upkeep.read_soon(['b'])
         scene.upkeep.step()
 
         assert scene.asked('provider') == ['b']
