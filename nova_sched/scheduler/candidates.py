@@ -121,7 +121,7 @@ class CandidateSource:
         offer: Offer to update.  record: Decision to record the time in.
         """
         with record.timed('placement'):
-            if self._mirror.learn_nodes(nodes.items()):
+            if self._mirror.read_nodes(nodes.items()):
                 self._nodes = nodes
             offer.candidates = self.placement_client.copied_candidates(
                 offer.queries) or offer.candidates

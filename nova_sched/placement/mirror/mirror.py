@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 #: Maximum number of aggregates with members read by one request.  A listing of
 #: candidates takes as long as a few of them.
-MOST_LEARNED = 4
+MOST_AGGREGATES = 4
 #: Maximum number of providers of new compute nodes that one request reads.
 #: Seconds after which it starts no further read, and for which it waits while
 #: another request reads providers.
@@ -43,7 +43,7 @@ class PlacementMirror:
         self.providers = Providers()
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
                               answers)
-        self._learning = threading.Lock()
+        self._reading_nodes = threading.Lock()
         # Compute nodes at the last look-up; nodes without an inventory that
         # were read already.
         self._seen, self._tried = frozenset(), set()
@@ -79,8 +79,8 @@ class PlacementMirror:
             self.providers.without_members, queries)))
         try:
             for aggregate in filter(uuidutils.is_uuid_like,
-                                    missing[:MOST_LEARNED]):
-                self._upkeep.learn(aggregate)
+                                    missing[:MOST_AGGREGATES]):
+                self._upkeep.read_aggregate(aggregate)
         except exception.PlacementError as error:
             LOG.debug('Querying Placement for candidates: %s', error)
             return None
@@ -93,7 +93,7 @@ class PlacementMirror:
             for query, (_, fits) in zip(queries, matches, strict=True)])
         return offered or None
 
-    def learn_nodes(self, uuids):
+    def read_nodes(self, uuids):
         """Read the providers of compute nodes that the mirror lacks.
          Each is read once here, even if Placement does not have it yet (a
         compute service creates its node first); then Upkeep takes over.
@@ -101,15 +101,15 @@ class PlacementMirror:
         Returns whether all of them have been read.
         """
         with turns.waiting():
-            is_alone = self._learning.acquire(timeout=NODES_PATIENCE)
+            is_alone = self._reading_nodes.acquire(timeout=NODES_PATIENCE)
         if not is_alone:
             return False
         try:
-            return self._learn_nodes(uuids)
+            return self._read_nodes(uuids)
         finally:
-            self._learning.release()
+            self._reading_nodes.release()
 
-    def _learn_nodes(self, uuids):
+    def _read_nodes(self, uuids):
         lacking = list(filter(uuidutils.is_uuid_like,
                               self.providers.lacking(uuids)))
         self._tried.intersection_update(lacking)
@@ -124,7 +124,7 @@ class PlacementMirror:
                 break
             self._tried.add(uuid)
             try:
-                if self._upkeep.learn_node(uuid):
+                if self._upkeep.read_node(uuid):
                     continue
             except exception.PlacementError as error:
                 LOG.debug('The provider of compute node %s is not known: %s',

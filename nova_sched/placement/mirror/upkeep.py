@@ -167,7 +167,7 @@ class Upkeep:
             self._urgent.update(dict.fromkeys(uuids))
         self._woken.set()
 
-    def learn_node(self, uuid):
+    def read_node(self, uuid):
         """Read the provider of a compute node that the mirror lacks.
 
         Returns whether Placement has one with an inventory.
@@ -347,7 +347,7 @@ class Upkeep:
                 self._changed.pop(each.uuid, None)
         self._changed.update(dict.fromkeys(skipped, 0))
 
-    def learn(self, aggregate):
+    def read_aggregate(self, aggregate):
         """Read the members of an aggregate: Answer.  Raises PlacementError."""
         answer = self._answers.query(
             lambda: self._reader.members(aggregate))
@@ -356,7 +356,7 @@ class Upkeep:
 
     def _read_members(self, aggregate):
         try:
-            self._members.note(self.learn(aggregate))
+            self._members.note(self.read_aggregate(aggregate))
         except RequestFailed as exc:
             # Requests that name it read the members, or query Placement.
             LOG.debug('The members of aggregate %s are unknown: %s', aggregate,
