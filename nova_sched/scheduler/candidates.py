@@ -70,7 +70,7 @@ class CandidateSource:
             self._mirror.stop()
 
     @property
-    def copy_age(self):
+    def mirror_age(self):
         """Seconds since the mirror was compared with Placement.
 
         None without a mirror, and while it is incomplete or too old.
@@ -104,7 +104,7 @@ class CandidateSource:
                 fallback_pcpu_query=self._fallback)
             # Before the candidates, which may lack nodes added in between.
             nodes = self._nodes
-            candidates = self.placement_client.copied_candidates(queries)
+            candidates = self.placement_client.mirror_candidates(queries)
         offer = Offer(candidates, None, self, queries, context, spec_obj,
                       nodes)
         if candidates is None:
@@ -123,7 +123,7 @@ class CandidateSource:
         with record.timed('placement'):
             if self._mirror.read_nodes(nodes.items()):
                 self._nodes = nodes
-            offer.candidates = self.placement_client.copied_candidates(
+            offer.candidates = self.placement_client.mirror_candidates(
                 offer.queries) or offer.candidates
         offer.nodes, record.offer = nodes, offer.candidates
 

@@ -107,7 +107,7 @@ class Claims:
             chosen = self.first_of(ranked.snapshot, row)
             if not self.claiming:
                 return chosen
-            if (self._offer.is_copied
+            if (self._offer.is_mirrored
                     and len(self._failed) >= MOST_REFUSALS):
                 # The driver then has Placement list candidates.
                 break
@@ -134,7 +134,7 @@ class Claims:
         """
         is_outdated = (self._room.outdated
                        and self._offer.listings < MOST_LISTINGS)
-        if None in self._failed or not (self._offer.is_copied or is_outdated):
+        if None in self._failed or not (self._offer.is_mirrored or is_outdated):
             return False
         LOG.debug('No host among the known candidates; Placement lists them')
         self.release()

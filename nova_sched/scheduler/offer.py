@@ -38,7 +38,7 @@ class Offer:
     listings: int = 0
 
     @property
-    def is_copied(self):
+    def is_mirrored(self):
         """Whether the candidates are from the mirror."""
         return self.candidates.age is not None
 

@@ -56,7 +56,7 @@ class SchedulerReportClient:
         return self._adapter.contact
 
     def mirrored(self, freed, answers=None, count_claims=None):
-        """Return a new PlacementMirror for ``copied_candidates``.
+        """Return a new PlacementMirror for ``mirror_candidates``.
 
         freed, answers: see placement.mirror.upkeep.Upkeep.
         count_claims: function of a mirror's Providers that makes claims in
@@ -67,7 +67,7 @@ class SchedulerReportClient:
             count_claims(self._mirror.providers)
         return self._mirror
 
-    def copied_candidates(self, queries):
+    def mirror_candidates(self, queries):
         """Return the mirror's AllocationCandidates.
 
         None if Placement has to list them.

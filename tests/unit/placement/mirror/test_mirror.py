@@ -44,7 +44,7 @@ def copied(client, providers):
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
 def ask(client, *queries):
-    return client.copied_candidates(list(queries) or [a_query()])
+    return client.mirror_candidates(list(queries) or [a_query()])
 
 
 def listings(placement):
