@@ -213,7 +213,7 @@ class _UnsentClaims:
     """
 
     #: Claims cannot be combined; see AllocationClaims.
-    knows_new, writes = False, ()
+    has_generations, writes = False, ()
 
     def __init__(self, free):
         self._free, self._held = dict(free), {}

@@ -80,7 +80,7 @@ class Claims:
                          and bool(instance_uuids))
         #: Whether several instances are claimed in one request to Placement.
         self.together = not self.claiming or bool(
-            offer.claims and offer.claims.knows_new)
+            offer.claims and offer.claims.has_generations)
         self.writes = collections.Counter()
         # Results of failed claims: False for refused, None for unanswered.
         self._failed, self._room = [], _ENOUGH
@@ -144,7 +144,7 @@ class Claims:
         self._record.restart()
         self._offer.list_candidates(self._record)
         self._record.offer = self._offer.candidates
-        self.together = self._offer.claims.knows_new
+        self.together = self._offer.claims.has_generations
         return True
 
     def claim(self, chosen, spec_obj):

@@ -17,7 +17,7 @@ class Placement:
 
     VERSION = '1.36'
     #: As of placement.claims.AllocationClaims.
-    knows_new, writes = False, ()
+    has_generations, writes = False, ()
 
     def __init__(self, offers, refuses=(), keeps=(), silent=(),
                  late=()):
