@@ -33,7 +33,7 @@ def aggregate_metadata_get_by_host(host_state, key=None):
     aggregates = [aggregate for aggregate in host_state.aggregates
                   if key is None or key in aggregate.metadata]
     return collections.defaultdict(set, {
-        name: set(aggregate_values.pieces(aggregates, name))
+        name: set(aggregate_values.split_values(aggregates, name))
         for name in aggregate_values.keys(aggregates)})
 
 
