@@ -13,7 +13,7 @@ from nova_sched.concurrency import turns
 SLICE, PATIENCE, LAST_PATIENCE = 0.1, 0.2, 1.0
 
 
-class Turn:
+class Hold:
     """The time in which one request is decided.
 
     patience: seconds for which the next request waits for it.
@@ -26,7 +26,7 @@ class Turn:
         """Start the clock of the turn."""
         self._begun = time.monotonic()
 
-    def left(self):
+    def patience_left(self):
         """Return the seconds for which the next request still waits.
 
         Zero or less if it no longer waits.
@@ -35,7 +35,7 @@ class Turn:
             return self._patience
         return self._begun + self._patience - time.monotonic()
 
-    def is_over(self):
+    def slice_expired(self):
         """Return whether a decision of many instances must end its slice."""
         return time.monotonic() - self._begun >= SLICE
 
@@ -45,17 +45,17 @@ class DecisionLock:
 
     def __init__(self):
         self._lock = threading.Lock()
-        # Waiting requests in order, (Turn, Event); the Turn that decides.
+        # Waiting requests in order, (Hold, Event); the Hold that decides.
         self._queue, self._holder = collections.deque(), None
 
     @contextlib.contextmanager
-    def shared(self, patience=None):
+    def acquire(self, patience=None):
         """Hold the lock for a block that decides a request; yield its Turn.
 
         The next request waits for at most ``patience`` seconds (by default
         PATIENCE) after the block calls ``begin``, then decides in parallel.
         """
-        turn = Turn(PATIENCE if patience is None else patience)
+        turn = Hold(PATIENCE if patience is None else patience)
         waiter = turn, threading.Event()
         with self._lock:
             self._queue.append(waiter)
@@ -82,7 +82,7 @@ class DecisionLock:
             event.clear()
             if self._queue[0] is not waiter:
                 return PATIENCE
-            if self._holder is not None and (left := self._holder.left()) > 0:
+            if self._holder is not None and (left := self._holder.patience_left()) > 0:
                 return left
             self._queue.popleft()
             self._holder = turn

@@ -170,7 +170,7 @@ class SchedulingState:
         is_last: whether the decision stands even if it is overtaken.
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
-        with (self._decision_lock.shared(patience) as turn,
+        with (self._decision_lock.acquire(patience) as turn,
               self._sharing.turn(patience)):
             # The wait for other workers is no part of the decision.
             turn.begin()

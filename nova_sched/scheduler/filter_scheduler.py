@@ -150,7 +150,7 @@ class FilterScheduler(driver.HostScheduler):
                         manager.state.deciding(is_last))
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(
-                    hosts, manager.siblings(request), turn.is_over,
+                    hosts, manager.siblings(request), turn.slice_expired,
                     shows_picks=assumes, room=view.room)
                 if not assumes or manager.state.assume(
                         view, placed, hosts, request.related(), is_last):

@@ -317,6 +317,6 @@ class TestDeciding:
     def test_slice_ends_after_its_time(self, cloud, monkeypatch):
         with cloud.state.deciding() as turn:
             monkeypatch.setattr(decision_lock, 'SLICE', 999)
-            assert not turn.is_over()
+            assert not turn.slice_expired()
             monkeypatch.setattr(decision_lock, 'SLICE', 0)
-            assert turn.is_over()
+            assert turn.slice_expired()
