@@ -118,10 +118,10 @@ class ApiInventory:
         """
         with self._lock:
             data = self.read()
-            self.take(data)
+            self.accept(data)
         return [aggregate for _, aggregate in data.by_id.values()]
 
-    def take(self, data):
+    def accept(self, data):
         """Set the ApiData that the next read compares with."""
         self._last = data
 

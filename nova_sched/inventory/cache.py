@@ -98,8 +98,8 @@ class HostCache:
         if self._watcher is not None:
             result = self._watcher.rebase(table, _located(by_cell.values()))
         for cell, changes in by_cell.items():
-            cell.take(changes)
-        self._api.take(data)
+            cell.accept(changes)
+        self._api.accept(data)
         self._nodes, self._services, self._table = nodes, services, table
         return result
 
@@ -135,7 +135,7 @@ class HostCache:
 
         by_key = {(cell.uuid, cell.disabled): changes for cell, changes
                   in self._reader.for_each_cell(read).items()}
-        return {cell: by_key.get(key) or cell.lost()
+        return {cell: by_key.get(key) or cell.all_removed()
                 for key, cell in self._cells.items()}
 
     def _number(self, cell):

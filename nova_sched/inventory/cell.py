@@ -78,12 +78,12 @@ class CellInventory:
         _check_named('services', services, _SERVICE_HOST)
         return Changes(nodes, services, found, began, located)
 
-    def lost(self):
+    def all_removed(self):
         """Return ``Changes`` that remove all rows: the cell is unreadable."""
         return Changes(*([(row.values, None) for row in known.rows.values()]
                          for known in (self._nodes, self._services)))
 
-    def take(self, changes):
+    def accept(self, changes):
         """Set the rows of these Changes as base of the next read."""
         if changes.found is None:
             self._nodes, self._services = KnownRows(), KnownRows()

@@ -324,7 +324,7 @@ def test_text_edited_by_hand_is_found_within_a_minute(
     def read(seconds):
         scene.clock.now += seconds
         changes = inventory.read(scene.cell, lambda hosts: ())
-        inventory.take(changes)
+        inventory.accept(changes)
         return changes.nodes
 
     read(0)
