@@ -36,7 +36,7 @@ def keys(aggregates, prefix=''):
 
 
 def split_values_by_prefix(aggregates, prefix):
-    """Return the ``pieces`` of all keys that begin with ``prefix``."""
+    """Return the comma-separated parts of all values of keys with a prefix."""
     return _split_values_by_prefix(_weakly(aggregates), prefix)
 
 
@@ -54,7 +54,7 @@ def _split_values_by_prefix(aggregates, prefix):
 
 @functools.lru_cache(maxsize=4096)
 def _metadata(aggregates):
-    """Return key -> (values, pieces), sorted by key.
+    """Return key -> (values, comma-separated parts), sorted by key.
 
     aggregates: tuple of weak references.
     """

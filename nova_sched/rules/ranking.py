@@ -80,8 +80,9 @@ class Ranker:
     def reranker(self, spec_obj):
         """Return the Reranker of a request, or None.
 
-        None if a pick may change the verdict on other hosts, and if lines are
-        logged that name all hosts, or hosts of the request.
+        None if there are plug-ins, if a pick may change the verdict on other
+        hosts, and if all rankings must be logged: at DEBUG, and for requests
+        that name hosts.
         """
         target = spec_obj.requested_destination
         if (self.has_plug_ins or LOG.isEnabledFor(logging.DEBUG)

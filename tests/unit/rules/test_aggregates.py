@@ -32,7 +32,8 @@ def test_old_aggregates_are_not_kept_in_caches():
     """Reloads and changes make new aggregates."""
     found = with_values('a')
     for read in (aggregate_values.values, aggregate_values.split_values,
-                 aggregate_values.keys, aggregate_values.split_values_by_prefix):
+                 aggregate_values.keys,
+                 aggregate_values.split_values_by_prefix):
         read(found, 'k')
     gone = weakref.ref(found.pop())
     gc.collect()
