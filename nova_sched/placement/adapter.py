@@ -32,7 +32,7 @@ RENEWAL_PAUSE = 1
 #: They do not depend on the request.
 REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 
-#: One in so many repeated warnings about lasting failures is logged.
+#: Every REPEAT-th warning about a lasting failure is logged.
 REPEAT = 11
 
 #: By reason: the failure, and advice for the operator.
@@ -56,7 +56,7 @@ _FAILURES = {
         "Check that it runs, and its endpoint in Keystone's catalog or "
         '[placement] endpoint_override'),
     FailureReason.TOO_LATE: (
-        'Placement API service does not answer in time.',
+        'Placement API service does not respond in time.',
         'Find the cause of its load, run it in more processes, or raise '
         '[placement] timeout'),
     FailureReason.KEYSTONE: (
@@ -113,7 +113,7 @@ class Response(service_adapter.Response):
 
     @property
     def is_own_error(self):
-        """As of service_adapter.Response."""
+        """See service_adapter.Response.is_own_error."""
         return bool(self._error)
 
     @property
@@ -293,9 +293,10 @@ class RetriesExhausted(exception.PlacementError):
 class RetryBudget:
     """A limited number and time of requests to Placement for one request.
 
-    No request is sent after MAX_FAILURES failures since the last successful
-    write (reads may work while writes hang), nor after 2 x [placement]
-    timeout + 30 seconds in slow requests.
+    No request is sent after MAX_FAILURES failures since the last write with a
+    response below status 500 (reads may work while writes hang), nor after
+    2 x [placement] timeout + 30 seconds in slow requests (30 seconds for
+    releases).
 
     adapter: PlacementAdapter.  request_id: text or None.
     releasing: True for a budget to release claims, with short timeouts and
@@ -323,7 +324,7 @@ class RetryBudget:
     def renew(self):
         """Allow one more request, and others if it works.
 
-        It takes effect RENEWAL_PAUSE seconds after exhaustion.
+        It has no effect until RENEWAL_PAUSE seconds after exhaustion.
         """
         if self.exhausted and (
                 self._clock() >= self._exhausted_at + RENEWAL_PAUSE):

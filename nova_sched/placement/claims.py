@@ -33,8 +33,8 @@ NOBODY = '00000000-0000-0000-0000-000000000000'
 
 NO_CONTENT, NOT_FOUND, CONFLICT = 204, 404, 409
 
-#: What a new instance is assumed to hold, from microversion 1.28 on.
-#: Placement refuses the claim if the instance exists.
+#: Assumed allocations of a new instance, from microversion 1.28 on.
+#: Placement refuses the claim if it knows the instance as a consumer.
 _NEW = ConsumerAllocations({})
 #: Result of ``_try_all`` if Placement has not responded.
 _UNANSWERED = object()
@@ -118,7 +118,8 @@ class AllocationClaims:
     def __init__(self, adapter, microversion, identity, batches=None,
                  sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
-        #: Whether new instances can be claimed for without a read.
+        #: Whether consumers have generations.  If so, new instances can be
+        #: claimed for without a read, and several in one request.
         self.has_generations = documents.at_least(microversion,
                                             documents.GENERATIONS)
         self._batches = batches or ClaimBatches()
@@ -140,7 +141,7 @@ class AllocationClaims:
         None if Placement did not respond in time.  The instance keeps the
         allocations that it has.  A refusal is logged.
         adds: whether it also keeps an earlier claim of this object.
-        Raises AllocationUpdateFailed if another service claims for the
+        Raises AllocationUpdateFailed if another writer claims for the
         instance, and PlacementUnavailable if Placement refuses all requests.
         """
         _log_attempt(instance_uuid)
@@ -309,7 +310,8 @@ class AllocationClaims:
         known = self._known.pop(instance_uuid, None)
         try:
             held = known or (
-                _NEW if self.has_generations and instance_uuid not in self._claims
+                _NEW if (self.has_generations
+                         and instance_uuid not in self._claims)
                 else self._get(instance_uuid, self._claim_budget))
             claims, response = self._send(instance_uuid, held, request,
                                           spec_obj)
@@ -348,6 +350,7 @@ class AllocationClaims:
             raise exception.AllocationUpdateFailed(
                 consumer_uuid=instance_uuid, error=response.error_text)
         return None if _is_race(response) else False
+
     def _send(self, instance_uuid, held, request, spec_obj):
         """Add a claim to ``held`` and send it: _InstanceClaims, Response."""
         body = self._body(held, request, spec_obj)
@@ -402,7 +405,8 @@ class AllocationClaims:
 
     def _generation(self, generation):
         """Return the part of a body that names the consumer's generation."""
-        return {'consumer_generation': generation} if self.has_generations else {}
+        return ({'consumer_generation': generation} if self.has_generations
+                else {})
 
     def _get(self, instance_uuid, budget):
         """Return the ConsumerAllocations of an instance.
@@ -410,8 +414,8 @@ class AllocationClaims:
         Raises PlacementError.
         """
         response = budget.request(
-            'GET', f'/allocations/{instance_uuid}',
-            documents.GENERATIONS if self.has_generations else self._microversion)
+            'GET', f'/allocations/{instance_uuid}', documents.GENERATIONS
+            if self.has_generations else self._microversion)
         try:
             return response.read(
                 ConsumerAllocations.of, 'Placement does not return the '

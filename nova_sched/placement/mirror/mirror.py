@@ -1,4 +1,4 @@
-"""The mirror's interface for requests."""
+"""Lookups in the Placement mirror by scheduling requests."""
 
 import threading
 import time
@@ -17,12 +17,12 @@ from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of aggregates with members read by one request.  A listing of
-#: candidates takes as long as a few of them.
+#: Maximum number of aggregates whose members one request reads.  A candidates
+#: query costs as much as a few such reads.
 MOST_AGGREGATES = 4
-#: Maximum number of providers of new compute nodes that one request reads.
-#: Seconds after which it starts no further read, and for which it waits while
-#: another request reads providers.
+#: Maximum number of providers of new compute nodes that one request reads, and
+#: seconds after which it starts no further read.  It waits for the same time
+#: while another request reads providers.
 MOST_NODES, NODES_PATIENCE = 4, 1
 
 
@@ -34,7 +34,8 @@ def shared_answers(workers):
 class PlacementMirror:
     """A mirror of Placement's resource providers.
 
-    adapter: PlacementAdapter.  freed, answers: see Upkeep.
+    adapter: PlacementAdapter.  freed: function that returns the uuids of nodes
+        with freed resources, see Upkeep.  answers: SharedAnswers, see Upkeep.
 
     providers: the Providers of the mirror.
     """
@@ -44,8 +45,8 @@ class PlacementMirror:
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
                               answers)
         self._reading_nodes = threading.Lock()
-        # Compute nodes at the last look-up; nodes without an inventory that
-        # were read already.
+        # Compute nodes at the last call; nodes that were read already, but
+        # whose provider had no inventory.
         self._seen, self._tried = frozenset(), set()
 
     def start(self):
@@ -58,7 +59,7 @@ class PlacementMirror:
 
     @property
     def age(self):
-        """See Upkeep."""
+        """Seconds since the last update, see Upkeep.age."""
         return self._upkeep.age
 
     def forget_aggregates(self):
@@ -70,8 +71,7 @@ class PlacementMirror:
 
         queries: list of scheduler.utils.ResourceRequest.
         None if Placement must be queried: the mirror does not support the
-            query,
-        has no candidates, is incomplete or is too old.
+        query, has no candidates, is incomplete or is too old.
         """
         if self.age is None:
             return None
@@ -86,6 +86,7 @@ class PlacementMirror:
             return None
         matches = [self.providers.matching(query) for query in queries]
         rows = matches[0][0]
+        # The rows differ if providers were added or removed in between.
         if any(fits is None or other is not rows for other, fits in matches):
             return None
         offered = SingleProviders(rows, [
@@ -95,14 +96,16 @@ class PlacementMirror:
 
     def read_nodes(self, uuids):
         """Read the providers of compute nodes that the mirror lacks.
-         Each is read once here, even if Placement does not have it yet (a
+
+        Each is read once here, even if Placement does not have it yet (a
         compute service creates its node first); then Upkeep takes over.
-        uuids: of all compute nodes: list.
-        Returns whether all of them have been read.
+        uuids: list of the uuids of all compute nodes.
+        Returns whether all lacking providers have been read; False if another
+        request reads for too long.
         """
         with turns.waiting():
-            is_alone = self._reading_nodes.acquire(timeout=NODES_PATIENCE)
-        if not is_alone:
+            acquired = self._reading_nodes.acquire(timeout=NODES_PATIENCE)
+        if not acquired:
             return False
         try:
             return self._read_nodes(uuids)
@@ -127,14 +130,14 @@ class PlacementMirror:
                 if self._upkeep.read_node(uuid):
                     continue
             except exception.PlacementError as error:
-                LOG.debug('The provider of compute node %s is not known: %s',
+                LOG.debug('Could not read the provider of compute node %s: %s',
                           uuid, error)
             missing.append(uuid)
         self._upkeep.expect(missing)
         return self._tried.issuperset(lacking)
 
     def invalidate(self, uuids):
-        """Offer providers no more until they are read again.
+        """Exclude providers until they are read again.
 
         Called if Placement contradicts the mirror's data.
         """

@@ -17,7 +17,7 @@ from nova_sched.placement.documents import MOST_HELD
 
 #: Prefix of a required trait that stands for any of several traits.
 _ANY_OF = 'in:'
-#: Capacity without room for any amount.
+#: Capacity of a resource class without inventory; no amount fits.
 _NONE = -1
 #: Maximum number of aggregates with known members.
 MOST_AGGREGATES = 1000
@@ -61,7 +61,8 @@ class Provider:
 
 #: Amounts of a resource class without inventory.
 _MISSING = Amounts(_NONE, 0)
-#: Number of Amounts; number of leading Amounts in listings.
+#: Number of fields of Amounts; number of its first fields that a listing of
+#: candidates contains.
 _WIDTH, _LISTED = len(_MISSING), 2
 
 
@@ -82,7 +83,8 @@ class _Column:
     def put(self, rows, amounts, limited):
         """Write rows; amounts: int64 (n, _WIDTH).
 
-        limited: rows with unit sizes as read: bool (n,).
+        limited: rows whose min_unit, max_unit and step_size were read:
+            bool (n,).
         """
         self.table[:_LISTED, rows] = amounts[:, :_LISTED].T
         self.table[_LISTED:, rows[limited]] = amounts[limited, _LISTED:].T
@@ -108,8 +110,8 @@ class Providers:
     uuids: of the rows, a tuple.
     catch_up: function that applies the news of other workers.
 
-    A doubted provider is not offered until it is read again: Placement has
-    contradicted its data.
+    An invalid provider, whose data Placement has contradicted, is no candidate
+    until it is read again.
     """
 
     def __init__(self, clock=time.monotonic):
@@ -139,7 +141,7 @@ class Providers:
         return self._clock()
 
     def put(self, providers, since):
-        """Take providers as read; return the skipped uuids.
+        """Store providers as read; return the skipped uuids: list.
 
         providers: iterable of Provider.  since: ``now()`` before the read.
         A provider is skipped if a claim of this service was under way during
@@ -214,7 +216,7 @@ class Providers:
         with self._lock:
             newer = (self._added > since).tolist()
             remaining = [row for row, uuid in enumerate(self.uuids)
-                    if uuid in uuids or newer[row]]
+                         if uuid in uuids or newer[row]]
             if len(remaining) == len(self.uuids):
                 return
             removed = sorted(set(range(len(self.uuids))).difference(remaining))
@@ -294,7 +296,7 @@ class Providers:
         return [uuid for uuid in uuids if uuid not in having]
 
     def without_limits(self):
-        """Return the uuids of providers without unit sizes: list."""
+        """Return the uuids of providers whose limits were not read: list."""
         with self._lock:
             return [self.uuids[row]
                     for row in np.flatnonzero(~self._limited).tolist()]
@@ -315,8 +317,8 @@ class Providers:
     def assume(self, amounts):
         """Count amounts that will be claimed.
 
-        amounts: provider uuid -> resource class -> amount.  Followed by
-            ``claimed`` or ``forget``.
+        amounts: provider uuid -> resource class -> amount.
+        A call of ``claimed`` or ``forget`` must follow.
         """
         with self._lock:
             for row, resources in self._known(amounts):
@@ -347,7 +349,7 @@ class Providers:
                 self._use(row, resources, -1)
 
     def invalidate(self, uuids):
-        """Offer providers no more until they are read again."""
+        """Exclude providers until they are read again."""
         with self._lock:
             for row, _ in self._known(dict.fromkeys(uuids)):
                 self._invalid[row] = True
@@ -372,7 +374,7 @@ class Providers:
                        for row, resources in self._known(amounts))
 
     def are_under_way(self, uuids):
-        """Return whether claims of this service on any provider are."""
+        """Return whether this service has claims under way on any of them."""
         self.catch_up()
         with self._lock:
             return any(self._under_way[row]
@@ -467,7 +469,7 @@ class Providers:
 class Room:
     """The room of Providers, less the amounts taken on one view.
 
-    outdated: providers that were listed as free and are taken since.
+    outdated: uuids of providers that were listed as free and taken since.
     """
 
     def __init__(self, providers):

@@ -60,15 +60,16 @@ AGAIN = 60
 MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
-#: If Placement does not have it yet: seconds after which it is read again, as
-#: a compute service creates the provider after the node; maximum number of
-#: such providers.
+#: Seconds after which the provider of a new node is read again if Placement
+#: does not have it yet, as a compute service creates it after the node;
+#: maximum number of such providers.
 EXPECTED, MOST_EXPECTED = (1, 2, 4, 8, 16), 20
 #: Seconds between two log lines about progress.
 PROGRESS = 10
 #: Seconds without a comparison of generations, and multiple of the usual
-#: interval, after which the mirror is not used.
+#: interval, after which (both) the mirror is not used.
 TOO_OLD, TOO_OFTEN = 60, 5
+
 
 class _Stopped(Exception):
     """The thread must end."""
@@ -181,7 +182,10 @@ class Upkeep:
         return bool(provider and provider.amounts)
 
     def expect(self, uuids):
-        """Read providers soon that Placement does not have yet: a list."""
+        """Schedule reads of providers that Placement does not have yet.
+
+        uuids: list; as many as MOST_EXPECTED allows are scheduled.
+        """
         now = self._clock()
         with self._lock:
             for uuid in uuids[:MOST_EXPECTED - len(self._expected)]:
@@ -207,15 +211,15 @@ class Upkeep:
             return self._fail(None)
         if self._failed:
             self._failed = False
-            LOG.info('The mirror of Placement is up to date again')
+            LOG.info('The mirror of Placement is updated again')
         return max(0, self._next() - self._clock())
 
     def _fail(self, error):
         if error is not None and not self._failed:
-            LOG.warning('The mirror of Placement is not updated, which is '
-                        'tried again every %d seconds; when it is older than '
-                        '%d seconds, requests query Placement for candidates: '
-                        '%s', PAUSE, TOO_OLD, error)
+            LOG.warning('The mirror of Placement is not updated; retrying '
+                        'every %d seconds. When it is older than %d seconds, '
+                        'requests query Placement for candidates: %s', PAUSE,
+                        TOO_OLD, error)
         self._failed = True
         return PAUSE
 
@@ -298,10 +302,10 @@ class Upkeep:
     def _look_for_changes(self):
         """Query the generations of all providers.
 
-        Returns an Answer as of ``ProviderReader.generations``.
+        Returns an Answer with the value of ``ProviderReader.generations``.
         """
         answer = self._ask(GENERATIONS, self._reader.generations,
-                          self._changes.began)
+                           self._changes.began)
         self._changes.note(answer)
         self._parents = {uuid: parent
                          for uuid, (_, parent) in answer.value.items()}
@@ -334,7 +338,7 @@ class Upkeep:
         self._take_all(answer, generations)
 
     def _take_all(self, answer, generations):
-        """Take an Answer about all providers, see ``Providers.put``."""
+        """Store an Answer about all providers, see ``Providers.put``."""
         # A listing does not contain the aggregates of a new provider.
         new = (set() if self._compared_at is None
                else self._providers.unknown(generations.value))
@@ -431,10 +435,10 @@ class Upkeep:
             if isinstance(exc, UnusableProvider):
                 self._providers.invalidate([uuid])
             self._changed[uuid] = self._clock() + AGAIN
-            is_logged = (uuid in self._set_aside
-                       or len(self._set_aside) >= MOST_LOGGED)
+            only_debug = (uuid in self._set_aside
+                          or len(self._set_aside) >= MOST_LOGGED)
             self._set_aside.add(uuid)
-            LOG.log(logging.DEBUG if is_logged else logging.WARNING,
+            LOG.log(logging.DEBUG if only_debug else logging.WARNING,
                     'The mirror of Placement lacks data of resource provider '
                     '%s, which is read again every %d seconds: %s', uuid,
                     AGAIN, exc)

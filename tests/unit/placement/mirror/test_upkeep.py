@@ -455,7 +455,7 @@ class TestAge:
             scene.go_on(mirror_upkeep.PAUSE + 1)
 
         assert scene.upkeep.age is not None
-        assert 'up to date again' in caplog.text
+        assert 'updated again' in caplog.text
 
     def test_internal_error_is_logged(self, caplog):
         scene = a_scene()
