@@ -68,7 +68,8 @@ class _Scale(typing.NamedTuple):
     """The range of raw weights that is scaled to 0..1.
 
     least, greatest: minimum and maximum of the raw weights.
-    low, high: ends of the range; the same unless the weigher fixes them.
+    low, high: ends of the range: least and greatest, unless the weigher fixes
+        them.
     """
 
     least: float
@@ -111,7 +112,7 @@ def unbounded():
 
 
 def _is_finite(multiplier):
-    """Return whether a multiplier of 0.0 gives 0.0: neither inf nor nan."""
+    """Return whether a multiplier times 0.0 is 0.0: neither inf nor nan."""
     return isinstance(multiplier, float) and math.isfinite(multiplier)
 
 
@@ -350,7 +351,7 @@ class Weighed:
         return total
 
     def _counting(self):
-        """Return the indexes of weighers with weights other than 0: list."""
+        """Return the indexes of weighers that may contribute: list."""
         return [i for i, (multiplier, scale) in enumerate(
             zip(self.multipliers, self.scales, strict=True))
             if scale.varies or not _is_finite(multiplier)]

@@ -161,7 +161,7 @@ def _service(placement):
         scheduler.start()
         try:
             if placement:
-                until(lambda: scheduler.offers.copy_age is not None,
+                until(lambda: scheduler.offers.mirror_age is not None,
                       'a complete copy of Placement')
             yield scheduler
         finally:

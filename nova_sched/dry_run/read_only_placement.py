@@ -150,14 +150,14 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
             ReadOnlyPlacement(self._conf), freed, answers)
         return self._mirror
 
-    def copied_candidates(self, queries):
+    def mirror_candidates(self, queries):
         """Return None, so that Placement lists the candidates."""
 
     def candidates(self, queries, context):
         """As of SchedulerReportClient."""
         copied = None
         try:
-            copied = super().copied_candidates(queries)
+            copied = super().mirror_candidates(queries)
             listed = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:
             listed = self.without_answer(exc)
@@ -213,7 +213,7 @@ class _UnsentClaims:
     """
 
     #: Claims cannot be combined; see AllocationClaims.
-    knows_new, writes = False, ()
+    has_generations, writes = False, ()
 
     def __init__(self, free):
         self._free, self._held = dict(free), {}

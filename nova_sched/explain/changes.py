@@ -438,7 +438,7 @@ class _Search:
         counts = {}
         for aggregates in self.matrix.hosts.block(self.nearly).objects(
                 'aggregates'):
-            zones = aggregate_values.pieces(
+            zones = aggregate_values.split_values(
                 aggregates, 'availability_zone') or {self.default_zone}
             for zone in zones - {zone_asked, None, ''}:
                 counts[zone] = counts.get(zone, 0) + 1

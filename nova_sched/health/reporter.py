@@ -87,7 +87,7 @@ class Reporter:
         if offers is not None and offers.placement_client is not None:
             checks['placement'] = indicators.of_placement(
                 offers.placement_client.contact)
-            figures['mirror_age'] = offers.copy_age
+            figures['mirror_age'] = offers.mirror_age
         return {'worker': self._number(), 'at': time.monotonic(),
                 'service_id': self._scheduler.service_id,
                 'checks': indicators.as_list(checks), 'figures': figures}

@@ -101,7 +101,6 @@ class SingleProviders(collections.abc.Mapping):
         return int(np.count_nonzero(self._fits()))
 
 
-
 class _PlacementNotUsed:
     """The value if Placement is not used: all hosts are candidates."""
 

@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 SLOW, SILENCE = 3, 60
 
 #: ``budget``: the Budget that this thread's CPU time is charged to.
-_here = threading.local()
+_thread_state = threading.local()
 
 #: Step -> time of its last line in the log.
 _named = {}
@@ -54,7 +54,7 @@ class Budget:
         """
         now = time.monotonic()
         if now >= self.slow_at:
-            self._name_slow(now)
+            self._warn_slow(now)
         if now < self._not_before:
             return
         remaining = self._began + self._seconds - time.thread_time()
@@ -70,15 +70,15 @@ class Budget:
         spent.is_budget_spent = True
         raise spent
 
-    def _name_slow(self, now):
+    def _warn_slow(self, now):
         """Warn that the step is slow, at most once a minute."""
         took = now - self.slow_at + SLOW
         self.slow_at = math.inf
         name, _ = self.where
         if now - _named.get(name, -math.inf) >= SILENCE:
             _named[name] = now
-            LOG.warning('%(step)s takes long: %(seconds)d s so far for one '
-                        'request, by the clock',
+            LOG.warning('%(step)s is slow: %(seconds)d s of wall-clock time '
+                        'so far for one request',
                         {'step': name, 'seconds': took})
 
     def extend(self, seconds):
@@ -89,12 +89,12 @@ class Budget:
 @contextlib.contextmanager
 def charged(budget):
     """Charge this thread's CPU time in a block to a Budget."""
-    before = getattr(_here, 'budget', None)
-    _here.budget = budget
+    before = getattr(_thread_state, 'budget', None)
+    _thread_state.budget = budget
     try:
         yield
     finally:
-        _here.budget = before
+        _thread_state.budget = before
 
 
 def check(step=None, index=None):
@@ -102,7 +102,7 @@ def check(step=None, index=None):
 
     See ``Budget.check``.  Does nothing in a thread without a request.
     """
-    budget = getattr(_here, 'budget', None)
+    budget = getattr(_thread_state, 'budget', None)
     if budget is not None:
         budget.check(step, index)
 
@@ -121,7 +121,7 @@ class Step:
         self._where = name, index
 
     def __enter__(self):
-        self._budget = getattr(_here, 'budget', None)
+        self._budget = getattr(_thread_state, 'budget', None)
         if self._budget is not None:
             self._before = self._budget.where, self._budget.slow_at
             self._budget.where = self._where
@@ -140,7 +140,7 @@ class Step:
 @contextlib.contextmanager
 def not_charged():
     """Do not charge the request for a block."""
-    budget, before = getattr(_here, 'budget', None), time.thread_time()
+    budget, before = getattr(_thread_state, 'budget', None), time.thread_time()
     try:
         yield
     finally:

@@ -259,7 +259,8 @@ class Funnel:
     def begin_view(self, instances):
         """Record that instances are placed on a new view of the hosts.
 
-        instances: list of their indexes; ``step`` has positions in it.
+        instances: list of their indexes in the request.  The argument
+            ``index`` of ``step`` is a position in this list.
         Rejections on earlier views are dropped.
         """
         self._instances = instances

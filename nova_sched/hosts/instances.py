@@ -244,8 +244,8 @@ class Instances:
         """Return picks that the database may not show: {uuid: Placed}.
 
         Values have the attributes of Placed.  It must be called before the
-        database is read: an instance that appears in between is then in one of
-        the two.
+        database is read: an instance that appears there in between is then in
+        at least one of the two.
         """
         if self.pending is None:
             self.pending = self._in_flight()

@@ -50,7 +50,6 @@ def _read_service(values):
         for place, value in enumerate(values))
 
 
-
 #: Column -> functions that convert its values to JSON, and back.  Values of
 #: other columns are JSON.
 _FORMS = {

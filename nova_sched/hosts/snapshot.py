@@ -87,7 +87,7 @@ class HostSnapshot:
 
     def have(self, row, state):
         """Use a plug-in's HostState as the state of a row."""
-        state.settle(self, row)
+        state.attach(self, row)
         self._states[row] = state
 
     def states_of(self, name=None, labels_=()):

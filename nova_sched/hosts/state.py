@@ -34,7 +34,7 @@ class _shown:  # noqa: N801 - is written as property is
         return self if state is None else self._read(state)
 
 
-def failures_told(function):
+def logs_failures(function):
     """Make a consuming method of HostState log its errors, not raise them.
 
     As in Nova, because the host is chosen already.
@@ -78,7 +78,7 @@ class HostState:
         own['_snapshot'], own['_row'], own['limits'] = snapshot, row, {}
         return state
 
-    def settle(self, snapshot, row):
+    def attach(self, snapshot, row):
         """Become the state of a row of a HostSnapshot.
 
         Attributes that were set on it remain; all others are the row's.
@@ -91,7 +91,7 @@ class HostState:
         for name, value in before.items():
             if name not in _ITS_OWN and (
                     name not in unset or value != unset[name]):
-                self._learn(name, value)
+                self._set_if_changed(name, value)
 
     def copied_to(self, snapshot):
         """Return the state of the same row of a copy of its HostSnapshot."""
@@ -114,11 +114,11 @@ class HostState:
         if service is not None:
             self.update_service(service)
         if aggregates is not None:
-            self._learn('aggregates', aggregates)
+            self._set_if_changed('aggregates', aggregates)
         if inst_dict is not None:
-            self._learn('instances', inst_dict)
+            self._set_if_changed('instances', inst_dict)
 
-    def _learn(self, name, value):
+    def _set_if_changed(self, name, value):
         """Set an attribute if its value differs."""
         if self._row is None or getattr(self, name, _NOTHING) != value:
             setattr(self, name, value)
@@ -136,13 +136,13 @@ class HostState:
 
     def update_service(self, service):
         """Set the row of the compute service, see ``update``."""
-        self._learn('service', dict(service))
+        self._set_if_changed('service', dict(service))
 
     def _update_from_compute_node(self, compute):
         for name, value in bare.of_compute(compute).items():
-            self._learn(name, value)
+            self._set_if_changed(name, value)
 
-    @failures_told
+    @logs_failures
     def consume_from_request(self, spec_obj):
         """Consume an instance's resources on this snapshot only.
 

@@ -33,7 +33,6 @@ def _is_ratio(value):
     return isinstance(value, (int, float)) and 0 <= value <= _MOST_RATIO
 
 
-
 #: Amounts that every host has after its first report.
 _AMOUNTS = ('vcpus', 'memory_mb', 'local_gb', 'vcpus_used', 'local_gb_used',
             'free_disk_gb')

@@ -27,8 +27,8 @@ class ApiData:
     host_cells: host -> uuid of the cell in its host mapping; None in a cloud
         without mappings. The same dict object until a mapping changes.
     disabled: uuids of the cells that take no new servers.
-    changed_aggregates, changed_cells: hosts with other
-        aggregates, or another cell, than at the last read.
+    changed_aggregates, changed_cells: hosts whose aggregates, or whose cell,
+        differ from the last read.
     by_id: aggregate id -> (row, Aggregate).
     stamp: change stamp of the database.  at: time.monotonic() of the read.
     """
@@ -118,10 +118,10 @@ class ApiInventory:
         """
         with self._lock:
             data = self.read()
-            self.take(data)
+            self.accept(data)
         return [aggregate for _, aggregate in data.by_id.values()]
 
-    def take(self, data):
+    def accept(self, data):
         """Set the ApiData that the next read compares with."""
         self._last = data
 

@@ -57,7 +57,7 @@ class HostCache:
         self._nodes, self._services = _Rows(_node_key), _Rows(
             operator.itemgetter(_SERVICE_HOST))
         self._table = host_table.HostTable.from_records([])
-        # Hosts without a host mapping, and the mappings they are based on.
+        # The last ApiData.host_cells, and the hosts that are not in it.
         self._host_cells = self._unmapped = None
         self.rows_parsed = self.cells_written = 0
 
@@ -77,16 +77,16 @@ class HostCache:
     def _read(self):
         """Read all databases; keep the result only if every step works."""
         by_cell, data = self._read_databases()
-        # A cloud without hosts is no failure.
+        # A cloud without hosts is no failure; that no cell can be read is.
         if self._reader.cells and all(changes.found is None
                                       for changes in by_cell.values()):
             raise self._reader.none_answers()
         nodes, changed = self._nodes.patched({
             cell.number: changes.nodes for cell, changes in by_cell.items()})
-        services, serviced = self._services.patched({
+        services, service_hosts = self._services.patched({
             cell.number: changes.services
             for cell, changes in by_cell.items()})
-        table = self._patched(nodes, changed, services, serviced, data)
+        table = self._patched(nodes, changed, services, service_hosts, data)
         hosts, mapped = table.columns['host'], data.host_cells
         if (mapped is not self._host_cells
                 or hosts is not self._table.columns['host']):
@@ -98,8 +98,8 @@ class HostCache:
         if self._watcher is not None:
             result = self._watcher.rebase(table, _located(by_cell.values()))
         for cell, changes in by_cell.items():
-            cell.take(changes)
-        self._api.take(data)
+            cell.accept(changes)
+        self._api.accept(data)
         self._nodes, self._services, self._table = nodes, services, table
         return result
 
@@ -135,7 +135,7 @@ class HostCache:
 
         by_key = {(cell.uuid, cell.disabled): changes for cell, changes
                   in self._reader.for_each_cell(read).items()}
-        return {cell: by_key.get(key) or cell.lost()
+        return {cell: by_key.get(key) or cell.all_removed()
                 for key, cell in self._cells.items()}
 
     def _number(self, cell):
@@ -149,8 +149,7 @@ class HostCache:
         return ~number if cell.disabled else number
 
     def _read_state(self, by_cell, data):
-        """Return which cells were read and which were not, as
-        hosts.table.Cells.
+        """Return which cells were read and which were not: hosts.table.Cells.
         """
         reads = tuple((cell.uuid, changes.began)
                       for cell, changes in by_cell.items()
@@ -162,16 +161,17 @@ class HostCache:
                          for cell in data.cells if cell.uuid not in read),
             data.disabled, self._unmapped)
 
-    def _patched(self, nodes, changed, services, serviced, data):
+    def _patched(self, nodes, changed, services, service_hosts, data):
         """Return the table with the changed rows written.
 
         nodes, services: the rows of all cells, _Rows.
-        changed, serviced: keys of the changed nodes and services.
+        changed: keys of the changed nodes.
+        service_hosts: hosts with changed services.
         data: ApiData.
         """
-        moved = {host for host in serviced
+        moved = {host for host in service_hosts
                  if (host in services) != (host in self._services)}
-        rows = self._table.rows_of(serviced - moved)
+        rows = self._table.rows_of(service_hosts - moved)
         table = self._written(
             self._table, [row for row, _ in rows],
             _service_columns(services, [host for _, host in rows]))
@@ -251,7 +251,7 @@ class HostCache:
 class _Rows(dict):
     """The rows of all cells: key -> (number of the cell, row).
 
-    Where several rows have a key, the last one counts.
+    If several rows have the same key, the last row counts.
     key: function of a row; rows with key None are left out.
     """
 

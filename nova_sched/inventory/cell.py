@@ -23,11 +23,12 @@ class Changes:
 
     nodes, services: pairs (old row, new row); None for the old row of an
         added one and for the new row of a removed one.
-    found: the db.changed_rows.Found of both tables; None if the cell was not
-        read.
+    found: tuple of db.changed_rows.Found, for compute_nodes and services; None
+        if the cell was not read.
     began: seconds since the epoch when the read began.
-    located: instance uuid -> host name or None, for the instances to locate,
-        read in the same transaction.
+    located: instance uuid -> host name, for the instances to locate, read in
+        the same transaction; None for an instance without a host, or which is
+        not in this cell.
     """
 
     nodes: list
@@ -38,7 +39,7 @@ class Changes:
 
 
 class CellInventory:
-    """The rows of one cell as of the last read that was taken.
+    """The rows of one cell, as of the last read that was accepted.
 
     uuid: of the cell.  number: sort key of its rows among the rows of all
         cells.
@@ -55,7 +56,7 @@ class CellInventory:
         to_locate: function of the names of hosts with changed compute nodes,
             a set; returns the uuids of the instances to locate.
 
-        Further reads compare with the same rows until ``take`` is called.
+        Further reads compare with the same rows until ``accept`` is called.
         Raises DatabaseUnavailable.
         """
         began = time.time()
@@ -71,37 +72,39 @@ class CellInventory:
         for table, rows in zip(('compute_nodes', 'services'), found,
                                strict=True):
             if rows.edited:
-                LOG.info('%d row(s) of %s had changed without a new time '
-                         'stamp or state; the first row has the id %s',
+                LOG.info('%d row(s) of %s changed without a new timestamp or '
+                         'state; lowest id: %s',
                          len(rows.edited), table, min(rows.edited))
         _check_named('compute_nodes', nodes, _NODE_HOST)
         _check_named('services', services, _SERVICE_HOST)
         return Changes(nodes, services, found, began, located)
 
-    def lost(self):
+    def all_removed(self):
         """Return ``Changes`` that remove all rows: the cell is unreadable."""
         return Changes(*([(row.values, None) for row in known.rows.values()]
                          for known in (self._nodes, self._services)))
 
-    def take(self, changes):
-        """Set the rows of these Changes as base of the next read."""
+    def accept(self, changes):
+        """Make these Changes the baseline of the next read."""
         if changes.found is None:
             self._nodes, self._services = KnownRows(), KnownRows()
             return
         for known, rows in zip((self._nodes, self._services), changes.found,
-                                strict=True):
+                               strict=True):
             known.take(rows)
 
 
-def _located(transaction, uuids):
+def _located(transaction, hosts_by_uuid):
     """Return uuid -> host or None.
 
-    Empty if only this query fails in a mapped cell.
+    hosts_by_uuid: uuid -> None, for each instance to locate.
+    Empty if this query alone fails; the read of the cell goes on.
     """
     try:
-        return uuids | transaction.locate_instances(uuids)
+        return hosts_by_uuid | transaction.locate_instances(hosts_by_uuid)
     except exception.StatementFailed as error:
-        LOG.debug('Assumed instances are not located: %s', error)
+        LOG.debug('Could not look up the hosts of in-flight instances: %s',
+                  error)
         return {}
 
 
@@ -115,5 +118,5 @@ def _check_named(table, pairs, host):
 
 @functools.lru_cache(maxsize=1024)
 def _warn_nameless(table, count, first):
-    LOG.warning('%d row(s) of %s are left out because they have no host; the '
-                'first row has the id %s', count, table, first)
+    LOG.warning('%d row(s) of %s are left out because they have no host; '
+                'lowest id: %s', count, table, first)

@@ -7,14 +7,15 @@ import time
 
 from nova_sched.concurrency import turns
 
-#: Seconds after which a decision of many instances ends its slice, and for
-#: which the next request waits for a decision: a normal one, and a repeated
-#: one, which was overtaken before and must stand.
+#: Times in seconds: SLICE, after which a decision of many instances releases
+#: the lock; PATIENCE, for which the next request waits for the holder of the
+#: lock; LAST_PATIENCE, the same for a holder that decides again after a
+#: conflict and must not be overtaken once more.
 SLICE, PATIENCE, LAST_PATIENCE = 0.1, 0.2, 1.0
 
 
-class Turn:
-    """The time in which one request is decided.
+class Hold:
+    """One hold of the decision lock, for (a slice of) one request.
 
     patience: seconds for which the next request waits for it.
     """
@@ -23,10 +24,10 @@ class Turn:
         self._patience, self._begun = patience, None
 
     def begin(self):
-        """Start the clock of the turn."""
+        """Start the clock."""
         self._begun = time.monotonic()
 
-    def left(self):
+    def patience_left(self):
         """Return the seconds for which the next request still waits.
 
         Zero or less if it no longer waits.
@@ -35,7 +36,7 @@ class Turn:
             return self._patience
         return self._begun + self._patience - time.monotonic()
 
-    def is_over(self):
+    def slice_expired(self):
         """Return whether a decision of many instances must end its slice."""
         return time.monotonic() - self._begun >= SLICE
 
@@ -45,28 +46,28 @@ class DecisionLock:
 
     def __init__(self):
         self._lock = threading.Lock()
-        # Waiting requests in order, (Turn, Event); the Turn that decides.
+        # Waiting requests in order, (Hold, Event); the Hold that decides.
         self._queue, self._holder = collections.deque(), None
 
     @contextlib.contextmanager
-    def shared(self, patience=None):
-        """Hold the lock for a block that decides a request; yield its Turn.
+    def acquire(self, patience=None):
+        """Hold the lock for a block that decides a request; yield its Hold.
 
         The next request waits for at most ``patience`` seconds (by default
         PATIENCE) after the block calls ``begin``, then decides in parallel.
         """
-        turn = Turn(PATIENCE if patience is None else patience)
-        waiter = turn, threading.Event()
+        hold = Hold(PATIENCE if patience is None else patience)
+        waiter = hold, threading.Event()
         with self._lock:
             self._queue.append(waiter)
         while (seconds := self._seconds_to_wait(waiter)) > 0:
             with turns.waiting():
                 waiter[1].wait(seconds)
         try:
-            yield turn
+            yield hold
         finally:
             with self._lock:
-                if self._holder is turn:
+                if self._holder is hold:
                     self._holder = None
                     if self._queue:
                         self._queue[0][1].set()
@@ -74,16 +75,17 @@ class DecisionLock:
     def _seconds_to_wait(self, waiter):
         """Return the seconds to wait before the next check; 0 to decide.
 
-        Only the first in the queue is woken, as each woken thread costs the
-        others time.
+        Only the first in the queue is signalled, as each woken thread costs
+        the others time; the others poll every PATIENCE seconds.
         """
-        turn, event = waiter
+        hold, event = waiter
         with self._lock:
             event.clear()
             if self._queue[0] is not waiter:
                 return PATIENCE
-            if self._holder is not None and (left := self._holder.left()) > 0:
+            if self._holder is not None and (
+                    left := self._holder.patience_left()) > 0:
                 return left
             self._queue.popleft()
-            self._holder = turn
+            self._holder = hold
             return 0

@@ -10,11 +10,13 @@ its server group.  An entry is
   devices, which Placement does not count;
 - *forgotten* when the claim is refused or the request fails;
 - *shown* when its instance is on the host in the database and the host's row
-  accounts for it (``UsageDelta``), or GRACE seconds later.  An instance that
-  shows on a new third host ends its entry as well.
+  accounts for it (``UsageDelta``), or GRACE seconds later.  The entry also
+  ends when its instance shows on a host that is neither the pick nor the
+  instance's previous host, or leaves the pick again.
 
-Every entry ends after its lifetime.  An entry of a server group always stays
-that long, because callers send the group's hosts as of an earlier read.
+Every entry ends after its lifetime.  An entry of a server group stays that
+long even if it is claimed and shown, because callers send the group's hosts
+as of an earlier read.
 """
 
 import collections
@@ -31,7 +33,7 @@ GRACE = 1.0
 #: Stands for the host of an instance that was not looked up yet.
 UNSEEN = object()
 
-#: Maximum number of places, instances and groups with a known last entry.
+#: Maximum number of places, instances and groups whose last entry is known.
 MOST_NAMES = 20_000
 
 #: Maximum number of entries; the oldest are forgotten.
@@ -210,7 +212,7 @@ class Ledger:
         An earlier entry of the instance ends as well.
         claimed: whether Placement has granted its claim; the entry then goes
             on for its server group and hardware.
-        Returns the (host, node) of the ended entry, or None.
+        Returns the (host, node) of the changed entry, or None.
         """
         entry, ended = self._entries.get(key), None
         if entry is not None and (entry.is_of(place, at)
@@ -308,10 +310,11 @@ class Ledger:
         return keys
 
     def has_more(self, names, number):
-        """Return whether any entry for some names was added since.
+        """Return whether an entry for any of some names was added since.
 
-        number: ``added`` at an earlier moment.
+        True as well if the ledger no longer knows.
         names: places, instance keys and groups.
+        number: ``added`` at the earlier moment.
         """
         if number < self._oldest:
             return True

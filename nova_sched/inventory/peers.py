@@ -85,7 +85,7 @@ class Peers:
         # Number of dropped messages since the last log line; time of the next.
         self._dropped, self._next_line = 0, 0.0
         self._failing, self._began = False, clock()
-        # Whether the lack of a key is not logged yet, and its cause.
+        # False once the lack of a key is logged; the cause of the lack.
         self._has_key, self._why_no_key = True, None
         # Earlier picks, if this process replaces a killed one.
         self._remember(map(_published, workers.news()))
@@ -96,7 +96,10 @@ class Peers:
         return bool(self._present())
 
     def run(self, stopping):
-        """Publish until a threading.Event is set and no news follow."""
+        """Publish picks and heartbeats until a threading.Event is set.
+
+        Then go on until there are no news for QUIET seconds.
+        """
         hello_at, key_at, news_at = 0, 0, time.monotonic()
         while not stopping.is_set() or (
                 self.some and time.monotonic() - news_at < QUIET):
@@ -194,7 +197,8 @@ class Peers:
             self._send([News(recent[start:start + AT_ONCE])], authors)
 
     def _forget_gone(self):
-        """Forget daemons with last messages too old to be replayed."""
+        """Forget daemons whose last message, if replayed, is too old anyway.
+        """
         now = time.monotonic()
         for author, (_, at) in list(self._received.items()):
             if now - at > max(GONE, 2 * OLD):
@@ -246,8 +250,8 @@ class Peers:
             self._failing = True
             LOG.warning('Publishing picks to other daemons on this message '
                         'broker fails, and they may choose the same hosts; '
-                        'the next line about it follows on recovery: %r',
-                        error)
+                        'further failures are not logged until it works '
+                        'again: %r', error)
 
     # In the receiving thread.
 
@@ -305,7 +309,8 @@ class Peers:
             return
         host = sent.get('host') if isinstance(sent, dict) else None
         LOG.warning('%d message(s) about picks are dropped; the last message '
-                    'is from host %.80r: %s', self._dropped, host, reason)
+                    'claims to be from host %.80r: %s', self._dropped, host,
+                    reason)
         self._dropped = 0
         self._next_line = time.monotonic() + LINE_INTERVAL
 

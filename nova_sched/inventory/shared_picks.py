@@ -42,7 +42,7 @@ class NotShared:
         return []
 
     def tell(self, news):
-        """Share news with other workers; news can be pickled."""
+        """Share news, which must be picklable, with the other workers."""
 
     def alone(self):
         """Return a context in which no other worker writes."""
@@ -73,9 +73,9 @@ class _Ring(SharedRegion):
 
     start, end: position of the oldest entry, and behind the newest.
     waited_for: when other workers stop waiting for the deciding worker, in
-        nanoseconds of ``time.monotonic``.
+        nanoseconds of ``time.monotonic_ns``.
     heard: position behind the last entry that all other daemons have received.
-    daemons: number of other daemons that receive entries.
+    daemons: number of other daemons whose acknowledgement workers wait for.
     """
 
     WORDS = ('start', 'end', 'waited_for', 'heard', 'daemons')
@@ -208,8 +208,8 @@ class SharedPicks:
             nonlocal seen, until
             now, limit = time.monotonic_ns(), self.placed.words.waited_for
             if limit != seen:
-                # Its holder may have changed already: a worker takes the
-                # lock before it writes the limit.
+                # The limit may be of the previous holder: a worker takes
+                # the lock before it writes its limit.
                 seen, until = limit, max(
                     limit, now + int(shared_region.PATIENCE * 1e9))
             return now < until

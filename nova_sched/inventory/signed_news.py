@@ -1,4 +1,4 @@
-"""Messages between daemons, signed with a key that computes do not have.
+"""Messages between daemons, signed with a key that compute services lack.
 
 Every compute service has the password of the message broker, so a message
 there may come from any of them.  A message is a dict of JSON: its ``form``,

@@ -1,7 +1,7 @@
 """The state that decisions are based on: the hosts as read, less the ledger.
 
-1. A request takes a ``view`` in its turn (``deciding``): the hosts of the last
-   read, less the counting entries of all other requests.
+1. A request takes a ``view`` while it holds the decision lock (``deciding``):
+   the hosts of the last read, less the counting entries of all other requests.
 2. ``assume`` adds entries for its picks.  Later views see the entries of this
    worker, of the other workers of the service (``shared_picks.py``) and of
    other daemons (``peers.py``).
@@ -60,7 +60,7 @@ class View:
 class SchedulingState:
     """The hosts as read and the ledger of one process; safe for threads.
 
-    lifetime: maximum seconds for which an entry counts.
+    lifetime: maximum seconds for which an entry stays in the ledger.
     clock: function that returns seconds since the epoch.
     monotonic: as time.monotonic; entries end by it, independent of the clocks
         of this and other hosts.
@@ -163,22 +163,22 @@ class SchedulingState:
 
     @contextlib.contextmanager
     def deciding(self, is_last=False):
-        """Hold the decision locks for a block; yield the Turn.
+        """Hold the decision locks for a block; yield the Hold.
 
         The next request decides in parallel to a decision that takes longer
         than PATIENCE seconds, or LAST_PATIENCE if ``is_last``.
         is_last: whether the decision stands even if it is overtaken.
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
-        with (self._decision_lock.shared(patience) as turn,
+        with (self._decision_lock.acquire(patience) as hold,
               self._sharing.turn(patience)):
             # The wait for other workers is no part of the decision.
-            turn.begin()
-            yield turn
+            hold.begin()
+            yield hold
 
     @property
     def daemons(self):
-        """Number of other daemons that receive the entries."""
+        """Number of other daemons that acknowledge the entries."""
         return self._sharing.daemons
 
     def wait_until_heard(self, seconds):
@@ -252,9 +252,9 @@ class SchedulingState:
             return True
 
     def claimed(self, placements, writes):
-        """End entries that Placement counts from now on.
+        """Record that Placement has granted claims and counts them.
 
-        placements: list of InFlight.
+        placements: list of InFlight of the claims.
         writes: provider uuid -> number of requests that claimed on it.
         """
         self._end(News(claimed=_ids(placements), writes=writes))

@@ -33,7 +33,7 @@ RENEWAL_PAUSE = 1
 #: They do not depend on the request.
 REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 
-#: One in so many repeated warnings about lasting failures is logged.
+#: Every REPEAT-th warning about a lasting failure is logged.
 REPEAT = 11
 
 _TABLE = known_options.table('advice.toml', __package__)
@@ -60,7 +60,7 @@ class Response(service_adapter.Response):
 
     @property
     def is_own_error(self):
-        """As of service_adapter.Response."""
+        """See service_adapter.Response.is_own_error."""
         return bool(self._error)
 
     @property
@@ -240,9 +240,10 @@ class RetriesExhausted(exception.PlacementError):
 class RetryBudget:
     """A limited number and time of requests to Placement for one request.
 
-    No request is sent after MAX_FAILURES failures since the last successful
-    write (reads may work while writes hang), nor after 2 x [placement]
-    timeout + 30 seconds in slow requests.
+    No request is sent after MAX_FAILURES failures since the last write with a
+    response below status 500 (reads may work while writes hang), nor after
+    2 x [placement] timeout + 30 seconds in slow requests (30 seconds for
+    releases).
 
     adapter: PlacementAdapter.  request_id: text or None.
     releasing: True for a budget to release claims, with short timeouts and
@@ -270,7 +271,7 @@ class RetryBudget:
     def renew(self):
         """Allow one more request, and others if it works.
 
-        It takes effect RENEWAL_PAUSE seconds after exhaustion.
+        It has no effect until RENEWAL_PAUSE seconds after exhaustion.
         """
         if self.exhausted and (
                 self._clock() >= self._exhausted_at + RENEWAL_PAUSE):

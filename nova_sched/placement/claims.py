@@ -33,8 +33,8 @@ NOBODY = '00000000-0000-0000-0000-000000000000'
 
 NO_CONTENT, NOT_FOUND, CONFLICT = 204, 404, 409
 
-#: What a new instance is assumed to hold, from microversion 1.28 on.
-#: Placement refuses the claim if the instance exists.
+#: Assumed allocations of a new instance, from microversion 1.28 on.
+#: Placement refuses the claim if it knows the instance as a consumer.
 _NEW = ConsumerAllocations({})
 #: Result of ``_try_all`` if Placement has not responded.
 _UNANSWERED = object()
@@ -118,8 +118,9 @@ class AllocationClaims:
     def __init__(self, adapter, microversion, identity, batches=None,
                  sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
-        #: Whether new instances can be claimed for without a read.
-        self.knows_new = documents.at_least(microversion,
+        #: Whether consumers have generations.  If so, new instances can be
+        #: claimed for without a read, and several in one request.
+        self.has_generations = documents.at_least(microversion,
                                             documents.GENERATIONS)
         self._batches = batches or ClaimBatches()
         self._sleep, self._uniform = sleep, uniform
@@ -140,7 +141,7 @@ class AllocationClaims:
         None if Placement did not respond in time.  The instance keeps the
         allocations that it has.  A refusal is logged.
         adds: whether it also keeps an earlier claim of this object.
-        Raises AllocationUpdateFailed if another service claims for the
+        Raises AllocationUpdateFailed if another writer claims for the
         instance, and PlacementUnavailable if Placement refuses all requests.
         """
         _log_attempt(instance_uuid)
@@ -165,7 +166,7 @@ class AllocationClaims:
         """
         for instance_uuid in requests:
             _log_attempt(instance_uuid)
-        if self._claim_budget.exhausted or not self.knows_new:
+        if self._claim_budget.exhausted or not self.has_generations:
             return False
         accepted = self._repeated(
             lambda: self._try_all(requests, spec_obj), ', '.join(requests))
@@ -297,7 +298,7 @@ class AllocationClaims:
         claims = self._claims.setdefault(instance_uuid, _InstanceClaims(held))
         claims.sent.append(_SentClaim(
             documents.amounts(body['allocations']),
-            (held.generation or 0) + 1 if self.knows_new else None))
+            (held.generation or 0) + 1 if self.has_generations else None))
         claims.owner = {name: body[name] for name in ('project_id', 'user_id')}
         return claims
 
@@ -309,7 +310,8 @@ class AllocationClaims:
         known = self._known.pop(instance_uuid, None)
         try:
             held = known or (
-                _NEW if self.knows_new and instance_uuid not in self._claims
+                _NEW if (self.has_generations
+                         and instance_uuid not in self._claims)
                 else self._get(instance_uuid, self._claim_budget))
             claims, response = self._send(instance_uuid, held, request,
                                           spec_obj)
@@ -342,12 +344,13 @@ class AllocationClaims:
             return self._in_doubt(instance_uuid)
         self._drop_last(instance_uuid)
         _check_served(response)
-        if self.knows_new:
+        if self.has_generations:
             self._known[instance_uuid] = held
         if _is_generation_conflict(response):
             raise exception.AllocationUpdateFailed(
                 consumer_uuid=instance_uuid, error=response.error_text)
         return None if _is_race(response) else False
+
     def _send(self, instance_uuid, held, request, spec_obj):
         """Add a claim to ``held`` and send it: _InstanceClaims, Response."""
         body = self._body(held, request, spec_obj)
@@ -402,7 +405,8 @@ class AllocationClaims:
 
     def _generation(self, generation):
         """Return the part of a body that names the consumer's generation."""
-        return {'consumer_generation': generation} if self.knows_new else {}
+        return ({'consumer_generation': generation} if self.has_generations
+                else {})
 
     def _get(self, instance_uuid, budget):
         """Return the ConsumerAllocations of an instance.
@@ -410,8 +414,8 @@ class AllocationClaims:
         Raises PlacementError.
         """
         response = budget.request(
-            'GET', f'/allocations/{instance_uuid}',
-            documents.GENERATIONS if self.knows_new else self._microversion)
+            'GET', f'/allocations/{instance_uuid}', documents.GENERATIONS
+            if self.has_generations else self._microversion)
         try:
             return response.read(
                 ConsumerAllocations.of, 'Placement does not return the '
@@ -456,7 +460,7 @@ class AllocationClaims:
         claims = self._claims.get(instance_uuid)
         if claims is None:
             return
-        if claims.accepted and self.knows_new:
+        if claims.accepted and self.has_generations:
             self._undo_accepted(instance_uuid, claims)
         else:
             self._undo_if_held(instance_uuid, claims)
@@ -488,7 +492,7 @@ class AllocationClaims:
         elif held.allocations == claims.before.allocations:
             if claims.accepted:
                 del self._claims[instance_uuid]
-            elif self.knows_new:
+            elif self.has_generations:
                 self._known[instance_uuid] = held
         elif claims.before is _NEW:
             # The instance existed before; a claim as for a new one fails.
@@ -498,19 +502,19 @@ class AllocationClaims:
 
     def _restore(self, instance_uuid, held, claims):
         """Replace ``held`` by the allocations from before the claims."""
-        if claims.before.allocations or self.knows_new:
+        if claims.before.allocations or self.has_generations:
             response = self._put(instance_uuid, self._release_budget,
                                  self._body_before(claims, held.generation))
         else:
             # Below microversion 1.28 no PUT can empty a consumer.
             response = self._release_budget.request(
                 'DELETE', f'/allocations/{instance_uuid}')
-        if response.status != NOT_FOUND or self.knows_new:
+        if response.status != NOT_FOUND or self.has_generations:
             _check_released(instance_uuid, response, claims)
         claims.sent = [sent for sent in claims.sent if not sent.is_held(held)]
-        if not claims.sent or not self.knows_new:
+        if not claims.sent or not self.has_generations:
             del self._claims[instance_uuid]
-        if not claims.before.allocations and self.knows_new:
+        if not claims.before.allocations and self.has_generations:
             # The consumer is deleted together with its allocations.
             self._known[instance_uuid] = ConsumerAllocations({})
 

@@ -94,7 +94,7 @@ def _aggregates(uuids, is_forbidden=False):
 
 
 class ConditionReader:
-    """Queries Placement for conditions; stops after the first failure.
+    """Queries Placement for conditions; after a failure it queries no more.
 
     adapter: PlacementAdapter, or its replacement in a dry run.
     """

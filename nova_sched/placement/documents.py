@@ -22,7 +22,7 @@ CLAIMS = '1.36'
 
 AGGREGATES = '1.19'         # lists of a provider's aggregates
 GENERATIONS = '1.28'        # consumers have a generation
-STEIN = '1.29'              # Nova's at the release that stopped adding up
+STEIN = '1.29'              # of Nova Stein, the first not to add amounts up
 MAPPINGS = '1.34'           # candidates map request groups to providers
 
 #: The largest amount of a resource class that a consumer can hold.
@@ -112,8 +112,9 @@ class ConsumerAllocations:
         """Return these allocations and further ones as one dict.
 
         An instance that moves holds allocations of source and destination.
-        If it holds allocations of all further providers, these stay.
-        adding: whether they are added up instead, as up to Rocky.
+        Allocations of a provider that it holds already stay as they are.
+        adding: whether they are added up instead, as up to Rocky, if it holds
+            allocations of all further providers.
         """
         both = {provider: dict(resources)
                 for provider, resources in self.allocations.items()}
@@ -156,7 +157,7 @@ def number(value):
 
 
 def whole(value, least=-MOST):
-    """Return a number as an integer, limited to MOST.
+    """Return a number truncated to an integer from -MOST to MOST.
 
     Raises ValueError for a value that is no number, or less than ``least``.
     """

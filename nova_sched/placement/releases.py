@@ -41,15 +41,15 @@ def give_back(claims, instance_uuids):
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
                     'are not released yet: %s', instance_uuid, error)
-    LOG.warning('The claims of %d instance(s) are not released yet, which is '
-                'tried every %d seconds for %d seconds: %s',
+    LOG.warning('The claims of %d instance(s) are not released yet; retrying '
+                'every %d seconds for %d seconds: %s',
                 len(releases.left), LATER_PAUSE, LATER,
                 ', '.join(releases.left))
     try:
         threading.Thread(target=_release_later, args=(releases,),
                          name='release claims', daemon=True).start()
     except RuntimeError as error:
-        LOG.warning('The service cannot continue to release them: %s', error)
+        LOG.warning('Cannot start a thread to release them: %s', error)
         _under_way.remove(releases)
         _log_failure(releases)
 

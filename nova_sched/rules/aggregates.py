@@ -24,7 +24,7 @@ def values(aggregates, key):
     return _metadata(_weakly(aggregates)).get(key, _NOTHING)[0]
 
 
-def pieces(aggregates, key):
+def split_values(aggregates, key):
     """Return the comma-separated parts of one key's values: frozenset."""
     return _metadata(_weakly(aggregates)).get(key, _NOTHING)[1]
 
@@ -35,9 +35,9 @@ def keys(aggregates, prefix=''):
             if key.startswith(prefix)]
 
 
-def pieces_by_prefix(aggregates, prefix):
-    """Return the ``pieces`` of all keys that begin with ``prefix``."""
-    return _pieces_by_prefix(_weakly(aggregates), prefix)
+def split_values_by_prefix(aggregates, prefix):
+    """Return the comma-separated parts of all values of keys with a prefix."""
+    return _split_values_by_prefix(_weakly(aggregates), prefix)
 
 
 def _weakly(aggregates):
@@ -46,7 +46,7 @@ def _weakly(aggregates):
 
 
 @functools.lru_cache(maxsize=4096)
-def _pieces_by_prefix(aggregates, prefix):
+def _split_values_by_prefix(aggregates, prefix):
     return frozenset().union(*(
         split for key, (_, split) in _metadata(aggregates).items()
         if key.startswith(prefix)))
@@ -54,7 +54,7 @@ def _pieces_by_prefix(aggregates, prefix):
 
 @functools.lru_cache(maxsize=4096)
 def _metadata(aggregates):
-    """Return key -> (values, pieces), sorted by key.
+    """Return key -> (values, comma-separated parts), sorted by key.
 
     aggregates: tuple of weak references.
     """

@@ -1,8 +1,9 @@
 """Codes of refusals, for programs: a closed catalogue (codes.toml).
 
-A code is the cause that rejects a host or ends a request.  Its stage is the
-step of the request.  Each built-in filter has a code (``BaseFilter.code``).
-Plug-ins may have other codes.  ``doc/source/codes.rst`` describes all codes.
+A code names the cause that rejects a host or ends a request; its stage names
+the part of the scheduling in which that happens.  Each built-in filter has a
+code (``BaseFilter.code``).  Plug-ins may have codes that are not in the
+catalogue.  ``doc/source/codes.rst`` describes the catalogue.
 """
 
 import re

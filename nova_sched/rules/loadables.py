@@ -17,8 +17,8 @@ from nova_sched import exception
 class BaseLoader:
     """Finds classes that derive from a base class.
 
-    It searches the modules of the package with the derived loader in its
-    ``__init__``.
+    It searches the modules of the package whose ``__init__`` defines the
+    derived loader class.
     """
 
     def __init__(self, loadable_cls_type):

@@ -94,7 +94,7 @@ def _forced(passes, kind, names):
 
 
 #: The steps in order: name, and function that returns which hosts pass: bool
-#: (n,), or None if the request does not name any.
+#: (n,), or None if the step does not apply to the request.
 _NARROWING = ((CELL, _cell),
               (DESTINATION, _requested),
               (IGNORED, _ignored),

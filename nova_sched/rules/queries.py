@@ -100,7 +100,6 @@ class Query:
                                        distinct.values)
         return mapped
 
-
     def _value_at(self, value, keys, private):
         for key in keys:
             if value is None:

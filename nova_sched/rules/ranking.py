@@ -63,7 +63,7 @@ class Ranker:
     def _weighed(self, hosts, spec_obj, index, decision):
         """Return the weights of hosts that passed: weights.Weighed."""
         if LOG.isEnabledFor(logging.DEBUG):
-            tell_filtered(_first(hosts).states(), len(hosts))
+            log_filtered(_first(hosts).states(), len(hosts))
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
@@ -71,7 +71,7 @@ class Ranker:
                                   index=decision.funnel.instance_at(index)))
         if LOG.isEnabledFor(logging.DEBUG):
             ranked = Ranked(hosts.snapshot, weighed)
-            tell_weighed([
+            log_weighed([
                 weights.WeighedObject(state, weight) for state, weight
                 in zip(_first(ranked.hosts).states(),
                        weighed.weights.tolist(), strict=False)], len(ranked))
@@ -80,8 +80,9 @@ class Ranker:
     def reranker(self, spec_obj):
         """Return the Reranker of a request, or None.
 
-        None if a pick may change the verdict on other hosts, and if lines are
-        logged that name all hosts, or hosts of the request.
+        None if there are plug-ins, if a pick may change the verdict on other
+        hosts, and if all rankings must be logged: at DEBUG, and for requests
+        that name hosts.
         """
         target = spec_obj.requested_destination
         if (self.has_plug_ins or LOG.isEnabledFor(logging.DEBUG)
@@ -215,7 +216,7 @@ class Ranked:
         return self.weighed.given[self.weighed.head].tolist()
 
 
-def tell_filtered(states, count):
+def log_filtered(states, count):
     """Log the hosts that passed the filters.
 
     states: first HostStates.  count: number of all hosts.
@@ -224,7 +225,7 @@ def tell_filtered(states, count):
         'hosts': states[:filters.NAMED], 'more': _more(count)})
 
 
-def tell_weighed(weighed, count):
+def log_weighed(weighed, count):
     """Log the weighed hosts.
 
     weighed: first WeighedObjects.  count: number of all hosts.

@@ -118,7 +118,7 @@ def lost_cells(record):
 
 def late_claims(record):
     """Return the end of a reason for an unanswered claim, or ''."""
-    return ('; Placement did not answer in time' if any(
+    return ('; Placement did not respond in time' if any(
         claim.taken is None for claim in record.claims) else '')
 
 

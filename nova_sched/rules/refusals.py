@@ -43,9 +43,9 @@ _CONDITIONS = frozenset((
 
 #: Appended to the reason if Placement counts more usage than hosts report.
 _CONTRADICTED = (
-    ', and counts no room for its amounts on any, though hosts report it: it '
-    'may hold allocations of instances that are gone, see "nova-manage '
-    'placement audit"')
+    ', and has no room for the amounts on any host, though hosts report room: '
+    'it may have allocations of deleted instances, see "nova-manage placement '
+    'audit"')
 
 #: Filters for the amounts that Placement compares, if they are not enabled.
 _COUNTED_ELSEWHERE = (ram_filter.RamFilter(), core_filter.CoreFilter(),
@@ -120,8 +120,10 @@ def _result(filter_, method, hosts, spec_obj):
 
 
 def _code(record, counts):
-    """Return the code of a refusal: of a failed claim, or of most hosts.
+    """Return the code of a refusal.
 
+    It is the code of a failed claim, of missing hosts, or of most rejected
+    hosts, in this order.
     counts: list of (code, number of hosts), most hosts first.
     """
     if any(claim.taken is None for claim in record.claims):
@@ -190,8 +192,8 @@ def _pin_is_out(record, filters, spec_obj):
 def room_kind(filters, hosts, spec_obj):
     """Return the kind of a refusal by the amounts that hosts have.
 
-    Uses the amounts that filters compare; if there are none, the RAM, VCPUs
-    and disk that compute nodes report.
+    Uses the amounts that filters compare; if none of them is a free amount,
+    also the RAM, VCPUs and disk that compute nodes report.
     hosts: HostBlock of all hosts.
     """
     compared = _figures(filters, hosts, spec_obj)

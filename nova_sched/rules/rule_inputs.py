@@ -9,7 +9,7 @@ for one request.  None means that the rule may read anything, as plug-ins do.
 from nova_sched.hosts import columns
 
 #: All instances of all hosts.  They, and columns of instances, are read
-#: before the request's turn.
+#: before the decision lock is taken.
 INSTANCES = 'instances'
 #: The hosts of the instances that a request names.
 LOCATED = 'located instances'

@@ -46,9 +46,9 @@ OFFERED = codes.OFFERED
 class HostSelector:
     """The random choice among the best hosts.
 
-    band: maximum difference to the best weight of the hosts to shuffle; None
-        to shuffle no hosts.
-    subset_size: number of first hosts to draw one from.
+    band: hosts are shuffled if they weigh at most this much less than the
+        best host; None to shuffle no hosts.
+    subset_size: number of best hosts from which one is drawn.
     """
 
     band: float | None
@@ -152,7 +152,10 @@ class SchedulingRequest:
         return [*instances.named(self.spec_obj), *members]
 
     def related(self):
-        """Return the keys of its instances, its group, members and hints: set.
+        """Return the keys that the decision depends on: set.
+
+        These are the keys of its instances, of its group, of the group's
+        members, and of the instances in hints.
         """
         group = self.spec_obj.instance_group
         members = group.members or () if group is not None else ()
@@ -280,7 +283,6 @@ class SchedulingAttempt:
         if refused:
             self._drop(refused)
         return [latest[index].in_flight for index in refused]
-
 
     def undo(self):
         """Drop the latest picks, if they are not assumed yet."""
@@ -496,7 +498,7 @@ class SchedulingAttempt:
             return []
         ranked, picks = self._ranked, self._picks()
         if len(picks) > 1:
-            # Rank again after the last pick, in a record to throw away.
+            # Rank again after the last pick; this record is not kept.
             ranked = self._choose(ranked.hosts, len(picks) - 1,
                                   decision.Decision())
         alternates = selections.alternates(

@@ -1,7 +1,7 @@
 """Getting Placement's candidates for a request, before a driver decides.
 
-They come from the mirror (placement.mirror) if it can answer the query;
-otherwise Placement lists them.
+They come from the mirror (placement.mirror) if it is current and supports the
+query; otherwise Placement lists them.
 """
 
 import dataclasses
@@ -70,7 +70,7 @@ class CandidateSource:
             self._mirror.stop()
 
     @property
-    def copy_age(self):
+    def mirror_age(self):
         """Seconds since the mirror was compared with Placement.
 
         None without a mirror, and while it is incomplete or too old.
@@ -78,16 +78,16 @@ class CandidateSource:
         return None if self._mirror is None else self._mirror.age
 
     def forget_aggregates(self):
-        """Note that aggregates have changed, which changes Placement's too."""
+        """Forget the members of aggregates in the mirror: they changed."""
         if self._mirror is not None:
             self._mirror.forget_aggregates()
 
     def fetch(self, context, spec_obj, record):
         """Return (RequestSpec, Offer).
 
-        If Placement is not used, the RequestSpec is the given one.  Otherwise
-        it is a copy that request filters have edited, with the host that the
-        request is bound to, if any.
+        If Placement is not used, or for a rebuild, the RequestSpec is the
+        given one.  Otherwise it is a copy that request filters have edited,
+        with host and node of a requested destination completed.
         record: Decision to record the time in.
         Raises NoValidHost for an unknown host and without candidates,
         InvalidInput for a request that no query can express,
@@ -102,9 +102,10 @@ class CandidateSource:
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
-            # Before the candidates, which may lack nodes added in between.
+            # Read first: the candidates may lack nodes that another request
+            # adds to the mirror in between.
             nodes = self._nodes
-            candidates = self.placement_client.copied_candidates(queries)
+            candidates = self.placement_client.mirror_candidates(queries)
         offer = Offer(candidates, None, self, queries, context, spec_obj,
                       nodes)
         if candidates is None:
@@ -121,12 +122,11 @@ class CandidateSource:
         offer: Offer to update.  record: Decision to record the time in.
         """
         with record.timed('placement'):
-            if self._mirror.learn_nodes(nodes.items()):
+            if self._mirror.read_nodes(nodes.items()):
                 self._nodes = nodes
-            offer.candidates = self.placement_client.copied_candidates(
+            offer.candidates = self.placement_client.mirror_candidates(
                 offer.queries) or offer.candidates
         offer.nodes, record.offer = nodes, offer.candidates
-
 
     def listed(self, offer, record):
         """Return the AllocationCandidates that Placement lists, and claims.
@@ -155,13 +155,14 @@ class CandidateSource:
         return candidates, self.placement_client.claims(candidates,
                                                         offer.context)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """Make the mirror read these providers, by uuid, again."""
-        self.placement_client.doubt(providers)
+        self.placement_client.invalidate(providers)
 
     def _hosts(self, record):
-        """Return all hosts, as last read: HostSnapshot, or None.
+        """Return all hosts, less the ledger's entries: HostSnapshot.
 
+        None if the driver has no host manager.
         record: Decision to record the state in.
         """
         manager = self._driver.host_manager
@@ -175,8 +176,9 @@ class CandidateSource:
     def _target_node(self, spec_obj, record):
         """Return the uuid of the compute node that a request is bound to.
 
-        None if it is bound to no node, or to several.  Sets host and node of a
-        requested destination.
+        None if it is bound to no node or to several, if the node has no uuid,
+        and if the driver has no host manager.  Sets host and node of a
+        requested destination.  Raises NoValidHost for an unknown host.
         """
         target = utils.target(spec_obj)
         manager = self._driver.host_manager

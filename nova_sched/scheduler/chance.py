@@ -1,7 +1,7 @@
 """The chance scheduler: any host with an enabled compute service that is up.
 
-It runs no filters and weighers and consumes nothing.  Hosts are drawn at
-random, without repetition while there are enough.
+It runs no filters or weighers and does not consume resources.  Hosts are drawn
+at random, without repetition while there are enough.
 """
 
 import functools
@@ -47,6 +47,7 @@ class ChanceScheduler(driver.HostScheduler):
         picks, alternates = _draw(request, _hosts_up(request, hosts, record))
         for index, (pick, key) in enumerate(
                 zip(picks, request.keys(), strict=True)):
+            # A tuple is the made-up key of an instance without a uuid.
             record.picked(Pick(index, key if isinstance(key, str) else None,
                                *(hosts.cell(name, pick.claimed.row)
                                  for name in ('host', 'nodename'))))
@@ -59,10 +60,11 @@ def _hosts_up(request, hosts, record):
 
     Raises NoValidHost if there are none, or no instances.
     """
-    def refuse(nova, more=''):
+    def refuse(nova_message, operator_detail=''):
         refusals.note(record, (), hosts, request.spec_obj)
-        record.reason = nova + more + reasons.lost_cells(record)
-        raise exception.NoValidHost(reason=record.reason, nova=nova)
+        record.reason = (nova_message + operator_detail
+                         + reasons.lost_cells(record))
+        raise exception.NoValidHost(reason=record.reason, nova=nova_message)
 
     if not request.count:
         record.refuse('no_instances', codes.CONTRADICTION)
@@ -84,29 +86,30 @@ def _hosts_up(request, hosts, record):
 
 
 def _draw(request, block):
-    """Return the picks, and the alternates of each: (Chosen list, lists).
+    """Draw the picks and the alternates of each pick.
 
-    block: HostBlock to draw from.  Alternates are of the cell of their pick.
-    There are no lists of alternates if the caller requested none.
+    block: HostBlock to draw from.  Alternates are in the cell of their pick.
+    Returns a tuple of (list of Chosen, list of lists of Chosen); the second is
+    empty if the caller requested no alternates.
     """
-    hosts, most = block.snapshot, request.most_alternates
+    snapshot, most = block.snapshot, request.most_alternates
     generator = random.Random(request.seed)
-    host_codes, cell_codes = (hosts.column(name).codes.take(block.rows)
+    host_codes, cell_codes = (snapshot.column(name).codes.take(block.rows)
                               for name in ('host', 'cell_uuid'))
 
-    def node(of_host):
-        """Draw the position of one of a host's nodes."""
-        return generator.choice(np.flatnonzero(of_host).tolist())
+    def draw_node(is_node_of_host):
+        """Draw the position of one of a host's nodes in the block."""
+        return generator.choice(np.flatnonzero(is_node_of_host).tolist())
 
     def chosen(position):
         return selections.Chosen(
-            hosts, ClaimedHost(block.rows.item(position)), {})
+            snapshot, ClaimedHost(block.rows.item(position)), {})
 
-    names = _distinct(host_codes)
-    drawn = (generator.sample(names, request.count)
-             if len(names) >= request.count
-             else generator.choices(names, k=request.count))
-    positions = [node(host_codes == host) for host in drawn]
+    distinct_hosts = _distinct(host_codes)
+    drawn = (generator.sample(distinct_hosts, request.count)
+             if len(distinct_hosts) >= request.count
+             else generator.choices(distinct_hosts, k=request.count))
+    positions = [draw_node(host_codes == host) for host in drawn]
     drawn = {*drawn}
 
     @functools.cache
@@ -119,12 +122,12 @@ def _draw(request, block):
     for position in positions if most else ():
         cell = cell_codes.item(position)
         alternates.append([
-            chosen(node((cell_codes == cell) & (host_codes == host)))
+            chosen(draw_node((cell_codes == cell) & (host_codes == host)))
             for host in generator.sample(
                 others(cell), min(len(others(cell)), most))])
     return [*map(chosen, positions)], alternates
 
 
-def _distinct(codes):
-    """Return the distinct codes in order of first appearance: list."""
-    return [*dict.fromkeys(codes.tolist())]
+def _distinct(values):
+    """Return the distinct values of an array, in order of appearance: list."""
+    return [*dict.fromkeys(values.tolist())]

@@ -19,12 +19,12 @@ LOG = logging.getLogger(__name__)
 #: The ``allocation_request`` of a Selection without Placement: JSON text.
 NO_CLAIM = 'null'
 
-#: Maximum number of refused claims on the mirror's candidates; then Placement
-#: lists candidates.
+#: Maximum number of refused claims on the mirror's candidates; after that,
+#: candidates are requested from Placement.
 MOST_REFUSALS = 3
 
-#: Maximum number of listings for one request.  The candidates of the last one
-#: are excluded only while other claims on them are in progress.
+#: Maximum number of listings for one request.  From the last listing, a
+#: candidate is skipped only while a concurrent claim on it is in progress.
 MOST_LISTINGS = 3
 
 
@@ -80,9 +80,10 @@ class Claims:
                          and bool(instance_uuids))
         #: Whether several instances are claimed in one request to Placement.
         self.together = not self.claiming or bool(
-            offer.claims and offer.claims.knows_new)
+            offer.claims and offer.claims.has_generations)
         self.writes = collections.Counter()
-        # Results of failed claims: False for refused, None for unanswered.
+        # Results of failed claims since the last listing (False if refused,
+        # None if unanswered); the Room of the last call of ``choose``.
         self._failed, self._room = [], _ENOUGH
 
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
@@ -107,9 +108,9 @@ class Claims:
             chosen = self.first_of(ranked.snapshot, row)
             if not self.claiming:
                 return chosen
-            if (self._offer.is_copied
+            if (self._offer.is_mirrored
                     and len(self._failed) >= MOST_REFUSALS):
-                # The driver then has Placement list candidates.
+                # The driver requests candidates from Placement then.
                 break
             if chosen is not None and room.take(chosen.amounts, listed_at):
                 return chosen
@@ -121,22 +122,24 @@ class Claims:
         """Choose no host: a pending release could remove the new claim."""
         LOG.warning('Not claiming for instance %s: the release of an earlier '
                     'claim is still pending', instance_uuid)
-        # Recorded as unanswered, like the claim to be released.
+        # Recorded as unanswered: the outcome of the earlier claim is unknown.
         self._note(instance_uuid, _place(
             ranked.snapshot, next(iter(ranked.rows()))), None)
 
     def list_candidates(self):
-        """Have Placement list candidates, and return whether it did.
+        """Request new candidates from Placement; return whether that was done.
 
-        It does not if a claim is unanswered, after MOST_LISTINGS listings, or
-        if no candidate of the last listing was claimed by others since.
+        Returns False if a claim is unanswered, or if the last listing came
+        from Placement and is still current or was the MOST_LISTINGS-th.
         Raises the exceptions of Offer.list_candidates.
         """
         is_outdated = (self._room.outdated
                        and self._offer.listings < MOST_LISTINGS)
-        if None in self._failed or not (self._offer.is_copied or is_outdated):
+        if None in self._failed or not (
+                self._offer.is_mirrored or is_outdated):
             return False
-        LOG.debug('No host among the known candidates; Placement lists them')
+        LOG.debug('No host left among the current allocation candidates; '
+                  'requesting new ones from Placement')
         self.release()
         with self._record.timed('wait'):
             self._room.wait()
@@ -144,13 +147,14 @@ class Claims:
         self._record.restart()
         self._offer.list_candidates(self._record)
         self._record.offer = self._offer.candidates
-        self.together = self._offer.claims.knows_new
+        self.together = self._offer.claims.has_generations
         return True
 
     def claim(self, chosen, spec_obj):
-        """Claim hosts one by one; return the uuids of refused claims: list.
+        """Claim hosts one by one; return the instances without a claim.
 
         chosen: instance uuid -> ((host, node), ClaimedHost).
+        Returns the uuids whose claim was refused or unanswered: list.
         """
         refused = []
         for uuid, (place, host) in chosen.items() if self.claiming else ():
@@ -162,14 +166,14 @@ class Claims:
                     self.writes.update(self._offer.claims.writes)
                 else:
                     refused.append(uuid)
-                    self._offer.source.doubt(host.amounts)
+                    self._offer.source.invalidate(host.amounts)
         return refused
 
     def claim_all(self, chosen, spec_obj):
         """Claim hosts in one request; return whether Placement grants it.
 
-        If it is refused, nothing is claimed, and later claims are sent one by
-        one.
+        If not, nothing is claimed; the caller must choose and claim these
+        hosts, and later ones, one by one.
         """
         if not self.claiming:
             return True
@@ -195,7 +199,8 @@ class Claims:
         None for a host without one: Placement has none for it, or the filters
         rejected all.
         """
-        return first_of(snapshot, row) if self.claiming else ClaimedHost(row)
+        return (_first_request(snapshot, row) if self.claiming
+                else ClaimedHost(row))
 
     @property
     def candidates(self):
@@ -236,8 +241,8 @@ def _place(snapshot, row):
     return snapshot.cell('host', row), snapshot.cell('nodename', row)
 
 
-def first_of(snapshot, row):
-    """Return a host with its first allocation request: see Claims."""
+def _first_request(snapshot, row):
+    """Return a host with its first allocation request, see Claims.first_of."""
     state = snapshot.state(row)
     requests = state.allocation_candidates
     if not requests:

@@ -63,7 +63,7 @@ class Scheduler(abc.ABC):
     def check_set_up(self):
         """Check the driver's configuration, once, before workers are forked.
 
-        Raises an exception for an error.
+        Raises an exception, of any class, if it is invalid.
         """
 
     def start(self):
@@ -93,7 +93,8 @@ class Scheduler(abc.ABC):
         return None
 
     def run_periodic_tasks(self, context):
-        """Run every ``[scheduler] periodic_task_interval`` seconds."""
+        """Do periodic work, every [scheduler] periodic_task_interval seconds.
+        """
 
     def update_aggregates(self, aggregates):
         """Note that aggregates were created or changed."""
@@ -119,7 +120,7 @@ class HostScheduler(Scheduler):
         self._default_zone = conf.default_availability_zone
 
     def skip_heartbeats(self):
-        """Read whether services are up, but not their heartbeats.
+        """Do not read the heartbeats of services, only whether they are up.
 
         For drivers that read the hosts for each request, with rules that need
         no heartbeats.  Classes of third parties may need them.

@@ -5,11 +5,11 @@
 1. Read the hosts from the databases, after the request arrived, and add new
    hosts to the candidates of the mirror (``_read_hosts``).
 2. Look up the hosts of the instances that the request names (``_look_up``).
-3. In the request's turn (``_decide``): take a private snapshot of the hosts,
+3. Under the decision lock (``_decide``): take a private snapshot of the hosts,
    place instances on them (``attempt.SchedulingAttempt``), and assume the
    picks, so that other requests see them.
-4. After the turn, claim the picks in Placement, if it is used.  Forget the
-   picks that Placement refuses.
+4. Outside of the lock, claim the picks in Placement, if it is used.  Forget
+   the picks that Placement refuses.
 5. Repeat 3 and 4 for the instances without a host, after refused claims or
    at the end of a slice.  If the mirror has no candidate for them, start again
    with the candidates that Placement lists.
@@ -106,9 +106,10 @@ class FilterScheduler(driver.HostScheduler):
             offer.source.include(nodes, offer, record)
 
     def _look_up(self, request, record):
-        """Return the hosts of the instances that matter: Instances.
+        """Return the hosts of instances that the decision depends on.
 
-        It reads databases, so it runs before the request's turn.
+        It reads databases, so it runs before the decision lock is taken.
+        Returns an Instances.
         """
         with record.timed('state'), budget.not_charged():
             instances = self.host_manager.instances(request.keys())
@@ -146,11 +147,11 @@ class FilterScheduler(driver.HostScheduler):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
                     stack.enter_context(manager.deciding_group(request))
-                    turn = stack.enter_context(
+                    hold = stack.enter_context(
                         manager.state.deciding(is_last))
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(
-                    hosts, manager.siblings(request), turn.is_over,
+                    hosts, manager.siblings(request), hold.slice_expired,
                     shows_picks=assumes, room=view.room)
                 if not assumes or manager.state.assume(
                         view, placed, hosts, request.related(), is_last):

@@ -91,7 +91,7 @@ class HostManager:
         return self._in_use[0]
 
     def skip_heartbeats(self):
-        """Read whether services are up, but not their heartbeats.
+        """Do not read the heartbeats of services, only whether they are up.
 
         For drivers without rules that need heartbeats.
         """
@@ -262,7 +262,7 @@ class HostManager:
     def _note_pending(self, instances):
         """Set the picks of other requests, before the database is read.
 
-        An instance that appears in between is then in one of the two.
+        An instance that appears in between is then in at least one of them.
         """
         if instances.pending is None:
             instances.pending = self.state.pending(instances.own)
@@ -298,10 +298,12 @@ class HostManager:
 
     @contextlib.contextmanager
     def deciding_group(self, request):
-        """Hold the lock of a request's server group among daemons.
+        """Decide a block under the named lock of a request's server group.
 
-        The block ends once the known daemons have acknowledged the picks.
-        Groups without a hard policy need no lock.
+        The lock is held until other daemons have acknowledged the picks, or
+        for HEARD_PATIENCE seconds.  After GROUP_PATIENCE seconds the block
+        runs without the lock.  No lock is taken for groups without a hard
+        policy, and if there are no other daemons.
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES

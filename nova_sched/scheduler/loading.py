@@ -33,7 +33,7 @@ def load_driver(conf):
 def driver_class(name, hosts_class=host_manager.HostManager):
     """Return the driver class of an entry point name or a class path.
 
-    A plug-in's class has adapters in front.
+    A third party's class comes wrapped in the adapters that it needs.
     hosts_class: class of the host manager that the driver gets.
     Raises ConfigurationError when there is none, or when it is no driver.
     """

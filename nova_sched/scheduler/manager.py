@@ -237,12 +237,12 @@ class SchedulerManager:
         return reply
 
     def update_aggregates(self, ctxt, aggregates):
-        """Read the aggregates again: Nova's API has changed some."""
+        """Note that Nova's API has changed aggregates; they are reread."""
         self.driver.update_aggregates(aggregates)
         self.offers.forget_aggregates()
 
     def delete_aggregate(self, ctxt, aggregate):
-        """Read the aggregates again: Nova's API has deleted one."""
+        """Note that Nova's API has deleted an aggregate; they are reread."""
         self.driver.delete_aggregate(aggregate)
         self.offers.forget_aggregates()
 

@@ -8,7 +8,7 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
 @dataclasses.dataclass(eq=False)
 class Offer:
-    """A driver's view of Placement for one request.
+    """The candidates of one request and the means to claim and renew them.
 
     candidates: a value of hosts.allocation_candidates.
     claims: placement.claims.AllocationClaims for the candidates; None if
@@ -38,7 +38,7 @@ class Offer:
     listings: int = 0
 
     @property
-    def is_copied(self):
+    def is_mirrored(self):
         """Whether the candidates are from the mirror."""
         return self.candidates.age is not None
 
@@ -52,7 +52,6 @@ class Offer:
         self.listings += 1
         self.nodes = None
         self.candidates, self.claims = self.source.listed(self, record)
-
 
     def held(self):
         """Return the instances that may have a claim in Placement: list."""

@@ -17,7 +17,7 @@ class Placement:
 
     VERSION = '1.36'
     #: As of placement.claims.AllocationClaims.
-    knows_new, writes = False, ()
+    has_generations, writes = False, ()
 
     def __init__(self, offers, refuses=(), keeps=(), silent=(),
                  late=()):
@@ -37,7 +37,7 @@ class Placement:
         """The Offer that a driver is given; fields: of the candidates."""
         return Offer(self.candidates(**fields), self, self)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """There is no copy."""
 
     def held(self):

@@ -102,7 +102,8 @@ class AggregateMultiTenancyIsolation(
 
     def mask(self, hosts, spec_obj):
         def takes(aggregates):
-            projects = aggregate_values.pieces(aggregates, 'filter_tenant_id')
+            projects = aggregate_values.split_values(
+                aggregates, 'filter_tenant_id')
             return not projects or spec_obj.project_id in projects
         return hosts.judge('aggregates', takes)
 

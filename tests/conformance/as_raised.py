@@ -113,8 +113,8 @@ class AggregateInstanceExtraSpecsFilter(
             for key, required in (
                     aggregate_instance_extra_specs.requirements(spec_obj)):
                 if not aggregate_instance_extra_specs._meets(
-                        key, aggregate_values.pieces(state.aggregates, key),
-                        required):
+                        key, aggregate_values.split_values(
+                            state.aggregates, key), required):
                     break
         return super().mask(hosts, spec_obj)
 

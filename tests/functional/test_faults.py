@@ -154,7 +154,7 @@ def test_listing_that_times_out_is_an_error_and_no_refusal(
     placement.on('GET', '/allocation_candidates', HANG)
 
     with pytest.raises(messaging.RemoteError, match=(
-            'PlacementUnavailable Placement did not answer in time, within 2 '
+            'PlacementUnavailable Placement did not respond in time, within 2 '
             'seconds')):
         stage.client().pick()
     assert daemon.lines('timed out after 2 seconds')
@@ -198,9 +198,9 @@ def test_claim_that_times_out_is_a_refusal_with_the_reason(
     placement.on('PUT', '/allocations/', HANG)
 
     with pytest.raises(exception.NoValidHost,
-                       match='; Placement did not answer in time'):
+                       match='; Placement did not respond in time'):
         stage.client().pick()
-    assert daemon.wait_for_lines('; Placement did not answer in time')
+    assert daemon.wait_for_lines('; Placement did not respond in time')
 
 
 @pytest.fixture

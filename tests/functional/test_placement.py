@@ -89,7 +89,7 @@ def test_hanging_listing_does_not_hold_up_other_requests(
 
     thread.join()
     assert outcome == ['PlacementUnavailable']
-    assert daemon.lines('does not answer in time')
+    assert daemon.lines('does not respond in time')
 
 
 def test_claims_of_a_gone_caller_are_released(stage, daemon, placement):

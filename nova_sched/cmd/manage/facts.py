@@ -21,7 +21,7 @@ def status(state):
 
 def zones(state, conf):
     """Return the availability zones that a host is in: a sorted list."""
-    return sorted(aggregate_values.pieces(
+    return sorted(aggregate_values.split_values(
         state.aggregates, 'availability_zone')
     ) or [conf.default_availability_zone]
 

@@ -44,7 +44,7 @@ def set_update_time_on_success(function):
     def consume(self, spec_obj):
         function(self, spec_obj)
         self.updated = datetime.datetime.now(datetime.UTC)
-    return host_state.failures_told(consume)
+    return host_state.logs_failures(consume)
 
 
 class HostManager(NovaHostManagerMixin, host_manager.HostManager):

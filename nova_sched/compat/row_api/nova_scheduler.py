@@ -54,12 +54,12 @@ class NovaSchedulerMixin:
         context = spec_obj._context
         found = list(_filtered(manager, host_states, spec_obj, index,
                                context) or ())
-        ranking.tell_filtered(found, len(found))
+        ranking.log_filtered(found, len(found))
         if not found:
             return []
         weighed = list(rows.call(
             manager.get_weighed_hosts, found, spec_obj, context=context))
-        ranking.tell_weighed(weighed, len(weighed))
+        ranking.log_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
         asked.weights = dict(zip(map(rows.names_of, states), weights,

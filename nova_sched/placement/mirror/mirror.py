@@ -1,4 +1,4 @@
-"""The mirror's interface for requests."""
+"""Lookups in the Placement mirror by scheduling requests."""
 
 import threading
 import time
@@ -17,12 +17,12 @@ from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of aggregates with members read by one request.  A listing of
-#: candidates takes as long as a few of them.
-MOST_LEARNED = 4
-#: Maximum number of providers of new compute nodes that one request reads.
-#: Seconds after which it starts no further read, and for which it waits while
-#: another request reads providers.
+#: Maximum number of aggregates whose members one request reads.  A candidates
+#: query costs as much as a few such reads.
+MOST_AGGREGATES = 4
+#: Maximum number of providers of new compute nodes that one request reads, and
+#: seconds after which it starts no further read.  It waits for the same time
+#: while another request reads providers.
 MOST_NODES, NODES_PATIENCE = 4, 1
 
 
@@ -34,7 +34,8 @@ def shared_answers(workers):
 class PlacementMirror:
     """A mirror of Placement's resource providers.
 
-    adapter: PlacementAdapter.  freed, answers: see Upkeep.
+    adapter: PlacementAdapter.  freed: function that returns the uuids of nodes
+        with freed resources, see Upkeep.  answers: SharedAnswers, see Upkeep.
 
     providers: the Providers of the mirror.
     """
@@ -43,9 +44,9 @@ class PlacementMirror:
         self.providers = Providers()
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
                               answers)
-        self._learning = threading.Lock()
-        # Compute nodes at the last look-up; nodes without an inventory that
-        # were read already.
+        self._reading_nodes = threading.Lock()
+        # Compute nodes at the last call; nodes that were read already, but
+        # whose provider had no inventory.
         self._seen, self._tried = frozenset(), set()
 
     def start(self):
@@ -58,7 +59,7 @@ class PlacementMirror:
 
     @property
     def age(self):
-        """See Upkeep."""
+        """Seconds since the last update, see Upkeep.age."""
         return self._upkeep.age
 
     def forget_aggregates(self):
@@ -70,8 +71,7 @@ class PlacementMirror:
 
         queries: list of scheduler.utils.ResourceRequest.
         None if Placement must be queried: the mirror does not support the
-            query,
-        has no candidates, is incomplete or is too old.
+        query, has no candidates, is incomplete or is too old.
         """
         if self.age is None:
             return None
@@ -79,13 +79,14 @@ class PlacementMirror:
             self.providers.without_members, queries)))
         try:
             for aggregate in filter(uuidutils.is_uuid_like,
-                                    missing[:MOST_LEARNED]):
-                self._upkeep.learn(aggregate)
+                                    missing[:MOST_AGGREGATES]):
+                self._upkeep.read_aggregate(aggregate)
         except exception.PlacementError as error:
             LOG.debug('Querying Placement for candidates: %s', error)
             return None
         matches = [self.providers.matching(query) for query in queries]
         rows = matches[0][0]
+        # The rows differ if providers were added or removed in between.
         if any(fits is None or other is not rows for other, fits in matches):
             return None
         offered = SingleProviders(rows, [
@@ -93,23 +94,25 @@ class PlacementMirror:
             for query, (_, fits) in zip(queries, matches, strict=True)])
         return offered or None
 
-    def learn_nodes(self, uuids):
+    def read_nodes(self, uuids):
         """Read the providers of compute nodes that the mirror lacks.
-         Each is read once here, even if Placement does not have it yet (a
+
+        Each is read once here, even if Placement does not have it yet (a
         compute service creates its node first); then Upkeep takes over.
-        uuids: of all compute nodes: list.
-        Returns whether all of them have been read.
+        uuids: list of the uuids of all compute nodes.
+        Returns whether all lacking providers have been read; False if another
+        request reads for too long.
         """
         with turns.waiting():
-            is_alone = self._learning.acquire(timeout=NODES_PATIENCE)
-        if not is_alone:
+            acquired = self._reading_nodes.acquire(timeout=NODES_PATIENCE)
+        if not acquired:
             return False
         try:
-            return self._learn_nodes(uuids)
+            return self._read_nodes(uuids)
         finally:
-            self._learning.release()
+            self._reading_nodes.release()
 
-    def _learn_nodes(self, uuids):
+    def _read_nodes(self, uuids):
         lacking = list(filter(uuidutils.is_uuid_like,
                               self.providers.lacking(uuids)))
         self._tried.intersection_update(lacking)
@@ -124,19 +127,19 @@ class PlacementMirror:
                 break
             self._tried.add(uuid)
             try:
-                if self._upkeep.learn_node(uuid):
+                if self._upkeep.read_node(uuid):
                     continue
             except exception.PlacementError as error:
-                LOG.debug('The provider of compute node %s is not known: %s',
+                LOG.debug('Could not read the provider of compute node %s: %s',
                           uuid, error)
             missing.append(uuid)
         self._upkeep.expect(missing)
         return self._tried.issuperset(lacking)
 
-    def doubt(self, uuids):
-        """Offer providers no more until they are read again.
+    def invalidate(self, uuids):
+        """Exclude providers until they are read again.
 
         Called if Placement contradicts the mirror's data.
         """
-        self.providers.doubt(uuids)
-        self._upkeep.doubt(uuids)
+        self.providers.invalidate(uuids)
+        self._upkeep.read_soon(uuids)

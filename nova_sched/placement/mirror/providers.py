@@ -17,7 +17,7 @@ from nova_sched.placement.documents import MOST_HELD
 
 #: Prefix of a required trait that stands for any of several traits.
 _ANY_OF = 'in:'
-#: Capacity without room for any amount.
+#: Capacity of a resource class without inventory; no amount fits.
 _NONE = -1
 #: Maximum number of aggregates with known members.
 MOST_AGGREGATES = 1000
@@ -61,7 +61,8 @@ class Provider:
 
 #: Amounts of a resource class without inventory.
 _MISSING = Amounts(_NONE, 0)
-#: Number of Amounts; number of leading Amounts in listings.
+#: Number of fields of Amounts; number of its first fields that a listing of
+#: candidates contains.
 _WIDTH, _LISTED = len(_MISSING), 2
 
 
@@ -82,7 +83,8 @@ class _Column:
     def put(self, rows, amounts, limited):
         """Write rows; amounts: int64 (n, _WIDTH).
 
-        limited: rows with unit sizes as read: bool (n,).
+        limited: rows whose min_unit, max_unit and step_size were read:
+            bool (n,).
         """
         self.table[:_LISTED, rows] = amounts[:, :_LISTED].T
         self.table[_LISTED:, rows[limited]] = amounts[limited, _LISTED:].T
@@ -108,8 +110,8 @@ class Providers:
     uuids: of the rows, a tuple.
     catch_up: function that applies the news of other workers.
 
-    A doubted provider is not offered until it is read again: Placement has
-    contradicted its data.
+    An invalid provider, whose data Placement has contradicted, is no candidate
+    until it is read again.
     """
 
     def __init__(self, clock=time.monotonic):
@@ -118,7 +120,7 @@ class Providers:
         self.uuids, self._rows = (), {}
         self._generations = np.zeros(0, np.int64)
         self._is_root = np.zeros(0, np.bool_)
-        self._doubted = np.zeros(0, np.bool_)
+        self._invalid = np.zeros(0, np.bool_)
         self._limited = np.zeros(0, np.bool_)
         self._traits = Labels.of(())
         self._columns, self._members = {}, {}
@@ -139,7 +141,7 @@ class Providers:
         return self._clock()
 
     def put(self, providers, since):
-        """Take providers as read; return the skipped uuids.
+        """Store providers as read; return the skipped uuids: list.
 
         providers: iterable of Provider.  since: ``now()`` before the read.
         A provider is skipped if a claim of this service was under way during
@@ -178,7 +180,7 @@ class Providers:
             column.put(rows, amounts[name][taken] if name in amounts
                        else missing, limited)
         self._limited[rows] |= limited
-        self._doubted[rows] = False
+        self._invalid[rows] = False
 
     def _put_rest(self, taken):
         """Write other data; taken: list of (row, Provider)."""
@@ -214,7 +216,7 @@ class Providers:
         with self._lock:
             newer = (self._added > since).tolist()
             remaining = [row for row, uuid in enumerate(self.uuids)
-                    if uuid in uuids or newer[row]]
+                         if uuid in uuids or newer[row]]
             if len(remaining) == len(self.uuids):
                 return
             removed = sorted(set(range(len(self.uuids))).difference(remaining))
@@ -225,7 +227,7 @@ class Providers:
 
     def _resize(self, rows, added):
         """Keep these rows, and add empty rows."""
-        for name in ('_generations', '_is_root', '_doubted', '_limited',
+        for name in ('_generations', '_is_root', '_invalid', '_limited',
                      '_touched', '_under_way', '_added'):
             before = getattr(self, name)[rows]
             setattr(self, name, np.append(
@@ -294,7 +296,7 @@ class Providers:
         return [uuid for uuid in uuids if uuid not in having]
 
     def without_limits(self):
-        """Return the uuids of providers without unit sizes: list."""
+        """Return the uuids of providers whose limits were not read: list."""
         with self._lock:
             return [self.uuids[row]
                     for row in np.flatnonzero(~self._limited).tolist()]
@@ -315,8 +317,8 @@ class Providers:
     def assume(self, amounts):
         """Count amounts that will be claimed.
 
-        amounts: provider uuid -> resource class -> amount.  Followed by
-            ``claimed`` or ``forget``.
+        amounts: provider uuid -> resource class -> amount.
+        A call of ``claimed`` or ``forget`` must follow.
         """
         with self._lock:
             for row, resources in self._known(amounts):
@@ -346,11 +348,11 @@ class Providers:
                 self._finish(row)
                 self._use(row, resources, -1)
 
-    def doubt(self, uuids):
-        """Offer providers no more until they are read again."""
+    def invalidate(self, uuids):
+        """Exclude providers until they are read again."""
         with self._lock:
             for row, _ in self._known(dict.fromkeys(uuids)):
-                self._doubted[row] = True
+                self._invalid[row] = True
 
     def room(self):
         """Return the Room for one view."""
@@ -365,14 +367,14 @@ class Providers:
         with self._lock:
             return all((listed_at is not None
                         and not self._are_touched(row, listed_at))
-                       or (not self._doubted[row] and all(
+                       or (not self._invalid[row] and all(
                            name in self._columns
                            and self._columns[name].has_room(row, amount)
                            for name, amount in resources.items()))
                        for row, resources in self._known(amounts))
 
     def are_under_way(self, uuids):
-        """Return whether claims of this service on any provider are."""
+        """Return whether this service has claims under way on any of them."""
         self.catch_up()
         with self._lock:
             return any(self._under_way[row]
@@ -417,7 +419,7 @@ class Providers:
                 or self._unknown(forbidden)
                 or self._elsewhere(group.resources)):
             return None
-        fits = self._is_root & ~self._doubted
+        fits = self._is_root & ~self._invalid
         for name, amount in group.resources.items():
             fits &= self._columns[name].fits(amount)
         fits &= self._by_traits(
@@ -467,7 +469,7 @@ class Providers:
 class Room:
     """The room of Providers, less the amounts taken on one view.
 
-    outdated: providers that were listed as free and are taken since.
+    outdated: uuids of providers that were listed as free and taken since.
     """
 
     def __init__(self, providers):

@@ -18,7 +18,8 @@ from nova_sched.placement.documents import whole
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 
-#: Lowest microversion with whole trees in the summaries.
+#: Lowest microversion whose summaries have all providers of a tree and all
+#: resource classes.
 VERSION = '1.29'
 
 #: A query for which any host with room is a candidate.

@@ -45,7 +45,7 @@ CHANGES, MEMBERS, ALL = 0.01, 0.004, 0.006
 ALL_SOON = 0.03
 #: Requests per second that read single providers, and that read providers on
 #: which Placement has refused a claim, as other requests wait for them.
-SINGLE, DOUBTED = 5, 20
+SINGLE, URGENT = 5, 20
 #: Requests needed to read one provider.
 PARTS = 4
 #: Seconds between two checks whether the usage of hosts has fallen.
@@ -60,15 +60,16 @@ AGAIN = 60
 MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
-#: If Placement does not have it yet: seconds after which it is read again, as
-#: a compute service creates the provider after the node; maximum number of
-#: such providers.
+#: Seconds after which the provider of a new node is read again if Placement
+#: does not have it yet, as a compute service creates it after the node;
+#: maximum number of such providers.
 EXPECTED, MOST_EXPECTED = (1, 2, 4, 8, 16), 20
 #: Seconds between two log lines about progress.
 PROGRESS = 10
 #: Seconds without a comparison of generations, and multiple of the usual
-#: interval, after which the mirror is not used.
+#: interval, after which (both) the mirror is not used.
 TOO_OLD, TOO_OFTEN = 60, 5
+
 
 class _Stopped(Exception):
     """The thread must end."""
@@ -123,7 +124,7 @@ class Upkeep:
         self._parents = {}
         # Providers to read, by cause, oldest first: uuid -> None, or for
         # changed providers uuid -> when they may be read.
-        self._doubted, self._changed, self._freed = (
+        self._urgent, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
         # uuid -> ascending times of reads, for providers that Placement does
         # not have yet.
@@ -161,13 +162,13 @@ class Upkeep:
         return age if age <= max(
             TOO_OLD, TOO_OFTEN * self._changes.interval) else None
 
-    def doubt(self, uuids):
+    def read_soon(self, uuids):
         """Read providers soon: Placement has refused a claim on them."""
         with self._lock:
-            self._doubted.update(dict.fromkeys(uuids))
+            self._urgent.update(dict.fromkeys(uuids))
         self._woken.set()
 
-    def learn_node(self, uuid):
+    def read_node(self, uuid):
         """Read the provider of a compute node that the mirror lacks.
 
         Returns whether Placement has one with an inventory.
@@ -181,7 +182,10 @@ class Upkeep:
         return bool(provider and provider.amounts)
 
     def expect(self, uuids):
-        """Read providers soon that Placement does not have yet: a list."""
+        """Schedule reads of providers that Placement does not have yet.
+
+        uuids: list; as many as MOST_EXPECTED allows are scheduled.
+        """
         now = self._clock()
         with self._lock:
             for uuid in uuids[:MOST_EXPECTED - len(self._expected)]:
@@ -207,15 +211,15 @@ class Upkeep:
             return self._fail(None)
         if self._failed:
             self._failed = False
-            LOG.info('The mirror of Placement is up to date again')
+            LOG.info('The mirror of Placement is updated again')
         return max(0, self._next() - self._clock())
 
     def _fail(self, error):
         if error is not None and not self._failed:
-            LOG.warning('The mirror of Placement is not updated, which is '
-                        'tried again every %d seconds; when it is older than '
-                        '%d seconds, requests query Placement for candidates: '
-                        '%s', PAUSE, TOO_OLD, error)
+            LOG.warning('The mirror of Placement is not updated; retrying '
+                        'every %d seconds. When it is older than %d seconds, '
+                        'requests query Placement for candidates: %s', PAUSE,
+                        TOO_OLD, error)
         self._failed = True
         return PAUSE
 
@@ -272,9 +276,9 @@ class Upkeep:
             self._compared_at = generations.began
             if self._all.is_due or self._are_many():
                 self._read_all(generations)
-        elif self._doubted:
+        elif self._urgent:
             with self._lock:
-                uuid, _ = self._doubted.popitem(last=False)
+                uuid, _ = self._urgent.popitem(last=False)
             self._read_provider(uuid)
         elif self._members.is_due and self._providers.oldest_aggregate:
             self._read_members(self._providers.oldest_aggregate)
@@ -283,8 +287,8 @@ class Upkeep:
 
     def _next(self):
         """Return when the next query is due."""
-        if self._doubted:
-            return self._clock() + PARTS / DOUBTED
+        if self._urgent:
+            return self._clock() + PARTS / URGENT
         with self._lock:
             due = [self._changes.at, self._next_look, *(
                 moments[0] for moments in self._expected.values())]
@@ -298,10 +302,10 @@ class Upkeep:
     def _look_for_changes(self):
         """Query the generations of all providers.
 
-        Returns an Answer as of ``ProviderReader.generations``.
+        Returns an Answer with the value of ``ProviderReader.generations``.
         """
         answer = self._ask(GENERATIONS, self._reader.generations,
-                          self._changes.began)
+                           self._changes.began)
         self._changes.note(answer)
         self._parents = {uuid: parent
                          for uuid, (_, parent) in answer.value.items()}
@@ -334,7 +338,7 @@ class Upkeep:
         self._take_all(answer, generations)
 
     def _take_all(self, answer, generations):
-        """Take an Answer about all providers, see ``Providers.put``."""
+        """Store an Answer about all providers, see ``Providers.put``."""
         # A listing does not contain the aggregates of a new provider.
         new = (set() if self._compared_at is None
                else self._providers.unknown(generations.value))
@@ -347,7 +351,7 @@ class Upkeep:
                 self._changed.pop(each.uuid, None)
         self._changed.update(dict.fromkeys(skipped, 0))
 
-    def learn(self, aggregate):
+    def read_aggregate(self, aggregate):
         """Read the members of an aggregate: Answer.  Raises PlacementError."""
         answer = self._answers.query(
             lambda: self._reader.members(aggregate))
@@ -356,7 +360,7 @@ class Upkeep:
 
     def _read_members(self, aggregate):
         try:
-            self._members.note(self.learn(aggregate))
+            self._members.note(self.read_aggregate(aggregate))
         except RequestFailed as exc:
             # Requests that name it read the members, or query Placement.
             LOG.debug('The members of aggregate %s are unknown: %s', aggregate,
@@ -383,7 +387,7 @@ class Upkeep:
         with self._lock:
             lacking = {uuid: self._expected[uuid] for uuid
                        in self._providers.lacking([*self._expected])}
-            self._doubted.update(dict.fromkeys(
+            self._urgent.update(dict.fromkeys(
                 uuid for uuid, moments in lacking.items()
                 if moments[0] <= now))
             self._expected = {
@@ -429,12 +433,12 @@ class Upkeep:
             yield
         except (RequestFailed, UnusableProvider) as exc:
             if isinstance(exc, UnusableProvider):
-                self._providers.doubt([uuid])
+                self._providers.invalidate([uuid])
             self._changed[uuid] = self._clock() + AGAIN
-            is_logged = (uuid in self._set_aside
-                       or len(self._set_aside) >= MOST_LOGGED)
+            only_debug = (uuid in self._set_aside
+                          or len(self._set_aside) >= MOST_LOGGED)
             self._set_aside.add(uuid)
-            LOG.log(logging.DEBUG if is_logged else logging.WARNING,
+            LOG.log(logging.DEBUG if only_debug else logging.WARNING,
                     'The mirror of Placement lacks data of resource provider '
                     '%s, which is read again every %d seconds: %s', uuid,
                     AGAIN, exc)

@@ -24,10 +24,10 @@ from nova_sched.single_flight import WaitedTooLong
 
 LOG = logging.getLogger(__name__)
 
-#: Failures after which a later query may succeed.
+#: Failure reasons that are timeouts.
 _TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
 
-#: Maximum number of characters of a query in a log line.
+#: Maximum number of characters of a query in an error text.
 _LONGEST_QUERY = 1000
 
 
@@ -36,9 +36,9 @@ class SchedulerReportClient:
 
     conf: ConfigOpts.  adapter: a PlacementAdapter to use instead of a new one.
 
-    It is thread-safe, and opens connections at the first request, in each
-    process its own.  If Placement cannot be reached, or its response cannot be
-    used, there are no candidates, and the reason is logged.
+    It is thread-safe.  Each process opens its own connections, at its first
+    request.  If Placement cannot be reached, or its response cannot be used,
+    there are no candidates, and the reason is logged.
     """
 
     #: Whether candidates have Placement's provider summaries, which take
@@ -56,7 +56,7 @@ class SchedulerReportClient:
         return self._adapter.contact
 
     def mirrored(self, freed, answers=None, count_claims=None):
-        """Return a new PlacementMirror for ``copied_candidates``.
+        """Return a new PlacementMirror for ``mirror_candidates``.
 
         freed, answers: see placement.mirror.upkeep.Upkeep.
         count_claims: function of a mirror's Providers that makes claims in
@@ -67,7 +67,7 @@ class SchedulerReportClient:
             count_claims(self._mirror.providers)
         return self._mirror
 
-    def copied_candidates(self, queries):
+    def mirror_candidates(self, queries):
         """Return the mirror's AllocationCandidates.
 
         None if Placement has to list them.
@@ -98,10 +98,10 @@ class SchedulerReportClient:
         return AllocationClaims(self._adapter, candidates.version,
                                 RequestIdentity.of(context), self._batches)
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         """Make the mirror read these providers, by uuid, again."""
         if self._mirror is not None:
-            self._mirror.doubt(providers)
+            self._mirror.invalidate(providers)
 
     def candidates(self, queries, context):
         """Return Placement's AllocationCandidates, or NoCandidates.
@@ -110,8 +110,8 @@ class SchedulerReportClient:
             the second query follow the candidates for the first.
         context: RequestContext of the request.  Its ids and its user are sent,
             with the token of the service.
-        Raises PlacementUnavailable if Placement or Keystone do not respond in
-        time.
+        Raises PlacementUnavailable if Placement or Keystone does not respond
+        in time.
         """
         try:
             listed, version = self._fetch_candidates(
@@ -154,14 +154,13 @@ class SchedulerReportClient:
         """Raise PlacementUnavailable if the error is a timeout."""
         if getattr(error, 'reason', None) in _TOO_LATE:
             raise exception.PlacementUnavailable(
-                str(error), 'Placement did not answer in time, within '
+                str(error), 'Placement did not respond in time, within '
                 f'{self._adapter.timeout:g} seconds') from error
 
-
     def without_answer(self, error):
-        """Return the empty result used when Placement did not answer.
+        """Return the empty result of a failed query: NoCandidates.
 
-        error: the PlacementError.
+        error: the PlacementError of the query.
         """
         return NoCandidates(str(error))
 

@@ -85,7 +85,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
                 _warn_of_key(key)
         for key in sorted(properties):
             value = properties[key]
-            accepted = aggregate_values.pieces(aggregates, key)
+            accepted = aggregate_values.split_values(aggregates, key)
             if (value and accepted and key.startswith(self.prefix)
                     and str(value) not in accepted):
                 return key, str(value), accepted

@@ -78,7 +78,7 @@ def _unmet(aggregates, required):
     """
     failure = None
     for key, requirement in required:
-        values = aggregate_values.pieces(aggregates, key)
+        values = aggregate_values.split_values(aggregates, key)
         try:
             if not _meets(key, values, requirement):
                 return key, requirement, values

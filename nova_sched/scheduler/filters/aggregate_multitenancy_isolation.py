@@ -42,7 +42,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
 def _projects(aggregates):
     """Return the projects that aggregates are reserved for: set of texts."""
-    return aggregate_values.pieces_by_prefix(aggregates, _PREFIX)
+    return aggregate_values.split_values_by_prefix(aggregates, _PREFIX)
 
 
 def _takes(projects, project):

@@ -42,7 +42,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
         return passes
 
     def _zones(self, aggregates):
-        return (aggregate_values.pieces(aggregates, _KEY)
+        return (aggregate_values.split_values(aggregates, _KEY)
                 or {self.default_zone})
 
     def reason(self, hosts, spec_obj):

@@ -45,7 +45,7 @@ class ComputeFilter(filters.ColumnFilter):
     def _warn(self, down):
         """Log warnings about a HostBlock of hosts that are down.
 
-        At DEBUG, each request warns about all of them.
+        At DEBUG, each request warns, also about hosts that were named before.
         """
         is_debug = LOG.isEnabledFor(logging.DEBUG)
         if not is_debug and down.snapshot.moment is not None:

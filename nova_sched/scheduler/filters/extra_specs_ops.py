@@ -15,7 +15,6 @@ def _numeric(compare):
     return lambda value, operand: compare(float(value), float(operand))
 
 
-
 #: Operator -> function of value and operand; ``<all-in>`` has a list of
 #: operands.  The name ``op_methods`` is Nova's.  As in Nova, ``=`` means "at
 #: least".

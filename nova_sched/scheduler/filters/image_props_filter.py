@@ -67,7 +67,6 @@ class _Requirements:
     def _conditions(self):
         return versionutils.VersionPredicate(self.versions)
 
-
     def __str__(self):
         texts = [f'{name}={value}' for name, value in self.names.items()]
         if self.versions:

@@ -41,7 +41,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
     def mask(self, hosts, spec_obj):
         def verdict(aggregates):
-            names = aggregate_values.pieces(aggregates, _KEY)
+            names = aggregate_values.split_values(aggregates, _KEY)
             return not names or spec_obj.flavor.name in names
 
         return hosts.judge('aggregates', verdict)
@@ -49,6 +49,6 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         taken = phrases.distinct(
             hosts, 'aggregates',
-            lambda aggregates: aggregate_values.pieces(aggregates, _KEY))
+            lambda aggregates: aggregate_values.split_values(aggregates, _KEY))
         return phrases.Reason(f"flavor '{spec_obj.flavor.name}' requested",
                               f'aggregates take {phrases.listed(taken)}')

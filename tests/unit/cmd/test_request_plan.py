@@ -401,9 +401,9 @@ class TestPlacement:
 
         assert ended.code == 1
         assert ended.out.splitlines()[1].startswith(
-            'No valid host: Placement offers no host, and counts no room for '
-            'its amounts on any, though hosts report it: it may hold '
-            'allocations of instances that are gone')
+            'No valid host: Placement offers no host, and has no room for the '
+            'amounts on any host, though hosts report room: it may have '
+            'allocations of deleted instances')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
             'filter=allocation_candidates code=placement_offers_none '

@@ -324,7 +324,7 @@ def test_text_edited_by_hand_is_found_within_a_minute(
     def read(seconds):
         scene.clock.now += seconds
         changes = inventory.read(scene.cell, lambda hosts: ())
-        inventory.take(changes)
+        inventory.accept(changes)
         return changes.nodes
 
     read(0)
@@ -336,8 +336,8 @@ def test_text_edited_by_hand_is_found_within_a_minute(
     [(before, after)] = found
     assert before[HOST] == after[HOST] == 'host3'
     assert caplog.messages == [
-        '1 row(s) of compute_nodes had changed without a new time stamp or '
-        'state; the first row has the id 3']
+        '1 row(s) of compute_nodes changed without a new timestamp or '
+        'state; lowest id: 3']
 
 
 def test_heartbeats_are_no_edits(scene, execute):

@@ -60,7 +60,7 @@ class Scheduler:
         self.driver = types.SimpleNamespace(
             host_manager=hosts, PERIODIC=False)
         self.offers = types.SimpleNamespace(
-            copy_age=4.0, placement_client=placement
+            mirror_age=4.0, placement_client=placement
             and types.SimpleNamespace(contact=placement))
 
 

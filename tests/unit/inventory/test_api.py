@@ -34,7 +34,7 @@ def test_lost_api_database_keeps_last_data(apart, was_read):
     reader = Reader(apart)
     found = api.ApiInventory(reader)
     if was_read:
-        found.take(found.read())
+        found.accept(found.read())
     reader.is_there = False
 
     if apart and was_read:

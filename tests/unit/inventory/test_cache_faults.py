@@ -49,7 +49,7 @@ class TestRow:
 
         assert [text for text in caplog.messages if 'no host' in text] == [
             f'1 row(s) of {table} are left out because they have no host; '
-            'the first row has the id 2'
+            'lowest id: 2'
             for table in ('compute_nodes', 'services')]
 
     @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])

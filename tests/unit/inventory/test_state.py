@@ -315,8 +315,8 @@ class TestDeciding:
             assert threads.submit(decide).result(30)
 
     def test_slice_ends_after_its_time(self, cloud, monkeypatch):
-        with cloud.state.deciding() as turn:
+        with cloud.state.deciding() as hold:
             monkeypatch.setattr(decision_lock, 'SLICE', 999)
-            assert not turn.is_over()
+            assert not hold.slice_expired()
             monkeypatch.setattr(decision_lock, 'SLICE', 0)
-            assert turn.is_over()
+            assert hold.slice_expired()

@@ -146,7 +146,7 @@ class TestUnreachable:
 
         assert time.monotonic() - begin < 10
         assert str(late.value) == (
-            'Placement API service does not answer in time. Request to '
+            'Placement API service does not respond in time. Request to '
             f'{placement.url}{CANDIDATES} timed out after 1 seconds. Find the '
             'cause of its load, run it in more processes, or raise '
             '[placement] timeout')

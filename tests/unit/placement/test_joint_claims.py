@@ -52,7 +52,7 @@ class TestClaim:
                                                  version):
         made = scene.claims(version)
 
-        assert not made.knows_new
+        assert not made.has_generations
         assert not made.claim_all(WANTED, SPEC)
         assert placement.asked == []
 

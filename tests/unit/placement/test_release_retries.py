@@ -112,7 +112,7 @@ class Refusing:
     released: list of the released instances.
     """
 
-    knows_new = False
+    has_generations = False
 
     def __init__(self, released):
         self.release = released.append
@@ -130,7 +130,7 @@ class Refusing:
 class Asked:
     """Stands for a CandidateSource."""
 
-    def doubt(self, providers):
+    def invalidate(self, providers):
         pass
 
 

@@ -74,7 +74,7 @@ def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
     assert warned == ('The allocations of instance a, which was not placed, '
                       'are not released yet: it is away')
     assert counted == (
-        'The claims of 1 instance(s) are not released yet, which is tried '
+        'The claims of 1 instance(s) are not released yet; retrying '
         'every 5 seconds for 600 seconds: a')
     assert lost.startswith('Claims of instances that were not placed are not '
                            'released: a. ')
@@ -112,8 +112,8 @@ def test_missing_thread_is_logged(clock, caplog):
     with no_thread():
         assert placement.give_back('a') == [0, 1, 2, 3, 4]
 
-    assert caplog.messages[-2] == ('The service cannot continue to release '
-                                   "them: can't start new thread")
+    assert caplog.messages[-2] == ('Cannot start a thread to release them: '
+                                   "can't start new thread")
     assert caplog.messages[-1].startswith(
         'Claims of instances that were not placed are not released: a. ')
     assert not releases.is_under_way('a')

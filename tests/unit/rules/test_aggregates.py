@@ -25,14 +25,15 @@ def test_values_are_those_of_all_aggregates(values, expected):
 @pytest.mark.parametrize(('values', 'expected'), [
     ([], set()), (['a,b ', ' c'], {'a', 'b', 'c'}), ([''], {''})])
 def test_pieces_are_split_at_commas(values, expected):
-    assert aggregate_values.pieces(with_values(*values), 'k') == expected
+    assert aggregate_values.split_values(with_values(*values), 'k') == expected
 
 
 def test_old_aggregates_are_not_kept_in_caches():
     """Reloads and changes make new aggregates."""
     found = with_values('a')
-    for read in (aggregate_values.values, aggregate_values.pieces,
-                 aggregate_values.keys, aggregate_values.pieces_by_prefix):
+    for read in (aggregate_values.values, aggregate_values.split_values,
+                 aggregate_values.keys,
+                 aggregate_values.split_values_by_prefix):
         read(found, 'k')
     gone = weakref.ref(found.pop())
     gc.collect()

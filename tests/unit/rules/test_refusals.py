@@ -209,7 +209,7 @@ class TestKind:
             lambda: counts_room)
 
         assert record.refusal.kind == kind
-        assert ('allocations of instances that are gone' in record.reason) == (
+        assert ('allocations of deleted instances' in record.reason) == (
             kind == codes.NO_CAPACITY)
 
     def test_without_capacity_filters_follows_the_reports(self):

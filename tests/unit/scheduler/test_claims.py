@@ -76,7 +76,7 @@ def ask(scheduler, placement, uuids=(FIRST,), **kwargs):
 
 
 class TestLateAnswer:
-    LATE = '; Placement did not answer in time'
+    LATE = '; Placement did not respond in time'
 
     @staticmethod
     def refused(placement, uuids):

@@ -183,7 +183,7 @@ class TestRequests:
         server.on('PUT', '/allocations/', HANG)
         server.on('GET', '/allocations/', HANG)
 
-        assert 'did not answer in time' in ask_none(manager)
+        assert 'did not respond in time' in ask_none(manager)
         assert listings(server) == 0
         server.on('GET', '/allocations/', http_placement.held())
         for thread in set(threading.enumerate()) - others:

@@ -382,8 +382,8 @@ def test_a_missing_metric_and_its_host_are_not_named():
                                    'mysql://secret'),
      'The scheduler cannot read a database; its log says which and why'),
     (exception.PlacementUnavailable('Request to http://secret timed out',
-                                    'Placement did not answer in time'),
-     'Placement did not answer in time')])
+                                    'Placement did not respond in time'),
+     'Placement did not respond in time')])
 def test_addresses_of_databases_and_services_are_not_shown(error, told):
     """Before CVE-2019-14433 was fixed, Nova showed them to tenants."""
     driver = with_driver(raising(error, ValueError('secret')))

@@ -44,7 +44,7 @@ def copied(client, providers):
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
 def ask(client, *queries):
-    return client.copied_candidates(list(queries) or [a_query()])
+    return client.mirror_candidates(list(queries) or [a_query()])
 
 
 def listings(placement):
@@ -275,7 +275,7 @@ class TestClaims:
         claims = copied.claims(found, CONTEXT)
         assert not claims.claim(ONE, found.of(A)[0], SPEC)
 
-        copied.doubt([A])
+        copied.invalidate([A])
 
         assert A not in ask(copied).providers or (
             ask(copied, a_query(2)).providers == {A, B})

@@ -116,11 +116,11 @@ class TestFitting:
 
         assert fitting(providers, a_query(in_tree=B)) == B
 
-    def test_doubted_provider_fits_after_next_read(self):
+    def test_invalid_provider_fits_after_next_read(self):
         providers = a_copy(a_provider(A), a_provider(B))
         assert providers.room().take({A: ONE})
 
-        providers.doubt([A, 'unknown'])
+        providers.invalidate([A, 'unknown'])
         assert fitting(providers) == B
         assert not providers.room().take({A: ONE})
 

@@ -195,7 +195,7 @@ class TestUpdates:
 
     def test_new_and_deleted_providers_are_noticed(self):
         scene = a_scene()
-        scene.upkeep.learn('one')
+        scene.upkeep.read_aggregate('one')
         del scene.world.there['a']
         scene.world.change('d', aggregates=frozenset(['one']))
 
@@ -252,7 +252,7 @@ class TestUpdates:
     def test_aggregates_are_read_in_turn(self):
         scene = a_scene()
         for aggregate in ('one', 'two'):
-            scene.upkeep.learn(aggregate)
+            scene.upkeep.read_aggregate(aggregate)
         scene.world.change('a', rises=0, aggregates=frozenset(['two']))
 
         scene.go_on(3 * TOOK / mirror_upkeep.MEMBERS)
@@ -262,10 +262,10 @@ class TestUpdates:
 
     def test_doubted_provider_is_read_at_once(self):
         scene = a_scene()
-        scene.copy.doubt(['b'])
+        scene.copy.invalidate(['b'])
         assert scene.fitting() == 'ac'
 
-        scene.upkeep.doubt(['b'])
+        scene.upkeep.read_soon(['b'])
         scene.upkeep.step()
 
         assert scene.asked('provider') == ['b']
@@ -348,7 +348,7 @@ class TestUpdates:
         """Requests that name it read its members themselves."""
         scene = a_scene()
         for aggregate in ('one', 'two'):
-            scene.upkeep.learn(aggregate)
+            scene.upkeep.read_aggregate(aggregate)
         scene.world.broken = {'one'}
 
         scene.go_on(3 * TOOK / mirror_upkeep.MEMBERS)
@@ -363,7 +363,7 @@ class TestUpdates:
         monkeypatch.setattr(f'{__name__}.TOOK', took)
         monkeypatch.setattr(f'{__name__}.LISTING_TOOK', listing_took)
         scene = a_scene()
-        scene.upkeep.learn('one')
+        scene.upkeep.read_aggregate('one')
         del scene.world.asked[:]
 
         scene.go_on(10000)
@@ -379,12 +379,12 @@ class TestExpected:
 
     def test_expected_provider_is_read_when_created(self):
         scene = a_scene()
-        assert not scene.upkeep.learn_node('d')
+        assert not scene.upkeep.read_node('d')
         scene.world.change('d', amounts={})
-        assert not scene.upkeep.learn_node('d')
+        assert not scene.upkeep.read_node('d')
         scene.world.change('d', amounts=a_provider('d').amounts)
 
-        assert scene.upkeep.learn_node('d')
+        assert scene.upkeep.read_node('d')
         assert scene.fitting() == 'abcd'
 
     def test_new_provider_survives_older_shared_listing(self):
@@ -393,7 +393,7 @@ class TestExpected:
         _take_turns(one, other, 10)
         one.go_on(5)
         one.world.change('d')
-        assert other.upkeep.learn_node('d')
+        assert other.upkeep.read_node('d')
 
         other.upkeep.step()
 
@@ -455,7 +455,7 @@ class TestAge:
             scene.go_on(mirror_upkeep.PAUSE + 1)
 
         assert scene.upkeep.age is not None
-        assert 'up to date again' in caplog.text
+        assert 'updated again' in caplog.text
 
     def test_internal_error_is_logged(self, caplog):
         scene = a_scene()
