@@ -153,7 +153,7 @@ class HostReader:
     def unavailable_cells(self):
         """Return the reasons why cells are not read now: Cell -> text."""
         return {cell: why for cell, reader in self._readers.items()
-                if (why := reader.guard.down) is not None}
+                if (why := reader.guard.down_reason) is not None}
 
     def contacts(self):
         """Return the Contact with each database: list of (Cell, Contact).
@@ -203,7 +203,7 @@ class HostReader:
             if reader.cell not in answers:
                 raise exception.DatabaseUnavailable(
                     f'{trouble} in cell {reader.cell}: '
-                    f'{reader.guard.down or "see the log"}')
+                    f'{reader.guard.down_reason or "see the log"}')
         return [answers[reader.cell] for reader in readers]
 
     def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):

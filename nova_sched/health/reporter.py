@@ -99,7 +99,7 @@ class Reporter:
         if connection is not None:
             bus = indicators.of_bus(connection.contact)
             gone_at, is_gone = connection.gone_at, connection.is_gone
-            gone, self._gone = connection.gone - self._gone, connection.gone
+            gone, self._gone = connection.gone_count - self._gone, connection.gone_count
             if gone > 0 and self._on_gone is not None:
                 self._on_gone(gone)
             checks['message_bus'] = bus

@@ -22,7 +22,7 @@ from nova_sched.rpc.taken_calls import TakenCalls
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds of a read in an idle listener.
+#: Maximum seconds of one read in an idle listener.
 IDLE = 0.5
 #: Seconds between two checks of exchanges and bindings.
 LOOK = 10

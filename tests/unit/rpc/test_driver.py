@@ -264,7 +264,7 @@ def test_contact_counts_each_failed_attempt_to_connect():
     """The library's error that starts a reconnection does not count."""
     rabbit = Rabbit()
     rabbit.note_alive()
-    assert rabbit.contact.heard
+    assert rabbit.contact.last_success
     rabbit._note(ConnectionResetError('reset by peer'))
     rabbit._note(amqp.RecoverableConnectionError())
     rabbit.connected = False
