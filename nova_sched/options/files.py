@@ -44,15 +44,15 @@ def _given(args):
 def read(conf):
     """Return the current contents of these files: list of (path, sections).
 
-    sections: as of ``sections_of``.
+    sections: see ``sections_of``.
     """
     return [(path, sections_of(path)) for path in config_files(conf)]
 
 
 def contents(conf):
-    """Return the contents of the files of a ConfigOpts, as of ``read``.
+    """Return the contents of the files of a ConfigOpts, as ``read`` does.
 
-    As of the time when a loading.Options read them, else the current ones.
+    Those that a loading.Options has read, otherwise the current contents.
     """
     contents = getattr(conf, 'contents', None)
     return read(conf) if contents is None else contents
