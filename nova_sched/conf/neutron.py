@@ -11,7 +11,7 @@ read with the caller's token, without a log-in; subnets, for [scheduler]
 query_placement_for_routed_network_aggregates, with this log-in. The address is
 the endpoint of service_type in Keystone's catalog, or endpoint_override. An
 unset timeout means 30 seconds for an answer; a request waits for Neutron for
-at most 45 seconds in all. A change takes a restart.
+at most 45 seconds in all. A change requires a restart.
 """
 
 OPTS = [*keystone.options('network'), cfg.IntOpt(

@@ -8,7 +8,7 @@ GROUP = 'service_user'
 HELP = """
 The user whose token is sent beside the caller's token when ports are read in
 Neutron. With it Neutron accepts a caller's token that expired during the
-request. A change takes a restart.
+request. A change requires a restart.
 """
 
 OPTS = [*keystone.options(), cfg.BoolOpt(
