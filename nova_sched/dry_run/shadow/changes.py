@@ -84,7 +84,7 @@ class ChangeFinder:
     def _other_usage(self, request, place, others):
         """Return the usage of a host by other requests: at most one text."""
         listing, host = request.listing, place[0]
-        if listing is None or listing.most is None:
+        if listing is None or listing.max_candidates is None:
             for other in others:
                 if other.undecided_at(request.started_at - _LAG) and (
                         other.instances_on(host)):
@@ -98,7 +98,7 @@ class ChangeFinder:
         if before is None:
             if place in request.seen_before.values():
                 return [f'{host} was claimed before it was decided here']
-            if listing.most >= self._max_candidates:
+            if listing.max_candidates >= self._max_candidates:
                 return [f'Placement may have left out {host}: it offered as '
                         'many as [scheduler] max_placement_results = '
                         f'{self._max_candidates}']
