@@ -52,7 +52,7 @@ class Worker(service.SchedulerService):
     """The scheduler of a worker process; created in the master.
 
     notifier: systemd.Notifier.  sighup_handler: sighup.SighupHandler.
-    workers, has_messenger, health: as for SchedulerService.
+    workers, has_messenger, health: see SchedulerService.
     """
 
     def __init__(self, conf, notifier, sighup_handler, workers=1,

@@ -38,7 +38,7 @@ class Settings(typing.NamedTuple):
 
 
 class Board:
-    """The reports of the workers, as of reporter.Reporter.
+    """The reports of the workers, see reporter.Reporter.
 
     settings: Settings.
     """

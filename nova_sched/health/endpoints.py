@@ -94,7 +94,7 @@ class Endpoints(backend.get_component('ServiceBase')):
 
 
 def _pages(health, board):
-    """Return the pages of each URI, as for Servers."""
+    """Return the pages of each URI, see Servers."""
     pages, conf = {}, health.conf
     for uri in conf.healthcheck.uri:
         pages.setdefault(uri, {})[HEALTH] = functools.partial(

@@ -280,12 +280,12 @@ def test_deleted_queue_is_no_lost_broker():
     rabbit._note(amqp.ConsumerCancelled('gone'))
     rabbit._new_tags = {1}
     rabbit.note_alive()
-    assert (rabbit.gone, rabbit.is_gone) == (1, True)
+    assert (rabbit.gone_count, rabbit.is_gone) == (1, True)
     assert rabbit.contact.failures == 0
     # As soon as it consumes again.
     rabbit._new_tags = set()
     rabbit.note_alive()
-    assert (rabbit.gone, rabbit.is_gone) == (1, False)
+    assert (rabbit.gone_count, rabbit.is_gone) == (1, False)
 
 
 class TestUnreachableBrokers:
