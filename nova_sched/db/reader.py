@@ -31,7 +31,7 @@ class HostReader:
         COMPUTE_NODE_COLUMNS for callers that need no long texts.
 
     After a database has not answered within ``[nova_sched] cell_timeout``
-    seconds, no caller waits for it until it answers again.  Mapped cells that
+    seconds, no caller waits for it until a probe succeeds.  Mapped cells that
     cannot be read are skipped with a warning; otherwise all methods raise
     DatabaseUnavailable.
     """
