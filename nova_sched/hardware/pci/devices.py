@@ -100,7 +100,7 @@ class HostDevices:
         """Return the remaining Pools, and the number of served requests.
 
         Stops at the first request with too few devices.
-        Arguments as for ``fits``.
+        For arguments see ``fits``.
         """
         counts, served = self._serve(mapping, cells)
         if not served:
