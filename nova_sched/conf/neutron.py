@@ -25,6 +25,6 @@ read. 0: the list is read before each use. Every request reads its own list.
 """)]
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

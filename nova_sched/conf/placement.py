@@ -21,7 +21,7 @@ TRIGGER_OPTIONS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
 OPTS = keystone.options('placement')
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)
 

@@ -18,6 +18,6 @@ log-in, and a user with a role that Neutron's service_token_roles names.
 """)]
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

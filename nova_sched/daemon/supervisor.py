@@ -178,7 +178,7 @@ class Supervisor:
             is_valid = self._adopt()
         finally:
             # Even if it is invalid, workers must reopen their log files.
-            self._sighup.hand_on(refused=not is_valid)
+            self._sighup.forward(refused=not is_valid)
             if not is_valid:
                 self._notifier.ready()
 

@@ -21,7 +21,7 @@ def config_files(conf):
     """
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
-    named = list(_given(conf._args or ()))
+    named = list(_named_paths(conf._args or ()))
     # Default files are read before the files of the command line.
     for option, by_default in ((_DIR, conf.default_config_dirs),
                                (_FILE, conf.default_config_files)):
@@ -32,7 +32,7 @@ def config_files(conf):
             os.path.join(os.path.expanduser(value), '*.conf'))))]
 
 
-def _given(args):
+def _named_paths(args):
     """Yield the paths of a command line: (_FILE or _DIR, path), in order."""
     args = iter(args)
     for arg in args:

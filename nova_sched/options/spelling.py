@@ -200,19 +200,19 @@ def _repeated(conf):
 def _older_names(conf):
     """Yield a warning per overridden option, then one on deprecated options.
     """
-    spelling, ignored_options = Spelling(conf), messaging.unread(conf)
+    spelling, replaced = Spelling(conf), messaging.replaced_options(conf)
     deprecated, unused = [], []
     for (section, dest), opt in sections.known_opts().items():
-        given = _given(conf, section, opt)
-        if (section, dest) in ignored_options:
-            unused += given
+        settings = _settings_of(conf, section, opt)
+        if (section, dest) in replaced:
+            unused += settings
             continue
         effective = spelling.find_setting(section, opt)
-        if (len(given) > 1 and effective is not None
+        if (len(settings) > 1 and effective is not None
                 and not isinstance(opt, cfg.MultiOpt)):
-            yield _overridden(effective[:2], given)
-            given = [effective[:2]]
-        for place, name in given:
+            yield _overridden(effective[:2], settings)
+            settings = [effective[:2]]
+        for place, name in settings:
             if place != section or name not in (dest, opt.name):
                 deprecated.append(
                     f'[{place}] {name} (now [{section}] {dest})')
@@ -226,7 +226,7 @@ def _older_names(conf):
                + '; use the newer name where there is one')
 
 
-def _given(conf, section, opt):
+def _settings_of(conf, section, opt):
     """Return where the files set an option: list of (section, name)."""
     raw = files.raw_sections(conf)
     return [(place, name) for place, name
@@ -234,9 +234,9 @@ def _given(conf, section, opt):
             if name in raw.get(place, {})]
 
 
-def _overridden(effective, given):
+def _overridden(effective, settings):
     """Return the warning that one option overrides others."""
-    unused = ', '.join(f'[{section}] {name}' for section, name in given
+    unused = ', '.join(f'[{section}] {name}' for section, name in settings
                        if (section, name) != effective)
     return (f'[{effective[0]}] {effective[1]} overrides {unused}; remove the '
             'latter')

@@ -79,7 +79,7 @@ class MessageBroker:
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._calls = _query(_ALL_STEPS, conf, url, _look, conf, url)
+        self._calls = _query(_ALL_STEPS, conf, url, _host_state, conf, url)
         url = conf.oslo_messaging_notifications.transport_url
         notifies = url and any(name.startswith('messaging')
                                for name in config.notification_drivers(conf))
@@ -180,7 +180,7 @@ def _count(broker, conf, url):
         return queue.consumers(connection)
 
 
-def _look(broker, conf, url):
+def _host_state(broker, conf, url):
     """Return the state of a broker host: _Found."""
     consumed = declarations.of_server(conf, url)
     (_exchange, queue), *_ = consumed[0]

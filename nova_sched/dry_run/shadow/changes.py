@@ -90,7 +90,7 @@ class ChangeFinder:
                         other.instances_on(host)):
                     return [f'{host} was given to request '
                             f'{other.request_id}, too']
-            return _left_by_another(host, {}, others, request.started_at)
+            return _departed_request(host, {}, others, request.started_at)
         provider = provider_of(place, request.table)
         allocations = (self._decider.placement.provider_allocations(provider)
                        if provider else {})
@@ -102,7 +102,7 @@ class ChangeFinder:
                 return [f'Placement may have left out {host}: it offered as '
                         'many as [scheduler] max_placement_results = '
                         f'{self._max_candidates}']
-            return _left_by_another(host, allocations, others,
+            return _departed_request(host, allocations, others,
                                     request.started_at, _LINGERING)
         held_before = {}
         for allocation in request.held_before.values():
@@ -113,12 +113,12 @@ class ChangeFinder:
             other.undecided_at(request.started_at) for other in others)
         return usage_changes(
             host, before, allocations, set(request.uuids),
-            held_before) or _left_by_another(
+            held_before) or _departed_request(
                 host, allocations, others, request.started_at,
                 _LINGERING if concurrent else 0)
 
 
-def _left_by_another(host, allocations, others, started_at, lingering=0):
+def _departed_request(host, allocations, others, started_at, lingering=0):
     """Return a request that had a host, or may have had it: texts.
 
     allocations: consumer -> allocation on the host.

@@ -43,7 +43,7 @@ class Report:
         self.counts, self.copies = (collections.Counter() for _ in range(2))
 
     def add(self, entry):
-        """Add a request: a dict as of ``make_entry``."""
+        """Add a request: a dict returned by ``make_entry``."""
         verdict, instances = (entry['verdict'],
                               ', '.join(entry['instances'][:10]))
         self.counts[verdict] += 1

@@ -40,13 +40,13 @@ class PendingRequest:
     table: HostTable of the decision, or None.
     listing: read_only_placement.Listing; None where Placement is not used.
     started_at, decided_at: seconds, start and end of the decision here.
-    due_at: seconds, time of the next look.
+    due_at: seconds, time of the next check.
     decided_by: latest time of its live decision; None while it is pending.
-    pause: seconds until the look after the next one.
+    pause: seconds from the next check to the one after it.
     places: uuid -> (host, node), the live picks seen so far.
-    seen_before: the live picks seen at the first look, which may be older
+    seen_before: the live picks seen at the first check, which may be older
         than the decision here; None until then.
-    ran_on: hosts of its instances at the first look.
+    ran_on: hosts of its instances at the first check.
     """
 
     record: decision.Decision
