@@ -384,7 +384,10 @@ class _Reading:
                 if row.mark >= least and key not in listed}
 
     def _to_compare(self):
-        """Return the ids of rows that may have changed without a mark: set."""
+        """Return the ids of rows to compare by their values: set.
+
+        They may have changed without a new mark.
+        """
         return self._young() | set(self._turn)
 
     def _young(self):

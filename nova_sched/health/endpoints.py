@@ -88,8 +88,7 @@ class Endpoints(backend.get_component('ServiceBase')):
         self._stopping.wait()
 
     def reset(self):
-        """Read the configuration files again; only log options take effect.
-        """
+        """Read the configuration files again; only log options take effect."""
         sighup.reread(self._health.conf)
 
 

@@ -113,10 +113,10 @@ def _ignored_options(conf):
     """Yield a sentence that names the options that are set and ignored."""
     known = sections.known_opts()
     ignored = [f'[{section}] {name}'
-             for section, name in known_options.ignored('ignored')
-             if (section, name) in known
-             and sections.value(conf, section, name)
-             != known[section, name].default]
+               for section, name in known_options.ignored('ignored')
+               if (section, name) in known
+               and sections.value(conf, section, name)
+               != known[section, name].default]
     if ignored:
         yield ('This release accepts these options but does not act on them: '
                + ', '.join(ignored)

@@ -158,7 +158,7 @@ def read_computes(cell, conf, down_time):
             read = transaction.rows()
         layout = layouts.of_cell(reader.db).words
     records = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
-             for row in read.services]
+               for row in read.services]
     return Computes(
         layout, [(name, uuid) for uuid, _host, name in read.compute_nodes],
         frozenset(host for _uuid, host, _name in read.compute_nodes),
@@ -220,11 +220,11 @@ class Databases:
         self._lax = config.placement_configured(conf) and self._ask(
             lax_isolation, conf)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
-                                    name='preflight')
+                                  name='preflight')
 
     def _ask(self, function, *args):
         return remote.Call(self._seconds, function, *args,
-                             name='preflight')
+                           name='preflight')
 
     def _ask_cells(self):
         """Return (cell, remote.Call) for each cell: list.

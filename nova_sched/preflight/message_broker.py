@@ -94,11 +94,11 @@ class MessageBroker:
         answers, results = [], []
         for broker, call in self._calls:
             results.append(_row('broker', broker, call, answers,
-                              '[DEFAULT] transport_url'))
+                                '[DEFAULT] transport_url'))
         if answers:
             results.append(self._queue(answers[0].consumers))
             results += [self._refused(refusal)
-                      for refusal in answers[0].refusals]
+                        for refusal in answers[0].refusals]
         return results + self._notification_rows()
 
     def _notification_rows(self):

@@ -103,7 +103,7 @@ class ChangeFinder:
                         'many as [scheduler] max_placement_results = '
                         f'{self._max_candidates}']
             return _departed_request(host, allocations, others,
-                                    request.started_at, _LINGERING)
+                                     request.started_at, _LINGERING)
         held_before = {}
         for allocation in request.held_before.values():
             held_before |= allocation.get(provider, {})
