@@ -67,8 +67,9 @@ class Neutron:
     def user_auth(self, token, catalog):
         """Return an auth plug-in that sends a user's token.
 
-        token, catalog: as for UserToken.  Adds a token of [service_user] if
-        configured.  Raises ServiceUnreachable.
+        token, catalog: see UserToken.  Adds a token of [service_user] if
+            configured.
+        Raises ServiceUnreachable.
         """
         auth = UserToken(token, catalog)
         if self._service_user is None:
@@ -153,7 +154,7 @@ class Reader:
             response = self._get(where, f'/v2.0/subnets?{query}')
             if response.status != _OK:
                 return _refused(where, response)
-            segments, query = _read(where, response, responses.segments)
+            segments, query = _read(where, response, responses.segments_page)
             uuids += segments
         return uuids
 
@@ -168,7 +169,7 @@ class Reader:
         response = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
         if response.status != _OK:
             return _refused(where, response)
-        return _read(where, response, responses.segment)
+        return _read(where, response, responses.subnet_segments)
 
     def knows_segments(self, where):
         """Return whether this Neutron has the extension for segments.
@@ -190,7 +191,7 @@ class Reader:
         response = self._get(where, f'/v2.0/ports/{_quoted(port_id)}',
                              as_user=True)
         if response.status == _OK:
-            return _read(where, response, responses.Port.of)
+            return _read(where, response, responses.Port.from_document)
         kind, text = response.error
         if response.status == _NOT_FOUND and kind == 'PortNotFound':
             raise exception.PortNotFound(port_id=port_id)

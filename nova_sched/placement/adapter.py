@@ -153,9 +153,9 @@ class PlacementAdapter:
         return self._adapter.timeout
 
     @property
-    def identity(self):
+    def config_fingerprint(self):
         """See ServiceAdapter."""
-        return self._adapter.identity
+        return self._adapter.config_fingerprint
 
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):

@@ -34,7 +34,7 @@ class Placement:
         self._adapter = adapter.PlacementAdapter(conf)
         # A log-in and three queries, each with its timeout.
         self._call = remote.Call(4 * self._adapter.timeout, self._ask,
-                                   name='preflight')
+                                 name='preflight')
 
     def _ask(self):
         """Return rows, and all providers, uuid -> name, or None."""

@@ -226,11 +226,11 @@ class Databases:
         self._lax = config.placement_configured(conf) and self._ask(
             lax_isolation, conf)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
-                                    name='preflight')
+                                  name='preflight')
 
     def _ask(self, function, *args):
         return remote.Call(self._seconds, function, *args,
-                             name='preflight')
+                           name='preflight')
 
     def _ask_cells(self):
         """Return (cell, remote.Call) for each cell: list.

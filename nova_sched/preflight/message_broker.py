@@ -47,7 +47,7 @@ class MessageBroker:
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._calls = _query(_ALL_STEPS, conf, url, _look, conf, url)
+        self._calls = _query(_ALL_STEPS, conf, url, _host_state, conf, url)
         url = conf.oslo_messaging_notifications.transport_url
         notifies = url and any(name.startswith('messaging')
                                for name in config.notification_drivers(conf))
@@ -62,11 +62,11 @@ class MessageBroker:
         answers, results = [], []
         for broker, call in self._calls:
             results.append(_row('broker', broker, call, answers,
-                              '[DEFAULT] transport_url'))
+                                '[DEFAULT] transport_url'))
         if answers:
             results.append(self._queue(answers[0].consumers))
             results += [self._refused(refusal)
-                      for refusal in answers[0].refusals]
+                        for refusal in answers[0].refusals]
         return results + self._notification_rows()
 
     def _notification_rows(self):
@@ -148,7 +148,7 @@ def _count(broker, conf, url):
         return queue.consumers(connection)
 
 
-def _look(broker, conf, url):
+def _host_state(broker, conf, url):
     """Return the state of a broker host: _Found."""
     consumed = declarations.of_server(conf, url)
     (_exchange, queue), *_ = consumed[0]

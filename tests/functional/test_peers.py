@@ -146,7 +146,7 @@ def test_forged_message_takes_no_room(daemons, places, stage, forged):
     [daemon] = daemons('one')
     broadcast = Broadcast(stage.conf, stage.transport())
 
-    broadcast.say(forged(KEY))
+    broadcast.publish(forged(KEY))
 
     time.sleep(TOLD)
     assert places('one')
@@ -158,7 +158,7 @@ def test_forged_message_takes_no_room(daemons, places, stage, forged):
 def test_message_signed_with_the_key_counts(daemons, places, stage):
     [daemon] = daemons('one')
 
-    Broadcast(stage.conf, stage.transport()).say(message(KEY))
+    Broadcast(stage.conf, stage.transport()).publish(message(KEY))
 
     daemon.wait_for_lines('host forger publishes')
     time.sleep(TOLD)

@@ -240,7 +240,8 @@ class Upkeep:
 
     def _ask(self, question, ask, after):
         """Return an Answer of this or another worker, from after a moment."""
-        return self._answers.get(question, self._reader.identity, ask, after)
+        return self._answers.get(
+            question, self._reader.config_fingerprint, ask, after)
 
     def _read_whole(self, generations):
         """Return all readable providers, as an Answer.
