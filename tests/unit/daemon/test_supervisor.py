@@ -173,8 +173,7 @@ class TestReload:
 @pytest.mark.parametrize(('end', 'status'), [
     (lambda worker: 1, 1), (lambda worker: sys.exit(143), 143),
     (lambda worker: worker._refused.set(), 2)])
-def test_exit_status_is_the_launcher_s_or_2_for_refused_options(
-        monkeypatch, notes, end, status):
+def test_exit_status_is_2_for_refused_options(monkeypatch, notes, end, status):
     def launch(conf, worker, workers):
         assert workers == 3
         return types.SimpleNamespace(launch_service=lambda service: None,

@@ -158,8 +158,7 @@ class TestCallers:
                     slow.send(b'GET /health HTTP/1.1\r\nHost:')
                 assert [ask(path)[0] for _ in range(20)] == [200] * 20
 
-    def test_remote_callers_close_no_local_connection(
-            self, path, serve, monkeypatch):
+    def test_remote_callers_close_no_local_one(self, path, serve, monkeypatch):
         """Local probes find out whether the service lives."""
         monkeypatch.setattr(server, 'MOST_CALLERS', 1)
         addresses = iter(['', '192.0.2.1', '192.0.2.1'])

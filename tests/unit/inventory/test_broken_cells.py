@@ -47,8 +47,7 @@ class TestMappings:
         assert '[database] connection =' not in caplog.text
         assert 'secret' not in caplog.text
 
-    def test_unknown_driver_parameter_leaves_cell_out(self, cloud, caplog,
-                                                      patient):
+    def test_unknown_parameter_leaves_cell_out(self, cloud, caplog, patient):
         cloud.change(CELL2, database_connection=(
             'mysql+pymysql://u:secret@127.0.0.1:9/d?nonsense=1'))
         driver = cloud.driver()
@@ -93,8 +92,7 @@ class TestUnreadableInstances:
 
 
 @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
-def test_unreadable_cell_is_left_out_and_logged_once(cloud, patient, caplog,
-                                                     table):
+def test_unreadable_cell_is_left_out_and_logged(cloud, patient, caplog, table):
     caplog.set_level(logging.WARNING)
     driver = cloud.driver()
     cloud.two.execute(f'ALTER TABLE {table} RENAME TO moved')

@@ -25,8 +25,7 @@ class TestRow:
         'free_disk_gb = 9223372036854775807, disk_available_least = NULL',
     ])
     @pytest.mark.parametrize('late', [False, True])
-    def test_unreadable_row_hides_no_other_host(self, cloud, cache, change,
-                                                late):
+    def test_unreadable_row_hides_no_other(self, cloud, cache, change, late):
         """From the start, or after a change."""
         if late:
             refreshed(cache)

@@ -119,8 +119,7 @@ class TestTable:
         assert [uuid for uuid, _ in table.cells.reads] == [ONE]
         assert f'Failed to get computes for cell {TWO}(two)' in caplog.text
         two.execute('ALTER TABLE moved RENAME TO services')
-        until(lambda: column(
-            refreshed(cache), 'host') == [*'abc'])
+        until(lambda: column(refreshed(cache), 'host') == [*'abc'])
 
     def test_lost_cell_causes_no_parsing_of_others(self, cells):
         """Neither while it is lost nor when it is back."""
@@ -182,10 +181,8 @@ class TestWatcher:
         watcher = Watcher()
         cache = one_cell[1](watcher)
 
-        assert [cache.refresh(), cache.refresh()] == [
-            'rebased 1', 'rebased 2']
-        assert (watcher.tables[-1].cells.reads
-                > watcher.tables[0].cells.reads)
+        assert [cache.refresh(), cache.refresh()] == ['rebased 1', 'rebased 2']
+        assert (watcher.tables[-1].cells.reads > watcher.tables[0].cells.reads)
 
     def test_failed_rebase_is_repeated(self, one_cell):
         watcher = Watcher()

@@ -151,8 +151,7 @@ class TestTemplates:
          'mysql+pymysql://nova:p%40ss@db1:3307/nova?charset=utf8'),
         ('{scheme}://other:{password}@db2/{path}_2#{fragment}',
          'mysql+pymysql://other:p%40ss@db2/nova_cell0_2#')])
-    def test_template_is_filled_from_database_connection(self, template,
-                                                         meant):
+    def test_template_is_filled_from_the_connection(self, template, meant):
         assert cells.fill_template(template, self.URL) == meant
 
     @pytest.mark.parametrize('template', [

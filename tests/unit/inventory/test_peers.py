@@ -132,8 +132,7 @@ class TestPick:
         assert not one.peers.tell_news()
         assert not broker.said
 
-    def test_many_picks_are_published_in_several_messages(self, daemon,
-                                                          broker):
+    def test_many_picks_go_in_several_messages(self, daemon, broker):
         one, other = map(daemon, 'ab')
         for number in range(2 * peers.AT_ONCE + 1):
             one.worker.tell(News([a_pick(str(number))]))
@@ -220,8 +219,7 @@ class TestMessage:
         (a_message(at=float('inf')), '-inf seconds old'),
         (a_message(number=0), 'repeated'),
     ])
-    def test_rejected_message_is_logged_with_reason(self, daemon, sent, why,
-                                                    caplog):
+    def test_rejected_message_is_logged(self, daemon, sent, why, caplog):
         [one] = map(daemon, 'a')
 
         one.peers.hear(sent)
@@ -265,8 +263,7 @@ class TestMessage:
         assert other.told() == []
         assert 'another time' in caplog.text
 
-    def test_dropped_messages_are_logged_once_a_minute(self, daemon,
-                                                       monkeypatch, caplog):
+    def test_dropped_messages_are_logged(self, daemon, monkeypatch, caplog):
         [one] = map(daemon, 'a')
         for _ in range(100):
             one.peers.hear({'host': 'x' * 200_000})
@@ -278,8 +275,7 @@ class TestMessage:
 
         assert '100 message(s) about picks are dropped' in caplog.text
 
-    def test_messages_from_before_start_are_ignored(self, daemon, broker, now,
-                                                    caplog):
+    def test_earlier_messages_are_ignored(self, daemon, broker, now, caplog):
         """A stream queue starts with messages from before."""
         one = daemon('a')
         one.peers._send([News([a_pick()])])

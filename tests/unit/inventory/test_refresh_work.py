@@ -75,8 +75,7 @@ class TestRefresh:
         assert work() == (1, OF_NODES)
 
     def test_new_aggregate_member_writes_one_cell(self, cloud, work):
-        cloud.execute('INSERT INTO aggregates (id, name) '
-                      "VALUES (2, 'two')")
+        cloud.execute('INSERT INTO aggregates (id, name) ' "VALUES (2, 'two')")
         cloud.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
                       "VALUES (2, 'host7')")
 

@@ -169,8 +169,7 @@ class TestAssume:
         view = cloud.state.view(['k'])
         cloud.assume('other', host='b', group='group')
 
-        assert cloud.assume('k', view=view,
-                            related=frozenset(related)) is done
+        assert cloud.assume('k', view=view, related=frozenset(related)) is done
 
     def test_repeated_decision_is_added_anyway(self, cloud):
         view = cloud.state.view(['k'])
@@ -289,8 +288,7 @@ class TestDeciding:
         with futures.ThreadPoolExecutor() as pool:
             yield pool
 
-    def test_decisions_follow_order_of_arrival(self, cloud, threads,
-                                               monkeypatch):
+    def test_decisions_follow_arrival_order(self, cloud, threads, monkeypatch):
         monkeypatch.setattr(state, 'PATIENCE', 999)
         order, waiting = [], cloud.state._decision_lock._queue
 

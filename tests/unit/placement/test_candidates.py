@@ -48,8 +48,7 @@ class TestOffer:
 
     @pytest.mark.parametrize(('limit', 'cut_at'), [
         (1, 1), (2, 2), (3, None), (None, None)])
-    def test_response_at_limit_is_marked_as_cut(self, client, placement, limit,
-                                                cut_at):
+    def test_response_at_limit_is_cut(self, client, placement, limit, cut_at):
         placement.on('GET', '/allocation_candidates?resources=PCPU',
                      candidates(a_candidate('a', PCPU=1)))
         placement.on('GET', '/allocation_candidates?resources=VCPU',

@@ -106,24 +106,21 @@ class TestMove:
         assert body.get('consumer_generation', 4) == 4
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_resize_to_same_host_adds_up_until_rocky(self, scene, placement,
-                                                     version):
+    def test_resize_to_same_host_adds_up(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1, 'DISK_GB': 5}}))
 
         assert scene.claim(version).body['allocations'] == {
             'a': {'resources': {'VCPU': 3, 'DISK_GB': 5, 'MEMORY_MB': 512}}}
 
     @pytest.mark.parametrize('version', [STEIN, CURRENT])
-    def test_resize_to_same_host_changes_nothing_since_stein(
-            self, scene, placement, version):
+    def test_resize_to_same_host_is_free(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}, 'z': {'VCPU': 4}}))
 
         assert scene.claim(version).body['allocations'] == {
             'a': {'resources': {'VCPU': 1}}, 'z': {'resources': {'VCPU': 4}}}
 
     @pytest.mark.parametrize('version', [QUEENS, CURRENT])
-    def test_common_host_keeps_its_allocations(self, scene, placement,
-                                               version):
+    def test_common_host_keeps_allocations(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
         both = {'allocations': {
             uuid: {'resources': {'VCPU': 2}} for uuid in 'ab'}}
@@ -232,8 +229,7 @@ class TestNewInstance:
         assert body['consumer_generation'] is None
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_old_version_reads_allocations_first(self, scene, placement,
-                                                 version):
+    def test_old_version_reads_allocations(self, scene, placement, version):
         scene.claim(version)
 
         assert [asked.method for asked in placement.asked] == ['GET', 'PUT']
@@ -265,8 +261,7 @@ class TestNewInstance:
         assert [asked.body['consumer_generation'] for asked
                 in placement.to('PUT')] == [None, 0]
 
-    def test_existing_allocations_survive_unanswered_claim(self, scene,
-                                                           placement):
+    def test_allocations_survive_unanswered_claim(self, scene, placement):
         kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
         placement.on('PUT', PATH, DROP, kept.put)
         made = scene.claims()
@@ -312,8 +307,7 @@ class TestRace:
         assert scene.claims(CURRENT).claim(UUID, WANTED, SPEC)
         assert len(placement.to('GET', PATH)) == 2
 
-    def test_race_is_given_up_after_four_attempts(self, scene, placement,
-                                                  caplog):
+    def test_race_is_given_up_after_4_attempts(self, scene, placement, caplog):
         placement.on('PUT', PATH, RACE)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)

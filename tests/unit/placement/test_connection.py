@@ -45,8 +45,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
 def test_forked_process_opens_own_connection(client, placement):
     """Otherwise processes would read each other's responses."""
-    placement.on('GET', '/allocation_candidates',
-                 candidates(a_candidate('a')))
+    placement.on('GET', '/allocation_candidates', candidates(a_candidate('a')))
     ask(client)
     child = os.fork()
     if not child:

@@ -121,13 +121,11 @@ class TestRetryBudget:
 
     @pytest.fixture
     def budget(self, server):
-        return adapter.RetryBudget(
-            server, 'req-1', clock=lambda: server.now)
+        return adapter.RetryBudget(server, 'req-1', clock=lambda: server.now)
 
     @pytest.fixture
     def release_budget(self, server):
-        return adapter.RetryBudget(
-            server, 'req-1', True, lambda: server.now)
+        return adapter.RetryBudget(server, 'req-1', True, lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
     def test_three_failures_exhaust_budget(self, server, budget, caplog,
@@ -175,8 +173,7 @@ class TestRetryBudget:
                 f'This request has waited {took * requests:.0f} seconds for '
                 'Placement, which is not queried again for it')
 
-    def test_release_budget_is_renewed_after_pause(self, server,
-                                                   release_budget, caplog):
+    def test_release_budget_is_renewed(self, server, release_budget, caplog):
         server.answers = [500, 500, 500, 500, 200, 500]
         for _ in range(3):
             release_budget.request('DELETE', '/')

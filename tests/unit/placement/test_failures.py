@@ -73,8 +73,7 @@ def ask(client, **query):
 
 
 @pytest.mark.parametrize(('answer', 'said'), ANSWERS)
-def test_useless_response_is_logged_with_advice(client, placement, caplog,
-                                                answer, said):
+def test_useless_response_is_logged(client, placement, caplog, answer, said):
     placement.on('GET', CANDIDATES, answer)
 
     found = ask(client)

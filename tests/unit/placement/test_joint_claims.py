@@ -48,8 +48,7 @@ class TestClaim:
         assert holding.keys() == set(UUIDS)
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_old_version_does_not_claim_together(self, scene, placement,
-                                                 version):
+    def test_old_version_claims_singly(self, scene, placement, version):
         made = scene.claims(version)
 
         assert not made.knows_new
@@ -67,8 +66,7 @@ class TestClaim:
             made.release(uuid)
         assert methods(placement) == ['POST']
 
-    def test_refused_joint_claim_can_be_made_singly(self, scene, placement,
-                                                    holding):
+    def test_refused_joint_claim_works_singly(self, scene, placement, holding):
         placement.on('POST', '/allocations', FULL)
         made = scene.claims()
         made.claim_all(WANTED, SPEC)

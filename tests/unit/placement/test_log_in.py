@@ -79,8 +79,7 @@ class TestLogIn:
         assert asked.body['auth']['identity'][method] == identity
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_log_in_by_options_of_other_section(self, keystone, tmp_path,
-                                                placement):
+    def test_log_in_by_other_section(self, keystone, tmp_path, placement):
         server = keystone(an_endpoint(placement.url))
         conf = http_placement.a_conf(tmp_path, auth_section='service_login')
         path = tmp_path / 'placement-client.conf'
@@ -98,15 +97,13 @@ class TestLogIn:
         {'auth_type': 'none', 'endpoint': '{url}'},
         {'auth_type': 'none', 'endpoint_override': '{url}'},
         {'endpoint_override': '{url}'}])
-    def test_cloud_without_keystone_needs_no_log_in(self, client_of, placement,
-                                                    options):
+    def test_no_keystone_needs_no_log_in(self, client_of, placement, options):
         ask(client_of(**{name: value.format(url=placement.url)
                          for name, value in options.items()}))
 
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_refused_token_causes_new_log_in(self, keystone, by_password,
-                                             placement):
+    def test_refused_token_is_renewed(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url))
         placement.on('GET', '/allocation_candidates', Answer(401),
                      http_placement.candidates(
@@ -130,8 +127,7 @@ class TestEndpoint:
 
         assert placement.asked
 
-    def test_service_type_selects_endpoint(self, keystone, by_password,
-                                           placement):
+    def test_service_type_is_matched(self, keystone, by_password, placement):
         server = keystone(
             an_endpoint('http://127.0.0.1:9'),
             an_endpoint(placement.url, service_type='placement-next'))
@@ -140,8 +136,7 @@ class TestEndpoint:
         assert placement.asked[0].version is None
         assert placement.asked[1].version == 'placement 1.36'
 
-    def test_endpoint_override_replaces_catalog(self, keystone, by_password,
-                                                placement):
+    def test_endpoint_override_counts(self, keystone, by_password, placement):
         server = keystone(an_endpoint('http://127.0.0.1:9'))
         ask(by_password(server, endpoint_override=placement.url))
 
@@ -160,8 +155,7 @@ class TestEndpoint:
         assert asked.path.startswith(
             path.rstrip('/') + '/allocation_candidates?')
 
-    def test_missing_endpoint_is_reported(self, keystone, by_password,
-                                          placement):
+    def test_missing_endpoint_is_named(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url, region='One'))
 
         assert reason(by_password(server, region_name='Two')) == (
@@ -241,8 +235,7 @@ class TestFailure:
         assert said in found
         assert found in caplog.text
 
-    def test_wrong_password_is_reported(self, keystone, by_password,
-                                        placement):
+    def test_wrong_password_is_named(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url))
         server.on('POST', TOKENS, http_keystone.REFUSED,
                   http_keystone.a_token(an_endpoint(placement.url)))

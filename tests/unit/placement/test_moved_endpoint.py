@@ -63,8 +63,7 @@ def move(request, keystone, old, new):
     return move
 
 
-@pytest.mark.parametrize('kind', [SchedulerReportClient,
-                                  ReadOnlyReportClient])
+@pytest.mark.parametrize('kind', [SchedulerReportClient, ReadOnlyReportClient])
 def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
     client = kind(conf)
     assert client.candidates([Query()], CONTEXT).providers == {'a'}

@@ -27,8 +27,7 @@ HELD = held({'a': {'VCPU': 2, 'MEMORY_MB': 512}}, generation=None)
 
 class TestUnansweredClaim:
     @pytest.mark.parametrize('failures', [0, 1])
-    def test_unanswered_claim_is_released_before_next_host(
-            self, scene, placement, failures):
+    def test_unanswered_claim_is_released(self, scene, placement, failures):
         """If the first release fails, a later one succeeds."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), *[DROP] * failures,
@@ -42,8 +41,7 @@ class TestUnansweredClaim:
             'PUT', *['GET', 'PUT'] * (1 + failures), 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
 
-    def test_unanswered_claim_is_deleted_without_generations(self, scene,
-                                                             placement):
+    def test_unanswered_claim_is_deleted_below_1_28(self, scene, placement):
         placement.on('GET', PATH, held(), HELD, held())
         placement.on('PUT', PATH, DROP, TAKEN)
         made = scene.claims(ROCKY)
@@ -61,8 +59,7 @@ class TestUnansweredClaim:
 
         assert len(placement.to('PUT')) == 1
 
-    def test_failed_release_is_logged_with_command(self, scene, placement,
-                                                   caplog):
+    def test_failed_release_logs_a_command(self, scene, placement, caplog):
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
 
@@ -123,8 +120,7 @@ class TestRelease:
         assert line == (f'The allocations of instance {UUID} have changed '
                         'since this request claimed them; they are left alone')
 
-    def test_equal_claim_of_other_request_is_left_alone(self, scene,
-                                                        placement):
+    def test_equal_claim_of_other_request_is_kept(self, scene, placement):
         kept = Kept(placement)
         first, second = scene.claims(), scene.claims()
         assert first.claim(UUID, WANTED, SPEC)
@@ -234,8 +230,7 @@ class TestReleaseOfMove:
         assert (f'Restored the allocations that instance {UUID} held before'
                 ) in caplog.text
 
-    def test_earlier_allocations_are_restored_without_generations(self, scene,
-                                                                  placement):
+    def test_earlier_allocations_return_below_1_28(self, scene, placement):
         assert self.released(scene, placement, QUEENS, after=None).body == {
             'allocations': {'z': {'resources': self.BEFORE['z']}},
             'project_id': 'p-owner', 'user_id': 'u-owner'}

@@ -51,8 +51,7 @@ def release(made):
 class TestTimeout:
     @pytest.mark.parametrize('answer, taken', [
         (HANG, None), (DROP, False), (TAKEN, True)])
-    def test_timeout_differs_from_refusal(self, scene, placement, answer,
-                                          taken):
+    def test_timeout_is_no_refusal(self, scene, placement, answer, taken):
         made = scene.claims(timeout=1)
         placement.on('PUT', PATH, answer)
 
@@ -149,8 +148,7 @@ class TestClaimOfOtherRequest:
             made.claim(UUID, a_candidate('b'), SPEC)
         assert kept.allocations == THEIRS
 
-    def test_claim_of_other_request_on_unread_instance_is_kept(self, scene,
-                                                               placement):
+    def test_claim_of_other_request_is_kept_unread(self, scene, placement):
         """It may have existed before."""
         kept = Kept(placement, THEIRS, 4)
         placement.on('PUT', PATH, DROP, kept.put)
@@ -161,8 +159,7 @@ class TestClaimOfOtherRequest:
 
         assert kept.allocations == THEIRS
 
-    def test_claim_of_other_request_on_moved_instance_is_kept(self, scene,
-                                                              placement):
+    def test_claim_of_other_request_is_kept_after_move(self, scene, placement):
         kept = Kept(placement, {'y': {'VCPU': 1}}, generation=4)
         made = scene.claims()
         assert made.claim(UUID, WANTED, SPEC)

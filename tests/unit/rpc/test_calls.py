@@ -39,8 +39,7 @@ class TestScheduler:
             yield messages.raw_client(made).prepare(timeout=20)
 
     @pytest.mark.parametrize('name', WITHIN)
-    def test_other_names_are_no_methods(
-            self, client, endpoint, name):
+    def test_other_names_are_no_methods(self, client, endpoint, name):
         with pytest.raises(messaging.RemoteError) as refused:
             client.call(context.RequestContext(), name, **WITHIN[name])
         assert refused.value.exc_type == 'NoSuchMethod'

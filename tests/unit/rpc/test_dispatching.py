@@ -163,8 +163,7 @@ class TestMalformedMessage:
     @pytest.mark.parametrize('version', [
         {}, {'version': '1.0'}, {'version': '1.0.0'}])
     def test_valid_message_is_dispatched(self, dispatch, version):
-        assert dispatch({'method': 'tell', 'args': {'arg': 5},
-                         **version}) == 5
+        assert dispatch({'method': 'tell', 'args': {'arg': 5}, **version}) == 5
 
     @pytest.mark.parametrize(('odd', 'words'), [
         ({'method': None}, 'method = None: must be a text'),
@@ -204,7 +203,6 @@ class TestMalformedMessage:
     def test_only_permitted_methods_are_called(
             self, dispatch, monkeypatch, calls, name, found):
         monkeypatch.setattr(Endpoint, 'CALLS', calls, raising=False)
-        monkeypatch.setattr(Endpoint, '_private', Endpoint.tell,
-                            raising=False)
+        monkeypatch.setattr(Endpoint, '_private', Endpoint.tell, raising=False)
         result = dispatch({'method': name, 'args': {'arg': 5}})
         assert result == found or 'does not support RPC method' in result

@@ -60,8 +60,7 @@ class TestChoice:
             rpc.get_transport(rules.a_conf(
                 DEFAULT__transport_url='nova_sched_rabbit://h'))
 
-    def test_missing_entry_point_is_reported_with_the_remedy(
-            self, monkeypatch):
+    def test_missing_entry_point_is_reported_with_remedy(self, monkeypatch):
         """An installation may be older than its files."""
         monkeypatch.setattr(driver, 'NAME', 'never_installed')
         with pytest.raises(exception.ConfigurationError) as refused:
@@ -166,8 +165,7 @@ class TestConsumers:
             connection.declare_fanout_consumer('scheduler', listener)
         topic, fanout = declared
         assert [type(topic), type(fanout)] == [driver.RequestConsumer] * 2
-        assert (topic.exchange_name, topic.queue_name) == ('nova',
-                                                           'scheduler')
+        assert (topic.exchange_name, topic.queue_name) == ('nova', 'scheduler')
         assert (fanout.exchange_name, fanout.type) == ('scheduler_fanout',
                                                        'fanout')
 

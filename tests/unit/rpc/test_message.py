@@ -32,8 +32,7 @@ class TestStructure:
         assert f'the limit is {bounds.MESSAGE_PARTS}' in caplog.text
 
     @pytest.mark.parametrize('content', [5, None, [], {}])
-    def test_content_other_than_text_is_dropped(
-            self, listener, caplog, content):
+    def test_content_without_text_is_dropped(self, listener, caplog, content):
         arrives(listener, content)
         assert listener.incoming == []
         assert 'TypeError: the JSON object must be str' in caplog.text
@@ -80,8 +79,7 @@ class TestSize:
             'A message to scheduler is dropped: 61 bytes; the limit is 60'
         ] * (size == 61)
 
-    def test_line_about_an_unreadable_message_has_400_characters(
-            self, listener, caplog):
+    def test_line_about_unreadable_message_is_short(self, listener, caplog):
         a_consumer(listener)._callback(delivered('x', content_type='y' * 999))
         a_consumer(listener)._callback(delivered(
             '{}', {'compression': 'x' * 1000}))
@@ -143,8 +141,7 @@ class TestOddNames:
         (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
         (0, None), (-1, None), ('soon', None), (None, None), ([], None),
         (float('inf'), None), (float('nan'), None)])
-    def test_timeout_is_less_than_a_week(
-            self, listener, value, seconds):
+    def test_timeout_is_less_than_a_week(self, listener, value, seconds):
         arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
         [request] = listener.incoming
         assert request.client_timeout == seconds
@@ -161,8 +158,7 @@ class TestOddNames:
         assert (request.msg_id, request.reply_q) == ('i', 'q')
         assert request.message == {}
         refused = request.message.refused
-        assert refused.startswith(
-            'message: cannot be read: ArithmeticError')
+        assert refused.startswith('message: cannot be read: ArithmeticError')
         assert len(refused) < 240
 
 

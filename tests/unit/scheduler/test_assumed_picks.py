@@ -68,8 +68,7 @@ class TestBurst:
     @pytest.mark.parametrize('version', ['1.8', '1.15'])
     @pytest.mark.parametrize('policy, hosts', [('anti-affinity', 8),
                                                ('affinity', 1)])
-    def test_no_group_is_broken(self, cloud, driver_name, policy, hosts,
-                                version):
+    def test_groups_are_kept(self, cloud, driver_name, policy, hosts, version):
         """Eight members at once, of callers before Rocky and after."""
         hosts_with_room(cloud, 9, 9)
         driver, members = cloud.driver(driver_name), [
@@ -94,8 +93,7 @@ class TestBurst:
         assert len(found) == 8
         assert len(set(found.values())) == hosts
 
-    def test_a_member_that_shows_during_a_decision_counts(
-            self, cloud, driver_name):
+    def test_member_that_shows_in_a_decision_counts(self, cloud, driver_name):
         """It is no longer in flight, and was not in the earlier look-up."""
         cloud.load_nodes(*(clouds.a_compute_node(
             host, memory_mb=free, free_ram_mb=free)
@@ -130,8 +128,7 @@ class TestRepeatedCall:
         with pytest.raises(exception.NoValidHost):
             select(driver, a_server())
 
-    def test_without_uuids_does_not_count_twice(
-            self, cloud, driver_name):
+    def test_without_uuids_does_not_count_twice(self, cloud, driver_name):
         """Such a caller names only the first instance."""
         hosts_with_room(cloud, 1, 3)
         driver, spec = cloud.driver(driver_name), a_server(num_instances=3)
@@ -203,8 +200,7 @@ class TestDecidedTwice:
 
 class TestConflict:
 
-    def test_a_room_that_another_request_took_is_decided_again(self, cloud,
-                                                               driver_name):
+    def test_room_that_is_gone_is_decided_again(self, cloud, driver_name):
         hosts_with_room(cloud, 2, 1)
         driver, record = cloud.driver(driver_name), Decision()
         ranked = driver.ranker.ranked
@@ -351,8 +347,7 @@ class TestOddInstances:
 
         assert free(driver) == {'h0': 4000}
 
-    def test_named_twice_count_once(
-            self, cloud, driver_name):
+    def test_named_twice_count_once(self, cloud, driver_name):
         hosts_with_room(cloud, 1, 4)
         driver = cloud.driver(driver_name, nova_sched__pick_lifetime=0)
         uuid = uuidutils.generate_uuid()
@@ -379,8 +374,7 @@ class TestMoves:
         assert picks(driver, spec, [spec.instance_uuid]) == ['h0']
         return driver, spec.instance_uuid
 
-    def test_a_moving_instance_counts_on_its_new_host(self, cloud,
-                                                      driver_name):
+    def test_moving_instance_counts_on_its_new_host(self, cloud, driver_name):
         """While it still shows on its source host."""
         driver, uuid = self.placed(cloud, driver_name)
         moved(cloud, uuid, 'h1')
@@ -392,8 +386,7 @@ class TestMoves:
 
         assert free(driver) == {'h0': 3000, 'h1': 4000}
 
-    def test_an_instance_on_an_alternate_counts_there(
-            self, cloud, driver_name):
+    def test_instance_on_alternate_counts_there(self, cloud, driver_name):
         driver, uuid = self.placed(cloud, driver_name)
         report(cloud, 'h0')
         assert free(driver) == {'h0': 3000, 'h1': 4000}
@@ -424,8 +417,7 @@ class TestDevices:
 
 
 class TestTakeOver:
-    def test_a_late_request_is_decided_by_the_new_driver(
-            self, cloud, driver_name):
+    def test_a_late_request_is_decided_by_new_driver(self, cloud, driver_name):
         """The new driver has already given its room away."""
         hosts_with_room(cloud, 2, 1)
         old, new = cloud.driver(driver_name), cloud.driver(driver_name)
@@ -473,8 +465,7 @@ class TestTakeOver:
     {'hints': {'different_host': ['A']}},
     {'group': {'policy': 'anti-affinity', 'members': ['A', 'B']}}],
     ids=['hint', 'group'])
-def test_a_pick_between_look_up_and_decision_counts(cloud, driver_name,
-                                                    wanted):
+def test_pick_between_look_up_and_decision_counts(cloud, driver_name, wanted):
     hosts_with_room(cloud, 2, 4)
     driver = cloud.driver(driver_name, enabled_filters=[
         'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])

@@ -124,8 +124,7 @@ class TestConsumption:
         {'force_hosts': ['no-such']}])
     def test_is_undone_for_a_refused_request(self, one_host, spec):
         with pytest.raises(exception.NoValidHost):
-            select(one_host, requests.a_request(**{'memory_mb': 1000,
-                                                   **spec}))
+            select(one_host, requests.a_request(**{'memory_mb': 1000, **spec}))
 
         assert free_mb(one_host) == [4000]
 
@@ -280,8 +279,7 @@ class TestTakeOver:
         assert columns['vcpus_total'].tolist() == [16, 77]
         assert drivers.free_ram_mb(heir) == {'h0': 64000, 'h1': 2500}
 
-    def test_decides_concurrent_requests_again(
-            self, two_hosts):
+    def test_decides_concurrent_requests_again(self, two_hosts):
         """They have not seen the picks of the old driver."""
         driver, heir = a_driver(two_hosts), a_driver(two_hosts)
         for each in (driver, heir):

@@ -78,8 +78,7 @@ def test_hosts_are_those_of_the_candidates(manager, server):
     assert 'limit=1000' in query.path
 
 
-def test_each_instance_is_claimed_with_the_first_request_of_its_host(
-        manager, server):
+def test_instance_is_claimed_with_first_request_of_its_host(manager, server):
     [[selected, alternate]] = ask(manager())
 
     [claim] = sent(server, 'PUT')
@@ -105,8 +104,7 @@ def test_the_next_host_is_claimed_when_one_refuses(manager, server):
         ('b', False), ('c', True)]
 
 
-def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
-        manager, server):
+def test_refused_joint_claim_is_made_one_by_one(manager, server):
     server.on('POST', '/allocations', http_placement.FULL)
     server.on('PUT', '/allocations/', http_placement.FULL,
               http_placement.TAKEN)
@@ -142,8 +140,7 @@ def test_claims_without_an_answer_are_released_before_single_claims(
                             for host in hosts(found)))
 
 
-def test_claims_without_an_answer_are_released_by_a_refusal(
-        manager, server, holding):
+def test_refusal_releases_unanswered_claims(manager, server, holding):
     [put] = server.routes('PUT', '/allocations/')
     # Releases work, and claims do not.
     server.on('PUT', '/allocations/', lambda asked: (
@@ -171,8 +168,7 @@ def test_a_refused_request_releases_its_claims(manager, server):
     assert all(not held['allocations'] for held in released.values())
 
 
-def test_a_lost_reply_releases_the_claims(
-        manager, server, caplog):
+def test_a_lost_reply_releases_the_claims(manager, server, caplog):
     with call_scope.entered():
         ask(manager(), count=2)
         [claimed] = sent(server, 'POST')
@@ -181,13 +177,11 @@ def test_a_lost_reply_releases_the_claims(
 
     [_, released] = sent(server, 'POST')
     assert released.body.keys() == claimed.body.keys()
-    assert all(not held['allocations']
-               for held in released.body.values())
+    assert all(not held['allocations'] for held in released.body.values())
     assert 'does not reach its caller' in caplog.text
 
 
-def test_without_candidates_there_is_no_valid_host(
-        manager, server, caplog):
+def test_without_candidates_there_is_no_valid_host(manager, server, caplog):
     """The caller sees Nova's text, and the record has the reason."""
     caplog.set_level('INFO')
     server.on('GET', '/allocation_candidates', http_placement.candidates())
@@ -286,8 +280,7 @@ class TestOneHost:
         record, = made.recorder.decisions
         assert record.reason == 'No such host - host: x node: None '
 
-    def test_with_several_nodes_removes_the_limit(
-            self, manager, server, cloud):
+    def test_with_several_nodes_removes_limit(self, manager, server, cloud):
         cloud.load_nodes(*(a_compute_node('b', hypervisor_hostname=node,
                                           uuid=uuid)
                            for node, uuid in (('n1', A), ('n2', B))))
@@ -298,8 +291,7 @@ class TestOneHost:
         assert 'in_tree' not in query.path
         assert 'limit' not in query.path
 
-    def test_without_a_uuid_removes_the_limit(
-            self, manager, server, cloud):
+    def test_without_a_uuid_removes_the_limit(self, manager, server, cloud):
         cloud.execute("UPDATE compute_nodes SET uuid = NULL WHERE host = 'b'")
 
         with pytest.raises(exception.NoValidHost):
@@ -327,8 +319,7 @@ class TestFailure:
         assert sorted(http_placement.written(server, claims=False)) == sorted(
             http_placement.written(server, claims=True))
 
-    def test_in_the_reply_releases_the_claims(self, manager, server,
-                                              monkeypatch):
+    def test_in_reply_releases_claims(self, manager, server, monkeypatch):
         def to_wire(*args):
             raise ZeroDivisionError
 
@@ -362,8 +353,7 @@ def test_request_groups_get_their_providers(manager, server, monkeypatch):
     assert seen == [[[C]]]
 
 
-def test_a_driver_without_an_offer_argument_skips_placement(
-        cloud, server, tmp_path):
+def test_driver_without_offer_skips_placement(cloud, server, tmp_path):
     class Own(FilterScheduler):
         def select_destinations(self, context, spec_obj, instance_uuids,
                                 return_alternates=False):
@@ -379,8 +369,7 @@ def test_a_driver_without_an_offer_argument_skips_placement(
 
 
 @pytest.mark.parametrize('wants', [True, False])
-def test_summaries_are_kept_for_drivers_that_want_them(
-        cloud, server, tmp_path, wants):
+def test_drivers_may_want_summaries(cloud, server, tmp_path, wants):
     """Other drivers save the memory."""
     summaries_of = []
 

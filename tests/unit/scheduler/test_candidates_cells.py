@@ -61,8 +61,7 @@ def test_a_host_of_a_newly_enabled_cell_is_found(cloud, endpoint):
     assert ask(made, force_nodes=['c']) == 'c'
 
 
-def test_a_lost_cell_is_named_when_a_host_is_not_found(
-        cloud, endpoint, monkeypatch):
+def test_lost_cell_is_named_for_unknown_host(cloud, endpoint, monkeypatch):
     """On record, and in the full text for the caller."""
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
     made = endpoint(cloud, cloud.one, cloud.two)

@@ -46,16 +46,14 @@ class TestPicks:
         assert {picks(driver, requests.a_request(**request_))[0]
                 for _ in range(30)} == {'a', 'b'}
 
-    def test_leave_out_hosts_that_are_disabled_down_or_forced_down(
-            self, chance):
+    def test_leave_out_hosts_disabled_down_or_forced_down(self, chance):
         driver = chance('abcd', services=[
             clouds.a_service('a', disabled=True),
             clouds.a_service('b', forced_down=True),
             clouds.a_service('c', last_seen_up='2020-01-01T00:00:00'),
             clouds.a_service('d')])
 
-        assert picks(driver, requests.a_request(num_instances=4)) == [
-            'd'] * 4
+        assert picks(driver, requests.a_request(num_instances=4)) == ['d'] * 4
 
     def test_leave_out_ignored_hosts_by_their_exact_case(self, chance):
         driver, record = chance('aB'), Decision()
@@ -140,8 +138,7 @@ class TestAlternates:
                            for host, cell in TWO_CELLS.items()])
 
         for _ in range(5):
-            [[pick, alternate]] = with_alternates(driver,
-                                                  requests.a_request())
+            [[pick, alternate]] = with_alternates(driver, requests.a_request())
             assert TWO_CELLS[pick] == TWO_CELLS[alternate]
 
     def test_are_in_random_order(self, chance):

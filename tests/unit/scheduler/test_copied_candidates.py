@@ -161,8 +161,7 @@ class TestRequests:
         assert listings(server) == 1
         assert last_record(manager).offer.age is None
 
-    def test_refused_by_filters_are_listed_first(
-            self, manager, server, providers):
+    def test_refused_by_filters_are_listed(self, manager, server, providers):
         """The mirror may lack a host that passes the filters."""
         new = a_uuid(77)
         server.on('GET', '/resource_providers', HANG)
@@ -209,8 +208,7 @@ class TestRequests:
         assert [providers.used(HOSTS[host]) for host in 'abcd'] == [4, 1, 1, 1]
 
     @pytest.mark.parametrize('cast', ['update_aggregates', 'delete_aggregate'])
-    def test_read_aggregates_again_after_a_cast(
-            self, manager, cast):
+    def test_read_aggregates_again_after_a_cast(self, manager, cast):
         providers = manager.offers._mirror.providers
         providers.put_members('one', [])
         getattr(manager, cast)(RequestContext(), [])
@@ -273,8 +271,7 @@ class TestNewHosts:
         start('h', vcpus=0)
         assert ask(manager) == 'g'
 
-    def test_are_read_a_few_a_request_the_newest_first(self, manager, server,
-                                                       start):
+    def test_are_read_few_request_newest_first(self, manager, server, start):
         old = start(*'ghijklmn', vcpus=None)
         ask(manager)
         first = self.read(server)
@@ -312,8 +309,7 @@ class TestNewHosts:
         assert ask(manager) == 'a'
         assert self.read(server) == []
 
-    def test_are_not_searched_when_known_hosts_report(self, manager, cloud,
-                                                      monkeypatch):
+    def test_are_not_sought_for_reports(self, manager, cloud, monkeypatch):
         ask(manager)
         monkeypatch.setattr(manager.offers, 'include', None)
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '
@@ -385,8 +381,7 @@ class TestListedHosts:
             monkeypatch.setattr(manager.offers, 'listed', slowly)
         return after_listing
 
-    def test_are_claimed_by_one_caller(
-            self, manager, server, providers, after_listing):
+    def test_are_claimed_once(self, manager, server, providers, after_listing):
         """All callers saw the place; Placement refuses no claim."""
         crowd, first = threading.Barrier(4), iter(range(4))
         after_listing(lambda: next(first, None) is None or crowd.wait(60))
@@ -438,8 +433,7 @@ class SummariesScheduler(FilterScheduler):
     WANTS_SUMMARIES = True
 
 
-def test_drivers_that_want_summaries_get_listings(
-        manager_of, cloud, server, providers):
+def test_summaries_are_of_listings(manager_of, cloud, server, providers):
     manager = manager_of(cloud.driver(f'{__name__}.SummariesScheduler'),
                          complete=False)
 

@@ -101,8 +101,7 @@ class TestWrongNames:
     @pytest.mark.parametrize('option, value', [
         ('scheduler__host_manager', 'no_such_manager'),
         ('enabled_filters', ['NoSuchFilter'])])
-    def test_in_other_options_of_a_driver_name_their_option(
-            self, cloud, option, value):
+    def test_in_other_options_name_their_option(self, cloud, option, value):
         """Not as a driver that cannot be set up."""
         with pytest.raises(exception.ConfigurationError) as refused:
             loading.load_driver(cloud.conf(**{option: value}))
@@ -167,8 +166,7 @@ class TestHeartbeats:
         ('chance_scheduler', ['JsonFilter'], False),
         ('caching_scheduler', ['ComputeFilter'], True),
         (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
-    def test_are_read_if_a_plug_in_may_look_at_them(
-            self, cloud, name, filters, are_read):
+    def test_are_read_for_plug_ins(self, cloud, name, filters, are_read):
         cloud.load(['a', 'b'])
         manager = cloud.driver(
             name, filter_scheduler__enabled_filters=filters,
@@ -184,8 +182,7 @@ class TestHeartbeats:
 
 
 @pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])
-def test_tables_of_decisions_differ_in_consumed_rows_only(
-        cloud, name):
+def test_tables_of_decisions_differ_in_consumed_rows_only(cloud, name):
     """So kept records do not grow with the cloud."""
     cloud.load(['a', 'b', 'c'])
     scheduler, tables = cloud.driver(name), []

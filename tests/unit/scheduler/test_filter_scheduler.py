@@ -53,8 +53,7 @@ class TestHowManyInstances:
         pytest.param(1, uuids(2), 2, id='more uuids than the number'),
         pytest.param(3, uuids(1), 1, id='fewer uuids than the number'),
     ])
-    def test_is_the_number_of_uuids_if_there_are_any(
-            self, number, instance_uuids, count):
+    def test_is_the_number_of_any_uuids(self, number, instance_uuids, count):
         scheduler = a_scheduler(a_host('a'))
 
         answer = select(scheduler, requests.a_request(num_instances=number),
@@ -248,8 +247,7 @@ class UntilTwoArePlacedFilter(filters.BaseHostFilter):
     """Rejects host d once two members of the group are placed."""
 
     def host_passes(self, host_state, spec_obj):
-        return host_state.host != 'd' or len(
-            spec_obj.instance_group.hosts) < 2
+        return host_state.host != 'd' or len(spec_obj.instance_group.hosts) < 2
 
 
 def hosts_by_ram(names, **values):
@@ -491,8 +489,7 @@ class TestAntiAffinity:
 
     @pytest.mark.parametrize(('version', 'alternates'), [
         ('1.10', []), ('1.11', ['b2'])])
-    def test_before_rocky_alternates_avoid_hosts_just_taken(
-            self, version, alternates):
+    def test_before_rocky_avoids_hosts_just_taken(self, version, alternates):
         """Later, the last instance may stay where it was just placed."""
         scheduler = MemoryScheduler(
             *(a_host(node[0], nodename=node)
@@ -515,8 +512,7 @@ class TestAffinity:
 
     def test_leaves_no_alternates_for_several_instances(self):
         """An alternate would separate the instances."""
-        found = with_alternates(for_groups(), in_group('affinity'),
-                                UUIDS[:2])
+        found = with_alternates(for_groups(), in_group('affinity'), UUIDS[:2])
 
         assert found == [['a'], ['a']]
 

@@ -76,8 +76,7 @@ class TestNames:
         (f'{__name__}.ImpossibleManager',
          "cannot be set up: KeyError('rack')"),
     ])
-    def test_without_a_host_manager_are_refused_with_advice(self, cloud, name,
-                                                            hint):
+    def test_without_host_manager_are_refused(self, cloud, name, hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             host_manager.load_host_manager(
                 cloud.conf(scheduler__host_manager=name))
@@ -109,8 +108,7 @@ class TestServices:
         pytest.param({'forced_down': None}, True, id='forced down unknown'),
         pytest.param({'disabled': 1}, True, id='disabled'),
     ])
-    def test_are_up_by_their_last_heartbeat(self, cloud, manager, service,
-                                            found):
+    def test_are_up_by_last_heartbeat(self, cloud, manager, service, found):
         assert up(cloud, manager(), **service) is found
 
     def test_are_up_for_as_long_as_the_option_says(self, cloud, manager):
@@ -134,8 +132,7 @@ class TestInstances:
 
 class TestRatios:
     @pytest.mark.parametrize('value', [None, 0.0])
-    def test_missing_in_rows_come_from_the_configuration(self, cloud, manager,
-                                                         value):
+    def test_missing_in_rows_come_from_options(self, cloud, manager, value):
         """Compute nodes report none before Mitaka, and 0.0 later."""
         cloud.load_nodes(clouds.a_compute_node(
             'a', ram_allocation_ratio=value, cpu_allocation_ratio=value,
@@ -150,8 +147,7 @@ class TestRatios:
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
 
     def test_in_rows_take_precedence(self, cloud, manager):
-        cloud.load_nodes(clouds.a_compute_node('a',
-                                               ram_allocation_ratio=3.0))
+        cloud.load_nodes(clouds.a_compute_node('a', ram_allocation_ratio=3.0))
 
         assert snapshot(manager(DEFAULT__ram_allocation_ratio=1.25)).state(
             0).ram_allocation_ratio == 3.0
@@ -175,8 +171,7 @@ class TestOldestCompute:
     @pytest.mark.parametrize('other, least', [
         ('version = 73', 73), ('version = NULL', 0),
         ('version = 60, forced_down = 1', 74)])
-    def test_is_the_least_version_of_all_compute_services(
-            self, cloud, manager, other, least):
+    def test_is_the_least_version_of_all(self, cloud, manager, other, least):
         """0 if a service reports none; forced down services do not count."""
         cloud.load(['a', 'b'])
         cloud.execute('UPDATE services SET version = 74')
@@ -212,8 +207,7 @@ class TestFindNodes:
 
 
 class TestOverviews:
-    def test_count_the_services_that_are_up_and_those_that_are_not(
-            self, cloud, manager):
+    def test_count_services_up_and_down(self, cloud, manager):
         cloud.load(['a', 'b', 'c'])
         cloud.execute("UPDATE services SET forced_down = 1 WHERE host = 'b'")
         manager = manager()

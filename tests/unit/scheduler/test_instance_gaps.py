@@ -60,8 +60,7 @@ class TestSilentCell:
                     falls=name != 'transaction'))
         return driver
 
-    def test_loses_its_hosts_with_a_log_line(
-            self, driver, rule, caplog):
+    def test_loses_its_hosts_with_a_log_line(self, driver, rule, caplog):
         caplog.set_level(logging.INFO)
         record = decision.Decision()
 

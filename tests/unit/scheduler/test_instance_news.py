@@ -119,8 +119,7 @@ def test_an_instance_counts_on_its_current_host(hosts, rule, track, reports):
     assert computes.pick(rule) == rule.alone
 
 
-def test_reports_that_the_database_does_not_show_are_ignored(
-        hosts, rule):
+def test_reports_that_the_database_does_not_show_are_ignored(hosts, rule):
     """Services report their writes; a late report is outdated."""
     computes = without_memory(hosts, rule)
     computes.report_instance(OTHER, one_that_sends_to_b(rule))
@@ -151,8 +150,7 @@ def test_invalid_reports_are_ignored(hosts, rule):
     assert computes.pick(rule) == 'b'
 
 
-def test_a_picked_instance_counts_before_any_report(
-        hosts, rule):
+def test_a_picked_instance_counts_before_any_report(hosts, rule):
     """Except for rules about attributes that only the database has."""
     computes = Computes(hosts, rule.options)
 

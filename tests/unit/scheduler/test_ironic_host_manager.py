@@ -94,8 +94,7 @@ class TestPlacing:
         assert (state.free_ram_mb, state.free_disk_mb, state.vcpus_used,
                 state.num_instances, state.num_io_ops) == (0, 0, 8, 0, 0)
 
-    @pytest.mark.parametrize('name', ['filter_scheduler',
-                                      'caching_scheduler'])
+    @pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])
     def test_puts_one_instance_on_each_node(self, cloud, name):
         cloud.load_nodes(a_node('n1'), a_node('n2'))
         driver = cloud.driver(name, scheduler__host_manager=(
@@ -133,5 +132,4 @@ class TestFilters:
             'enabled_filters': ['ComputeFilter'],
             'baremetal_enabled_filters': ['RamFilter'], **options})
 
-        assert [type(rule).__name__ for rule in driver.ranker.filters
-                ] == names
+        assert [type(rule).__name__ for rule in driver.ranker.filters] == names

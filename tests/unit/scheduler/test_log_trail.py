@@ -48,8 +48,7 @@ def ask(cloud, caplog):
     """Function: request an instance, with DEBUG lines."""
     cloud.load(['node1', 'node2', 'node3'])
     driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
-    door = manager.SchedulerManager(driver, NotAsked(),
-                                    drivers.Records())
+    door = manager.SchedulerManager(driver, NotAsked(), drivers.Records())
 
     def asked(**request):
         caplog.clear()

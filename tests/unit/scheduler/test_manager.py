@@ -221,10 +221,8 @@ class TestCasts:
 
         door.update_aggregates(CONTEXT, aggregates=junk)
         door.delete_aggregate(CONTEXT, aggregate=junk)
-        door.update_instance_info(CONTEXT, host_name=junk,
-                                  instance_info=junk)
-        door.delete_instance_info(CONTEXT, host_name=junk,
-                                  instance_uuid=junk)
+        door.update_instance_info(CONTEXT, host_name=junk, instance_info=junk)
+        door.delete_instance_info(CONTEXT, host_name=junk, instance_uuid=junk)
         door.sync_instance_info(CONTEXT, host_name=junk, instance_uuids=junk)
 
         assert len(ask(door, spec_obj=requests.a_request())) == 1

@@ -99,8 +99,7 @@ def test_start_and_end_have_the_request_and_the_end_has_the_picks(notifier):
         numa_topology=objects.InstanceNUMATopology(cells=[
             objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)]))
 
-    ((began, ctxt, spec),
-     (ended, same_ctxt, same, picks)) = notifier.events
+    ((began, ctxt, spec), (ended, same_ctxt, same, picks)) = notifier.events
     assert (began, ended) == ('began', 'ended')
     assert ctxt is same_ctxt is CONTEXT
     assert spec is same

@@ -400,8 +400,7 @@ def test_addresses_of_databases_and_services_are_not_shown(error, told):
 @pytest.mark.parametrize(('name', 'text', 'words'), [
     ('SlowFilter', 'filters', 'in step SlowFilter of instance 1'),
     ('SlowReasonFilter', 'full', f'{NOVA} 0 of 1 hosts: 1 SlowReasonFilter')])
-def test_a_plug_in_that_spends_the_time_budget_is_named(name, text, words,
-                                                        caplog):
+def test_a_plug_in_that_spends_time_budget_is_named(name, text, words, caplog):
     error, *_ = error_of(scheduler(name), a_request(), text,
                          limits=manager.Limits(seconds=0.05))
 

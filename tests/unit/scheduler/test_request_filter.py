@@ -241,8 +241,7 @@ def test_traits_are_added_to_those_of_the_request():
     assert plain.request_level_params.root_forbidden == {
         'COMPUTE_STATUS_DISABLED'}
     assert plain.requested_destination is None
-    assert own.request_level_params.root_required == {
-        'CUSTOM_A', 'OWNER_NOVA'}
+    assert own.request_level_params.root_required == {'CUSTOM_A', 'OWNER_NOVA'}
     assert own.request_level_params.root_forbidden == {
         'CUSTOM_B', 'COMPUTE_STATUS_DISABLED'}
 
@@ -250,8 +249,7 @@ def test_traits_are_added_to_those_of_the_request():
 class TestOwnerNova:
     @pytest.mark.parametrize(('oldest', 'is_required'), [
         (None, False), (0, False), (72, False), (73, True), (80, True)])
-    def test_is_required_once_all_computes_report_it(self, oldest, is_required,
-                                                     caplog):
+    def test_is_required_of_new_computes(self, oldest, is_required, caplog):
         spec = filtered(a_request(), oldest=oldest)
 
         assert ('OWNER_NOVA' in spec.request_level_params.root_required

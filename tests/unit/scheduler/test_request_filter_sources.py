@@ -114,16 +114,14 @@ def test_a_failed_filter_is_no_valid_host_with_its_reason(edited):
 
 
 def test_driver_without_hosts_gets_no_aggregates(edited):
-    found = edited(a_request(availability_zone='z'),
-                   host_manager=None)
+    found = edited(a_request(availability_zone='z'), host_manager=None)
 
     assert found.requested_destination is None
     assert not found.request_level_params.root_required
 
 
 class TestNetworks:
-    def test_bring_the_aggregates_of_their_segments(self, edited, neutron,
-                                                    placement):
+    def test_bring_aggregates_of_segments(self, edited, neutron, placement):
         """Each segment is queried once, with its own microversion."""
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets(
             's1', None, 's1'))
@@ -151,8 +149,7 @@ class TestNetworks:
 
     @pytest.mark.parametrize('network', [
         {}, {'network_id': NET}, {'network_id': 'auto'}])
-    def test_without_a_port_do_not_query_neutron(self, edited, neutron,
-                                                 network):
+    def test_without_port_do_not_query_neutron(self, edited, neutron, network):
         edited(a_request_for(**network))
 
         assert not neutron.connections
@@ -173,8 +170,7 @@ class TestNetworks:
             'No valid host was found. Scheduling failed: Aggregates not '
             f'found for the network {NET}')
 
-    def test_with_segments_unknown_to_placement_fail(
-            self, edited, neutron, caplog):
+    def test_with_unknown_segments_fail(self, edited, neutron, caplog):
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets('s9'))
 
         with pytest.raises(
@@ -198,8 +194,7 @@ class TestNetworks:
         neutron.on('GET', '/v2.0/subnets?', late)
 
         with pytest.raises(exception.NoValidHost):
-            edited(a_request_for(network_id=NET), ROUTED,
-                   clock=lambda: now[0])
+            edited(a_request_for(network_id=NET), ROUTED, clock=lambda: now[0])
 
         assert not placement.asked
         assert 'took too long' in caplog.text

@@ -83,8 +83,7 @@ def test_too_many_instances_are_refused(driver, name):
         'policy': 'affinity', 'members': ['x'] * 3, 'hosts': []}}),
     ('instance_group.hosts', {'group': {
         'policy': 'affinity', 'members': [], 'hosts': ['x'] * 3}})])
-def test_lists_count_for_each_instance(
-        field, spec, monkeypatch):
+def test_lists_count_for_each_instance(field, spec, monkeypatch):
     monkeypatch.setattr(bounds, 'NAMED_WORK', 5)
     door = drivers.door(MemoryScheduler(a_host()))
 
@@ -99,8 +98,7 @@ def test_too_large_a_request_is_not_kept(monkeypatch):
 
     assert 'bytes of JSON' in refusal(door, ignore_hosts=['x'] * 9000)
     [record] = door.recorder.decisions
-    assert json.loads(bytes(record.request)) == {
-        'instance_uuids': UUIDS[:2]}
+    assert json.loads(bytes(record.request)) == {'instance_uuids': UUIDS[:2]}
     assert drivers.picks(door.driver, requests.a_request()) == ['host0']
 
 
@@ -136,8 +134,7 @@ def test_the_limits_are_those_of_the_options():
 
 
 @pytest.mark.parametrize('name', DRIVERS)
-def test_too_long_a_request_is_refused_with_step_and_budget(
-        driver, name):
+def test_too_long_a_request_is_refused_with_step_and_budget(driver, name):
     assert refusal(limited(driver(name), seconds=1e-9)) == (
         'the request took more than the 1e-09 s of [nova_sched] '
         'request_time_budget, in step arguments; request less at a time, or '

@@ -255,8 +255,7 @@ ONE = [clouds.a_uuid(1)]
 def client():
     """A client of a scheduler with the two hosts a and b."""
     conf = rules.a_conf(DEFAULT__control_exchange='query')
-    door = drivers.door(
-        MemoryScheduler(a_host('a'), a_host('b')))
+    door = drivers.door(MemoryScheduler(a_host('a'), a_host('b')))
     with (messages.transport(conf) as made,
           messages.serving(made, conf, door)):
         yield query.SchedulerQueryClient(conf, made)

@@ -54,8 +54,7 @@ def test_are_read_again_when_an_older_file_takes_its_place(path):
 
 @pytest.mark.parametrize('content', [
     b'{', b'[1]', b'[' * 100000, b'', b'\xff{}'])
-def test_an_invalid_or_missing_file_keeps_the_last_options(path, content,
-                                                           caplog):
+def test_invalid_or_missing_file_keeps_the_last_options(path, content, caplog):
     """And is logged once."""
     options = SchedulerOptions(str(path))
     write(path, '{"a": 1}')

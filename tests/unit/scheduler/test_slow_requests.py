@@ -121,8 +121,7 @@ def a_trusted_server():
     return a_server(extra_specs={'trust:trusted_host': 'trusted'})
 
 
-def test_waits_for_no_attestation_while_another_is_good(
-        cloud, driver_name, monkeypatch):
+def test_does_not_wait_for_new_attestation(cloud, driver_name, monkeypatch):
     """Though the server is queried; the decision lock waits long here."""
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
@@ -157,8 +156,7 @@ def test_queries_attestations_once(cloud, driver_name):
     assert authority.asked == [['h0', 'h1']]
 
 
-def test_queries_no_attestations_without_need(
-        cloud, driver_name):
+def test_queries_no_attestations_without_need(cloud, driver_name):
     """Not for forced hosts, nor for hosts without candidates."""
     hosts_with_room(cloud, 2, 5)
     authority = Authority(h0='trusted')
@@ -214,8 +212,7 @@ def test_with_a_query_of_instances_lists_them_before_its_turn(
     assert others == [True] * is_listed
 
 
-def test_with_a_filter_of_instances_reads_them_before_its_turn(
-        cloud, driver_name, monkeypatch):
+def test_instances_are_read_before_the_turn(cloud, driver_name, monkeypatch):
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
     driver = cloud.driver(driver_name, enabled_filters=['TypeAffinityFilter'])

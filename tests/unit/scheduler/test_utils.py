@@ -216,8 +216,7 @@ def test_pinned_cpus_have_a_second_query_for_any_cpus(extra_specs, caplog):
     pinned, anywhere = resource_requests(spec_obj)
 
     assert pinned.groups[''].resources['PCPU']
-    assert pinned.groups[''].required == {
-        'HW_CPU_HYPERTHREADING', 'CUSTOM_A'}
+    assert pinned.groups[''].required == {'HW_CPU_HYPERTHREADING', 'CUSTOM_A'}
     assert anywhere.groups[''].resources == {
         'VCPU': 4, 'MEMORY_MB': 512, 'DISK_GB': 1}
     assert anywhere.groups[''].required == {'CUSTOM_A'}

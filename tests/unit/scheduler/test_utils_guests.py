@@ -111,8 +111,7 @@ def test_a_mask_of_no_or_all_or_unknown_cpus_is_refused(mask, must):
     ({**REALTIME, **ISOLATE}, {}, (0, 5)),
     ({**REALTIME, 'hw:emulator_threads_policy': 'share'}, {}, (0, 4)),
     ({**REALTIME, **ISOLATE, 'hw:cpu_realtime_mask': '0-3'}, {}, (0, 5))])
-def test_realtime_cpus_are_pinned_where_no_mask_says_otherwise(
-        specs, image, found):
+def test_realtime_cpus_are_pinned_unless_masked(specs, image, found):
     assert cpus(specs, image) == found
 
 
@@ -232,8 +231,7 @@ STATELESS = {**UEFI, 'hw_firmware_stateless': True, 'hw_video_model': 'none'}
     ('amd-sev-es', UEFI, 'HW_CPU_X86_AMD_SEV_ES'),
     ('amd-sev-snp', STATELESS, 'HW_CPU_X86_AMD_SEV_SNP'),
     ('intel-tdx', STATELESS, 'HW_CPU_X86_INTEL_TDX')])
-def test_encrypted_memory_takes_a_context_and_the_trait_of_its_model(
-        model, image, trait):
+def test_encrypted_memory_takes_a_context_and_a_trait(model, image, trait):
     by_flavor = guest({**ENCRYPTED, 'hw:mem_encryption_model': model or ''},
                       image)
     by_image = guest({}, {**image, 'hw_mem_encryption': True, **(
@@ -274,8 +272,7 @@ def test_memory_is_encrypted_only_on_request(extra_specs, image):
      {**UEFI, 'hw_mem_encryption': True,
       'hw_mem_encryption_model': 'amd-sev-es'},
      "hw:mem_encryption_model = 'amd-sev': must not differ")])
-def test_an_image_that_cannot_be_booted_encrypted_is_refused(
-        extra_specs, image, named):
+def test_image_unfit_for_encryption_is_refused(extra_specs, image, named):
     assert named in refusal(extra_specs, image)
 
 

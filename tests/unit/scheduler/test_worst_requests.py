@@ -28,8 +28,7 @@ from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
 from tests.builders.requests import a_request
 
-PAGE = (pathlib.Path(nova_sched.__file__).parents[1]
-        / 'doc/source/limits.rst')
+PAGE = (pathlib.Path(nova_sched.__file__).parents[1] / 'doc/source/limits.rst')
 HOSTS, CELLS = 100, 32
 SECONDS = config.new_conf([], []).nova_sched.request_time_budget
 

@@ -105,8 +105,7 @@ class TestFitting:
         ({'forbidden_aggregates': {'one', 'two'}}, '')])
     def test_providers_in_aggregates_fit(self, fields, uuids):
         providers = a_copy(*map(a_provider, 'abc'))
-        for aggregate, members in (('one', 'ac'), ('two', 'bc'),
-                                   ('none', '')):
+        for aggregate, members in (('one', 'ac'), ('two', 'bc'), ('none', '')):
             providers.put_members(aggregate, members)
 
         assert fitting(providers, a_query(**fields)) == uuids
@@ -300,8 +299,7 @@ class TestReads:
         providers = a_copy(a_provider(A, max_unit=2, aggregates=['one']))
         providers.put_members('one', [A])
 
-        put(providers, a_provider(A, vcpus=8, limited=False,
-                                  aggregates=None))
+        put(providers, a_provider(A, vcpus=8, limited=False, aggregates=None))
 
         assert fitting(providers, a_query(3)) == ''
         assert fitting(providers, a_query(2, member_of=[['one']])) == A

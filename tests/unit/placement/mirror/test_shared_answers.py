@@ -39,8 +39,7 @@ def test_old_answer_is_replaced(answers):
     second = answers.get(QUESTION, SOURCE, lambda: 'new', first.began)
 
     assert (second.value, second.began > first.began) == ('new', True)
-    assert answers.get(QUESTION, SOURCE, pytest.fail,
-                       first.began) == second
+    assert answers.get(QUESTION, SOURCE, pytest.fail, first.began) == second
 
 
 def test_answer_of_other_placement_is_not_used(answers):

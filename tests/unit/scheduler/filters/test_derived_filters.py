@@ -124,8 +124,7 @@ class TestOwnSettings:
         assert type(seen[0]) is type(more)
 
     @pytest.mark.parametrize(('name', 'method', 'key', 'less', '_'), METHODS)
-    def test_in_base_classes_include_aggregates(self, name, method, key, less,
-                                                _):
+    def test_in_base_classes_use_aggregates(self, name, method, key, less, _):
         rule = configured(type('Own', (
             type(a_filter(f'Aggregate{name}')),), {}))
         [state] = hosts(full('a', aggregates=[{key: '3'}, {key: '4'}])

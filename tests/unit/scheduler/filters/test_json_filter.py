@@ -357,8 +357,7 @@ def test_reasons_parse_the_query_once(monkeypatch):
     monkeypatch.setattr(json, 'loads', lambda text: (
         read.append(text), loads(text))[1])
     block = many(20)
-    request = asking(['and', ['=', '$host', 'nobody'],
-                      *range(1000, 2000)])
+    request = asking(['and', ['=', '$host', 'nobody'], *range(1000, 2000)])
     read.clear()
 
     JsonFilter().mask(block, request)

@@ -130,8 +130,7 @@ def test_debug_lines_have_novas_words(caplog, offered):
         'PciPassthroughFilter tries allocation candidate: {')
     assert caplog.messages[1].startswith(
         'PciPassthroughFilter rejected allocation candidate: {')
-    assert ("doesn't have the required PCI devices (["
-            in caplog.messages[-1])
+    assert ("doesn't have the required PCI devices ([" in caplog.messages[-1])
 
 
 def test_the_reason_covers_five_of_many_requests(monkeypatch):

@@ -300,8 +300,7 @@ def refusal(name, record, **request):
        {'image_properties': {'img_hv_type': 'xen',
                              'img_hv_requested_version': '>=6.0'}},
        'in no version)') for version in (-1, 0, None))])
-def test_a_filter_that_cannot_explain_does_not_fail_the_refusal(
-        name, record, request_, words):
+def test_refusal_survives_filter_without_words(name, record, request_, words):
     assert refusal(name, record, **request_).endswith(words)
 
 
