@@ -1,6 +1,5 @@
 """Bad rows and database failures in the host table."""
 
-import threading
 import time
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.inventory import cell
 from tests.builders import clouds
+from tests.builders.waiting import in_threads
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
 from tests.unit.inventory.test_cache import names
@@ -122,11 +122,7 @@ def test_concurrent_refreshes_share_failure(cache, error):
             cache.refresh()
         raised.append(True)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[ask] * 8)
 
     assert len(raised) == 8
     assert reader.reads <= 4

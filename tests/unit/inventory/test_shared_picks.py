@@ -1,6 +1,7 @@
 """Picks shared by the workers of a service, also of killed workers."""
 
 import contextlib
+import functools
 import threading
 import time
 
@@ -11,6 +12,7 @@ from nova_sched.inventory import shared_picks
 from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders.forks import in_worker
 from tests.builders.forks import stopped_in
+from tests.builders.waiting import in_threads
 
 
 @pytest.fixture
@@ -85,12 +87,7 @@ class TestNews:
             for index in range(5):
                 mine.tell((number, index))
 
-        threads = [threading.Thread(target=tell, args=(number,))
-                   for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*(functools.partial(tell, number) for number in range(4)))
 
         assert sorted(other.news()) == [
             (number, index) for number in range(4) for index in range(5)]

@@ -1,6 +1,7 @@
 """Picks without a claim count until the instance shows on its host."""
 
 import copy
+import functools
 import itertools
 import threading
 import time
@@ -24,6 +25,7 @@ from tests.builders.in_flight import a_server
 from tests.builders.in_flight import between
 from tests.builders.in_flight import hosts_with_room
 from tests.builders.placement import Placement
+from tests.builders.waiting import in_threads
 
 DRIVERS = ['filter_scheduler', 'caching_scheduler']
 
@@ -38,10 +40,9 @@ class TestBurst:
         """40 slots, 48 requests of 8 callers, instances built after 50 ms."""
         hosts_with_room(cloud, 10, 4)
         driver, compute = cloud.driver(driver_name), Compute(cloud)
-        refused, timers, start = [], [], threading.Barrier(8)
+        refused, timers = [], []
 
         def ask():
-            start.wait()
             for _ in range(6):
                 spec = a_server()
                 try:
@@ -53,11 +54,7 @@ class TestBurst:
                         0.05, compute.take, (spec.instance_uuid, host)))
                     timers[-1].start()
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in [*threads, *timers]:
-            thread.join(30)
+        in_threads(*[ask] * 8)
         for timer in timers:
             timer.join(30)
 
@@ -73,22 +70,16 @@ class TestBurst:
         hosts_with_room(cloud, 9, 9)
         driver, members = cloud.driver(driver_name), [
             uuidutils.generate_uuid() for _ in range(8)]
-        found, start = {}, threading.Barrier(8)
+        found = {}
 
         def ask(uuid):
             group = requests.a_group(policy, members)
             group.wire_version = '1.11' if version == '1.15' else '1.10'
-            start.wait()
             [found[uuid]] = picks(driver, a_server(
                 instance_uuid=uuid, group=group, wire_version=version),
                 [uuid])
 
-        threads = [threading.Thread(target=ask, args=(uuid,))
-                   for uuid in members]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        in_threads(*(functools.partial(ask, uuid) for uuid in members))
 
         assert len(found) == 8
         assert len(set(found.values())) == hosts

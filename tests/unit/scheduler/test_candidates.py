@@ -2,7 +2,6 @@
 
 import json
 
-import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -14,12 +13,14 @@ from nova_sched.objects import RequestGroup
 from nova_sched.objects import selection
 from nova_sched.rpc import call_scope
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
+from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
+from tests.builders.drivers import hosts_in as hosts
 
 A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
 
@@ -43,27 +44,16 @@ def server():
 def manager(cloud, server, tmp_path):
     """Function: the RPC endpoint before a driver of that name."""
     def manager(name='filter_scheduler', **options):
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='none', endpoint_override=server.url)
-        return door(cloud.driver(name, **options), conf=conf)
+        return door(cloud.driver(name, **options),
+                    conf=http_placement.conf_of(server, tmp_path))
     return manager
 
 
 def ask(manager, count=1, **request):
     """The answer to a request for so many instances."""
-    uuids = [a_uuid() for _ in range(count)]
-    spec = requests.a_request(num_instances=count, **request)
-    try:
-        found = manager.select_destinations(
-            RequestContext(user_id='u'), spec_obj=spec.obj_to_primitive(),
-            instance_uuids=uuids, return_objects=True, return_alternates=True)
-    except messaging.ExpectedException as error:
-        raise error.exc_info[1] from None
-    return found
-
-
-def hosts(found):
-    return [chosen[0]['nova_object.data']['service_host'] for chosen in found]
+    return drivers.ask(
+        manager, requests.a_request(num_instances=count, **request),
+        [a_uuid() for _ in range(count)], return_alternates=True)
 
 
 def sent(server, method, path=''):
@@ -225,12 +215,9 @@ def test_a_conflict_over_the_instance_fails_the_request(manager, server):
 
 def test_an_instance_must_be_named_once(manager, server):
     """It has one claim."""
-    with pytest.raises(messaging.ExpectedException) as refused:
-        manager().select_destinations(
-            RequestContext(), instance_uuids=[A, A],
-            spec_obj=requests.a_request().obj_to_primitive())
+    with pytest.raises(exception.InvalidInput, match='instance_uuids'):
+        drivers.ask(manager(), requests.a_request(), [A, A])
 
-    assert 'instance_uuids' in str(refused.value.exc_info[1])
     assert not sent(server, 'PUT')
 
 
@@ -363,8 +350,8 @@ def test_driver_without_offer_skips_placement(cloud, server, tmp_path):
     driver = Own(cloud.conf())
     driver.start()
 
-    assert hosts(ask(door(driver, conf=http_placement.a_conf(
-        tmp_path, auth_type='none', endpoint_override=server.url)))) == ['a']
+    assert hosts(ask(door(driver, conf=http_placement.conf_of(
+        server, tmp_path)))) == ['a']
     assert server.asked == []
 
 
@@ -382,8 +369,7 @@ def test_drivers_may_want_summaries(cloud, server, tmp_path, wants):
 
     driver = Own(cloud.conf())
     driver.start()
-    ask(door(driver, conf=http_placement.a_conf(
-        tmp_path, auth_type='none', endpoint_override=server.url)))
+    ask(door(driver, conf=http_placement.conf_of(server, tmp_path)))
 
     [summaries] = summaries_of
     assert (summaries is not None) is wants

@@ -3,7 +3,6 @@
 from concurrent import futures
 import threading
 
-import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -13,15 +12,16 @@ from nova_sched.placement import releases
 from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
+from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
-from tests.builders.drivers import door
 from tests.builders.http_providers import Providers
 from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
+from tests.builders.waiting import in_threads
 from tests.builders.waiting import until
 
 HOSTS = {host: a_uuid(number) for number, host in enumerate('abcdef', 1)}
@@ -55,11 +55,9 @@ def manager_of(cloud, server, providers, tmp_path):
     made = []
 
     def manager_of(driver=None, complete=True, **options):
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='none', endpoint_override=server.url,
-            **options)
+        conf = http_placement.conf_of(server, tmp_path, **options)
         conf.set_override('candidates', 'mirror', 'nova_sched')
-        manager = door(driver or cloud.driver(), conf=conf)
+        manager = drivers.door(driver or cloud.driver(), conf)
         manager.offers.start()
         made.append(manager.offers)
         if complete:
@@ -93,15 +91,9 @@ def ask(manager, count=1, **request):
     """The picked hosts, text; count: of instances."""
     spec = requests.a_request(
         num_instances=count, vcpus=1, memory_mb=0, root_gb=0, **request)
-    try:
-        found = manager.select_destinations(
-            RequestContext(user_id='u'), spec_obj=spec.obj_to_primitive(),
-            instance_uuids=[a_uuid() for _ in range(count)],
-            return_objects=True, return_alternates=True)
-    except messaging.ExpectedException as error:
-        raise error.exc_info[1] from None
-    return ''.join(chosen[0]['nova_object.data']['service_host']
-                   for chosen in found)
+    return ''.join(drivers.hosts_in(drivers.ask(
+        manager, spec, [a_uuid() for _ in range(count)],
+        return_alternates=True)))
 
 
 def listings(server):
@@ -392,11 +384,7 @@ class TestListedHosts:
                 answers.append(ask(manager))
             except exception.NoValidHost:
                 answers.append(None)
-        callers = [threading.Thread(target=answer) for _ in range(4)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join(60)
+        in_threads(*[answer] * 4)
 
         assert sorted(answers, key=str) == [None, None, None, 'c']
         assert len(server.to('PUT', '/allocations/')) == 1

@@ -13,6 +13,7 @@ from nova_sched.placement.mirror import shared_answers
 from nova_sched.placement.mirror.shared_answers import SharedAnswers
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
+from tests.builders.waiting import in_threads
 
 QUESTION, SOURCE = 'which', 'a placement'
 NEVER = -1.0
@@ -68,12 +69,8 @@ def test_concurrent_queries_wait_for_answer(answers):
         time.sleep(0.05)
         return 'one'
 
-    threads = [threading.Thread(target=lambda: found.append(
-        answers.get(QUESTION, SOURCE, ask, NEVER).value)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.append(
+        answers.get(QUESTION, SOURCE, ask, NEVER).value)] * 4)
 
     assert (asked, found) == ([1], ['one'] * 4)
 
