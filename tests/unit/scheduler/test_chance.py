@@ -82,11 +82,10 @@ def test_the_answer_has_all_of_a_host_but_limits(chance):
 
     [[selection]] = select(driver, requests.a_request())
 
-    assert selection.compute_node_uuid == clouds.a_uuid(5)
-    assert selection.cell_uuid == clouds.CELL_UUID
-    assert selection.limits.to_dict() == {}
-    assert selection.allocation_request == 'null'
-    assert selection.allocation_request_version is None
+    assert (selection.compute_node_uuid, selection.cell_uuid,
+            selection.limits.to_dict(), selection.allocation_request,
+            selection.allocation_request_version) == (
+        clouds.a_uuid(5), clouds.CELL_UUID, {}, 'null', None)
 
 
 @pytest.mark.parametrize(('hosts', 'disabled', 'request_', 'uuids', 'words'), [

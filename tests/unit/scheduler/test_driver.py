@@ -121,12 +121,9 @@ class TestThirdParty:
         made.delete_aggregate(None)
         made.stop()
 
-        assert not made.PERIODIC
-        assert made.ONE_PROCESS
-        assert made.USES_ALLOCATION_CANDIDATES
-        assert not made.WANTS_SUMMARIES
-        assert not made.NOTIFIES
-        assert made.host_count() is None
+        assert (made.PERIODIC, made.ONE_PROCESS, made.WANTS_SUMMARIES,
+                made.USES_ALLOCATION_CANDIDATES, made.NOTIFIES,
+                made.host_count()) == (False, True, False, True, False, None)
 
     @pytest.mark.parametrize('uuids, count', [
         (None, 3), ([], 0), (['a'], 1), (['a', 'b', 'c', 'd'], 4)])

@@ -182,20 +182,6 @@ class TestWrongRequest:
 
         assert refused.value.exc_info[0] is IncompatibleObjectVersion
 
-    @pytest.mark.parametrize('args', [args for args, _ in WRONG.values()],
-                             ids=WRONG.keys())
-    def test_consumes_nothing(self, cloud, args):
-        cloud.load(['a'])
-        caching = cloud.driver('caching_scheduler')
-        door = drivers.door(caching)
-
-        with pytest.raises(messaging.ExpectedException):
-            ask(door, **args)
-
-        ask(door, spec_obj=requests.a_request(memory_mb=1000))
-        assert door.recorder.decisions[-1].picks[0].host == 'a'
-        assert drivers.free_ram_mb(caching) == {'a': 31256}
-
 
 def test_a_debugger_without_a_terminal_is_explained(caplog):
     """A pdb.set_trace() in a plug-in: a worker has no input."""

@@ -186,12 +186,6 @@ class TestRoutedNetworks:
             cloud, *networks, requested_destination=objects.Destination(
                 aggregates=['x'])) == ['x', *(expected or ())]
 
-    def test_are_not_queried_without_need(self, cloud):
-        filtered(a_request_for({'network_id': 'routed'}), given=cloud)
-        filtered(a_request(), ROUTED, given=cloud)
-
-        assert not cloud.asked
-
     def test_count_by_the_subnet_of_port_with_address(self, cloud, caplog):
         caplog.set_level(logging.DEBUG)
 
@@ -249,11 +243,3 @@ class TestRemoteManagedPorts:
         assert not required(filtered(
             a_request_for({'port_id': 'a'}),
             ports={'a': a_port(vnic_type=kind)}))
-
-    def test_are_not_queried_without_a_port(self):
-        """So clouds without Neutron need none."""
-        facts = Facts()
-        filtered(a_request_for({'network_id': 'net'}), given=facts)
-        filtered(a_request(), given=facts)
-
-        assert not facts.asked

@@ -32,7 +32,6 @@ class FaultyScheduler(MemoryScheduler):
         return super().select_destinations(context, spec_obj, *args, **kwargs)
 
 
-
 @pytest.fixture(scope='module', params=['fake://', 'kombu+memory://'])
 def bus(request):
     """A transport with a scheduler behind it; (conf, transport)."""
@@ -263,12 +262,6 @@ def client():
 
 class TestSchedulerQueryClient:
 
-    def test_returns_dicts_by_default(self, client):
-        [entry] = client.select_destinations(CONTEXT, requests.a_request(),
-                                             ONE)
-
-        assert entry['host'] == 'a'
-
     def test_makes_a_transport_from_the_configuration(self, client):
         own = query.SchedulerQueryClient(
             rules.a_conf(DEFAULT__transport_url='fake://',
@@ -277,9 +270,11 @@ class TestSchedulerQueryClient:
         assert len(own.select_destinations(
             CONTEXT, requests.a_request(), ONE)) == 1
 
-    def test_logs_the_call(self, client, caplog):
+    def test_logs_the_call_and_returns_dicts(self, client, caplog):
         with caplog.at_level(logging.DEBUG, query.__name__):
-            client.select_destinations(CONTEXT, requests.a_request(), ONE)
+            [entry] = client.select_destinations(
+                CONTEXT, requests.a_request(), ONE)
 
+        assert entry['host'] == 'a'
         assert caplog.messages[0] == (
             'SchedulerQueryClient starts to make a RPC call.')
