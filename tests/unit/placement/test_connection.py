@@ -8,13 +8,10 @@ from tests.builders import http_placement
 from tests.builders.http_claims import SPEC
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import ask
 from tests.builders.http_placement import candidates
 
 THREADS = 64
-
-
-def ask(client):
-    return http_placement.ask(client)
 
 
 def test_first_request_opens_connection(client, placement):

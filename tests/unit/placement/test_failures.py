@@ -163,19 +163,15 @@ class TestUnreachable:
 
         assert caplog.text.count(SILENT) == 3
 
-    def test_recovered_server_is_used_at_once(self, client, placement):
-        placement.on('GET', CANDIDATES, DROP, candidates(a_candidate('a')))
-        ask(client)
+@pytest.mark.parametrize('answers, option', [
+    ([DROP, DROP], 'connect'), ([Answer(503)], 'status_code')])
+def test_retries_apply(client_of, placement, answers, option):
+    placement.on('GET', CANDIDATES, *answers, candidates(a_candidate('a')))
 
-        assert ask(client).providers == {'a'}
-
-    def test_connect_retries_apply(self, client_of, placement):
-        placement.on('GET', CANDIDATES, DROP, DROP,
-                     candidates(a_candidate('a')))
-
-        assert ask(client_of(
-            auth_type='none', endpoint=placement.url, connect_retries=2,
-            connect_retry_delay=0.01)).providers == {'a'}
+    assert ask(client_of(**{
+        'auth_type': 'none', 'endpoint': placement.url,
+        f'{option}_retries': len(answers),
+        f'{option}_retry_delay': 0.01})).providers == {'a'}
 
 
 @pytest.mark.parametrize('answer, error', [
@@ -186,12 +182,6 @@ def test_contact_is_recorded(client, placement, answer, error):
     ask(client)
     assert (client.contact.failures > 0) == (error is not None)
     assert error is None or error in client.contact.error
-def test_status_code_retries_apply(client_of, placement):
-    placement.on('GET', CANDIDATES, Answer(503), candidates(a_candidate('a')))
-
-    assert ask(client_of(
-        auth_type='none', endpoint=placement.url, status_code_retries=1,
-        status_code_retry_delay=0.01)).providers == {'a'}
 
 
 class TestAggregates:

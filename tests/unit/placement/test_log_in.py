@@ -30,6 +30,12 @@ def keystone():
 
 
 @pytest.fixture
+def server(keystone, placement):
+    """A Keystone with the endpoint of the Placement."""
+    return keystone(an_endpoint(placement.url))
+
+
+@pytest.fixture
 def by_password(client_of):
     """Function that makes a client with a password for a Keystone."""
     return lambda server, **options: client_of(
@@ -48,9 +54,7 @@ def late(client):
 
 
 class TestLogIn:
-    def test_log_in_by_password(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
-
+    def test_log_in_by_password(self, server, by_password, placement):
         ask(by_password(server))
 
         [asked] = server.to('POST', TOKENS)
@@ -69,18 +73,15 @@ class TestLogIn:
          'application_credential', {'id': 'c-1', 'secret': PASSWORD}),
         ({'auth_type': 'v3token', 'token': 'first', 'project_name': 'service',
           'project_domain_name': 'Default'}, 'token', {'id': 'first'})])
-    def test_log_in_by_application_credential_or_token(
-            self, keystone, client_of, placement, options, method, identity):
-        server = keystone(an_endpoint(placement.url))
-
+    def test_log_in_by_credential_or_token(
+            self, server, client_of, placement, options, method, identity):
         ask(client_of(auth_url=server.url + '/v3', **options))
 
         [asked] = server.to('POST', TOKENS)
         assert asked.body['auth']['identity'][method] == identity
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_log_in_by_other_section(self, keystone, tmp_path, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_log_in_by_other_section(self, server, tmp_path, placement):
         conf = http_placement.a_conf(tmp_path, auth_section='service_login')
         path = tmp_path / 'placement-client.conf'
         path.write_text(path.read_text() + '[service_login]\n' + ''.join(
@@ -103,8 +104,7 @@ class TestLogIn:
 
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_refused_token_is_renewed(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_refused_token_is_renewed(self, server, by_password, placement):
         placement.on('GET', '/allocation_candidates', Answer(401),
                      http_placement.candidates(
                          http_placement.a_candidate('a')))
@@ -235,8 +235,7 @@ class TestFailure:
         assert said in found
         assert found in caplog.text
 
-    def test_wrong_password_is_named(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_wrong_password_is_named(self, server, by_password, placement):
         server.on('POST', TOKENS, http_keystone.REFUSED,
                   http_keystone.a_token(an_endpoint(placement.url)))
         client = by_password(server)
@@ -248,8 +247,7 @@ class TestFailure:
         ask(client)
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_refused_token_is_reported(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_refused_token_is_reported(self, server, by_password, placement):
         placement.on('GET', '/', Answer(401, 'Authentication required'))
 
         assert reason(by_password(server)) == (
@@ -270,16 +268,13 @@ class TestFailure:
         Answer(201, '[]'), Answer(201, {}), Answer(201, {'token': 1}),
         Answer(503)])
     def test_malformed_keystone_response_is_reported(
-            self, keystone, by_password, placement, answer):
-        server = keystone(an_endpoint(placement.url))
+            self, server, by_password, placement, answer):
         server.on('POST', TOKENS, answer)
 
         assert reason(by_password(server))
         assert not placement.asked
 
-    def test_timeout_of_keystone_is_shared_by_waiting_threads(
-            self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_threads_share_a_keystone_timeout(self, server, by_password):
         server.on('POST', TOKENS, HANG)
         client = by_password(server, timeout=1)
         begin = time.monotonic()
@@ -303,10 +298,8 @@ class TestFailure:
 
 
 @pytest.mark.parametrize('failing', [False, True])
-def test_no_secret_is_logged(keystone, by_password, placement, caplog,
-                             failing):
+def test_no_secret_is_logged(server, by_password, placement, caplog, failing):
     caplog.set_level(logging.DEBUG)
-    server = keystone(an_endpoint(placement.url))
     if failing:
         server.on('POST', TOKENS, http_keystone.REFUSED)
     ask(by_password(server))

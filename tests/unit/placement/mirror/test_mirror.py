@@ -1,5 +1,6 @@
 """Candidates from a mirror over HTTP, and the effect of claims."""
 
+import contextlib
 import math
 
 import pytest
@@ -33,14 +34,23 @@ def providers(placement):
     return providers
 
 
-@pytest.fixture
-def copied(client, providers):
-    """A client with a complete mirror."""
+@contextlib.contextmanager
+def mirrored(client):
+    """Run a mirror, complete at first."""
     mirror = client.mirrored(tuple)
     mirror.start()
     until(lambda: mirror.age is not None, 'a complete copy')
-    yield client
+    yield
     mirror.stop()
+
+
+@pytest.fixture
+def copied(client, providers):
+    """A client with a complete mirror."""
+    with mirrored(client):
+        yield client
+
+
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
 def ask(client, *queries):
@@ -118,12 +128,9 @@ class TestCandidates:
 
     def test_old_placement_is_not_mirrored(self, client, placement, providers):
         placement.on('GET', '/', http_placement.versions('1.35'))
-        mirror = client.mirrored(tuple)
-        mirror.start()
-        until(lambda: mirror.age is not None, 'a complete copy')
 
-        assert ask(client) is None
-        mirror.stop()
+        with mirrored(client):
+            assert ask(client) is None
 
     def test_unreadable_aggregate_leaves_query_alone(self, copied, placement):
         placement.on('GET', '/resource_providers?member_of',
@@ -140,15 +147,8 @@ class TestInvalidProviders:
         """Function that fills a mirror and returns the client."""
         for name, value in (('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
-        mirrors = []
-
-        def fill():
-            mirrors.append(client.mirrored(tuple))
-            mirrors[0].start()
-            until(lambda: mirrors[0].age is not None, 'a complete copy')
-            return client
-        yield fill
-        mirrors[0].stop()
+        with contextlib.ExitStack() as stack:
+            yield lambda: stack.enter_context(mirrored(client)) or client
 
     def check(self, client, providers, others=frozenset()):
         """Check that the mirror has all other providers and is updated."""
@@ -170,12 +170,12 @@ class TestInvalidProviders:
         assert caplog.messages == []
 
     @pytest.mark.parametrize('field', [
-        {'total': math.nan}, {'total': -1}, {'total': -10 ** 400},
-        {'total': -math.inf}, {'total': '9'}, {'total': None},
-        {'total': []}, {'reserved': math.nan}, {'reserved': 10 ** 400},
-        {'allocation_ratio': math.nan}, {'allocation_ratio': -1.0},
-        {'allocation_ratio': '1'}, {'allocation_ratio': None},
-        {'min_unit': None}, {'min_unit': 10 ** 400}, {'max_unit': math.nan},
+        *({'total': total} for total in (
+            math.nan, -1, -10 ** 400, -math.inf, '9', None, [])),
+        *({'allocation_ratio': ratio} for ratio in (
+            math.nan, -1.0, '1', None)),
+        {'reserved': math.nan}, {'reserved': 10 ** 400}, {'min_unit': None},
+        {'min_unit': 10 ** 400}, {'max_unit': math.nan},
         {'step_size': 0}, {'step_size': -1}, {'step_size': 10 ** 400}])
     def test_invalid_inventory_hides_no_other(self, fill, providers, field):
         providers.add(A, **field)
