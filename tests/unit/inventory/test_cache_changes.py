@@ -77,17 +77,6 @@ class TestAggregates:
 
         assert self.seen(cache) == expected
 
-    def test_forget_aggregates_rereads_them(self, cloud, cache):
-        """Nova's API casts changes that the change stamp cannot show."""
-        age(cloud)
-        self.seen(cache)
-        cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
-        assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
-
-        cache.forget_aggregates()
-
-        assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
-
     def test_forget_during_read_rereads_them(self, cloud, cache):
         """The cast may concern rows that changed after the read."""
         reader, aggregates = cache._reader, cache._reader.aggregates

@@ -167,13 +167,6 @@ class TestTemplates:
 
         assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
 
-    def test_invalid_template_leaves_cell_out(self, cloud, caplog):
-        cloud.change(CELL2, database_connection='mysql://{nobody}:pw@h/d')
-
-        assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
-        assert f'Cell two ({CELL2}) is left out' in caplog.text
-        assert 'pw@' not in caplog.text
-
 
 class TestDisabledCells:
     @pytest.fixture(autouse=True)
@@ -206,13 +199,6 @@ class TestDisabledCells:
 
 
 class TestNewCells:
-    def test_new_cell_is_found_by_next_request(self, cloud):
-        driver = cloud.driver()
-        picks(driver, a_request())
-        cloud.add_cell(CELL3, 'three', ['d'])
-
-        assert picks(driver, in_cell(CELL3)) == ['d']
-
     def test_new_cell_causes_no_parsing_of_others(self, cloud):
         driver = cloud.driver()
         cache = driver.host_manager._cache
@@ -223,17 +209,13 @@ class TestNewCells:
 
         assert cache.rows_parsed == before + 1
 
-    def test_deleted_cell_takes_its_hosts_along(self, cloud):
+    @pytest.mark.parametrize('change', [
+        lambda cloud: cloud.api.execute(
+            'DELETE FROM cell_mappings WHERE uuid = ?', CELL2),
+        lambda cloud: cloud.change(CELL2, database_connection=cloud.one.url)])
+    def test_deleted_or_moved_cell_takes_its_hosts_along(self, cloud, change):
         driver = cloud.driver()
-        cloud.api.execute('DELETE FROM cell_mappings WHERE uuid = ?', CELL2)
-
-        picks(driver, a_request())
-
-        assert sorted(free_ram_mb(driver)) == ['a', 'b']
-
-    def test_moved_cell_is_read_at_new_url(self, cloud):
-        driver = cloud.driver()
-        cloud.change(CELL2, database_connection=cloud.one.url)
+        change(cloud)
 
         picks(driver, a_request())
 
@@ -278,16 +260,6 @@ class TestLostCells:
             a_uuid()]) and 'c' in free_ram_mb(driver))
 
         assert before - free_ram_mb(driver)['c'] == taken
-
-    def test_loss_of_all_cells_is_database_failure(self, cloud):
-        driver = cloud.driver()
-        lose(cloud.one)
-        lose(cloud.two)
-
-        with pytest.raises(exception.DatabaseUnavailable, match=(
-                r'cell \S+\(one\) cannot be read: .*; '
-                r'cell \S+\(two\) cannot be read: ')):
-            picks(driver, a_request())
 
     def test_service_starts_without_lost_cell(self, cloud):
         lose(cloud.two)

@@ -74,10 +74,14 @@ class Daemon:
         self.peers._send([])
         self._broker.hand_on()
 
-    def place(self, *keys, forgotten=(), **kwargs):
+    def publish(self, *keys, forgotten=(), **kwargs):
+        """Send picks; return whether there was a message."""
         self.worker.tell(News([a_pick(key, **kwargs) for key in keys],
                               forgotten=forgotten))
-        self.peers.tell_news()
+        return self.peers.tell_news()
+
+    def place(self, *keys, **kwargs):
+        self.publish(*keys, **kwargs)
         self._broker.hand_on()
 
     def told(self):
@@ -127,9 +131,8 @@ class TestPick:
 
     def test_pick_is_not_published_without_peers(self, daemon, broker):
         one = daemon('a')
-        one.worker.tell(News([a_pick()]))
 
-        assert not one.peers.tell_news()
+        assert not one.publish('i')
         assert not broker.said
 
     def test_many_picks_go_in_several_messages(self, daemon, broker):
@@ -231,8 +234,7 @@ class TestMessage:
     def test_late_message_is_rejected(self, daemon, broker, now, caplog):
         one, other = map(daemon, 'ab')
         now[0] += 100
-        one.worker.tell(News([a_pick()]))
-        one.peers.tell_news()
+        one.publish('i')
         now[0] += peers.OLD + 1
         broker.hand_on()
 
@@ -241,8 +243,7 @@ class TestMessage:
 
     def test_repeated_message_is_rejected(self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
-        one.worker.tell(News([a_pick('i')]))
-        one.peers.tell_news()
+        one.publish('i')
         [sent] = broker.said
         broker.hand_on()
         assert other.told() == ['i']
@@ -297,13 +298,9 @@ class TestMembersOfServerGroups:
             return time.monotonic() - begin < 0.04
         return heard
 
-    def place(self, daemon, **kwargs):
-        daemon.worker.tell(News([a_pick('i', **kwargs)]))
-        daemon.peers.tell_news()
-
     def test_member_is_acknowledged_by_others(self, daemon, broker, ring):
         one, other = map(daemon, 'ab')
-        self.place(one, group='g')
+        one.publish('i', group='g')
         assert not ring(one)
 
         broker.hand_on()
@@ -313,13 +310,13 @@ class TestMembersOfServerGroups:
 
     def test_other_picks_are_not_waited_for(self, daemon, ring):
         one, _ = map(daemon, 'ab')
-        self.place(one)
+        one.publish('i')
 
         assert ring(one)
 
     def test_single_daemon_does_not_wait(self, daemon, ring):
         one = daemon('a')
-        self.place(one, group='g')
+        one.publish('i', group='g')
 
         assert one.worker.daemons == 0
         assert ring(one)
@@ -328,12 +325,12 @@ class TestMembersOfServerGroups:
         """The late daemon is not waited for again before its next message."""
         one, other = map(daemon, 'ab')
         monkeypatch.setattr(peers, 'HEARD', -1)
-        self.place(one, group='g')
+        one.publish('i', group='g')
         assert ring(one)
         monkeypatch.undo()
         broker.said.clear()
         assert one.worker.daemons == 0
-        self.place(one, group='g')
+        one.publish('i', group='g')
         assert ring(one)
         broker.said.clear()
 

@@ -1,9 +1,7 @@
 """Picks without a claim count until the instance shows on its host."""
 
 import copy
-import functools
 import itertools
-import threading
 import time
 
 from oslo_utils import uuidutils
@@ -25,7 +23,6 @@ from tests.builders.in_flight import a_server
 from tests.builders.in_flight import between
 from tests.builders.in_flight import hosts_with_room
 from tests.builders.placement import Placement
-from tests.builders.waiting import in_threads
 
 DRIVERS = ['filter_scheduler', 'caching_scheduler']
 
@@ -35,55 +32,7 @@ def driver_name(request):
     return request.param
 
 
-class TestBurst:
-    def test_no_first_choice_is_refused(self, cloud, driver_name):
-        """40 slots, 48 requests of 8 callers, instances built after 50 ms."""
-        hosts_with_room(cloud, 10, 4)
-        driver, compute = cloud.driver(driver_name), Compute(cloud)
-        refused, timers = [], []
-
-        def ask():
-            for _ in range(6):
-                spec = a_server()
-                try:
-                    [host] = picks(driver, spec, [spec.instance_uuid])
-                except exception.NoValidHost as error:
-                    refused.append(error)
-                else:
-                    timers.append(threading.Timer(
-                        0.05, compute.take, (spec.instance_uuid, host)))
-                    timers[-1].start()
-
-        in_threads(*[ask] * 8)
-        for timer in timers:
-            timer.join(30)
-
-        assert compute.refused == 0
-        assert len(timers) == 40
-        assert len(refused) == 8
-
-    @pytest.mark.parametrize('version', ['1.8', '1.15'])
-    @pytest.mark.parametrize('policy, hosts', [('anti-affinity', 8),
-                                               ('affinity', 1)])
-    def test_groups_are_kept(self, cloud, driver_name, policy, hosts, version):
-        """Eight members at once, of callers before Rocky and after."""
-        hosts_with_room(cloud, 9, 9)
-        driver, members = cloud.driver(driver_name), [
-            uuidutils.generate_uuid() for _ in range(8)]
-        found = {}
-
-        def ask(uuid):
-            group = requests.a_group(policy, members)
-            group.wire_version = '1.11' if version == '1.15' else '1.10'
-            [found[uuid]] = picks(driver, a_server(
-                instance_uuid=uuid, group=group, wire_version=version),
-                [uuid])
-
-        in_threads(*(functools.partial(ask, uuid) for uuid in members))
-
-        assert len(found) == 8
-        assert len(set(found.values())) == hosts
-
+class TestMembers:
     def test_member_that_shows_in_a_decision_counts(self, cloud, driver_name):
         """It is no longer in flight, and was not in the earlier look-up."""
         cloud.load_nodes(*(clouds.a_compute_node(

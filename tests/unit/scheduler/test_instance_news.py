@@ -30,16 +30,6 @@ def rule(request):
     return RULES[request.param]
 
 
-@pytest.fixture(params=[True, False], ids='track={}'.format)
-def track(request):
-    return request.param
-
-
-@pytest.fixture(params=[True, False], ids='reports={}'.format)
-def reports(request):
-    return request.param
-
-
 class Computes:
     """Compute services of the hosts a and b, and the scheduler.
 
@@ -98,6 +88,8 @@ def without_memory(hosts, rule, reports=True, **options):
                             'nova_sched__pick_lifetime': 0}, reports)
 
 
+@pytest.mark.parametrize('track', [True, False])
+@pytest.mark.parametrize('reports', [True, False])
 def test_an_instance_counts_on_its_current_host(hosts, rule, track, reports):
     """Also without reports."""
     computes = without_memory(hosts, rule, reports,

@@ -45,9 +45,7 @@ def refusal(door, *args, **kwargs):
 
 def limited(driver, **limits):
     """The endpoint of a driver, with limits."""
-    door = drivers.door(driver)
-    door.serve(driver, door._serving[1], 'filters', manager.Limits(**limits))
-    return door
+    return drivers.door(driver, limits=manager.Limits(**limits))
 
 
 @pytest.fixture

@@ -145,30 +145,6 @@ class TestErrors:
                 CONTEXT, requests.a_request(), UUIDS)
 
 
-class TestServerRefuses:
-    @pytest.mark.parametrize('version, namespace, method, args, error', [
-        ('5.0', None, 'select_destinations', {}, 'UnsupportedVersion'),
-        ('4.6', None, 'select_destinations', {}, 'UnsupportedVersion'),
-        ('3.0', None, 'select_destinations', {}, 'UnsupportedVersion'),
-        ('4.5', None, 'no_such_method', {}, 'NoSuchMethod'),
-        ('4.5', None, '_private', {}, 'NoSuchMethod'),
-        ('4.5', None, '__init__', {'driver': 5}, 'NoSuchMethod'),
-        ('4.5', None, 'select_destinations', {'wrong': 1}, 'TypeError'),
-        ('1.2', 'baseapi', 'ping', {'arg': 1}, 'UnsupportedVersion'),
-        ('1.0', 'other', 'ping', {'arg': 1}, 'UnsupportedVersion'),
-    ])
-    def test_unknown_methods_and_versions(
-            self, bus, version, namespace, method, args, error):
-        _, made = bus
-        client = messages.raw_client(made, version, namespace=namespace)
-
-        with pytest.raises(Exception) as refused:
-            client.prepare(timeout=10).call(CONTEXT, method, **args)
-
-        assert error in (type(refused.value).__name__,
-                         getattr(refused.value, 'exc_type', None))
-
-
 class TestCasts:
     @pytest.mark.parametrize('method, args', [
         ('update_aggregates', {'aggregates': [{'junk': 1}]}),

@@ -152,30 +152,29 @@ def test_an_image_may_not_change_a_strict_thread_policy(flavor, image):
         {'hw:cpu_thread_policy': flavor}, {'hw_cpu_thread_policy': image})
 
 
+TPM, SECURITY = 'COMPUTE_SECURITY_TPM_', 'COMPUTE_SECURITY_'
+SOCKET = 'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'
+
+
 @pytest.mark.parametrize(('extra_specs', 'image', 'found'), [
-    ({'hw:tpm_version': '1.2'}, {},
-     {'COMPUTE_SECURITY_TPM_1_2', 'COMPUTE_SECURITY_TPM_TIS'}),
+    ({'hw:tpm_version': '1.2'}, {}, {TPM + '1_2', TPM + 'TIS'}),
     ({'hw:tpm_version': '2.0', 'hw:tpm_model': 'tpm-crb'}, {},
-     {'COMPUTE_SECURITY_TPM_2_0', 'COMPUTE_SECURITY_TPM_CRB'}),
+     {TPM + '2_0', TPM + 'CRB'}),
     ({'hw:tpm_model': 'tpm-crb'}, {'hw_tpm_version': '2.0'},
-     {'COMPUTE_SECURITY_TPM_2_0', 'COMPUTE_SECURITY_TPM_CRB'}),
+     {TPM + '2_0', TPM + 'CRB'}),
     ({'hw:tpm_model': 'tpm-crb'}, {}, set()),
-    ({'hw:pci_numa_affinity_policy': 'socket'}, {},
-     {'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}),
-    ({}, {'hw_pci_numa_affinity_policy': 'socket'},
-     {'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}),
+    ({'hw:pci_numa_affinity_policy': 'socket'}, {}, {SOCKET}),
+    ({}, {'hw_pci_numa_affinity_policy': 'socket'}, {SOCKET}),
     ({'hw:pci_numa_affinity_policy': 'required'}, {}, set()),
-    ({'os:secure_boot': 'required'}, {},
-     {'COMPUTE_SECURITY_UEFI_SECURE_BOOT'}),
-    ({}, {'os_secure_boot': 'required'},
-     {'COMPUTE_SECURITY_UEFI_SECURE_BOOT'}),
+    ({'os:secure_boot': 'required'}, {}, {SECURITY + 'UEFI_SECURE_BOOT'}),
+    ({}, {'os_secure_boot': 'required'}, {SECURITY + 'UEFI_SECURE_BOOT'}),
     ({'os:secure_boot': 'optional'}, {}, set()),
     ({'hw:maxphysaddr_mode': 'passthrough'}, {},
      {'COMPUTE_ADDRESS_SPACE_PASSTHROUGH'}),
     ({}, {'hw_maxphysaddr_mode': 'emulate'},
      {'COMPUTE_ADDRESS_SPACE_EMULATED'}),
     ({}, {**UEFI, 'hw_firmware_stateless': True},
-     {'COMPUTE_SECURITY_STATELESS_FIRMWARE'}),
+     {SECURITY + 'STATELESS_FIRMWARE'}),
     ({}, {**UEFI, 'hw_firmware_stateless': False}, set()),
     ({}, {'hw_firmware_stateless': True}, set())])
 def test_virtual_hardware_requires_traits(extra_specs, image, found):

@@ -19,22 +19,14 @@ from tests.builders.requests import a_group
 from tests.builders.requests import a_request
 from tests.builders.requests import an_image
 from tests.builders.rules import a_filter
+from tests.unit.scheduler.filters.test_amounts import cpus
+from tests.unit.scheduler.filters.test_amounts import ram
 
 RUNNING = {'m1': 'a', 'm2': 'a', 'm3': 'b', 'stranger': 'c'}
 KVM, XEN = ('x86_64', 'kvm', 'hvm'), ('x86_64', 'xen', 'xen')
 ISOLATED = {'isolated_images': ['i'], 'isolated_hosts': ['a', 'b', 'c']}
 DOWN = {'service_up': False}
 DISABLED = {'service_disabled': True}
-
-
-def ram(total, free, ratio=1.0):
-    return a_host(total_usable_ram_mb=total, free_ram_mb=free,
-                  ram_allocation_ratio=ratio)
-
-
-def cpus(total, used, ratio=1.0):
-    return a_host(vcpus_total=total, vcpus_used=used,
-                  cpu_allocation_ratio=ratio)
 
 
 def in_zone(zone):
