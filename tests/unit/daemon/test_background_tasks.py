@@ -82,12 +82,6 @@ class TestRecord:
         assert waits == [0]
         assert cloud.rows(COUNT, HOST) == [(0,)]
 
-    @pytest.mark.parametrize('periodic', [True, False])
-    def test_gets_heartbeats(self, quick, cloud, begin, periodic):
-        quick.set_override('periodic_enable', periodic)
-        begin(quick)
-        wait_for(lambda: cloud.rows(COUNT, HOST)[0][0] >= 2 - (not periodic))
-
     @pytest.mark.parametrize(('interval', 'waits'), [
         (0, []), (-1, []), (10, [5, 10, 10])])
     def test_gets_first_heartbeat_after_5_seconds(self, conf, interval, waits):

@@ -79,17 +79,16 @@ class TestRow:
         assert [len(aggregates) for aggregates in found] == [0, 1, 0]
 
 
-class TestCells:
-    def test_new_mapping_sets_cell(self, cloud, cache):
-        """A host exists before a discovery maps it."""
-        cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
-        refreshed(cache)
-        cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
-                      "VALUES (9, 'the-cell', 'x')")
-        cloud.execute('INSERT INTO host_mappings (host, cell_id) '
-                      "VALUES ('b', 9)")
+def test_new_mapping_sets_cell(cloud, cache):
+    """A host exists before a discovery maps it."""
+    cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
+    refreshed(cache)
+    cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
+                  "VALUES (9, 'the-cell', 'x')")
+    cloud.execute('INSERT INTO host_mappings (host, cell_id) '
+                  "VALUES ('b', 9)")
 
-        assert column(refreshed(cache), 'cell_uuid')[1] == 'the-cell'
+    assert column(refreshed(cache), 'cell_uuid')[1] == 'the-cell'
 
 
 class SlowFailure:

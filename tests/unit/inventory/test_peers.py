@@ -11,13 +11,11 @@ from nova_sched.inventory import peers
 from nova_sched.inventory import signed_news
 from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
-from nova_sched.inventory.signed_news import FORM
-from nova_sched.inventory.signed_news import Signer
 from tests.unit.inventory.test_picks_on_wire import a_pick
 
 
 def a_signer(key=b'secret'):
-    made = Signer(lambda: key)
+    made = signed_news.Signer(lambda: key)
     made.refresh()
     return made
 
@@ -27,11 +25,6 @@ def a_message(key=b'secret', **fields):
     return a_signer(key).sign('h', {
         'host': 'h', 'author': 'x', 'number': 1, 'at': 20.0, 'to': None,
         'heard': None, 'asks': False, 'news': [], 'demands': []} | fields)
-
-
-def told_in(sent):
-    """Return the content of a signed message."""
-    return json.loads(sent['text'])
 
 
 class Broker:
@@ -137,15 +130,15 @@ class TestPick:
 
     def test_many_picks_go_in_several_messages(self, daemon, broker):
         one, other = map(daemon, 'ab')
-        for number in range(2 * peers.AT_ONCE + 1):
-            one.worker.tell(News([a_pick(str(number))]))
+        keys = [str(number) for number in range(2 * peers.AT_ONCE + 1)]
+        for key in keys:
+            one.worker.tell(News([a_pick(key)]))
         one.peers.tell_news()
 
-        assert [len(told_in(sent)['news']) for sent in broker.said] == [
-            peers.AT_ONCE, peers.AT_ONCE, 1]
+        assert [len(json.loads(sent['text'])['news']) for sent
+                in broker.said] == [peers.AT_ONCE, peers.AT_ONCE, 1]
         broker.hand_on()
-        assert other.told() == [
-            str(number) for number in range(2 * peers.AT_ONCE + 1)]
+        assert other.told() == keys
 
     def test_broker_failure_is_logged_once(self, daemon, broker, caplog):
         caplog.set_level('INFO')
@@ -210,7 +203,7 @@ class TestMessage:
         ({}, 'format is None'),
         ({'form': 1, 'author': 'x', 'host': 'h', 'to': None, 'at': 20.0,
           'news': [], 'demands': []}, 'format is 1'),
-        ({'form': FORM, 'host': 'h', 'text': '{}'}, 'not signed'),
+        ({'form': signed_news.FORM, 'host': 'h', 'text': '{}'}, 'not signed'),
         (a_message() | {'signature': None}, 'not signed'),
         (a_message() | {'signature': '\ud800'}, 'another key'),
         (a_message() | {'text': '{}'}, 'another key'),
@@ -343,7 +336,7 @@ class TestMembersOfServerGroups:
 class TestKey:
     def test_replaced_key_is_accepted_for_five_minutes(self):
         now, keys = [0.0], [b'one']
-        signer = Signer(lambda: keys[-1], lambda: now[0])
+        signer = signed_news.Signer(lambda: keys[-1], lambda: now[0])
         signer.refresh()
         old = signer.sign('h', {'number': 1})
         keys.append(b'two')

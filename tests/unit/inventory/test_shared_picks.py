@@ -9,7 +9,6 @@ import pytest
 
 from nova_sched import shared_region
 from nova_sched.inventory import shared_picks
-from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders.forks import in_worker
 from tests.builders.forks import stopped_in
 from tests.builders.waiting import in_threads
@@ -17,7 +16,7 @@ from tests.builders.waiting import in_threads
 
 @pytest.fixture
 def picks():
-    return SharedPicks(2, size=1000)
+    return shared_picks.SharedPicks(2, size=1000)
 
 
 @pytest.fixture
@@ -93,18 +92,17 @@ class TestNews:
             (number, index) for number in range(4) for index in range(5)]
 
 
-class TestRingLock:
-    def test_stopped_lock_holder_is_not_waited_for(self, picks, one, other,
-                                                   monkeypatch, caplog):
-        monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
-        one.tell('before')
-        with stopped_in(picks.alone):
-            one.tell('what nobody hears')
+def test_stopped_lock_holder_is_not_waited_for(picks, one, other,
+                                               monkeypatch, caplog):
+    monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
+    one.tell('before')
+    with stopped_in(picks.alone):
+        one.tell('what nobody hears')
 
-            assert other.news() == ['before']
-        assert 'continuing without it' in caplog.text
-        one.tell('after')
-        assert other.news() == ['after']
+        assert other.news() == ['before']
+    assert 'continuing without it' in caplog.text
+    one.tell('after')
+    assert other.news() == ['after']
 
 
 class TestExchange:
@@ -131,15 +129,14 @@ class TestExchange:
         assert picks.exchange().news() == ['a']
 
 
-class TestOneWorker:
-    def test_single_worker_does_not_wait(self):
-        picks = SharedPicks(1, size=1000)
-        exchange, worker = picks.exchange(), picks.sharing()
-        with picks.turn(0), picks.alone():
-            worker.tell('a')
+def test_single_worker_does_not_wait():
+    picks = shared_picks.SharedPicks(1, size=1000)
+    exchange, worker = picks.exchange(), picks.sharing()
+    with picks.turn(0), picks.alone():
+        worker.tell('a')
 
-        assert exchange.news() == ['a']
-        assert worker.news() == []
+    assert exchange.news() == ['a']
+    assert worker.news() == []
 
 
 def test_overwriting_entry_is_read_once(monkeypatch):

@@ -6,7 +6,6 @@ import threading
 
 from tests.builders import http_placement
 from tests.builders.http_claims import SPEC
-from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import ask
 from tests.builders.http_placement import candidates
@@ -24,7 +23,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
     def met(asked):
         together.wait(30)
-        return TAKEN
+        return http_placement.TAKEN
 
     hosts = [f'host-{number}' for number in range(THREADS)]
     placement.on('GET', '/allocation_candidates',

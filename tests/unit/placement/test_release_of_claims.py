@@ -13,10 +13,7 @@ from tests.builders.http_claims import SPEC
 from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
 from tests.builders.http_claims import Kept
-from tests.builders.http_placement import CONSUMER
-from tests.builders.http_placement import FULL
 from tests.builders.http_placement import TAKEN
-from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import held
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
@@ -36,7 +33,7 @@ class TestUnansweredClaim:
 
         assert not made.claim(UUID, WANTED, SPEC)
         assert bool(kept.allocations) is bool(failures)
-        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert made.claim(UUID, http_placement.a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
             'PUT', *['GET', 'PUT'] * (1 + failures), 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
@@ -47,7 +44,7 @@ class TestUnansweredClaim:
         made = scene.claims(ROCKY)
 
         assert not made.claim(UUID, WANTED, SPEC)
-        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert made.claim(UUID, http_placement.a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
             'GET', 'PUT', 'GET', 'DELETE', 'GET', 'PUT']
 
@@ -111,7 +108,7 @@ class TestRelease:
     def test_changed_consumer_is_left_alone(self, scene, placement, caplog):
         placement.on('GET', PATH, held({'b': {'VCPU': 1}}, generation=2))
 
-        assert not self.claimed(scene, CONSUMER).release(UUID)
+        assert not self.claimed(scene, http_placement.CONSUMER).release(UUID)
 
         assert len(placement.to('PUT', PATH)) == 2
         assert not placement.to('DELETE')
@@ -155,7 +152,7 @@ class TestRelease:
             self.claimed(scene, DROP).release(UUID)
 
     def test_release_without_claim_does_nothing(self, scene, placement):
-        placement.on('PUT', PATH, FULL)
+        placement.on('PUT', PATH, http_placement.FULL)
         made = scene.claims()
         made.claim(UUID, WANTED, SPEC)
 

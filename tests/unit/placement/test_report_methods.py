@@ -216,17 +216,13 @@ class TestTree:
                          Answer(body={'aggregates': ['u1']}))
         return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
 
-    def test_tree_starts_at_root(self, tree):
+    def test_tree_has_data_of_each_provider(self, tree):
         assert tree.get_provider_uuids() == ['root', 'numa0']
         assert tree.get_provider_uuids('cn1_NUMA0') == ['numa0']
-        assert tree.exists('cn1')
-        assert not tree.exists('cn2')
-
-    def test_tree_has_data_of_each_provider(self, tree):
-        assert tree.has_traits('cn1', ['CUSTOM_A'])
-        assert not tree.has_traits('numa0', ['CUSTOM_A'])
-        assert tree.has_inventory('numa0')
-        assert not tree.has_inventory('root')
+        assert [tree.exists(name) for name in ('cn1', 'cn2')] == [True, False]
+        assert [(tree.has_traits(name, ['CUSTOM_A']), tree.has_inventory(name))
+                for name in ('root', 'numa0')] == [
+            (True, False), (False, True)]
         assert tree.in_aggregates('root', ['u1'])
         assert tree.data('numa0')[:5] == (
             'numa0', 'cn1_NUMA0', 4, 'root', {'PCPU': {'total': 8}})

@@ -46,14 +46,13 @@ def release(made):
     made.release(UUID)
 
 
-class TestTimeout:
-    @pytest.mark.parametrize('answer, taken', [
-        (HANG, None), (DROP, False), (TAKEN, True)])
-    def test_timeout_is_no_refusal(self, scene, placement, answer, taken):
-        made = scene.claims(timeout=1)
-        placement.on('PUT', PATH, answer)
+@pytest.mark.parametrize('answer, taken', [
+    (HANG, None), (DROP, False), (TAKEN, True)])
+def test_timeout_is_no_refusal(scene, placement, answer, taken):
+    made = scene.claims(timeout=1)
+    placement.on('PUT', PATH, answer)
 
-        assert made.claim(UUID, WANTED, SPEC) is taken
+    assert made.claim(UUID, WANTED, SPEC) is taken
 
 
 class TestLateClaim:

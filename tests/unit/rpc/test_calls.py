@@ -45,14 +45,6 @@ class TestScheduler:
         assert refused.value.exc_type == 'NoSuchMethod'
         assert endpoint.driver == 'the driver'
 
-    def test_base_namespace_has_its_own_methods(self, client):
-        client = client.prepare(namespace='baseapi', version='1.0')
-        with pytest.raises(messaging.RemoteError) as refused:
-            client.call(context.RequestContext(), 'service_name')
-        assert refused.value.exc_type == 'NoSuchMethod'
-        assert client.call(context.RequestContext(), 'ping', arg=1) == {
-            'service': 'scheduler', 'arg': 1}
-
 
 @pytest.mark.parametrize(('cls', 'names'), [
     (manager.SchedulerManager, INTERFACE), (manager.BaseRPCEndpoint, BASE)])

@@ -10,7 +10,6 @@ import pytest
 
 from nova_sched import context
 from nova_sched import rpc
-from nova_sched.rpc import call_scope
 from nova_sched.rpc import server as rpc_server
 from tests.builders import messages
 from tests.builders import rules
@@ -38,7 +37,7 @@ class Endpoint:
         raise SystemExit('a plug-in wants to')
 
     def lose(self, ctxt):
-        call_scope.if_reply_is_lost(lambda: UNDONE.append(True))
+        rpc.call_scope.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
 
 

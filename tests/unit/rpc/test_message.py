@@ -153,8 +153,7 @@ class TestOddNames:
             listener, json.dumps({'method': 'a', '_timeout': value}))
         assert request.client_timeout == seconds
 
-    def test_message_that_fails_the_library_is_refused_with_a_reply(
-            self, listener, monkeypatch):
+    def test_message_that_fails_the_library_is_refused(self, listener):
         def check(message):
             if 'method' in message:
                 raise ArithmeticError('x' * 1000)

@@ -119,17 +119,16 @@ class TestConfiguration:
         assert 'write rabbit://' in str(refused.value)
 
 
-class TestContext:
-    def test_arrives_as_it_was_sent(self, client, bus):
-        sent = a_context(request_id='req-1234', is_admin=True,
-                         quota_class='gold', read_deleted='yes')
+def test_context_arrives_as_it_was_sent(client, bus):
+    sent = a_context(request_id='req-1234', is_admin=True,
+                     quota_class='gold', read_deleted='yes')
 
-        client.call(sent, 'tell', arg=1)
+    client.call(sent, 'tell', arg=1)
 
-        arrived = bus[1].contexts[-1]
-        assert arrived is not sent
-        assert isinstance(arrived, context.RequestContext)
-        assert arrived.to_dict().items() >= sent.to_dict().items()
+    arrived = bus[1].contexts[-1]
+    assert arrived is not sent
+    assert isinstance(arrived, context.RequestContext)
+    assert arrived.to_dict().items() >= sent.to_dict().items()
 
 
 class TestLogLines:

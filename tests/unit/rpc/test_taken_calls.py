@@ -46,8 +46,7 @@ def test_call_of_another_worker_is_neither_taken_nor_answered(calls):
 
 @pytest.mark.parametrize(('answers', 'holder'), [
     (False, None), (True, Holder.ANOTHER_WORKER)])
-def test_call_of_a_dead_worker_is_taken_unless_answered(calls, answers,
-                                                        holder):
+def test_call_of_dead_worker_is_taken_unless_answered(calls, answers, holder):
     """Though its replacement has the same number."""
     with in_worker(lambda: taking(calls, answers)):
         pass

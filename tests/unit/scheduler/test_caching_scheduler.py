@@ -13,6 +13,7 @@ from tests.builders import requests
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import a_server
+from tests.builders.in_flight import hosts_with_room
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_guest
 from tests.builders.numa import cells_text
@@ -31,8 +32,7 @@ MOMENT = 0.3
 @pytest.fixture
 def one_host(cloud):
     """A started driver on one host with room for four of ``a_server``."""
-    cloud.load_nodes(clouds.a_compute_node(
-        'a', memory_mb=4000, free_ram_mb=4000))
+    hosts_with_room(cloud, 1, 4)
     return a_driver(cloud)
 
 
@@ -69,7 +69,7 @@ class TestRequests:
         one_host.host_manager.close()
         cloud.path.unlink()
 
-        assert picks(one_host, a_server()) == ['a']
+        assert picks(one_host, a_server()) == ['h0']
 
     def test_with_a_group_read_only_where_its_members_are(self, cloud):
         cloud.load(['a', 'b'], instances=[clouds.an_instance('a', uuid=OLD)])
@@ -93,7 +93,7 @@ class TestRequests:
 
     def test_see_nothing_new_before_the_next_refresh(self, cloud, one_host):
         cloud.execute('UPDATE services SET disabled = 1')
-        assert picks(one_host, a_server()) == ['a']
+        assert picks(one_host, a_server()) == ['h0']
 
         refresh(one_host)
 
@@ -153,36 +153,33 @@ class TestConsumption:
         assert free_mb(driver) == [32256, 31256]
 
 
-class TestFailedRefresh:
-    def test_leaves_the_cache_as_it_was(self, cloud, one_host):
-        cloud.execute('ALTER TABLE services RENAME TO moved')
-        with pytest.raises(exception.DatabaseUnavailable):
-            refresh(one_host)
+def test_failed_refresh_leaves_the_cache_as_it_was(cloud, one_host):
+    cloud.execute('ALTER TABLE services RENAME TO moved')
+    with pytest.raises(exception.DatabaseUnavailable):
+        refresh(one_host)
 
-        assert picks(one_host, a_server()) == ['a']
+    assert picks(one_host, a_server()) == ['h0']
 
 
-class TestConcurrentRequests:
-    @pytest.mark.parametrize('asks', [
-        {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
-        {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
-    def test_do_not_wait_for_look_ups_of_instances(self, one_host, asks):
-        asked, answered = threading.Event(), threading.Event()
+@pytest.mark.parametrize('asks', [
+    {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
+    {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
+def test_requests_do_not_wait_for_look_ups_of_others(one_host, asks):
+    asked, answered = threading.Event(), threading.Event()
 
-        def locate(uuids, needed):
-            asked.set()
-            assert answered.wait(10)
-            return {}
-        one_host.host_manager._reader.locate_instances = locate
-        other = threading.Thread(
-            target=select, args=(one_host, a_server(**asks)))
-        other.start()
-        assert asked.wait(10)
+    def locate(uuids, needed):
+        asked.set()
+        assert answered.wait(10)
+        return {}
+    one_host.host_manager._reader.locate_instances = locate
+    other = threading.Thread(target=select, args=(one_host, a_server(**asks)))
+    other.start()
+    assert asked.wait(10)
 
-        assert picks(one_host, a_server()) == ['a']
+    assert picks(one_host, a_server()) == ['h0']
 
-        answered.set()
-        other.join()
+    answered.set()
+    other.join()
 
 
 class TestGroups:
@@ -242,29 +239,26 @@ class TestTakeOver:
         assert drivers.free_ram_mb(heir) == {'h0': 64000, 'h1': 2500}
 
 
-class TestRefresh:
+def test_refresh_late_refresh_does_not_undo_newer_one(two_hosts, monkeypatch):
+    """Two refreshes at a time: of periodic work and of a reload."""
+    driver = a_driver(two_hosts)
+    cache = driver.host_manager._cache
+    newer = threading.Thread(target=refresh, args=[driver])
+    patched = cache._patched
 
-    def test_a_late_refresh_does_not_undo_a_newer_one(self, two_hosts,
-                                                      monkeypatch):
-        """Two refreshes at a time: of periodic work and of a reload."""
-        driver = a_driver(two_hosts)
-        cache = driver.host_manager._cache
-        newer = threading.Thread(target=refresh, args=[driver])
-        patched = cache._patched
+    def overtaken(*args):
+        if threading.current_thread() is threading.main_thread():
+            two_hosts.execute('UPDATE compute_nodes SET vcpus = 78')
+            newer.start()
+            # It ends, or waits for the other refresh.
+            newer.join(MOMENT)
+        return patched(*args)
+    two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
+    monkeypatch.setattr(cache, '_patched', overtaken)
 
-        def overtaken(*args):
-            if threading.current_thread() is threading.main_thread():
-                two_hosts.execute('UPDATE compute_nodes SET vcpus = 78')
-                newer.start()
-                # It ends, or waits for the other refresh.
-                newer.join(MOMENT)
-            return patched(*args)
-        two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
-        monkeypatch.setattr(cache, '_patched', overtaken)
+    refresh(driver)
+    newer.join(30)
+    assert not newer.is_alive()
 
-        refresh(driver)
-        newer.join(30)
-        assert not newer.is_alive()
-
-        columns = driver.host_manager.view().table.columns
-        assert columns['vcpus_total'].tolist() == [78, 78]
+    columns = driver.host_manager.view().table.columns
+    assert columns['vcpus_total'].tolist() == [78, 78]

@@ -291,18 +291,20 @@ class TestOneHost:
 class TestFailure:
     """A failure after the claims."""
 
-    def test_in_a_driver_releases_the_claims(self, manager, server):
+    @pytest.mark.parametrize('error', [ZeroDivisionError, SystemExit])
+    def test_in_a_driver_releases_the_claims(self, manager, server, error):
         class Raising(type(manager().driver)):
             def select_destinations(self, *args, **kwargs):
                 super().select_destinations(*args, **kwargs)
-                raise ZeroDivisionError
+                raise error
 
         endpoint = manager()
         endpoint.driver.__class__ = Raising
 
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(error):
             ask(endpoint, count=2)
 
+        assert endpoint.recorder.decisions[-1].outcome == decision.FAILED
         assert sorted(http_placement.written(server, claims=False)) == sorted(
             http_placement.written(server, claims=True))
 

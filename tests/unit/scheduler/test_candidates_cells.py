@@ -4,13 +4,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import remote
-from nova_sched.objects import CellMapping
-from nova_sched.objects import Destination
 from tests.builders import drivers
 from tests.builders import http_placement
-from tests.builders.cloud_database import CloudDatabase
 from tests.builders.clouds import a_uuid
-from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
 from tests.builders.requests import a_request
 
@@ -67,16 +63,3 @@ def test_lost_cell_is_named_for_unknown_host(cloud, endpoint, monkeypatch):
 
     [record] = made.recorder.decisions
     assert f'cell {CELL2}(two) cannot be read' in record.reason
-
-
-def test_a_host_and_its_cell_may_be_named_where_one_database_has_all(
-        tables_file, tmp_path, endpoint):
-    database = CloudDatabase(tables_file, tmp_path)
-    database.load(['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'}],
-                  host_mappings=[{'host': host, 'cell_uuid': CELL1}
-                                 for host in 'ab'])
-    made = endpoint(database, database)
-
-    assert ask(made, requested_destination=Destination(
-        host='b', cell=CellMapping(uuid=CELL1))) == 'b'
-    database.close()

@@ -116,8 +116,7 @@ class TestRequests:
         assert 0 <= record.offer.age < 60
         assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
 
-    def test_are_listed_until_the_mirror_is_complete(self, manager_of, server,
-                                                     providers):
+    def test_are_listed_until_the_mirror_is_complete(self, manager_of, server):
         server.on('GET', '/resource_providers', HANG)
         manager = manager_of(complete=False)
 

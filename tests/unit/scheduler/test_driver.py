@@ -133,13 +133,12 @@ class TestThirdParty:
         assert ThirdPartyScheduler.count(spec, uuids) == count
 
 
-class TestHostCount:
-    @pytest.mark.parametrize('name', [
-        'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
-    def test_is_the_number_of_the_last_read(self, cloud, name):
-        cloud.load(3)
+@pytest.mark.parametrize('name', [
+    'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
+def test_host_count_is_the_number_of_the_last_read(cloud, name):
+    cloud.load(3)
 
-        assert cloud.driver(name).host_count() == 3
+    assert cloud.driver(name).host_count() == 3
 
 
 class WatchingScheduler(filter_scheduler.FilterScheduler):
@@ -153,29 +152,27 @@ class RackFilter(filters.BaseHostFilter):
         return True
 
 
-class TestHeartbeats:
+@pytest.mark.parametrize('name, filters, are_read', [
+    ('filter_scheduler', ['ComputeFilter'], False),
+    ('filter_scheduler', ['JsonFilter'], True),
+    ('filter_scheduler', ['RackFilter'], True),
+    ('chance_scheduler', ['JsonFilter'], False),
+    ('caching_scheduler', ['ComputeFilter'], True),
+    (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
+def test_heartbeats_are_read_for_plug_ins(cloud, name, filters, are_read):
     """There are a thousand a second in a cloud of ten thousand hosts."""
-
-    @pytest.mark.parametrize('name, filters, are_read', [
-        ('filter_scheduler', ['ComputeFilter'], False),
-        ('filter_scheduler', ['JsonFilter'], True),
-        ('filter_scheduler', ['RackFilter'], True),
-        ('chance_scheduler', ['JsonFilter'], False),
-        ('caching_scheduler', ['ComputeFilter'], True),
-        (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
-    def test_are_read_for_plug_ins(self, cloud, name, filters, are_read):
-        cloud.load(['a', 'b'])
-        manager = cloud.driver(
-            name, filter_scheduler__enabled_filters=filters,
-            filter_scheduler__available_filters=[
-                'nova.scheduler.filters.all_filters',
-                f'{__name__}.RackFilter']).host_manager
-        before = manager.view(()).table.columns['service']
-        cloud.execute("UPDATE services SET last_seen_up = "
-                      "datetime('now', '+5 seconds')")
-        manager.refresh()
-        after = manager.view(()).table.columns['service']
-        assert (after is not before) == are_read
+    cloud.load(['a', 'b'])
+    manager = cloud.driver(
+        name, filter_scheduler__enabled_filters=filters,
+        filter_scheduler__available_filters=[
+            'nova.scheduler.filters.all_filters',
+            f'{__name__}.RackFilter']).host_manager
+    before = manager.view(()).table.columns['service']
+    cloud.execute("UPDATE services SET last_seen_up = "
+                  "datetime('now', '+5 seconds')")
+    manager.refresh()
+    after = manager.view(()).table.columns['service']
+    assert (after is not before) == are_read
 
 
 @pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])

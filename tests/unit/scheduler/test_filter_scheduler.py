@@ -484,15 +484,14 @@ class TestAffinity:
         assert found == [['a'], ['a']]
 
 
-class TestGroupHosts:
-    @pytest.mark.parametrize('policy, found', [
-        ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
-    def test_are_looked_up_if_the_caller_has_none(self, cloud, policy, found):
-        """In the database, by the hosts of the members."""
-        cloud.load(['a', 'b', 'c'], instances=[
-            clouds.an_instance('b', uuid=OLD),
-            clouds.an_instance('c', uuid=clouds.a_uuid(78))])
-        spec = in_group(policy, members=[OLD])
-        spec.instance_group.hosts = None
+@pytest.mark.parametrize('policy, found', [
+    ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
+def test_group_hosts_are_looked_up_if_missing(cloud, policy, found):
+    """In the database, by the hosts of the members."""
+    cloud.load(['a', 'b', 'c'], instances=[
+        clouds.an_instance('b', uuid=OLD),
+        clouds.an_instance('c', uuid=clouds.a_uuid(78))])
+    spec = in_group(policy, members=[OLD])
+    spec.instance_group.hosts = None
 
-        assert picks(cloud.driver(), spec, UUIDS[:2]) == found
+    assert picks(cloud.driver(), spec, UUIDS[:2]) == found

@@ -103,17 +103,16 @@ class TestServices:
         assert up(cloud, patient, last_seen_up='-590 seconds')
 
 
-class TestInstances:
-    def test_are_those_the_database_has_on_the_host(self, cloud, manager):
-        cloud.load(['a', 'b'], instances=[
-            clouds.an_instance('a', uuid=clouds.a_uuid(1), vcpus=3),
-            clouds.an_instance('b', uuid=clouds.a_uuid(2)),
-            clouds.an_instance('a', uuid=clouds.a_uuid(3), deleted=3)])
+def test_instances_are_those_the_database_has_on_the_host(cloud, manager):
+    cloud.load(['a', 'b'], instances=[
+        clouds.an_instance('a', uuid=clouds.a_uuid(1), vcpus=3),
+        clouds.an_instance('b', uuid=clouds.a_uuid(2)),
+        clouds.an_instance('a', uuid=clouds.a_uuid(3), deleted=3)])
 
-        found = snapshot(manager()).state(0).instances
+    found = snapshot(manager()).state(0).instances
 
-        assert list(found) == [clouds.a_uuid(1)]
-        assert found[clouds.a_uuid(1)].vcpus == 3
+    assert list(found) == [clouds.a_uuid(1)]
+    assert found[clouds.a_uuid(1)].vcpus == 3
 
 
 class TestRatios:
@@ -139,18 +138,16 @@ class TestRatios:
             0).ram_allocation_ratio == 3.0
 
 
-class TestAggregates:
-    def test_are_those_of_this_moment(self, cloud, manager):
-        """Without a read of the hosts; also aggregates without hosts."""
-        made = manager()
-        cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
-        assert len(made.aggregates()) == 1
+def test_aggregates_are_those_of_this_moment(cloud, manager):
+    """Without a read of the hosts; also aggregates without hosts."""
+    made = manager()
+    cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
+    assert len(made.aggregates()) == 1
 
-        cloud.execute("INSERT INTO aggregates (id, name, created_at) "
-                      "VALUES (77, 'empty', datetime('now'))")
+    cloud.execute("INSERT INTO aggregates (id, name, created_at) "
+                  "VALUES (77, 'empty', datetime('now'))")
 
-        assert [aggregate.name for aggregate in made.aggregates()][1:] == [
-            'empty']
+    assert [aggregate.name for aggregate in made.aggregates()][1:] == ['empty']
 
 
 class TestOldestCompute:
@@ -175,18 +172,17 @@ class TestOldestCompute:
         assert made.oldest_compute() is None
 
 
-class TestFindNodes:
-    def test_by_host_or_node_or_both(self, cloud, manager):
-        cloud.load_nodes(
-            clouds.a_compute_node('a', hypervisor_hostname='n1'),
-            clouds.a_compute_node('a', hypervisor_hostname='n2'),
-            clouds.a_compute_node('b', hypervisor_hostname='n3'))
-        made = manager()
+def test_find_nodes_by_host_or_node_or_both(cloud, manager):
+    cloud.load_nodes(
+        clouds.a_compute_node('a', hypervisor_hostname='n1'),
+        clouds.a_compute_node('a', hypervisor_hostname='n2'),
+        clouds.a_compute_node('b', hypervisor_hostname='n3'))
+    made = manager()
 
-        assert [[node.nodename for node in made.find_nodes(*names)]
-                for names in (('a', None), (None, 'n3'), ('a', 'n2'),
-                              ('b', 'n2'))] == [
-            ['n1', 'n2'], ['n3'], ['n2'], []]
+    assert [[node.nodename for node in made.find_nodes(*names)]
+            for names in (('a', None), (None, 'n3'), ('a', 'n2'),
+                          ('b', 'n2'))] == [
+        ['n1', 'n2'], ['n3'], ['n2'], []]
 
 
 class TestOverviews:

@@ -14,10 +14,8 @@ from nova_sched import objects
 from tests.builders import drivers
 from tests.builders import instance_rules
 from tests.builders import requests
-from tests.builders.instance_rules import NODES
 from tests.builders.instance_rules import OTHER
 from tests.builders.instance_rules import OURS
-from tests.builders.instance_rules import RULES
 from tests.builders.instance_rules import THEIRS
 from tests.builders.instance_rules import ask_for_other
 from tests.builders.instance_rules import one_that_sends_to_b
@@ -25,9 +23,9 @@ from tests.builders.instance_rules import one_that_sends_to_b
 CONTEXT = context.RequestContext()
 
 
-@pytest.fixture(params=RULES)
+@pytest.fixture(params=instance_rules.RULES)
 def rule(request):
-    return RULES[request.param]
+    return instance_rules.RULES[request.param]
 
 
 class Computes:
@@ -95,7 +93,7 @@ def test_an_instance_counts_on_its_current_host(hosts, rule, track, reports):
     computes = without_memory(hosts, rule, reports,
                               track_instance_changes=track)
     to = one_that_sends_to_b(rule)
-    host, = {*NODES} - {to}
+    host, = {*instance_rules.NODES} - {to}
     assert computes.pick(rule) == rule.alone
 
     computes.boot(OTHER, host)
@@ -118,7 +116,7 @@ def test_reports_that_the_database_does_not_show_are_ignored(hosts, rule):
     assert computes.pick(rule) == rule.alone
 
     computes.boot(OTHER, one_that_sends_to_b(rule))
-    for host in NODES:
+    for host in instance_rules.NODES:
         computes.report('delete_instance_info', host_name=host,
                       instance_uuid=OTHER)
         computes.report('sync_instance_info', host_name=host,

@@ -73,15 +73,14 @@ class TestBareMetalNode:
         assert found.running([running['uuid']]) == {running['uuid']: 'metal'}
 
 
-class TestOtherNodes:
-    def test_are_plain_hosts(self, states):
-        running = clouds.an_instance('kvm')
-        state = states(a_node('n1'), clouds.a_compute_node('kvm'),
-                       instances=[running])['kvm']
+def test_other_nodes_are_plain_hosts(states):
+    running = clouds.an_instance('kvm')
+    state = states(a_node('n1'), clouds.a_compute_node('kvm'),
+                   instances=[running])['kvm']
 
-        assert state.free_disk_mb == 475 * 1024
-        assert state.host_ip == '192.0.2.1'
-        assert list(state.instances) == [running['uuid']]
+    assert state.free_disk_mb == 475 * 1024
+    assert state.host_ip == '192.0.2.1'
+    assert list(state.instances) == [running['uuid']]
 
 
 class TestPlacing:
@@ -110,17 +109,16 @@ class TestPlacing:
         assert {selection.nodename for selection, in found} == {'n1', 'n2'}
 
 
-class TestFilters:
-    @pytest.mark.parametrize('options, names', [
-        ({'use_baremetal_filters': True}, ['RamFilter']),
-        ({'use_baremetal_filters': False}, ['ComputeFilter']),
-        ({'use_baremetal_filters': True,
-          'scheduler__host_manager': 'host_manager'}, ['ComputeFilter'])])
-    def test_may_have_a_list_of_their_own(self, cloud, options, names):
-        cloud.load_nodes(a_node('n1'))
-        driver = cloud.driver(**{
-            'scheduler__host_manager': 'ironic_host_manager',
-            'enabled_filters': ['ComputeFilter'],
-            'baremetal_enabled_filters': ['RamFilter'], **options})
+@pytest.mark.parametrize('options, names', [
+    ({'use_baremetal_filters': True}, ['RamFilter']),
+    ({'use_baremetal_filters': False}, ['ComputeFilter']),
+    ({'use_baremetal_filters': True,
+      'scheduler__host_manager': 'host_manager'}, ['ComputeFilter'])])
+def test_filters_may_have_a_list_of_their_own(cloud, options, names):
+    cloud.load_nodes(a_node('n1'))
+    driver = cloud.driver(**{
+        'scheduler__host_manager': 'ironic_host_manager',
+        'enabled_filters': ['ComputeFilter'],
+        'baremetal_enabled_filters': ['RamFilter'], **options})
 
-        assert [type(rule).__name__ for rule in driver.ranker.filters] == names
+    assert [type(rule).__name__ for rule in driver.ranker.filters] == names

@@ -13,7 +13,6 @@ from tests.builders import http_neutron
 from tests.builders import http_placement
 from tests.builders.facts import an_aggregate
 from tests.builders.facts import required
-from tests.builders.http_neutron import a_context
 from tests.builders.http_server import Answer
 from tests.builders.requests import a_request
 
@@ -63,7 +62,7 @@ def edited(neutron, placement, hosts, tmp_path):
             conf, kwargs.get('host_manager', hosts),
             report.SchedulerReportClient(conf),
             kwargs.get('clock', time.monotonic)).apply(
-                a_context(neutron.url), spec_obj)
+                http_neutron.a_context(neutron.url), spec_obj)
     return edited
 
 

@@ -16,7 +16,6 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
-from tests.builders.drivers import MemoryScheduler
 from tests.builders.hosts import a_host
 from tests.builders.placement import Placement
 
@@ -83,7 +82,7 @@ def test_too_many_instances_are_refused(driver, name):
         'policy': 'affinity', 'members': [], 'hosts': ['x'] * 3}})])
 def test_lists_count_for_each_instance(field, spec, monkeypatch):
     monkeypatch.setattr(bounds, 'NAMED_WORK', 5)
-    door = drivers.door(MemoryScheduler(a_host()))
+    door = drivers.door(drivers.MemoryScheduler(a_host()))
 
     assert refusal(door, 2, **spec) == (
         f'{field} times instances: 6 items, and at most 5 are allowed')
@@ -92,7 +91,7 @@ def test_lists_count_for_each_instance(field, spec, monkeypatch):
 def test_too_large_a_request_is_not_kept(monkeypatch):
     """Except for its instances."""
     monkeypatch.setattr(bounds, 'REQUEST_BYTES', 20_000)
-    door = drivers.door(MemoryScheduler(a_host()))
+    door = drivers.door(drivers.MemoryScheduler(a_host()))
 
     assert 'bytes of JSON' in refusal(door, ignore_hosts=['x'] * 9000)
     [record] = door.recorder.decisions
@@ -103,7 +102,7 @@ def test_too_large_a_request_is_not_kept(monkeypatch):
 @pytest.mark.parametrize('number, known', [(1, 2), (2, 2), (3, 3)])
 def test_rules_know_the_number_of_instances(number, known):
     """They share the work of a query."""
-    driver, seen = MemoryScheduler(a_host()), []
+    driver, seen = drivers.MemoryScheduler(a_host()), []
     ranked = driver.ranker.ranked
     driver.ranker.ranked = lambda hosts, spec, *args: (
         seen.append(spec.num_instances), ranked(hosts, spec, *args))[1]
@@ -114,7 +113,7 @@ def test_rules_know_the_number_of_instances(number, known):
 
 
 def test_a_live_migration_may_ignore_ten_thousand_hosts():
-    door = drivers.door(MemoryScheduler(a_host('b')))
+    door = drivers.door(drivers.MemoryScheduler(a_host('b')))
 
     [[found]] = ask(door, 1, ignore_hosts=[
         f'a{number}' for number in range(10_000)])
@@ -163,7 +162,7 @@ class OneAtATimeFilter(filters.BaseHostFilter):
 
 
 def scheduler():
-    return MemoryScheduler(
+    return drivers.MemoryScheduler(
         *(a_host(name, uuid=f'{name}-uuid') for name in 'abc'),
         available_filters=['nova.scheduler.filters.all_filters',
                            f'{__name__}.OneAtATimeFilter'],
@@ -209,7 +208,7 @@ def test_a_spent_budget_releases_the_claims(step, released):
 
 def test_a_plain_request_is_written_as_json_once(monkeypatch):
     """The checked JSON is that of the record."""
-    door, made = drivers.door(MemoryScheduler(a_host())), []
+    door, made = drivers.door(drivers.MemoryScheduler(a_host())), []
     plain = decision.Packed
     monkeypatch.setattr(decision, 'Packed', type('Packed', (plain,), {
         '__init__': lambda self, call: made.append(1) or plain.__init__(

@@ -6,7 +6,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.objects import arguments
 from nova_sched.scheduler import utils
 from tests.builders.queries import NODE
 from tests.builders.queries import amounts
@@ -252,7 +251,7 @@ def merged(parts):
     name for name in captures.with_argument('spec_obj') if allocated(name)])
 def test_captured_requests_query_the_amounts_that_nova_claimed(name):
     """One of two queries has them, depending on the host."""
-    spec_obj = arguments.from_wire(captures.args(name)['spec_obj'])
+    spec_obj = objects.arguments.from_wire(captures.args(name)['spec_obj'])
     queries = [merged(group.resources for group in query.groups.values())
                for query in resource_requests(spec_obj)]
 

@@ -108,8 +108,7 @@ def test_below_1_35_root_traits_are_those_of_the_unnumbered_group(version):
 @pytest.mark.parametrize(('version', 'required'), [
     ('1.17', None), ('1.25', None), ('1.29', None),
     ('1.32', ['OWNER_NOVA,!COMPUTE_STATUS_DISABLED'])])
-def test_traits_of_the_scheduler_go_to_servers_that_know_them(
-        version, required):
+def test_traits_of_scheduler_go_to_servers_that_know_them(version, required):
     """Older servers answer 400 to unknown traits, unless of the flavor."""
     assert asked(a_root_request(**OWN), version).get('required') == required
     assert asked(a_request(extra_specs={'trait:OWNER_NOVA': 'required'}),

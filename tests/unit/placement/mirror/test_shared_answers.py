@@ -10,7 +10,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement.mirror import shared_answers
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
 from tests.builders.waiting import in_threads
@@ -21,7 +20,7 @@ NEVER = -1.0
 
 @pytest.fixture
 def answers():
-    return SharedAnswers((QUESTION,), workers=2)
+    return shared_answers.SharedAnswers((QUESTION,), workers=2)
 
 
 def test_answer_is_shared_between_workers(answers):
@@ -120,7 +119,7 @@ def test_answer_may_be_large(answers):
 
 
 def test_single_worker_keeps_no_answer():
-    alone = SharedAnswers((QUESTION,))
+    alone = shared_answers.SharedAnswers((QUESTION,))
 
     assert [alone.get(QUESTION, SOURCE, lambda value=value: value,
                       NEVER).value for value in (1, 2)] == [1, 2]

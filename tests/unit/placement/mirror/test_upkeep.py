@@ -502,10 +502,8 @@ class TestSharedAnswers:
 
         alone = a_scene()
         alone.go_on(100)
-        assert len(one.asked('generations')) <= (
-            len(alone.asked('generations')) + 1)
-        assert len(one.asked('summaries')) <= (
-            len(alone.asked('summaries')) + 1)
+        for name in ('generations', 'summaries'):
+            assert len(one.asked(name)) <= len(alone.asked(name)) + 1
 
     def test_claim_after_shared_query_is_kept(self):
         """The shared answer does not include it."""
