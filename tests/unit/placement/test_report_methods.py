@@ -204,16 +204,13 @@ class TestTree:
                  'parent_provider_uuid': None},
                 {'uuid': 'numa0', 'name': 'cn1_NUMA0', 'generation': 4,
                  'parent_provider_uuid': 'root'}]}))
-        placement.on('GET', '/resource_providers/root/inventories', Answer(
-            body={'inventories': {}}))
-        placement.on('GET', '/resource_providers/numa0/inventories', Answer(
-            body={'inventories': {'PCPU': {'total': 8}}}))
-        placement.on('GET', '/resource_providers/root/traits', TRAITS)
-        placement.on('GET', '/resource_providers/numa0/traits', Answer(
-            body={'traits': []}))
-        for uuid in ('root', 'numa0'):
-            placement.on('GET', f'/resource_providers/{uuid}/aggregates',
-                         Answer(body={'aggregates': ['u1']}))
+        for uuid, inventories, traits in (
+                ('root', {}, TRAITS.body['traits']),
+                ('numa0', {'PCPU': {'total': 8}}, [])):
+            for part, value in (('inventories', inventories),
+                                ('traits', traits), ('aggregates', ['u1'])):
+                placement.on('GET', f'/resource_providers/{uuid}/{part}',
+                             Answer(body={part: value}))
         return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
 
     def test_tree_has_data_of_each_provider(self, tree):

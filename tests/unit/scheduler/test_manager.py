@@ -60,31 +60,24 @@ class RecordingScheduler(driver.Scheduler):
 
 
 class TestArguments:
-    @pytest.mark.parametrize('flags, form', [
-        ({}, ['a', 'b']),
-        ({'return_objects': False}, ['a', 'b']),
-        ({'return_objects': False, 'return_alternates': True}, ['a', 'b']),
-        ({'return_objects': 'false', 'return_alternates': 'true'},
-         ['a', 'b']),
-        ({'return_objects': 'true', 'return_alternates': 'false'},
-         [['a'], ['b']]),
-        ({'return_objects': True}, [['a'], ['b']]),
-        ({'return_objects': True, 'return_alternates': False},
-         [['a'], ['b']]),
-        ({'return_objects': True, 'return_alternates': True},
-         [['a', 'c', 'd'], ['b', 'c', 'd']]),
-    ])
-    @pytest.mark.parametrize('form_of_request', ['object', 'dicts'])
-    def test_choose_the_form_of_the_answer(self, flags, form, form_of_request):
-        request = (dicts() if form_of_request == 'dicts'
-                   else {'spec_obj': requests.a_request()})
+    @pytest.mark.parametrize(('objects', 'alternates', 'form'), [
+        (None, None, 'ab'), (False, None, 'ab'), (False, True, 'ab'),
+        ('false', 'true', 'ab'), ('true', 'false', ['a', 'b']),
+        (True, None, ['a', 'b']), (True, False, ['a', 'b']),
+        (True, True, ['acd', 'bcd'])])
+    @pytest.mark.parametrize('request_', [
+        dicts(), {'spec_obj': requests.a_request()}], ids=['dicts', 'object'])
+    def test_choose_the_form_of_the_answer(self, objects, alternates, form,
+                                           request_):
+        """Dicts, or lists of Selections."""
+        flags = {'return_objects': objects, 'return_alternates': alternates}
+        answer = ask(**request_, instance_uuids=UUIDS, **{
+            name: flag for name, flag in flags.items() if flag is not None})
 
-        answer = ask(**request, instance_uuids=UUIDS, **flags)
-
-        if flags.get('return_objects') in (True, 'true'):
-            assert names(answer) == form
+        if form == 'ab':
+            assert ''.join(entry['host'] for entry in answer) == form
         else:
-            assert [entry['host'] for entry in answer] == form
+            assert [''.join(found) for found in names(answer)] == form
 
     @pytest.mark.parametrize('args', [
         {'spec_obj': requests.a_request(num_instances=3)},
