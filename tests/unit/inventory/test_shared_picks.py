@@ -65,19 +65,13 @@ class TestNews:
 
             assert other.news() == ['x' * size]
 
-    def test_oversized_news_are_left_out(self, one, other, caplog):
-        one.tell('a')
-        one.tell('x' * 2000)
-        one.tell('b')
+    @pytest.mark.parametrize('odd', ['x' * 2000, threading.Lock()],
+                             ids=['too large', 'no pickle'])
+    def test_impossible_news_are_left_out(self, one, other, caplog, odd):
+        for news in ('a', odd, 'b'):
+            one.tell(news)
 
         assert other.news() == ['a', 'b']
-        assert 'cannot be shared with other workers' in caplog.text
-
-    def test_unpicklable_news_are_left_out(self, one, other, caplog):
-        one.tell(threading.Lock())
-        one.tell('b')
-
-        assert other.news() == ['b']
         assert 'cannot be shared with other workers' in caplog.text
 
     def test_news_of_all_threads_arrive(self, picks, other):

@@ -85,18 +85,14 @@ def test_the_callers_request_is_not_changed(edited):
     assert spec.obj_to_primitive() == before
 
 
-def test_aggregates_are_read_once(edited, hosts):
-    hosts.aggregates = iter([[]]).__next__
+@pytest.mark.parametrize(('zone', 'option', 'reads'), [
+    ('z', True, [[]]), (None, False, [])])
+def test_aggregates_are_read_once_at_need(edited, hosts, zone, option, reads):
+    hosts.aggregates = iter(reads).__next__
 
-    assert edited(a_request(availability_zone='z'), {
-        'limit_tenants_to_placement_aggregate': True,
-        'enable_isolated_aggregate_filtering': True})
-
-
-def test_aggregates_are_not_read_without_need(edited, hosts):
-    hosts.aggregates = iter([]).__next__
-
-    assert edited(a_request())
+    assert edited(a_request(availability_zone=zone), dict.fromkeys((
+        'limit_tenants_to_placement_aggregate',
+        'enable_isolated_aggregate_filtering'), option))
 
 
 def test_a_failed_filter_is_no_valid_host_with_its_reason(edited):
