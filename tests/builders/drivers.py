@@ -56,7 +56,6 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         return super().new_seed() if self.seed is None else self.seed
 
 
-
 class Records:
     """A recorder that keeps the records in a list, oldest first."""
 

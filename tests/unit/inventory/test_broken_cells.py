@@ -31,8 +31,12 @@ def cloud(mapped_cloud):
 def patient(monkeypatch):
     """Prevent successful probes during a test."""
     monkeypatch.setattr(remote, 'PROBE_INTERVAL', 1000)
+
+
 def far_from_an_instance():
     return a_request(scheduler_hints={'different_host': [a_uuid()]})
+
+
 class TestMappings:
     @pytest.mark.parametrize('url', [
         'mysql+mysqlconnector://u:secret@h/d', 'oracle://u:secret@h/d',

@@ -20,6 +20,8 @@ def cache(cloud):
     cache = cache_of(cloud)
     refreshed(cache)
     return cache
+
+
 def test_older_table_keeps_its_rows(cloud, cache):
     before = refreshed(cache)
     cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "

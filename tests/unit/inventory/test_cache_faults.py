@@ -19,6 +19,8 @@ def cache(cloud):
     """A HostCache of the hosts a, b and c."""
     cloud.load_nodes(*(clouds.a_compute_node(host) for host in 'abc'))
     return cache_of(cloud)
+
+
 class TestRow:
     @pytest.mark.parametrize('change', [
         'host = NULL', 'memory_mb = 99999999999999999999',

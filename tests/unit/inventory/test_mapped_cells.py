@@ -36,6 +36,8 @@ def quick(monkeypatch):
 def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
     return mapped_cloud
+
+
 def in_cell(uuid, **values):
     """A request for a host of one cell."""
     return a_request(requested_destination=Destination(

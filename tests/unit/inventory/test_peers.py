@@ -103,6 +103,8 @@ def daemon(broker, now):
             made.begin()
         return made
     return make
+
+
 class TestPick:
     def test_pick_reaches_workers_of_all_other_daemons(self, daemon):
         one, other, third = map(daemon, 'abc')

@@ -27,6 +27,8 @@ def one(picks):
 @pytest.fixture
 def other(picks):
     return picks.sharing()
+
+
 class TestNews:
     def test_news_reach_others_once_and_in_order(self, one, other):
         one.tell('a')

@@ -71,6 +71,8 @@ class Cloud:
 @pytest.fixture
 def cloud():
     return Cloud()
+
+
 class TestReads:
     def test_new_values_keep_entries(self, cloud):
         cloud.assume('k')
@@ -274,6 +276,8 @@ def test_entry_counts_on_its_node_only():
     (None, False), (('x', 1), False)])
 def test_only_possible_uuids_are_looked_up(key, expected):
     assert is_uuid(key) is expected
+
+
 def test_demand_contains_no_token():
     spec_obj = a_request()
     spec_obj._context = RequestContext(auth_token='SECRET')

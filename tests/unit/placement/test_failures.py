@@ -157,6 +157,7 @@ class TestUnreachable:
 
         assert caplog.text.count(SILENT) == 3
 
+
 @pytest.mark.parametrize('answers, option', [
     ([DROP, DROP], 'connect'), ([Answer(503)], 'status_code')])
 def test_retries_apply(client_of, placement, answers, option):

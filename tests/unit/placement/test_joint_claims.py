@@ -27,6 +27,8 @@ WANTED = {uuid: http_placement.a_candidate(host, VCPU=2)
 def holding(placement):
     """The allocations of consumers: uuid -> allocations."""
     return http_placement.remembering(placement)
+
+
 def methods(placement):
     return [asked.method for asked in placement.asked]
 

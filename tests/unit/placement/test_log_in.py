@@ -39,8 +39,12 @@ def by_password(client_of):
     """Function that makes a client with a password for a Keystone."""
     return lambda server, **options: client_of(
         auth_type='password', auth_url=server.url, **USER | options)
+
+
 def ask(client):
     return client.candidates([http_placement.Query()], CONTEXT)
+
+
 def reason(client):
     return ask(client).reason
 

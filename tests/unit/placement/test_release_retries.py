@@ -46,6 +46,8 @@ def offer(scene):
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
     return offer_of(made)
+
+
 def given_back(placement):
     return {path.rpartition('/')[2]
             for path in http_placement.written(placement, claims=False)}

@@ -29,6 +29,8 @@ def clock(monkeypatch):
     monkeypatch.setattr(releases, 'time', types.SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep))
     return made
+
+
 class Placement:
     """AllocationClaims that may refuse releases.
 

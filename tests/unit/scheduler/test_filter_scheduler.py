@@ -453,7 +453,6 @@ class TestAntiAffinity:
 
         assert sorted(found) == [['a'], ['b'], ['c']]
 
-
     @pytest.mark.parametrize(('version', 'alternates'), [
         ('1.10', []), ('1.11', ['b2'])])
     def test_before_rocky_avoids_hosts_just_taken(self, version, alternates):

@@ -53,6 +53,8 @@ def copied(client, providers):
 
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
+
+
 def ask(client, *queries):
     return client.copied_candidates(list(queries) or [a_query()])
 
@@ -253,6 +255,8 @@ class TestInvalidProviders:
 @pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
 def test_huge_amount_fits_nowhere(copied, amount):
     assert ask(copied, a_query(amount)) is None
+
+
 class TestClaims:
     """The mirror's generations after claims."""
 

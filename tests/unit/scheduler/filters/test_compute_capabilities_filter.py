@@ -21,7 +21,6 @@ HOST = a_host('h', cpu_info=json.dumps(CPU_INFO), free_ram_mb=2048,
                      'nested': {'a': '1'}, 'json': '{"b": 2}'})
 
 
-
 def verdicts(extra_specs, *records):
     return a_filter('ComputeCapabilitiesFilter').mask(
         hosts(*records), a_request(extra_specs=extra_specs)).tolist()
