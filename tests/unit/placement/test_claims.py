@@ -109,7 +109,7 @@ class TestMove:
             'a': {'resources': {'VCPU': 3, 'DISK_GB': 5, 'MEMORY_MB': 512}}}
 
     @pytest.mark.parametrize('version', [STEIN, CURRENT])
-    def test_resize_to_same_host_is_free(self, scene, placement, version):
+    def test_same_host_resize_adds_nothing(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}, 'z': {'VCPU': 4}}))
 
         assert scene.claim(version).body['allocations'] == {
