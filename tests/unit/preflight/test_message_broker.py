@@ -127,14 +127,12 @@ class Connections:
     """Fake of amqp.Connection.
 
     count: consumers of any queue, or an error of its declaration.
-    forms: name -> error of the declaration of an existing queue or exchange.
     refusal: error of connecting, or None.
     made: the parameters of each; did: the calls, in order.
     """
 
     def __init__(self):
         self.count, self.refusal, self.made, self.did = 0, None, [], []
-        self.forms = {}
 
     def __call__(self, **parameters):
         self.made.append(parameters)
@@ -151,8 +149,6 @@ class Connections:
         self.did.append((name, passive))
         if isinstance(self.count, Exception):
             raise self.count
-        if not passive and name in self.forms:
-            raise self.forms[name]
         return types.SimpleNamespace(consumer_count=self.count)
 
     exchange_declare = queue_declare
@@ -206,17 +202,6 @@ class TestHost:
             ('scheduler_fanout', True)]
         assert fanout[0].startswith('scheduler_fanout_')
         assert connections.did[-2:] == ['close', 'collect']
-
-    def test_an_exchange_of_another_form_is_an_error(
-            self, connections, found):
-        connections.forms = {'nova': amqp.PreconditionFailed(
-            "PRECONDITION_FAILED - inequivalent arg 'durable' for it")}
-        *_others, row = found(DEFAULT__control_exchange='nova')
-        assert (row.check, row.outcome) == ('exchange nova', ERROR)
-        assert row.found.startswith('PRECONDITION_FAILED - inequivalent arg')
-        assert row.advice.startswith(
-            'Set [oslo_messaging_rabbit] amqp_durable_queues and '
-            'rabbit_quorum_queue as')
 
     def test_an_empty_exchange_name_is_not_declared(self, connections, found):
         found(DEFAULT__control_exchange='')
