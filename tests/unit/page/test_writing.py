@@ -49,8 +49,7 @@ DOCUMENTS = {
             {'kind': 'filter_off', 'change': {'filter': 'RamFilter'},
              'sentence': 'without RamFilter the request is placed'}]),
     'a plan': documents.a_plan(VERDICTS, pick=documents.a_pick('a')),
-    'a refused plan': documents.a_plan(
-        {'c': ('RamFilter',)}, 'refused'),
+    'a refused plan': documents.a_plan({'c': ('RamFilter',)}, 'refused'),
     'a plan without rules': documents.a_plan(
         VERDICTS, why=None, schedule_info=None, best=[]),
     'a plan of many': documents.a_plan(documents.of_many(500)),
@@ -216,8 +215,7 @@ class TestContent:
                   for attributes in found.all('li', tabindex='-1')}
 
         assert {attributes['id'] for attributes in found.all(
-            'input', type='checkbox')} == {f'show-{group}'
-                                           for group in groups}
+            'input', type='checkbox')} == {f'show-{group}' for group in groups}
         assert all(f'#show-{group}:not(:checked)) .cells .g{group}'
                    in found.text for group in groups)
 
