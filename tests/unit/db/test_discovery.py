@@ -162,8 +162,7 @@ def test_host_that_another_process_maps_is_reported_separately(
 
 
 @pytest.mark.parametrize('name', ['one', 'api'])
-def test_cell_without_an_answer_is_skipped(
-        databases, search, tmp_path, name):
+def test_cell_without_an_answer_is_skipped(databases, search, tmp_path, name):
     """The API database is required."""
     databases.add(databases.two, 'host2')
     (tmp_path / f'{name}.sqlite').write_text('this is no database')

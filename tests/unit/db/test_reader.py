@@ -222,8 +222,7 @@ class TestSeveralCells:
         assert {'east', 'north'} == {
             i['host'] for i in both.instances_on(['east', 'north'])}
 
-    def test_failing_cell_is_left_out_with_a_warning(
-            self, conf, cell, caplog):
+    def test_failing_cell_is_left_out_with_a_warning(self, conf, cell, caplog):
         east = cell('east')
         gone = cells.Cell(clouds.a_uuid(), 'gone',
                            'mysql://u:secret@127.0.0.1:1/d')
@@ -298,12 +297,10 @@ class TestInstances:
     def test_many_names_are_read_in_several_statements(self, servers, hosts):
         names = [f'none{n}' for n in range(1200)]
         assert len(hosts.instances_on([*names, 'host1'])) == 1
-        assert len(
-            hosts.locate_instances({*names, servers.one['uuid']})) == 1
+        assert len(hosts.locate_instances({*names, servers.one['uuid']})) == 1
 
     def test_nothing_is_read_without_names(self, hosts):
-        assert hosts.locate_instances([]) == {}
-        assert hosts.instances_on([]) == []
+        assert (hosts.locate_instances([]), hosts.instances_on([])) == ({}, [])
         assert hosts.image_properties([], ['os_type']) == []
 
 
