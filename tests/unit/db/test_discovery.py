@@ -193,21 +193,6 @@ def test_cloud_without_cells_has_nothing_to_map(databases, search):
     assert search.run() == discovery.Discovered()
 
 
-def test_cell_of_ocata_has_no_marks(databases, search):
-    """Each host is compared with the mappings."""
-    with databases.one.writing() as connection:
-        connection.exec_driver_sql(
-            'ALTER TABLE compute_nodes DROP COLUMN mapped')
-    with databases.one.writing() as connection:
-        connection.exec_driver_sql(
-            'INSERT INTO compute_nodes (host, vcpus, memory_mb, local_gb, '
-            'vcpus_used, memory_mb_used, local_gb_used, hypervisor_type, '
-            'hypervisor_version, cpu_info, deleted) '
-            "VALUES ('host1', 1, 1, 1, 0, 0, 0, 'QEMU', 1, '', 0)")
-    assert search.run().mapped == ['one:host1']
-    assert search.run() == discovery.Discovered()
-
-
 def test_cell_with_a_deleted_mapping_gets_no_hosts(
         databases, search, monkeypatch):
     databases.add(databases.one, 'host1')

@@ -129,21 +129,6 @@ class TestRows:
         assert node.get(column) is None
         assert node['hypervisor_hostname'] == 'host1'
 
-    def test_service_of_kilo_was_seen_at_its_update(
-            self, load, hosts, execute):
-        load(hosts=1)
-        execute('CREATE TABLE old AS SELECT id, host, "binary", disabled, '
-                'disabled_reason, deleted, created_at, updated_at '
-                'FROM services')
-        execute('DROP TABLE services')
-        execute('ALTER TABLE old RENAME TO services')
-        service, = services_of(cell_rows(hosts)[0])
-        assert service['host'] == 'host1'
-        assert not service['disabled']
-        assert [service[name] for name in (
-            'uuid', 'forced_down', 'version')] == [None] * 3
-        assert service['last_seen_up'] == service['updated_at'] is not None
-
     def test_only_the_given_columns_are_read(self, conf, load):
         load(hosts=1)
         narrow = reader.HostReader(conf,
