@@ -29,15 +29,7 @@ def test_a_value_is_refused_in_one_line_without_passwords(parsed, text, words):
     assert 'hunter2' not in error
 
 
-@pytest.mark.parametrize('text', [
-    '[scheduler]\nworkers =\n',
-    '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
-    '[oslo_concurrency]\nlock_path = {path}\n',
-    '[database]\nconnection = mysql://u:p@h/n?ssl_ca={path}/nova.conf\n',
-    '[DEFAULT]\ndefault_log_levels = a=INFO,b=-1,c=15,d=CRITICAL\n',
-    '[DEFAULT]\nsyslog_log_facility = nosuch\n',
-    *(f'[DEFAULT]\nuse_syslog = true\nsyslog_log_facility = {name}\n'
-      for name in ('user', 'LOG_USER', 'LOCAL0', 'local7'))])
+@case_table('options-checking', 'valid')
 def test_valid_values_are_accepted(parsed, tmp_path, text):
     assert refusals(parsed, text.format(path=tmp_path)) == []
 

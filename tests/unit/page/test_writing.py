@@ -12,6 +12,7 @@ from nova_sched.page import writing
 from nova_sched.printable import printable
 from tests.builders import documents
 from tests.builders import html_pages
+from tests.builders.case_tables import case_table
 
 VERDICTS = {'a': (), 'b': (), 'c': ('RamFilter',), 'd': ('RamFilter', 'X')}
 EVIL = '<script>alert(1)</script>"\'&'
@@ -182,18 +183,7 @@ class TestContent:
     def test_the_headline_is_the_outcome(self, name, headline):
         assert headline in page(DOCUMENTS[name]).words('h1')
 
-    @pytest.mark.parametrize('name, headings', [
-        ('a failure', []),
-        ('a refusal', ['From 6 hosts to 2', 'All 6 hosts',
-                       'Weights of the best 2 hosts']),
-        ('an explanation', [
-            'Where it goes', 'From 6 hosts to 2', 'All 4 hosts',
-            'Reasons, alone and together', 'Weights of the best 2 hosts',
-            'Why not this host']),
-        ('an explained refusal', [
-            'What would help', 'From 6 hosts to 2', 'All 1 host',
-            'Reasons, alone and together', 'Weights of the best 2 hosts']),
-        ('a plan without rules', ['Where it goes', 'From 4 hosts to 2'])])
+    @case_table('page-writing', 'headings')
     def test_has_the_sections_for_the_content_of_the_document(
             self, name, headings):
         assert page(DOCUMENTS[name]).headings() == headings

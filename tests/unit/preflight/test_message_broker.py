@@ -15,6 +15,7 @@ from nova_sched.preflight.rows import WARNING
 from nova_sched.rpc import brokers
 from tests.builders import authority
 from tests.builders import rules
+from tests.builders.case_tables import case_table
 
 
 def test_a_transport_in_memory_is_not_checked():
@@ -39,14 +40,7 @@ def test_each_host_of_the_broker_has_a_row():
     assert 'open-sesame' not in str(found)
 
 
-@pytest.mark.parametrize('url, where', [
-    ('rabbit://', 'localhost:5672, virtual host /'),
-    ('rabbit://u:p@h', 'h:5672, virtual host /'),
-    ('rabbit://u:p@h:1/', 'h:1, virtual host /'),
-    ('rabbit://u:p@h:1//', 'h:1, virtual host /'),
-    ('rabbit://u:p@h:1//nova', 'h:1, virtual host /nova'),
-    ('rabbit://u:p@h:1/nova', 'h:1, virtual host nova'),
-    ('rabbit://u:p@[::1]:1/nova', '[::1]:1, virtual host nova')])
+@case_table('preflight-message-broker', 'urls')
 def test_hosts_are_read_from_the_transport_url(url, where):
     broker, = brokers.brokers(rules.a_conf(), url)
 
