@@ -90,7 +90,8 @@ class TestFilters:
         """The hosts that it left for the first instance are the hosts of the
         others.
         """
-        found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter', 'RamFilter'),
+        found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter',
+                                                 'RamFilter'),
                          asked={'index': 1, 'left': np.array([0, 2, 4])})
 
         assert rejecting(found) == {'earlier instances': ['b', 'd'],
