@@ -29,7 +29,8 @@ class TestHints:
         lambda hints: with_mapping(objects.arguments.from_wire(
             testing.a_request(hints=hints).obj_to_primitive()))])
     @pytest.mark.parametrize(('hints', 'host'), [
-        ({'requested_host': 'cn1'}, 'cn1'), ({}, None), ({'other': 'x'}, None)])
+        ({'requested_host': 'cn1'}, 'cn1'), ({}, None),
+        ({'other': 'x'}, None)])
     def test_hints_are_not_wrapped_in_lists(self, make, hints, host):
         """In whatever form the request came."""
         assert make(hints).get('scheduler_hints', {}).get(
