@@ -125,7 +125,8 @@ def test_import_registers_no_second_objects():
 @pytest.mark.parametrize('statement', [
     'import nova.conf; nova.conf.CONF.filter_scheduler.enabled_filters',
     'import nova.volume.cinder; nova.volume.cinder.cinderclient',
-    'from nova import compute; compute.API().get; compute.api.HostAPI',
+    'from nova import compute; compute.API().get; compute.HostAPI',
+    'import nova.compute.api; nova.compute.api.HostAPI',
     'import nova; assert eval("_(\'text\')", {}) == "text"'])
 def test_statement_works(statement):
     exec(statement, {})
