@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched.inventory.shared_picks import SharedPicks
 from nova_sched.observe.shared_sums import SharedSums
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedAnswers
 from nova_sched.rpc import taken_calls
 from nova_sched.shared_region import SharedRegion
 from tests.builders.forks import in_child

@@ -11,7 +11,7 @@ from nova_sched.concurrency import turns
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedAnswers
 from nova_sched.placement.mirror.upkeep import QUESTIONS
 from nova_sched.placement.mirror.upkeep import Upkeep
 

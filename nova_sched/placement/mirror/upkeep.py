@@ -29,7 +29,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.reader import UnusableProvider
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedAnswers
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from nova_sched.placement.adapter import Response
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import UnusableProvider
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedAnswers
 from nova_sched.placement.mirror.upkeep import Upkeep
 from tests.unit.placement.mirror.test_providers import GOLD
 from tests.unit.placement.mirror.test_providers import a_provider

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement.mirror import shared_answers
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror import shared_responses
+from nova_sched.placement.mirror.shared_responses import SharedAnswers
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
 
@@ -109,11 +109,11 @@ def test_stopped_worker_is_not_waited_for(answers):
 
 
 def test_silent_lock_holder_is_not_waited_for(answers, monkeypatch):
-    monkeypatch.setattr(shared_answers, 'SILENT', 0.05)
+    monkeypatch.setattr(shared_responses, 'SILENT', 0.05)
     with stopped_in(answers._kept[QUESTION].locked):
         assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
             'mine')
-    assert shared_answers.SILENT <= 1
+    assert shared_responses.SILENT <= 1
 
 
 def test_answer_may_be_large(answers):
