@@ -143,11 +143,11 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         self._conf, self._is_strict = conf, is_strict
         self.listing = Listing()
 
-    def mirrored(self, freed, answers=None, count_claims=None):
+    def mirrored(self, freed, responses=None, count_claims=None):
         """As of SchedulerReportClient."""
         # Its own connection: the copy would log a warning after ``stop``.
         self._mirror = mirror.PlacementMirror(
-            ReadOnlyPlacement(self._conf), freed, answers)
+            ReadOnlyPlacement(self._conf), freed, responses)
         return self._mirror
 
     def mirror_candidates(self, queries):

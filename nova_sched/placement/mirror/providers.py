@@ -105,7 +105,7 @@ class _Column:
 class Providers:
     """All providers of a Placement; safe for threads.
 
-    clock: function that returns seconds, see SharedAnswers.
+    clock: function that returns seconds, see SharedResponses.
 
     uuids: of the rows, a tuple.
     catch_up: function that applies the news of other workers.

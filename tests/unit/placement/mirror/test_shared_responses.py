@@ -10,7 +10,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement.mirror import shared_responses
-from nova_sched.placement.mirror.shared_responses import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedResponses
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
 
@@ -20,7 +20,7 @@ NEVER = -1.0
 
 @pytest.fixture
 def answers():
-    return SharedAnswers((QUESTION,), workers=2)
+    return SharedResponses((QUESTION,), workers=2)
 
 
 def test_answer_is_shared_between_workers(answers):
@@ -124,7 +124,7 @@ def test_answer_may_be_large(answers):
 
 
 def test_single_worker_keeps_no_answer():
-    alone = SharedAnswers((QUESTION,))
+    alone = SharedResponses((QUESTION,))
 
     assert [alone.get(QUESTION, SOURCE, lambda value=value: value,
                       NEVER).value for value in (1, 2)] == [1, 2]
