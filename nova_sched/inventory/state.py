@@ -171,7 +171,7 @@ class SchedulingState:
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
         with (self._decision_lock.acquire(patience) as hold,
-              self._sharing.turn(patience)):
+              self._sharing.deciding(patience)):
             # The wait for other workers is no part of the decision.
             hold.begin()
             yield hold
@@ -235,7 +235,7 @@ class SchedulingState:
                 return self.in_use[0].assume(view, placements, snapshot,
                                              related, anyway)
             places = {placed.place for placed in placements}
-            with self._sharing.alone():
+            with self._sharing.exclusive():
                 self._catch_up()
                 if not anyway and (
                         view.state is not self or self._ledger.has_more(
