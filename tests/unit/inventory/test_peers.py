@@ -53,9 +53,9 @@ class Broker:
         while self.said:
             said = self.said.pop(0)
             for daemon in self.daemons:
-                daemon.peers.hear(said)
+                daemon.peers.receive(said)
             for daemon in self.daemons:
-                daemon.peers.tell_news()
+                daemon.peers.publish_news()
 
 
 class Daemon:
@@ -77,7 +77,7 @@ class Daemon:
     def place(self, *keys, forgotten=(), **kwargs):
         self.worker.tell(News([a_pick(key, **kwargs) for key in keys],
                               forgotten=forgotten))
-        self.peers.tell_news()
+        self.peers.publish_news()
         self._broker.hand_on()
 
     def told(self):
@@ -129,7 +129,7 @@ class TestPick:
         one = daemon('a')
         one.worker.tell(News([a_pick()]))
 
-        assert not one.peers.tell_news()
+        assert not one.peers.publish_news()
         assert not broker.said
 
     def test_many_picks_are_published_in_several_messages(self, daemon,
@@ -137,7 +137,7 @@ class TestPick:
         one, other = map(daemon, 'ab')
         for number in range(2 * peers.AT_ONCE + 1):
             one.worker.tell(News([a_pick(str(number))]))
-        one.peers.tell_news()
+        one.peers.publish_news()
 
         assert [len(told_in(sent)['news']) for sent in broker.said] == [
             peers.AT_ONCE, peers.AT_ONCE, 1]
@@ -191,14 +191,14 @@ class TestNewDaemon:
         monkeypatch.setattr(peers, 'GONE', -1)
         monkeypatch.setattr(peers, 'OLD', -1)
         one.peers._forget_gone()
-        assert not one.peers.some
+        assert not one.peers.has_peers
         monkeypatch.undo()
         one.place('i')
         assert other.told() == []
 
         other.begin()
 
-        assert one.peers.some
+        assert one.peers.has_peers
         assert other.told() == ['i']
 
 
@@ -224,9 +224,9 @@ class TestMessage:
                                                     caplog):
         [one] = map(daemon, 'a')
 
-        one.peers.hear(sent)
+        one.peers.receive(sent)
 
-        assert not one.peers.some
+        assert not one.peers.has_peers
         assert why in caplog.text
         assert len(caplog.text) < 1000
 
@@ -234,7 +234,7 @@ class TestMessage:
         one, other = map(daemon, 'ab')
         now[0] += 100
         one.worker.tell(News([a_pick()]))
-        one.peers.tell_news()
+        one.peers.publish_news()
         now[0] += peers.OLD + 1
         broker.hand_on()
 
@@ -244,12 +244,12 @@ class TestMessage:
     def test_repeated_message_is_rejected(self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         one.worker.tell(News([a_pick('i')]))
-        one.peers.tell_news()
+        one.peers.publish_news()
         [sent] = broker.said
         broker.hand_on()
         assert other.told() == ['i']
 
-        other.peers.hear(sent)
+        other.peers.receive(sent)
 
         assert other.told() == []
         assert 'it is repeated' in caplog.text
@@ -269,12 +269,12 @@ class TestMessage:
                                                        monkeypatch, caplog):
         [one] = map(daemon, 'a')
         for _ in range(100):
-            one.peers.hear({'host': 'x' * 200_000})
+            one.peers.receive({'host': 'x' * 200_000})
         assert caplog.text.count('are dropped') == 1
         assert len(caplog.text) < 1000
         monkeypatch.setattr(one.peers, '_next_line', 0)
 
-        one.peers.hear({'host': 'x'})
+        one.peers.receive({'host': 'x'})
 
         assert '100 message(s) about picks are dropped' in caplog.text
 
@@ -303,7 +303,7 @@ class TestMembersOfServerGroups:
 
     def place(self, daemon, **kwargs):
         daemon.worker.tell(News([a_pick('i', **kwargs)]))
-        daemon.peers.tell_news()
+        daemon.peers.publish_news()
 
     def test_member_is_acknowledged_by_others(self, daemon, broker, ring):
         one, other = map(daemon, 'ab')
@@ -343,7 +343,7 @@ class TestMembersOfServerGroups:
 
         other.begin()
 
-        one.peers.tell_news()
+        one.peers.publish_news()
         assert one.worker.daemons == 1
 
 
