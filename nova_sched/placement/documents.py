@@ -171,7 +171,9 @@ def usable(parts, understand, name, needs_one=True):
 
     Invalid parts are left out and logged once, so that one invalid provider
     does not affect the others.
-    parts: iterable.  understand: raises one of INVALID_DOCUMENT for an invalid part.
+    parts: iterable.
+    understand: function of a part; raises one of INVALID_DOCUMENT if the part
+        is invalid.
     name: function of a part that returns its name for the log.
     needs_one: whether to raise the last error if no part is valid.
     """
@@ -189,7 +191,7 @@ def usable(parts, understand, name, needs_one=True):
 
 
 def problem(error):
-    """Return the problem of an invalid document: one of INVALID_DOCUMENT as text."""
+    """Return the text of an error, one of INVALID_DOCUMENT."""
     return (str(error) if isinstance(error, ValueError)
             else 'its content is not as expected')
 

@@ -9,8 +9,8 @@ import sys
 from oslo_utils import uuidutils
 
 from nova_sched import exception
-from nova_sched.placement.documents import MOST
 from nova_sched.placement.documents import INVALID_DOCUMENT
+from nova_sched.placement.documents import MOST
 from nova_sched.placement.documents import number
 from nova_sched.placement.documents import problem
 from nova_sched.placement.documents import usable
