@@ -12,7 +12,7 @@ from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
 from nova_sched.placement.mirror.shared_responses import SharedResponses
-from nova_sched.placement.mirror.upkeep import QUESTIONS
+from nova_sched.placement.mirror.upkeep import QUERIES
 from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ MOST_NODES, NODES_PATIENCE = 4, 1
 
 def shared_responses(workers):
     """Return the SharedResponses for the mirrors of workers to be forked."""
-    return SharedResponses(QUESTIONS, workers)
+    return SharedResponses(QUERIES, workers)
 
 
 class PlacementMirror:

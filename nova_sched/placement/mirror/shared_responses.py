@@ -39,47 +39,49 @@ class SharedResponses:
 
     Created before the workers are forked.  Safe for threads.
 
-    questions: names of the queries.  workers: their number; nothing is kept
-        for a single worker.
+    queries: names of the queries.
+    workers: number of workers; nothing is kept for a single worker.
     """
 
-    def __init__(self, questions=(), workers=1, clock=time.monotonic):
+    def __init__(self, queries=(), workers=1, clock=time.monotonic):
         self.workers, self._clock = workers, clock
-        self._kept = {question: _SharedResponse('response of placement')
-                      for question in questions if workers > 1}
+        self._by_query = {query: _SharedResponse('response of placement')
+                          for query in queries if workers > 1}
 
-    def get(self, question, source, ask, after):
+    def get(self, query, source, send, after):
         """Return a TimedResponse to a query that was sent after a moment.
 
+        query: name of the query.
         source: text that identifies the Placement; responses of others are not
             used.
-        ask: function without arguments that sends the query.  Its exception is
-            raised here, and not kept.
+        send: function without arguments that sends the query.  Its exception
+            is raised here, and not kept.
+        after: the moment, by the clock; earlier responses are not used.
         A worker that is stopped while it queries, or takes longer than
         PATIENCE, is not waited for.  This worker then queries without keeping
         the response.
         """
-        shared = self._kept.get(question)
+        shared = self._by_query.get(query)
         if shared is None:
-            return self.query(ask)
+            return self.send_alone(send)
         with shared.threads, shared.locked(
                 patience=shared.patience, pause=PAUSE) as is_locked:
             if not is_locked:
-                return self.query(ask)
+                return self.send_alone(send)
             shared.words.asker = os.getpid()
             try:
                 response = shared.read(source)
                 if response is None or response.began <= after:
-                    response = self.query(ask)
+                    response = self.send_alone(send)
                     shared.write(source, response)
                 return response
             finally:
                 shared.words.asker = 0
 
-    def query(self, ask):
+    def send_alone(self, send):
         """Return a TimedResponse for this worker only."""
         began = self._clock()
-        value = ask()
+        value = send()
         return TimedResponse(began, self._clock() - began, value)
 
 

@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 
 #: Queries for all providers: their generations; all with room; all, to
 #: fill the mirror.
-QUESTIONS = GENERATIONS, ALL_PROVIDERS, WHOLE = (
+QUERIES = GENERATIONS, ALL_PROVIDERS, WHOLE = (
     'generations', 'all providers', 'whole')
 #: Fractions of the time for which Placement may be busy: with the generations
 #: of providers, the members of aggregates, and listings of all providers.
@@ -111,7 +111,7 @@ class Upkeep:
     reader: ProviderReader.  providers: Providers.
     freed: function that returns the uuids of compute nodes with less usage
         than at its last call: iterable.
-    responses: SharedResponses to QUESTIONS; by default not shared.
+    responses: SharedResponses to QUERIES; by default not shared.
     """
 
     def __init__(self, reader, providers, freed=tuple, responses=None,
@@ -227,7 +227,7 @@ class Upkeep:
         begin = self._clock()
         generations = self._look_for_changes()
         try:
-            response = self._ask(WHOLE, lambda: self._read_whole(
+            response = self._send(WHOLE, lambda: self._read_whole(
                 generations.value), begin - TOO_OLD).value
         except _Stopped:
             return
@@ -238,9 +238,9 @@ class Upkeep:
                  'seconds; requests get their candidates from this mirror',
                  len(generations.value), self._clock() - begin)
 
-    def _ask(self, question, ask, after):
+    def _send(self, query, send, after):
         """Return a TimedResponse to a query after a moment, of any worker."""
-        return self._responses.get(question, self._reader.identity, ask, after)
+        return self._responses.get(query, self._reader.identity, send, after)
 
     def _read_whole(self, generations):
         """Return all readable providers, as a TimedResponse.
@@ -248,10 +248,10 @@ class Upkeep:
         Most are in a listing of candidates; the rest is read one by one.
         Raises _Stopped.
         """
-        listing = self._responses.query(
+        listing = self._responses.send_alone(
             lambda: self._reader.summaries(generations))
         listed = listing.value
-        logged, names = self._clock(), {each.uuid for each in listed}
+        logged, names = self._clock(), {provider.uuid for provider in listed}
         rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
@@ -305,8 +305,8 @@ class Upkeep:
         Returns a TimedResponse with the result of
         ``ProviderReader.generations``.
         """
-        response = self._ask(GENERATIONS, self._reader.generations,
-                           self._changes.began)
+        response = self._send(GENERATIONS, self._reader.generations,
+                              self._changes.began)
         self._changes.note(response)
         self._parents = {uuid: parent
                          for uuid, (_, parent) in response.value.items()}
@@ -333,7 +333,7 @@ class Upkeep:
 
         generations: TimedResponse from before the listing.
         """
-        response = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
+        response = self._send(ALL_PROVIDERS, lambda: self._reader.summaries(
             generations.value), generations.began)
         self._all.note(response)
         self._take_all(response, generations)
@@ -347,9 +347,9 @@ class Upkeep:
             response.value, min(response.began, generations.began))
         self._news = 0
         differing = set(self._differing(generations.value))
-        for each in response.value:
-            if each.uuid not in new and each.uuid not in differing:
-                self._changed.pop(each.uuid, None)
+        for provider in response.value:
+            if provider.uuid not in new and provider.uuid not in differing:
+                self._changed.pop(provider.uuid, None)
         self._changed.update(dict.fromkeys(skipped, 0))
 
     def read_aggregate(self, aggregate):
@@ -357,7 +357,7 @@ class Upkeep:
 
         Raises PlacementError.
         """
-        response = self._responses.query(
+        response = self._responses.send_alone(
             lambda: self._reader.members(aggregate))
         self._providers.put_members(aggregate, response.value)
         return response

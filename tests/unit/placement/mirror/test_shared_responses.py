@@ -110,7 +110,7 @@ def test_stopped_worker_is_not_waited_for(answers):
 
 def test_silent_lock_holder_is_not_waited_for(answers, monkeypatch):
     monkeypatch.setattr(shared_responses, 'SILENT', 0.05)
-    with stopped_in(answers._kept[QUESTION].locked):
+    with stopped_in(answers._by_query[QUESTION].locked):
         assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
             'mine')
     assert shared_responses.SILENT <= 1

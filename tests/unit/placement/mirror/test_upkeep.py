@@ -124,7 +124,7 @@ class Scene:
 def scenes(*providers):
     """The mirrors of two workers with shared answers."""
     world = World(*(providers or map(a_provider, 'abc')))
-    answers = SharedResponses(mirror_upkeep.QUESTIONS, 2, world.clock)
+    answers = SharedResponses(mirror_upkeep.QUERIES, 2, world.clock)
     return [Scene(world=world, answers=answers) for _ in range(2)]
 
 
