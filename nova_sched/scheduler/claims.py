@@ -66,8 +66,9 @@ class ClaimedHost:
 class Claims:
     """Chooses and claims the hosts of one request.
 
-    offer: scheduler.offer.Offer.  Nothing is claimed if Placement is not used,
-        or for callers that send no instance uuids.
+    offer: scheduler.offer.Offer, the request's candidates and claims in
+        Placement.  Nothing is claimed if Placement is not used, or for callers
+        that send no instance uuids.
     record: the Decision to record claims in.
 
     writes: provider uuid -> number of this request's successful writes to the
