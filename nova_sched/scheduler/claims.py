@@ -200,7 +200,7 @@ class Claims:
         None for a host without one: Placement has none for it, or the filters
         rejected all.
         """
-        return (_first_request(snapshot, row) if self.claiming
+        return (first_request(snapshot, row) if self.claiming
                 else ClaimedHost(row))
 
     @property
@@ -242,7 +242,7 @@ def _place(snapshot, row):
     return snapshot.cell('host', row), snapshot.cell('nodename', row)
 
 
-def _first_request(snapshot, row):
+def first_request(snapshot, row):
     """Return a host with its first allocation request, see Claims.first_of."""
     state = snapshot.state(row)
     requests = state.allocation_candidates
