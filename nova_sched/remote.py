@@ -5,11 +5,11 @@
 - ``Call`` runs a function in a thread and gives it up at its ``Deadline``.  A
   thread that waits for a hung server cannot be cancelled, but its caller need
   not wait for it, and ``ended_by`` can end the wait.
-- ``Guard`` passes queries on to a database while it responds.  A dead
-  connection is replaced at once and its query repeated.  A database that
-  refuses the repetition is left out of this request only.  After a timeout or
-  a slow refusal, as of a host that is switched off, the database is not
-  queried until a probe in the background succeeds.
+- ``Guard`` passes queries on to a database while it responds.  A query that
+  fails on its connection is repeated at once on a new one.  If the retry fails
+  as well, this request continues without the database.  After a timeout or a
+  slow refusal (a host that is switched off), no request queries it until a
+  probe in the background succeeds.
 """
 
 from concurrent import futures
@@ -27,53 +27,54 @@ from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of characters of an error.
+#: Maximum number of characters of Contact.error.
 LONGEST = 500
 
-#: Seconds between two probes of a database that does not respond, and the
-#: maximum if a database responds only to probes.
+#: Seconds between two probes of a database that does not respond.  They
+#: double, up to the maximum, while a database responds only to probes.
 PROBE_INTERVAL = 1
 MAX_PROBE_INTERVAL = 60
 
-#: Seconds after which a refusal counts as slow.  A running server refuses at
-#: once, and no driver takes longer than 10 seconds to connect.
+#: Seconds after which a refusal counts as slow, like a timeout.  A running
+#: server refuses at once; an unreachable one only when the driver's connect
+#: timeout of at most 10 seconds ends.
 SLOW_REFUSAL = 5
 
 
 class Contact:
     """State of the contact with one remote party, in this process.
 
-    heard: time of its last response, seconds since the epoch, or None.
+    last_success: time of its last response, seconds since the epoch, or None.
     error: text of the last failure; None while it responds.
     failures: number of failures since the last response.
-    since: time of the first of these failures, by time.monotonic().
-    noted: time of the last failure, seconds since the epoch.
+    failing_since: time of the first of these failures, by time.monotonic().
+    last_failure: time of the last failure, seconds since the epoch, or None.
 
     Each attribute is written atomically, not all of them together.
     """
 
     def __init__(self):
-        self.heard = self.error = self.noted = None
-        self.failures, self.since = 0, 0.0
+        self.last_success = self.error = self.last_failure = None
+        self.failures, self.failing_since = 0, 0.0
 
     def answered(self):
         """Record a response."""
-        self.heard = time.time()
+        self.last_success = time.time()
         self.error, self.failures = None, 0
 
     def failed(self, error):
         """Record a failure; error: an exception or a text."""
         if not self.failures:
-            self.since = time.monotonic()
-        self.noted = time.time()
+            self.failing_since = time.monotonic()
+        self.last_failure = time.time()
         self.error = (str(error)[:LONGEST] or self.error
                       or type(error).__name__)
         self.failures += 1
 
     @property
-    def lasting(self):
+    def failing_for(self):
         """Seconds since the first failure; 0 while it responds."""
-        return time.monotonic() - self.since if self.failures else 0.0
+        return time.monotonic() - self.failing_since if self.failures else 0.0
 
 
 class DeadlineExceeded(exception.NovaSchedException):
@@ -81,7 +82,7 @@ class DeadlineExceeded(exception.NovaSchedException):
 
 
 class Deadline:
-    """A moment by which an operation must end.
+    """The time by which an operation must end.
 
     seconds: from now on.  clock: function that returns seconds.
     """
@@ -90,19 +91,22 @@ class Deadline:
         self._end, self._clock = clock() + seconds, clock
 
     def left(self):
-        """Return the remaining seconds; 0 or less when it is over."""
+        """Return the remaining seconds; 0 or less after the deadline."""
         return self._end - self._clock()
 
 
-class _Ends:
-    """Functions that end the waits of a thread when its call is given up."""
+class _CancelCallbacks:
+    """Functions to call when a Call is given up, to unblock its thread."""
 
     def __init__(self):
         self._lock, self._functions, self._over = threading.Lock(), [], False
 
     @contextlib.contextmanager
-    def with_one(self, end):
-        """Add a function for a block; call it at once if it is too late."""
+    def register(self, end):
+        """Add a function for a block.
+
+        Call it at once if the Call has already been given up.
+        """
         with self._lock:
             self._functions.append(end)
             if self._over:
@@ -114,28 +118,29 @@ class _Ends:
                 self._functions.remove(end)
 
     def call(self):
-        """Call the functions, and all that are added later."""
+        """Call the registered functions; later ones are called at once."""
         with self._lock:
             self._over = True
             for end in self._functions:
                 end()
 
 
-#: ``call``: the Call that this thread runs; ``ends``: its _Ends.
-_here = threading.local()
+#: ``call``: the Call that this thread runs; ``ends``: its _CancelCallbacks.
+#: Neither is set in other threads.
+_thread_state = threading.local()
 
 
 @contextlib.contextmanager
 def ended_by(end, seconds):
-    """Call a function if a block is given up.
+    """Call a function when a block is given up.
 
-    A block in a Call is given up with the Call, any other block after so
-    many seconds; None for never.
-    end: called in another thread; must make this thread continue.
+    In a Call, the block is given up with the Call and ``seconds`` is ignored.
+    Outside of a Call, it is given up after ``seconds``; None means never.
+    end: runs in another thread and must unblock this one.
     """
-    ends = getattr(_here, 'ends', None)
+    ends = getattr(_thread_state, 'ends', None)
     if ends is not None:
-        waiting = ends.with_one(end)
+        waiting = ends.register(end)
     elif seconds is not None:
         waiting = timers.after(seconds, end)
     else:
@@ -147,7 +152,7 @@ def ended_by(end, seconds):
 class Timers:
     """Functions that are called after some time, all in one thread.
 
-    A thread for each would cost more than most queries.
+    One thread per function would cost more than most queries.
     """
 
     def __init__(self):
@@ -158,20 +163,20 @@ class Timers:
     def _forget(self):
         # Unique key -> (time, function).
         self._lock, self._due = threading.Condition(), {}
-        self._looks_at, self._thread = 0.0, None
+        self._next_wakeup, self._thread = 0.0, None
 
     @contextlib.contextmanager
     def after(self, seconds, function):
-        """Call a function if a block takes longer than so many seconds.
+        """Call a function if a block takes longer than ``seconds``.
 
-        No call if the system has no thread for it.
+        Not called if the system cannot start the thread.
         """
         key, at = object(), time.monotonic() + seconds
         with self._lock:
             self._due[key] = at, function
             if self._thread is None:
                 self._start()
-            elif at < self._looks_at:
+            elif at < self._next_wakeup:
                 self._lock.notify()
         try:
             yield
@@ -195,10 +200,10 @@ class Timers:
                     if at <= now:
                         del self._due[key]
                         function()
-                self._looks_at = min(
+                self._next_wakeup = min(
                     (at for at, _ in self._due.values()),
                     default=now + threading.TIMEOUT_MAX)
-                self._lock.wait(min(self._looks_at - now,
+                self._lock.wait(min(self._next_wakeup - now,
                                     threading.TIMEOUT_MAX))
 
 
@@ -237,7 +242,11 @@ class _Threads:
                          daemon=True).start()
 
     def _run(self, first):
-        """Run functions, starting with the only item of a list."""
+        """Run functions until enough other threads are idle.
+
+        first: list with the first (function, name), so that the frame of the
+            caller keeps no reference to it.
+        """
         function, threading.current_thread().name = first.pop()
         while True:
             function()
@@ -251,33 +260,34 @@ class _Threads:
             function, threading.current_thread().name = self._functions.get()
 
 
-#: As many as requests usually need at the same time.
+#: Keeps enough idle threads for the usual number of concurrent calls.
 _threads = _Threads(16)
 
 
 class Call(Deadline):
     """A function that runs in a daemon thread, with a deadline.
 
-    name: of the thread.
+    seconds: from now on.  name: name of the thread.
+    Raises RuntimeError if the system has no thread for it.
     """
 
     def __init__(self, seconds, function, *args, name='call'):
         super().__init__(seconds)
         self.function, self._seconds = function, seconds
-        self._ends, self._future = _Ends(), futures.Future()
+        self._ends, self._future = _CancelCallbacks(), futures.Future()
         _threads.run(functools.partial(self._run, *args), name)
 
     def _run(self, *args):
-        _here.call, _here.ends = self, self._ends
+        _thread_state.call, _thread_state.ends = self, self._ends
         try:
             self._future.set_result(self.function(*args))
         except BaseException as error:
             self._future.set_exception(error)
         finally:
-            del _here.call, _here.ends
+            del _thread_state.call, _thread_state.ends
 
     def give_up(self):
-        """End the wait of the function, unless it has ended."""
+        """Unblock the function's thread, unless the function has ended."""
         if not self._future.done():
             self._ends.call()
 
@@ -286,7 +296,7 @@ class Call(Deadline):
 
         Raises DeadlineExceeded if it has not ended in time.
         """
-        # If the function raises TimeoutError itself, it is done here.
+        # If the function itself raised TimeoutError, the future is done.
         with contextlib.suppress(futures.TimeoutError), (
                 contextlib.nullcontext() if self._future.done()
                 else turns.waiting()):
@@ -301,10 +311,11 @@ class Call(Deadline):
 def aside(function, *args, name='call'):
     """Run a function in another thread during a block; yield the Call.
 
-    Inside of a Call it has that call's remaining time and is given up with
+    Inside of a Call it has that Call's remaining time and is given up with
     it; elsewhere it has no limit.  It is given up at the end of the block.
+    Raises RuntimeError if the system has no thread for it.
     """
-    outer = getattr(_here, 'call', None)
+    outer = getattr(_thread_state, 'call', None)
     call = Call(threading.TIMEOUT_MAX if outer is None
                 else max(outer.left(), 0), function, *args, name=name)
     try:
@@ -317,21 +328,22 @@ def aside(function, *args, name='call'):
 class Guard:
     """Passes queries on to one database while it responds.
 
-    name, what: the database and the data read from it, for log lines.
+    name: what the database belongs to, e.g. 'cell UUID(name)'.  what: the data
+        that is read from it.  Both are for log lines.
     probe: function that raises DatabaseUnavailable if the database cannot be
         queried.
-    timeout: seconds for each query.
+    timeout: seconds for each query with its retry, and for each probe.
     """
 
     def __init__(self, name, what, probe, timeout):
         self.name, self._what = name, what
         self._probe, self._timeout = probe, timeout
         self._lock, self._closed = threading.Lock(), threading.Event()
-        #: Reason why the last query failed, text; None if it succeeded.
-        self.down = None
+        #: Why the database is considered unavailable, text, or None.
+        self.down_reason = None
         #: Contact with the database.
         self.contact = Contact()
-        #: Whether it is only probed, because it hangs.
+        #: Whether it is only probed, after a timeout or a slow refusal.
         self.hangs = False
         self._interval, self._up_since = PROBE_INTERVAL, None
         # Names of the queries whose failure is logged.
@@ -345,22 +357,25 @@ class Guard:
         """Run a query in another thread; return a function for its result.
 
         That function raises DatabaseUnavailable if the query fails, and at
-        once while the database hangs.  A StatementFailed concerns only its
-        own query.
+        once while the database is only probed.  After a StatementFailed the
+        database still counts as available.
         """
-        down = self.down
+        down_reason = self.down_reason
         call = None if self.hangs else self._call(query, self._timeout)
-        return functools.partial(self._result, call, down)
+        return functools.partial(self._result, call, down_reason)
 
     def _call(self, query, seconds):
         return Call(seconds, query, name=f'ask {self.name}')
 
-    def _result(self, call, down):
-        """Return the result of a call; ``call`` is None if it hangs."""
+    def _result(self, call, down_reason):
+        """Return the result of a call.
+
+        call: None if the database is only probed, because of down_reason.
+        """
         if call is None:
-            raise exception.DatabaseUnavailable(down)
+            raise exception.DatabaseUnavailable(down_reason)
         try:
-            result = self._twice(call)
+            result = self._result_with_retry(call)
         except exception.StatementFailed as error:
             failed = error
         except DeadlineExceeded:
@@ -373,22 +388,22 @@ class Guard:
             if self._timeout - call.left() > SLOW_REFUSAL:
                 self._give_up(str(error))
             else:
-                self._leave_out(str(error))
+                self._mark_unavailable(str(error))
             raise
         else:
             if self._failing:
                 self._failing.discard(_name(call.function))
             self.contact.answered()
-            self._take_back()
+            self._mark_available()
             return result
         self.log_failure(call.function, failed)
         # Callers expect DatabaseUnavailable only.
         raise exception.DatabaseUnavailable(str(failed)) from failed
 
-    def _twice(self, call):
-        """Return the result of a call, repeated after the first failure.
+    def _result_with_retry(self, call):
+        """Return the result of a call, repeated after a failed connection.
 
-        Both share its time.
+        Both attempts share the call's deadline.
         """
         try:
             return call.result()
@@ -399,9 +414,10 @@ class Guard:
         return self._call(call.function, max(call.left(), 0)).result()
 
     def log_failure(self, query, error):
-        """Log the failure of a query, once until it succeeds.
+        """Log the failure of a query, unless it is logged already.
 
-        Unexpected errors are logged with a traceback.
+        It is logged again after the query has succeeded.  Unexpected errors
+        are logged with a traceback.
         """
         name = _name(query)
         with self._lock:
@@ -410,55 +426,55 @@ class Guard:
             self._failing.add(name)
         expected = isinstance(error, exception.DatabaseUnavailable)
         LOG.log(logging.WARNING if expected else logging.ERROR,
-                'Failed to get %s for %s; the next line about %s follows on '
-                'recovery: %s', self._what, self.name, name,
+                'Failed to get %s for %s; further failures of %s are not '
+                'logged until it succeeds: %s', self._what, self.name, name,
                 error if expected else repr(error),
                 exc_info=None if expected else error)
 
-    def _leave_out(self, reason):
-        """Record that the database has refused a query of this request."""
+    def _mark_unavailable(self, reason):
+        """Record that the database refused a query; later requests query it.
+        """
         with self._lock:
-            if self.down is not None or self._closed.is_set():
+            if self.down_reason is not None or self._closed.is_set():
                 return
-            self.down = reason
-        LOG.warning('Failed to get %s for %s; each request queries it again, '
-                    'and the next line follows on recovery: %s', self._what,
-                    self.name, reason)
+            self.down_reason = reason
+        LOG.warning('Failed to get %s for %s; retrying on each request, not '
+                    'logged again until recovery: %s', self._what, self.name,
+                    reason)
 
-    def _take_back(self):
-        """Record that the database responds."""
-        if self.down is None:
+    def _mark_available(self):
+        """Record that the database responds to queries again."""
+        if self.down_reason is None:
             return
         with self._lock:
-            if self.down is None or self.hangs:
+            if self.down_reason is None or self.hangs:
                 return
-            self.down = None
-        LOG.info('The database for %s answers again', self.name)
+            self.down_reason = None
+        LOG.info('The database for %s is available again', self.name)
 
     def _give_up(self, reason):
         """Stop querying; start probing until the database responds."""
         with self._lock:
             if self.hangs or self._closed.is_set():
                 return
-            before = self.down, self._interval
+            before = self.down_reason, self._interval
             self._interval = self._next_interval()
-            self.down, self.hangs = reason, True
+            self.down_reason, self.hangs = reason, True
         try:
             threading.Thread(target=self._probe_until_up, daemon=True,
                              name=f'probe {self.name}').start()
         except RuntimeError as error:
             # No probe: the next request must query.
-            (self.down, self._interval), self.hangs = before, False
-            self._leave_out(f'{reason}, and no probe: {error}')
+            (self.down_reason, self._interval), self.hangs = before, False
+            self._mark_unavailable(f'{reason}, and no probe: {error}')
             return
-        LOG.warning('Timeout getting %s for %s, whose database is not queried '
-                    'again until it answers: %s', self._what, self.name,
-                    reason)
+        LOG.warning('Failed to get %s for %s; not querying its database until '
+                    'a probe succeeds: %s', self._what, self.name, reason)
 
     def _next_interval(self):
         """Return the seconds between probes.
 
-        They grow if the database failed soon after a successful probe.
+        They double if the database failed soon after a successful probe.
         """
         if self._up_since is None or (
                 time.monotonic() - self._up_since
@@ -481,12 +497,12 @@ class Guard:
             with self._lock:
                 self.hangs, self._up_since = False, time.monotonic()
             self.contact.answered()
-            self._take_back()
+            self._mark_available()
             return
 
 
 def _name(query):
-    """Return the name of a query for the log."""
+    """Return the name of a query's function for the log."""
     while isinstance(query, functools.partial):
         query = query.func
     return getattr(query, '__qualname__', repr(query))

@@ -177,9 +177,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """Stop consuming, answer the accepted requests, and disconnect.
 
         Other requests stay at the broker, for other workers.
-        Takes at most [DEFAULT] manager_shutdown_timeout seconds, and a few
-        more if notifications wait for their bus; with ``graceful=False`` it
-        does not wait for answers.
+        Takes at most [DEFAULT] manager_shutdown_timeout seconds, plus a few
+        seconds if notifications wait for their bus.  With ``graceful=False``
+        it does not wait for answers.
         """
         with self._handing_over:
             self._stopping.set()
@@ -202,10 +202,11 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
         The new driver, its filters, weighers and host manager have the new
         values. There is no pause: calls in flight finish on the old driver.
-        Options of open connections need a restart. On an error the old driver
-        stays, and the error is logged. While the database is unavailable the
-        old driver stays as well, and the reload is retried every [database]
-        retry_interval seconds, until the next ``reset`` or ``stop``.
+        Options of open connections require a restart. On an error the old
+        driver stays, and the error is logged. While the database is
+        unavailable the old driver stays as well, and the reload is retried
+        every [database] retry_interval seconds, until the next ``reset`` or
+        ``stop``.
         """
         if self._reread() and self._serving.is_set():
             self._reload()
@@ -352,7 +353,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _refusal(self, url):
         """Start an RPC server; return the broker's reason to refuse, or None.
 
-        oslo.messaging retries while the broker is silent.
+        While the broker is silent, oslo.messaging retries and logs why.
         Raises ConfigurationError for contradicting options.
         """
         self.server = rpc.get_server(

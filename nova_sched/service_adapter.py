@@ -35,7 +35,7 @@ CATALOG_INTERVAL = 10
 #: Seconds to wait for each response of Keystone during such a read.
 CATALOG_TIMEOUT = 5
 #: Seconds for which other failed requests wait for such a read.  A healthy
-#: Keystone needs less; a hung one delays only the reading request.
+#: Keystone needs less; a hung one delays only the request that reads it.
 CATALOG_WAIT = 1
 
 #: Maximum number of characters of an error's text.
@@ -46,18 +46,18 @@ class FailureReason(enum.Enum):
     """Why a service has not responded."""
 
     NO_ENDPOINT = 'the catalog has no endpoint'
-    AUTH_OPTIONS = 'the options of the log-in are missing or wrong'
+    AUTH_OPTIONS = 'auth options are missing or invalid'
     CREDENTIALS = 'Keystone refuses the credentials'
-    DISCOVERY = 'Keystone is not where it should be'
+    DISCOVERY = 'no Keystone was found at auth_url'
     KEYSTONE = 'Keystone gives no token'
     KEYSTONE_TOO_LATE = 'Keystone gives no token in time'
-    TLS = 'there is no TLS connection'
+    TLS = 'the TLS connection failed'
     OPTIONS = 'the options of the section cannot be used'
     NO_ANSWER = 'the service does not answer'
     TOO_LATE = 'the service does not answer in time'
 
 
-#: The reason in case of a timeout.
+#: The reason that replaces another one after a timeout.
 _TOO_LATE = {FailureReason.NO_ANSWER: FailureReason.TOO_LATE,
              FailureReason.KEYSTONE: FailureReason.KEYSTONE_TOO_LATE}
 #: Reason by exception class; the first match counts.
@@ -68,8 +68,9 @@ _REASONS = (
     (ks_exceptions.DiscoveryFailure, FailureReason.DISCOVERY),
 )
 #: Reasons that a changed endpoint of the service can explain.
-_MOVE_SIGNS = frozenset({FailureReason.NO_ENDPOINT, FailureReason.NO_ANSWER,
-                         FailureReason.TOO_LATE, FailureReason.TLS})
+_CHANGED_ENDPOINT = frozenset({
+    FailureReason.NO_ENDPOINT, FailureReason.NO_ANSWER, FailureReason.TOO_LATE,
+    FailureReason.TLS})
 #: The text of keystoneauth1's TLS errors, also inside of other errors.
 _NO_TLS = 'SSL exception connecting to'
 #: What keystoneauth1 may raise; OSError for unreadable files.
@@ -79,7 +80,7 @@ _ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 class ServiceUnreachable(exception.NovaSchedException):
     """The service has not responded.
 
-    reason: FailureReason.  detail: text without secrets and full stop.
+    reason: FailureReason.  detail: text, no secrets, no trailing period.
     transient: whether a retry may succeed.
     """
 
@@ -89,10 +90,10 @@ class ServiceUnreachable(exception.NovaSchedException):
         self.transient = transient
 
     @property
-    def suggests_move(self):
+    def endpoint_may_have_changed(self):
         """Whether a changed endpoint of the service can explain the failure.
         """
-        return self.reason in _MOVE_SIGNS
+        return self.reason in _CHANGED_ENDPOINT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Response:
     """The response to one HTTP request.
 
     request_id: id in the log of the service, or None.
-    retry_after: the header of that name, text or None.
+    retry_after: the header Retry-After, text or None.
     """
 
     status: int
@@ -125,7 +126,7 @@ class Response:
         return False
 
     @property
-    def suggests_move(self):
+    def endpoint_may_have_changed(self):
         """Whether another service may have responded at an old endpoint.
 
         False for a 401: keystoneauth1 logs in again in any case.
@@ -136,10 +137,10 @@ class Response:
 
 
 class ServiceAdapter:
-    """Requests to the service of one section, or its log-in alone.
+    """Requests to the service of one section.
 
-    conf: ConfigOpts.  group: the section's name; requests need its option
-        service_type.
+    conf: ConfigOpts.  group: the section's name.  Without the option
+        service_type, the section is for authentication only.
     response: class of the responses, derived from Response.
 
     Safe for threads and for processes: nothing is opened before the first
@@ -159,10 +160,10 @@ class ServiceAdapter:
             return DEFAULT_TIMEOUT
 
     @property
-    def identity(self):
-        """Text that differs for services with different options.
+    def config_fingerprint(self):
+        """Text that differs if any option of the section differs.
 
-        It contains passwords.
+        For comparisons only: it contains passwords.
         """
         with contextlib.suppress(ServiceUnreachable):
             self._session()     # registers the options of the log-in
@@ -189,7 +190,7 @@ class ServiceAdapter:
         retry: whether the section's retry options apply.
         request_id: id for the log of the service; ignored if a header cannot
             contain it.
-        kwargs: as of keystoneauth1.session.Session.request.
+        kwargs: see keystoneauth1.session.Session.request.
         Raises ServiceUnreachable.
         """
         session = self._session()
@@ -204,12 +205,12 @@ class ServiceAdapter:
         send = functools.partial(self._send, method, path, auth=auth, **kwargs)
         limit = remote.Deadline(timeout)
         response = send(session, timeout)
-        if auth is None and response.suggests_move:
+        if auth is None and response.endpoint_may_have_changed:
             with turns.waiting():
-                moved = self._moved(session)
+                changed = self._changed_session(session)
             # Only the caller knows how to repeat a write.
-            if moved and method == 'GET' and (left := limit.left()) > 0:
-                response = send(moved, left)
+            if changed and method == 'GET' and (left := limit.left()) > 0:
+                response = send(changed, left)
         session.used = True
         if isinstance(response, ServiceUnreachable):
             raise response
@@ -230,8 +231,8 @@ class ServiceAdapter:
             response.headers.get('x-openstack-request-id'),
             response.headers.get('Retry-After'))
 
-    def _moved(self, session):
-        """Return a Session with a changed endpoint, or None.
+    def _changed_session(self, session):
+        """Return a Session with a changed endpoint; None if there is none.
 
         session: of a failed request.  The catalog is read again unless it was
             read less than CATALOG_INTERVAL ago.
@@ -264,14 +265,15 @@ class ServiceAdapter:
         if error is not None:
             session.next_reading = next_reading
             LOG.warning('A request to the service of [%(group)s] failed, and '
-                        'whether its endpoint has changed is unknown: '
-                        '%(error)s', {'group': self._group, 'error': error})
+                        'the catalog could not be read again to check its '
+                        'endpoint: %(error)s',
+                        {'group': self._group, 'error': error})
             return
         new.next_reading = next_reading
         self._sessions[os.getpid()] = new
         if new.endpoint != session.endpoint:
             LOG.info('The endpoint of [%s] in the catalog of Keystone has '
-                     'changed from %s to %s, where requests go from now on',
+                     'changed from %s to %s; using the new endpoint',
                      self._group, _masked(session.endpoint or 'none'),
                      _masked(new.endpoint))
 
@@ -279,7 +281,7 @@ class ServiceAdapter:
         """Return this process's Session.  Raises ServiceUnreachable."""
         pid = os.getpid()
         # Without a lock, which a fork in another thread would leave held.
-        # A second session made at the same time is dropped unused.
+        # Of two sessions created at the same time, the second is dropped.
         return self._sessions.get(pid) or self._sessions.setdefault(
             pid, Session(self._conf, self._group))
 
@@ -290,7 +292,7 @@ class Session:
     adapter: keystoneauth1.adapter.Adapter, or None without service_type.
     auth: log-in plug-in, or None without auth_type.
     timeout: seconds to wait for a response.
-    used: whether any request has ended; until then the catalog is new.
+    used: whether any request has ended; before that, the catalog is fresh.
     next_reading: when the catalog may be read again, by time.monotonic().
     Raises ServiceUnreachable if the options of the section are wrong.
     """
@@ -313,7 +315,7 @@ class Session:
         timeout = conf[group].timeout or 0
         self.timeout = session.timeout = (
             timeout if timeout > 0 else DEFAULT_TIMEOUT)
-        # One connection for each thread that may be deciding.
+        # One pooled connection per scheduling thread.
         for scheme in timed_http.POOLS:
             adapter = session.session.get_adapter(f'{scheme}://')
             adapter.init_poolmanager(2, conf.executor_thread_pool_size)
@@ -379,8 +381,8 @@ class Session:
     def log_in(self):
         """Get a token, if one is needed.
 
-        Threads that wait for another thread's log-in share its failure, as
-        with a hung Keystone they would wait one after the other.
+        Threads that wait for another thread's log-in share its failure;
+        otherwise, each would time out in turn if Keystone hangs.
         Raises ServiceUnreachable.
         """
         if self.auth is None:

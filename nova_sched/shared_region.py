@@ -78,8 +78,7 @@ class SharedRegion:
         os.close(self.file)
 
     def try_lock(self, number=0):
-        """Take a lock and return True, unless another process holds it.
-        """
+        """Take a lock and return True, unless another process holds it."""
         try:
             fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except BlockingIOError:

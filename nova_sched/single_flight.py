@@ -1,8 +1,8 @@
 """Queries that the threads of a worker share while they wait.
 
 Reading the hosts or listing candidates takes up to seconds.  Threads that wait
-with the same query share one flight, which begins after all of them
-have joined.  So the result is as fresh as that of a query of their own.
+with the same query share one flight: one query that begins after all of them
+have joined.  So its result is as fresh as that of a query of their own.
 """
 
 import threading
@@ -16,7 +16,7 @@ from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of flights under way.
+#: Maximum number of concurrent flights.
 MOST = 2
 
 #: Failures that also end the waiting flights.

@@ -14,7 +14,7 @@ from urllib3 import connectionpool
 from nova_sched import remote
 
 #: ``limit``: the TimeLimit of the requests of this thread.
-_here = threading.local()
+_thread_state = threading.local()
 
 
 class TimeLimit:
@@ -34,13 +34,13 @@ class TimeLimit:
         Raises TimeoutError instead of the block's exception or result when the
         time is over.
         """
-        _here.limit = self
+        _thread_state.limit = self
         try:
             with (remote.ended_by(self._end, None),
                   remote.timers.after(self._seconds, self._end)):
                 yield
         finally:
-            _here.limit = None
+            _thread_state.limit = None
             if self._is_over:
                 raise TimeoutError(f'Request to {self._url} timed out')
 
@@ -60,7 +60,7 @@ class TimeLimit:
 
 def _limit():
     """Return this thread's TimeLimit, or a new one that never applies."""
-    return getattr(_here, 'limit', None) or TimeLimit(None)
+    return getattr(_thread_state, 'limit', None) or TimeLimit(None)
 
 
 class _Timed:
@@ -89,7 +89,8 @@ class _TLSConnection(_Timed, connection.HTTPSConnection):
 
     def _new_conn(self):
         new_socket = super()._new_conn()
-        # The handshake moves the descriptor to a TLS socket first.
+        # The TLS wrapper detaches this socket before the handshake; the
+        # duplicate can still be shut down.
         self._handshake = new_socket.dup()
         _limit().use(self._handshake)
         return new_socket

@@ -1,6 +1,6 @@
 """Realistic rows of compute nodes, with the texts a compute service writes.
 
-PROFILES has four types of machine, which are chosen at random.
+``fake_hardware.toml`` has types of machine, which are chosen at random.
 """
 
 import collections
@@ -8,33 +8,21 @@ import functools
 import json
 import uuid
 
+from nova_sched.options import known_options
+
 # memory_mb MiB, local_gb GiB; vcpus is sockets * cores * threads.
 Profile = collections.namedtuple(
     'Profile', 'arch vendor model sockets cores threads memory_mb local_gb '
     'hypervisor_version features numa pci weight')
 
-PROFILES = (
-    Profile('x86_64', 'Intel', 'Skylake-Server-IBRS', 2, 8, 2, 131072, 1000,
-            8002002, ('aes', 'avx2', 'avx512f', 'pcid', 'vmx'),
-            True, False, 5),
-    Profile('x86_64', 'AMD', 'EPYC-Milan', 2, 16, 2, 524288, 4000,
-            8002002, ('aes', 'avx2', 'pcid', 'svm'), True, True, 3),
-    Profile('x86_64', 'Intel', 'Haswell-noTSX', 1, 8, 2, 65536, 500,
-            6002000, ('aes', 'avx2', 'vmx'), False, False, 2),
-    Profile('aarch64', 'ARM', 'host-passthrough', 2, 32, 1, 262144, 2000,
-            8002002, ('asimd', 'crc32', 'sha2'), True, False, 1),
-)
+_TABLE = known_options.table('fake_hardware.toml', __package__)
+PROFILES = tuple(Profile(**row | {'features': tuple(row['features'])})
+                 for row in _TABLE['profiles'])
 
 # Reserved on a compute node: MiB of memory (Nova's default), and the percent
 # of the disk that images and overhead take.
 RESERVED_MB = 512
 _DISK_OVERHEAD_PERCENT = 5
-
-_SUPPORTED = {
-    'x86_64': [['i686', 'kvm', 'hvm'], ['x86_64', 'kvm', 'hvm'],
-               ['x86_64', 'qemu', 'hvm']],
-    'aarch64': [['aarch64', 'kvm', 'hvm'], ['aarch64', 'qemu', 'hvm']],
-}
 
 
 def host_name(number):
@@ -91,7 +79,8 @@ def _texts(profile, huge_pages):
         'features': list(profile.features)}
     return {
         'cpu_info': json.dumps(cpu_info),
-        'supported_instances': json.dumps(_SUPPORTED[profile.arch]),
+        'supported_instances': json.dumps(
+            _TABLE['supported'][profile.arch]),
         'numa_topology': (_numa(profile, huge_pages)
                           if profile.numa else None),
         'pci_stats': json.dumps(_object(

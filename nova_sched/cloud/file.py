@@ -21,7 +21,7 @@ from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
 CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
-                tables.instance_system_metadata)
+               tables.instance_system_metadata)
 _API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings',
               'flavors')
 # Errors of the database; other errors come from the rows of the cloud.

@@ -8,6 +8,7 @@ otherwise the plug-in is refused at start with an alternative (``check``).
 import typing
 
 from nova_sched import exception
+from nova_sched.options import known_options
 from nova_sched.plugins.classes import is_built_in as is_ours
 
 
@@ -24,128 +25,25 @@ class Method(typing.NamedTuple):
     served_by: str | None = None
 
 
-def _of_driver(called):
-    return Method('derive from nova.scheduler.driver.Scheduler', called)
+def _methods(name, derive_from):
+    """Return the overrides of derived classes in the table: name -> Method.
+    """
+    rows = known_options.table('nova_methods.toml', __package__)[name]
+    return {method: Method(f'derive from nova.scheduler.{derive_from}', called)
+            for method, called in rows.get('called', {}).items()} | {
+        method: Method(row['instead'], served_by=row.get('served_by'))
+        for row in rows.get('refused', ()) for method in row['names']}
 
-
-def _of_steps(called):
-    return Method(
-        'derive from nova.scheduler.filter_scheduler.FilterScheduler', called)
-
-
-def _of_manager(called):
-    return Method('derive from nova.scheduler.host_manager.HostManager',
-                  called)
-
-
-_INSTANCES = Method(
-    'where instances run is read when a request asks, by their uuids; set '
-    'host_state.instances in _get_host_states or in a filter, for filters and '
-    'weighers of your own')
-_TABLE = Method(
-    'cells and aggregates are read from the database when they change; '
-    'override make_record to change a host')
-_NEWS = Method('where instances run is read when a request asks; there is no '
-               'news to take')
 
 #: Overrides of drivers, of any release.
-DRIVER = {
-    'select_destinations': _of_driver(
-        'once per request, in the form of its release'),
-    'run_periodic_tasks': _of_driver(
-        'every [scheduler] periodic_task_interval seconds'),
-    **dict.fromkeys(
-        ('schedule_run_instance', 'schedule_prep_resize',
-         'schedule_live_migration'),
-        Method('write select_destinations, beside which it may stand',
-               served_by='select_destinations')),
-}
-
+DRIVER = _methods('driver', 'driver.Scheduler')
 #: Further overrides of drivers derived from FilterScheduler.
-FILTER_SCHEDULER = {
-    '_schedule': _of_steps(
-        'once a request, by select_destinations, in the form of its release'),
-    '_get_all_host_states': _of_steps(
-        'once a request, before anything is filtered'),
-    '_get_sorted_hosts': _of_steps(
-        'once an instance, and once more for the alternates of several'),
-    '_consume_selected_host': _of_steps(
-        'once an instance, for the host that it gets'),
-    '_ensure_sufficient_hosts': _of_steps(
-        'once a request, with the hosts that were chosen; if it returns '
-        'although these are too few, the request fails all the same'),
-    '_get_alternate_hosts': _of_steps(
-        'once a request, when all instances have hosts'),
-    '_get_configuration_options': _of_steps(
-        'once a request; what it returns is config_options'),
-    '_legacy_find_hosts': Method(
-        'a request without claims takes the same steps as one with claims; '
-        'override _get_sorted_hosts or _schedule'),
-    '_claim_resources': Method('claims are made by the driver here; override '
-                               '_get_sorted_hosts or _schedule'),
-    '_cleanup_allocations': Method(
-        'claims are given back by themselves, those of a _schedule of your '
-        'own by _ensure_sufficient_hosts'),
-    'populate_filter_properties': Method(
-        'filters get project_id and os_type as before; what else they need '
-        'a filter reads from the request itself'),
-    '_get_up_hosts': Method(
-        'the caching driver has its hosts from the host manager'),
-}
-
+FILTER_SCHEDULER = _methods('filter_scheduler',
+                            'filter_scheduler.FilterScheduler')
 #: Further overrides of drivers derived from ChanceScheduler.
-CHANCE_SCHEDULER = {
-    '_filter_hosts': Method('override select_destinations'),
-    '_schedule': Method('override select_destinations'),
-}
-
+CHANCE_SCHEDULER = _methods('chance_scheduler', 'chance.ChanceScheduler')
 #: Overrides of host managers.
-HOST_MANAGER = {
-    'get_all_host_states': _of_manager(
-        'once a request, unless get_host_states_by_uuids is overridden, too'),
-    'get_host_states_by_uuids': _of_manager('once a request'),
-    'get_filtered_hosts': _of_manager(
-        'once an instance, and once more for the alternates of several'),
-    'get_filters_hosts': Method(
-        'the name is a misprint of get_filtered_hosts'),
-    'get_weighed_hosts': _of_manager(
-        'after get_filtered_hosts, if that leaves a host'),
-    'get_weighted_hosts': Method(
-        'the name is a misprint of get_weighed_hosts'),
-    'host_state_cls': _of_manager(
-        'once a host and request; a class may stand in place of the method'),
-    '_choose_host_filters': _of_manager(
-        'at the start, with what _load_filters returns'),
-    '_load_filters': _of_manager('at the start'),
-    'filter_cls_map': _of_manager('by _choose_host_filters'),
-    'filter_obj_map': _of_manager('by _choose_host_filters'),
-    'default_filters': _of_manager('in place of what _load_filters names'),
-    'enabled_filters': _of_manager('in place of what _load_filters names'),
-    'filter_handler': _of_manager(
-        'its get_filtered_objects by get_filtered_hosts'),
-    'weight_handler': _of_manager(
-        'its get_weighed_objects by get_weighed_hosts'),
-    'weighers': _of_manager(
-        'in place of what [filter_scheduler] weight_classes names'),
-    '_get_computes_for_cells': _of_manager('once a request'),
-    '_get_host_states': _of_manager(
-        'once a request, with what _get_computes_for_cells returns'),
-    '_get_aggregates_info': _of_manager('once a host and request'),
-    '_get_instance_info': _INSTANCES,
-    '_get_instances_by_host': _INSTANCES,
-    '_add_instance_info': _INSTANCES,
-    '_init_instance_info': _NEWS,
-    'update_instance_info': _NEWS,
-    'delete_instance_info': _NEWS,
-    'sync_instance_info': _NEWS,
-    '_init_aggregates': _TABLE,
-    'update_aggregates': _TABLE,
-    'delete_aggregate': _TABLE,
-    '_load_cells': _TABLE,
-    'refresh_cells_caches': _TABLE,
-    '_get_cell_mapping_for_host': _TABLE,
-    'get_compute_nodes_by_host_or_node': Method('find_nodes does this here'),
-}
+HOST_MANAGER = _methods('host_manager', 'host_manager.HostManager')
 
 #: Overrides that make a driver decide host state by host state ...
 STEPS = ('_get_all_host_states', '_get_sorted_hosts',

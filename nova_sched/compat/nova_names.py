@@ -20,21 +20,19 @@ import builtins
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.resources
 import importlib.util
 import os
 import re
 import sys
 import threading
-import tomllib
 import types
 
 from nova_sched.compat import dotted_oslo
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.compat.nova import i18n
+from nova_sched.options import known_options
 
-_TABLE = tomllib.loads(importlib.resources.files(__package__).joinpath(
-    'nova_names.toml').read_text())
+_TABLE = known_options.table('nova_names.toml', __package__)
 #: Nova's module -> module here, or of the library that replaced it.
 MODULES, RENAMED = _TABLE['modules'], _TABLE['renamed']
 _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}

@@ -266,20 +266,11 @@ def _order(value):
     return value is None, value if value is not None else 0
 
 
-_METHODS = {
-    objects.AggregateList: _AggregateList,
-    objects.ComputeNode: _ComputeNode,
-    objects.ComputeNodeList: _ComputeNodeList,
-    objects.Instance: _Instance,
-    objects.InstanceList: _InstanceList,
-    objects.Service: _Service,
-    objects.ServiceList: _ServiceList,
-}
-
-
 def add():
     """Add the methods to the classes."""
-    for cls, source in _METHODS.items():
+    for source in (_AggregateList, _ComputeNode, _ComputeNodeList, _Instance,
+                   _InstanceList, _Service, _ServiceList):
+        cls = getattr(objects, source.__name__.removeprefix('_'))
         for name, method in vars(source).items():
             if isinstance(method, classmethod):
                 setattr(cls, name, method)

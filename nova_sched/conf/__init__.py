@@ -29,16 +29,6 @@ from nova_sched.options.settings import service_down_time
 from nova_sched.options.spelling import unknown_options
 from nova_sched.options.warnings import warnings
 
-__all__ = (
-    'api_database_url', 'check', 'check_tls_files', 'database_url',
-    'driver_name', 'driver_url', 'enabled_filters', 'fallback_ratios',
-    'host_manager_name', 'list_opts', 'lock_path', 'masked', 'new_conf',
-    'notification_drivers', 'notification_transport_url',
-    'placement_configured', 'register_opts', 'service_down_time',
-    'set_lib_defaults', 'transport_url', 'unknown_options',
-    'uses_baremetal_filters', 'warnings',
-)
-
 
 def new_conf(args=(), default_config_files=None, cli_opts=(),
              called=loading.OURS):

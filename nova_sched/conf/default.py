@@ -33,7 +33,7 @@ service's user.
         'report_interval', default=10, help="""
 Seconds between two heartbeats of this service in the services table. Must be
 well below service_down_time. 0: no heartbeats; listings then show the service
-as down. A change takes a restart.
+as down. A change requires a restart.
 """),
     cfg.IntOpt(
         'service_down_time', default=60, help="""
@@ -107,7 +107,7 @@ unset; use transport_url instead.
     cfg.StrOpt(
         'scheduler_topic', default='scheduler', help="""
 RPC topic on which requests arrive. Must be the same as in the callers'
-configuration. A change takes a restart.
+configuration. A change requires a restart.
 """),
     cfg.StrOpt(
         'scheduler_manager', help="""

@@ -19,7 +19,7 @@ OPTS = [
 Where the service listens, several separated by commas: tcp://host:port, with
 an IPv6 address in [ ], or unix:///absolute/path, a socket for its owner and
 group. There is no log-in, so use this machine or a monitoring network. Unset:
-health is not reported. A change takes a restart.
+health is not reported. A change requires a restart.
 """),
     cfg.IntOpt('ttl', default=300, min=0, help="""
 How many seconds a result is valid. An older result is a warning, and the

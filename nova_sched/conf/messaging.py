@@ -127,7 +127,7 @@ def transport_url(conf):
     return _rabbit_url(conf)
 
 
-def unread(conf):
+def replaced_options(conf):
     """Return the options that transport_url replaces: set of (section, name).
 
     Empty if it is not set.

@@ -11,7 +11,7 @@ read with the caller's token, without a log-in; subnets, for [scheduler]
 query_placement_for_routed_network_aggregates, with this log-in. The address is
 the endpoint of service_type in Keystone's catalog, or endpoint_override. An
 unset timeout means 30 seconds for an answer; a request waits for Neutron for
-at most 45 seconds in all. A change takes a restart.
+at most 45 seconds in all. A change requires a restart.
 """
 
 OPTS = [*keystone.options('network'), cfg.IntOpt(
@@ -25,6 +25,6 @@ read. 0: the list is read before each use. Every request reads its own list.
 """)]
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

@@ -57,13 +57,13 @@ limit is 32 MB. 0: no decisions are stored.
         'candidates', default='mirror',
         choices=[
             ('list', 'Placement lists them for each request, as for Nova.'),
-            ('mirror', "Each worker keeps a copy of Placement's providers up "
-                       'to date in the background. Placement lists '
-                       'candidates for requests that the copy cannot judge, '
-                       'and before a request is refused.'),
+            ('mirror', "Each worker keeps a mirror of Placement's providers "
+                       'up to date in the background. Placement lists '
+                       'candidates for requests that the mirror cannot '
+                       'judge, and before a request is refused.'),
         ], help="""
 Where the allocation candidates of a request come from, with Placement. A
-listing takes nearly all of a request's time. A copy is not limited by
+listing takes nearly all of a request's time. A mirror is not limited by
 [scheduler] max_placement_results: all hosts that fit are candidates. It needs
 microversion 1.36, and takes some percent of the time of one of Placement's
 processes. Drivers that use Placement's provider summaries always get a
@@ -112,7 +112,7 @@ Where the metrics of all workers are served for Prometheus, at /metrics:
 tcp://host:port or unix:///absolute/path, several separated by commas, as in
 [healthcheck] uri, which may be the same. There is no log-in, so use this
 machine or a monitoring network. Unset: no metrics are collected. A change
-takes a restart.
+requires a restart.
 """),
     cfg.ListOpt(
         'plugin_path', default=[], help="""
@@ -120,7 +120,7 @@ Directories with plug-ins, as absolute paths, which are searched for modules
 after all others. A plug-in that was in Nova's tree keeps its path:
 nova.scheduler.filters.my_filter.MyFilter is found in
 nova/scheduler/filters/my_filter.py of one of them, my_filter.MyFilter in
-my_filter.py. To remove a directory takes a restart.
+my_filter.py. Removing a directory requires a restart.
 """),
     cfg.StrOpt(
         'shadow_report', help="""

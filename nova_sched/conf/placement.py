@@ -9,34 +9,37 @@ Where Placement is and how to log in to it, as the service's own user. Set
 auth_type and the options that it needs, or leave out the whole section if
 there is no Placement. The address is the endpoint of service_type in
 Keystone's catalog, or endpoint_override. An unset timeout means 30 seconds.
-Another auth_type takes a restart.
+Changing auth_type requires a restart.
 """
 
 #: Placement is used if any of these options is set. auth_plugin is an older
 #: name of auth_type.
-SIGNS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
-         'endpoint_override')
+TRIGGER_OPTIONS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
+                   'endpoint_override')
 
 
 OPTS = keystone.options('placement')
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)
 
 
 def placement_configured(conf):
     """Return whether the configuration names a Placement: bool."""
-    if any(conf.placement[name] for name in SIGNS
+    if any(conf.placement[name] for name in TRIGGER_OPTIONS
            if name in conf.placement):
         return True
-    return any(files.raw_values(conf, GROUP, name) for name in SIGNS)
+    return any(files.raw_values(conf, GROUP, name) for name in TRIGGER_OPTIONS)
 
 
-def forget(conf):
-    """Remove Placement from a loading.Options, also if its files name it."""
-    for name in SIGNS:
+def disable(conf):
+    """Treat Placement as unconfigured, even if the files configure it.
+
+    conf: loading.Options.
+    """
+    for name in TRIGGER_OPTIONS:
         if name in conf.placement:
             conf.set_override(name, None, GROUP)
     conf.contents = [
@@ -47,7 +50,8 @@ def forget(conf):
 def check_tls_files(conf):
     """Raise ConfigurationError if a TLS file cannot be read.
 
-    With Placement configured, every request would fail.
+    Skipped if Placement is not configured.  An unreadable file would make
+    every request fail.
     """
     if not placement_configured(conf):
         return

@@ -58,7 +58,7 @@ Seconds between two searches for compute hosts without a host mapping, which
 maps them to their cells. -1 never searches (map new hosts by command); 0
 searches every 60 seconds. Turn it on if compute hosts are added automatically,
 in all schedulers alike: the first scheduler by host name that is up and not
-disabled searches. Needs [api_database]. A change takes a restart.
+disabled searches. Needs [api_database]. A change requires a restart.
 """),
     cfg.Opt(
         'max_placement_results', default=1000,

@@ -8,7 +8,7 @@ GROUP = 'service_user'
 HELP = """
 The user whose token is sent beside the caller's token when ports are read in
 Neutron. With it Neutron accepts a caller's token that expired during the
-request. A change takes a restart.
+request. A change requires a restart.
 """
 
 OPTS = [*keystone.options(), cfg.BoolOpt(
@@ -18,6 +18,6 @@ log-in, and a user with a role that Neutron's service_token_roles names.
 """)]
 
 
-def listed():
+def list_opts():
     """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

@@ -119,7 +119,7 @@ class PeriodicTask:
         threads.start(type(self._work).__name__, self.run, waits)
 
     def run(self, waits):
-        """Run the task in this thread; waits: as for ``start``."""
+        """Run the task in this thread; waits: see ``start``."""
         for wait in waits:
             if self._stopped.wait(wait):
                 break

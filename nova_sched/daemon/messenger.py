@@ -83,7 +83,7 @@ class Messenger(backend.get_component('ServiceBase')):
         broadcast = Broadcast(self._conf, transport)
         exchange = peers.Peers(
             self._conf.host, uuid.uuid4().hex, self._picks.exchange(),
-            Signer(self._find_key), broadcast.say)
+            Signer(self._find_key), broadcast.publish)
         try:
             while not self._listens(broadcast, exchange):
                 if self._stopping.wait(RETRY):

@@ -57,7 +57,7 @@ class SighupHandler(SharedRegion):
             # The thread must survive: the next signal may succeed.
             LOG.exception('Reading the configuration again failed')
 
-    def hand_on(self, refused):
+    def forward(self, refused):
         """Send SIGHUP to the process group of this process, the master.
 
         refused: whether the processes keep their present configuration.

@@ -52,7 +52,7 @@ class Worker(service.SchedulerService):
     """The scheduler of a worker process; created in the master.
 
     notifier: systemd.Notifier.  sighup_handler: sighup.SighupHandler.
-    workers, has_messenger, health: as for SchedulerService.
+    workers, has_messenger, health: see SchedulerService.
     """
 
     def __init__(self, conf, notifier, sighup_handler, workers=1,
@@ -178,7 +178,7 @@ class Supervisor:
             is_valid = self._adopt()
         finally:
             # Even if it is invalid, workers must reopen their log files.
-            self._sighup.hand_on(refused=not is_valid)
+            self._sighup.forward(refused=not is_valid)
             if not is_valid:
                 self._notifier.ready()
 

@@ -62,23 +62,25 @@ class ApiReader:
     def aggregates(self):
         """Return all aggregates, as HostReader.aggregates does."""
         with self._reading() as connection:
-            heads, hosts, items = [
+            aggregate_rows, host_rows, metadata_rows = [
                 statement.rows(connection) for statement
                 in self._prepared(self._prepare_aggregates, connection)]
         aggregates = {
             id_: {'id': id_, 'uuid': uuid, 'name': name,
-                  'hosts': [], 'metadata': {}} for id_, uuid, name in heads}
-        for id_, host in hosts:
+                  'hosts': [], 'metadata': {}}
+            for id_, uuid, name in aggregate_rows}
+        for id_, host in host_rows:
             if id_ in aggregates and host is not None:
                 aggregates[id_]['hosts'].append(host)
-        for id_, key, value in items:
+        for id_, key, value in metadata_rows:
             if id_ in aggregates:
                 aggregates[id_]['metadata'][key] = value
         return list(aggregates.values())
 
     def _prepared(self, prepare, connection):
-        """Return the result of a function; only None is not cached.
+        """Return the statements of ``prepare``, which are cached.
 
+        None, for a missing table, is not cached.
         prepare: function of the connection, its Schema and the set of its
             tables' names.
         """
@@ -104,6 +106,7 @@ class ApiReader:
         with self._reading() as connection:
             rows = tuple(sorted(self._prepared(
                 self._prepare_stamp, connection).rows(connection)))
+        # The object is unique: a stamp of a recent change equals no other.
         return (*rows, object()) if _is_recent(rows) else rows
 
     @staticmethod
@@ -148,7 +151,10 @@ class ApiReader:
             .join(cells, cells.c.id == hosts.c.cell_id))
 
     def _rows(self, prepare):
-        """Return the rows of a prepared statement, none without: list."""
+        """Return the rows of a prepared statement: list.
+
+        It is empty if the table is missing.
+        """
         with self._reading() as connection:
             statement = self._prepared(prepare, connection)
             return statement.rows(connection) if statement else []

@@ -78,9 +78,9 @@ class NamedNode(typing.NamedTuple):
 class CellReader:
     """A reader of one cell; its statements are compiled at first use.
 
-    cell: cells.Cell.  options: of the engine, as of engine.options_from.
+    cell: cells.Cell.  options: of the engine, see engine.options_from.
     compute_node_columns: names of the columns to read of compute nodes.
-    service_down_time: seconds, as of the option.
+    service_down_time: seconds, see settings.service_down_time.
 
     heartbeats: whether ``changes`` reads the heartbeats of all services.
         Otherwise it skips services that are up, unless their heartbeat is in
@@ -147,7 +147,7 @@ class CellReader:
     def changes_of(self, table, moments):
         """Return the changed_rows.Found of one table, in a new transaction.
 
-        table: (ChangedRows, KnownRows).  moments: as of changed_rows.moments.
+        table: (ChangedRows, KnownRows).  moments: see changed_rows.moments.
         """
         with self.db.reading() as connection:
             [found] = changed_rows.read(connection, [table], **moments)

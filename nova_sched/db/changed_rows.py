@@ -206,7 +206,7 @@ class ChangedRows:
     connection: an open connection.
     rows: SELECT of the columns and rows, without an order.
     key: the integer primary key column.
-    mark, check: integer expressions, as of Row; NULL counts as 0. Marks are
+    mark, check: integer expressions, see Row; NULL counts as 0. Marks are
         time stamps, or states, which are below 1 for the usual state.
     stamp: time column, if marks are its seconds since the epoch, else None.
     compared: the columns in digests.
@@ -348,7 +348,7 @@ class _Reading:
     def _explain(self, totals, newest):
         """Fetch the rows with different marks.
 
-        newest: marks listed with the totals, as of ``_listed``.
+        newest: marks listed with the totals, see ``_listed``.
         """
         self._fetch(self._unlike(newest))
         for least in self._likely:
@@ -384,7 +384,10 @@ class _Reading:
                 if row.mark >= least and key not in listed}
 
     def _to_compare(self):
-        """Return the ids of rows that may have changed without a mark: set."""
+        """Return the ids of rows to compare by their values: set.
+
+        They may have changed without a new mark.
+        """
         return self._young() | set(self._turn)
 
     def _young(self):

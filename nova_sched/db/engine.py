@@ -122,7 +122,9 @@ def connect(url, options=None):
 
 
 def _is_debug(record):
-    """Filter records of oslo.db that repeat a handled error: debug mode only.
+    """Return whether to log oslo.db's record of an error: in debug mode only.
+
+    The code that handles the error logs it.
     """
     return _WRAPPING.isEnabledFor(py_logging.DEBUG)
 

@@ -53,7 +53,7 @@ class InstanceDetails:
         if table is _instances:
             return statement
         return statement.where(table.c.instance_uuid == _instances.c.uuid,
-                           table.c.deleted == 0).order_by(table.c.id)
+                               table.c.deleted == 0).order_by(table.c.id)
 
 
 def by_uuid(rows):

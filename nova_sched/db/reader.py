@@ -31,7 +31,7 @@ class HostReader:
         COMPUTE_NODE_COLUMNS for callers that need no long texts.
 
     After a database has not answered within ``[nova_sched] cell_timeout``
-    seconds, no caller waits for it until it answers again.  Mapped cells that
+    seconds, no caller waits for it until a probe succeeds.  Mapped cells that
     cannot be read are skipped with a warning; otherwise all methods raise
     DatabaseUnavailable.
     """
@@ -152,8 +152,8 @@ class HostReader:
 
     def unavailable_cells(self):
         """Return the reasons why cells are not read now: Cell -> text."""
-        return {cell: why for cell, reader in self._readers.items()
-                if (why := reader.guard.down) is not None}
+        return {cell: reason for cell, reader in self._readers.items()
+                if (reason := reader.guard.down_reason) is not None}
 
     def contacts(self):
         """Return the Contact with each database: list of (Cell, Contact).
@@ -168,9 +168,9 @@ class HostReader:
     def none_answers(self):
         """Return the DatabaseUnavailable for when no cell can be read."""
         return exception.DatabaseUnavailable('; '.join(
-            why if cell.uuid == db_cells.SINGLE_CELL_UUID
-            else f'cell {cell} cannot be read: {why}'
-            for cell, why in self.unavailable_cells().items())
+            reason if cell.uuid == db_cells.SINGLE_CELL_UUID
+            else f'cell {cell} cannot be read: {reason}'
+            for cell, reason in self.unavailable_cells().items())
             or 'it cannot be read')
 
     def locate_instances(self, uuids, needed=()):
@@ -203,7 +203,7 @@ class HostReader:
             if reader.cell not in answers:
                 raise exception.DatabaseUnavailable(
                     f'{trouble} in cell {reader.cell}: '
-                    f'{reader.guard.down or "see the log"}')
+                    f'{reader.guard.down_reason or "see the log"}')
         return [answers[reader.cell] for reader in readers]
 
     def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):
@@ -212,7 +212,7 @@ class HostReader:
         names: columns to read, of INSTANCE_COLUMNS.  Without ``uuid`` among
             them, equal rows are returned once.
         memory_mb is in MiB, the disk sizes in GiB.
-        needed: as for ``locate_instances``.
+        needed: see ``locate_instances``.
         """
         return [row for part in self._ask_required_cells(
             'The instances on hosts cannot be read', needed,
@@ -290,7 +290,7 @@ class HostReader:
 
         Returns tuples (host, instance uuid, name, text).
         names: of the properties; a final * matches any rest.
-        needed: as for ``locate_instances``.
+        needed: see ``locate_instances``.
         """
         return [row for part in self._ask_required_cells(
             'The image properties of instances cannot be read', needed,
@@ -304,7 +304,7 @@ class HostReader:
             ``metadata`` or ``system_metadata``, whose values are dicts.
         Instances without a value are missing, as are all instances of a cell
         without the column.
-        needed: as for ``locate_instances``.
+        needed: see ``locate_instances``.
         """
         details = {}
         for part in self._ask_required_cells(

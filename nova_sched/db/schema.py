@@ -41,8 +41,7 @@ def version(conf):
 
 
 def sync_database(db):
-    """Create or upgrade the tables in an engine.Database, as ``sync`` does.
-    """
+    """Create or upgrade the tables in an engine.Database, as ``sync`` does."""
     _make_file(db)
     if present := db.table_names():
         _check_owner(db, present)

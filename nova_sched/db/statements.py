@@ -119,7 +119,7 @@ class CompiledStatement:
         """Return all rows as the driver's tuples: list.
 
         Times are naive UTC datetimes or None, see timestamps.parse.
-        keys, numbers: as of ``text``.
+        keys, numbers: see ``text``.
         """
         rows = _rows(connection, self.text(keys, **numbers))
         if not self._times:

@@ -1,4 +1,4 @@
-"""Comparison of the copy of Placement with Placement's own listing."""
+"""Comparison of the mirror of Placement with Placement's own listing."""
 
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
@@ -11,12 +11,12 @@ _EXAMPLES = 3
 
 
 def compare_copy(copied, listed, limit):
-    """Compare the copy with a listing for one request: a dict of plain JSON.
+    """Compare the mirror with a listing for one request: dict of plain JSON.
 
     Returns None if Placement did not answer.
     copied: AllocationCandidates.  listed: the same, or NoCandidates.
     limit: maximum number of candidates that Placement lists. A full listing
-        is truncated, so providers that only the copy has are not counted.
+        is truncated, so providers that only the mirror has are not counted.
     """
     if isinstance(listed, NoCandidates) and listed != NO_CANDIDATES:
         return None

@@ -107,7 +107,7 @@ class Decider:
     conf: ConfigOpts.
     is_shadow: whether it decides beside a live scheduler. Then a Placement
         that does not answer causes a refusal, as in the service, instead of
-        an error; and the copy of Placement, if configured, is compared with
+        an error; and the mirror of Placement, if configured, is compared with
         Placement's listing.
     reported: column -> value that replaces the reports of all hosts, as of
         overrides.host_ratio.
@@ -152,7 +152,7 @@ class Decider:
         replace(reported)
 
     def start(self):
-        """Start the driver, and a shadow's copy of Placement.
+        """Start the driver, and a shadow's mirror of Placement.
 
         Raises DatabaseUnavailable.
         """

@@ -76,19 +76,19 @@ def without_effect(conf, settings, table, ranker):
     ranker: rules.ranking.Ranker of the decision, or None.
     """
     for setting in settings:
-        (section, dest, _), why = _option(conf, setting), None
+        (section, dest, _), reason = _option(conf, setting), None
         if (section, dest) in known_options.ignored():
-            why = 'this release accepts that option and does not act on it'
+            reason = 'this release accepts that option and does not act on it'
         elif dest.endswith(_RATIO) and table is not None:
-            why = _without_ratio(conf, dest, table)
+            reason = _without_ratio(conf, dest, table)
         elif dest.endswith('_weight_multiplier') and ranker is not None and (
                 dest not in {
                     getattr(getattr(weigher, 'rule', weigher),
                             'multiplier_name', None)
                     for weigher in ranker.weighers}):
-            why = 'no weigher that runs has this multiplier'
-        if why:
-            yield f'--set {setting}: {why}'
+            reason = 'no weigher that runs has this multiplier'
+        if reason:
+            yield f'--set {setting}: {reason}'
 
 
 def _without_ratio(conf, dest, table):

@@ -12,17 +12,17 @@ from nova_sched.placement import documents
 from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
 
-_WRONG_QUERY = 400
+_BAD_REQUEST = 400
 
 #: Microversion of the requests for allocations; any that Nova uses will do.
 _VERSION = '1.17'
 
 
 class WriteAttempted(exception.NovaSchedException):
-    """A request that would change Placement: a programming error."""
+    """A dry run tried to change Placement: a programming error."""
 
 
-class Stopping(adapter.PlacementUnreachable):
+class ClientStopped(adapter.PlacementUnreachable):
     """A request to Placement after ``ReadOnlyPlacement.stop``."""
 
     def __init__(self):
@@ -37,18 +37,18 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
     _stopped = False
 
     def stop(self):
-        """Make each further request raise Stopping."""
+        """Make each further request raise ClientStopped."""
         self._stopped = True
 
     def request(self, method, path, *args, **kwargs):
-        """As of PlacementAdapter.
+        """See PlacementAdapter.request.
 
         Raises WriteAttempted for any method but GET.
         """
         if method != 'GET':
-            raise WriteAttempted(f'{method} {path} is not for a dry run')
+            raise WriteAttempted(f'{method} {path} attempted during a dry run')
         if self._stopped:
-            raise Stopping
+            raise ClientStopped
         return super().request(method, path, *args, **kwargs)
 
     def consumer_allocations(self, consumer):
@@ -77,7 +77,7 @@ class ReadOnlyPlacement(adapter.PlacementAdapter):
     def _read(self, path, read):
         """Return the JSON document at a path, converted by ``read``."""
         return self.request('GET', path, _VERSION).read(
-            read, f'Placement does not return {path}.')
+            read, f'Unexpected response from Placement to GET {path}.')
 
 
 def _amounts(document):
@@ -86,28 +86,30 @@ def _amounts(document):
 
 @dataclasses.dataclass
 class Listing:
-    """Placement's answers to one request.
+    """Placement's responses for one scheduling request.
 
     usages: provider uuid -> resource class -> amount in use.
     free: (provider uuid, resource class) -> amount.
-    most: largest number of candidates in one answer; None without any.
-    is_answered: False if a request to Placement got no answer.
-    copy: result of ``compare_copy``; None if the copy of Placement cannot
-        judge the request, or there is none.
+    max_candidates: largest number of candidates in one response; None without
+        a response.
+    is_answered: False if Placement did not respond to a query.
+    copy: result of ``compare_copy``; None if there is no mirror of Placement,
+        or it does not support the query.
     """
 
     usages: dict = dataclasses.field(default_factory=dict)
     free: dict = dataclasses.field(default_factory=dict)
-    most: int | None = None
+    max_candidates: int | None = None
     is_answered: bool = True
     copy: dict | None = None
 
     def add(self, candidates):
-        """Add the placement.candidates.Candidates of one answer.
+        """Add the placement.documents.Candidates of one response.
 
         Malformed summaries are ignored.
         """
-        self.most = max(self.most or 0, len(candidates.requests))
+        self.max_candidates = max(self.max_candidates or 0,
+                                  len(candidates.requests))
         for uuid, summary in candidates.summaries.items():
             with contextlib.suppress(KeyError, TypeError, AttributeError):
                 amounts = summary['resources'].items()
@@ -126,12 +128,12 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     """A Placement client that fetches candidates and sends no claims.
 
     A claim succeeds if there is room, without a request to Placement. All
-    candidates come from Placement's listing; the copy of Placement is only
+    candidates come from Placement's listing; the mirror of Placement is only
     compared with it.
 
     conf: ConfigOpts.
-    is_strict: whether a missing answer is an error; otherwise there are no
-        candidates then, as in the service.
+    is_strict: whether to raise an error if Placement does not respond;
+        otherwise there are no candidates then, as in the service.
 
     placement: ReadOnlyPlacement.
     listing: Listing of the current request.
@@ -144,8 +146,9 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         self.listing = Listing()
 
     def mirrored(self, freed, responses=None, count_claims=None):
-        """As of SchedulerReportClient."""
-        # Its own connection: the copy would log a warning after ``stop``.
+        """See SchedulerReportClient.mirrored."""
+        # A separate connection that ``stop`` does not affect: the mirror would
+        # log a warning for each failed query.
         self._mirror = mirror.PlacementMirror(
             ReadOnlyPlacement(self._conf), freed, responses)
         return self._mirror
@@ -154,7 +157,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         """Return None, so that Placement lists the candidates."""
 
     def candidates(self, queries, context):
-        """As of SchedulerReportClient."""
+        """See SchedulerReportClient.candidates."""
         copied = None
         try:
             copied = super().mirror_candidates(queries)
@@ -166,7 +169,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         return listed
 
     def counts_room(self, queries, context):
-        """As of SchedulerReportClient."""
+        """See SchedulerReportClient.counts_room."""
         listing, self.listing = self.listing, Listing()
         try:
             return super().counts_room(queries, context)
@@ -174,20 +177,21 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
             self.listing = listing
 
     def without_answer(self, error):
-        """As of SchedulerReportClient.
+        """See SchedulerReportClient.without_answer.
 
-        With ``is_strict`` it raises the error, unless the query is wrong.
+        With ``is_strict`` it raises the error, unless Placement refuses the
+        query as malformed.
         """
         if isinstance(error, (exception.PlacementUnavailable,
                               adapter.PlacementUnreachable)):
             self.listing.is_answered = False
         if self._is_strict and getattr(
-                error, 'status', None) != _WRONG_QUERY:
+                error, 'status', None) != _BAD_REQUEST:
             raise error
         return super().without_answer(error)
 
     def _list(self, text, version, context):
-        """As of SchedulerReportClient."""
+        """See SchedulerReportClient._list."""
         listed = super()._list(text, version, context)
         self.listing.add(listed)
         return listed
@@ -209,7 +213,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 class _UnsentClaims:
     """Claims of one request that are granted if there is room.
 
-    free: as of Listing; other resources are unlimited.
+    free: see Listing; resources that are missing in it are unlimited.
     """
 
     #: Claims cannot be combined; see AllocationClaims.
@@ -233,7 +237,7 @@ class _UnsentClaims:
         return True
 
     def release(self, instance_uuid):
-        """Return the amounts of an instance to the free room."""
+        """Release an instance's claimed amounts."""
         for key, amount in self._held.pop(instance_uuid, {}).items():
             self._free[key] += amount
 

@@ -80,7 +80,7 @@ class _UnsentClaims(claims.Claims):
         self._picked = None if picked is None else iter(picked)
 
     def choose(self, ranked, instance_uuid, refused=(), room=None):
-        """As of Claims."""
+        """See Claims.choose."""
         if self._picked is None:
             return super().choose(ranked, instance_uuid)
         row = next(self._picked)

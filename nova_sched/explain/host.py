@@ -13,7 +13,6 @@ from nova_sched.rules import narrowing
 from nova_sched.rules import phrases
 
 _REASONS = {
-    matrices.EARLIER: 'a rule rejects it for an earlier instance',
     matrices.OFFERED: 'Placement does not offer it',
     matrices.TOGETHER: 'it passes each filter alone, but not all of them on '
                        'what those before leave',

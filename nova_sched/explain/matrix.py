@@ -35,8 +35,7 @@ from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import attempt
 
 #: Stages that are not filters.
-EARLIER, OFFERED, TOGETHER, REFUSED = (
-    codes.EARLIER, codes.OFFERED, codes.TOGETHER, codes.CLAIMED)
+OFFERED, TOGETHER, REFUSED = codes.OFFERED, codes.TOGETHER, codes.CLAIMED
 
 #: name: of a rule.  rejects: how many hosts it rejects.  alone: how many of
 #:     them no other rule rejects.  code: with which it rejects most of them.
@@ -55,7 +54,6 @@ class Matrix:
     hosts: HostSnapshot, spec_obj: RequestSpec, as they were judged; they must
         not change.
     ranker: rules.ranking.Ranker with the filters.
-    index: number of the judged instance of the request.
     rules: names, in order.  judges: for each rule its filter or
         offer.PlacementRule; None for another stage.
     rejected: bool (rules, hosts).
@@ -67,7 +65,6 @@ class Matrix:
     hosts: object
     spec_obj: object
     ranker: object
-    index: int
     rules: tuple
     judges: tuple
     rejected: np.ndarray
@@ -183,7 +180,7 @@ class Matrix:
         """Return it as plain JSON, with examples of each combination."""
         return {
             'hosts': self.hosts.size, 'fitting': len(self.fitting),
-            'instance': self.index, 'forced': self.is_forced,
+            'forced': self.is_forced,
             'rules': [count._asdict() for count in self.by_rule()],
             'combinations': [
                 {'rules': list(names), 'hosts': len(rows),
@@ -230,16 +227,12 @@ class Matrix:
         return lines
 
 
-def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
-          placement=(), refused=()):
+def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
+          refused=()):
     """Return the verdicts of all rules on all hosts: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
     ranker: rules.ranking.Ranker with the filters.
-    index: number of the instance of the request.
-    left: rows of the hosts that the filters left for the instance before, int
-        (n,); other hosts are rejected by ``EARLIER``, since these filters may
-        not run again.
     ask_others: whether filters that query other services run.
     placement: list of offer.PlacementRule that judge the hosts that Placement
         does not offer.
@@ -251,8 +244,6 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
     are in ``errors``.
     """
     judged = _Judged(hosts.copy(), private(spec_obj, hosts), ranker)
-    if left is not None:
-        judged.add(EARLIER, _all_but(hosts.size, left))
     every = judged.hosts.block()
     if hosts.offer.asked:
         judged.ask_placement(placement, _all_but(
@@ -264,7 +255,7 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
     enabled = [] if is_forced else [
         filter_ for filter_ in {id(filter_obj): filter_obj for filter_obj
                                 in ranker.filters}.values()
-        if filter_.run_filter_for_index(index)]
+        if filter_.run_filter_for_index(0)]
     skipped = [] if ask_others else [
         filter_ for filter_ in enabled
         if rule_inputs.asks_others(filter_, spec_obj)]
@@ -275,7 +266,7 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
     if len(refused):
         judged.add(REFUSED, np.isin(np.arange(hosts.size), refused))
     return Matrix(
-        judged.hosts, judged.spec_obj, ranker, index, tuple(judged.rules),
+        judged.hosts, judged.spec_obj, ranker, tuple(judged.rules),
         tuple(judged.judges), np.array(judged.rejected, np.bool_).reshape(
             len(judged.rules), hosts.size),
         tuple(dict.fromkeys(type(filter_).__name__ for filter_ in skipped)),

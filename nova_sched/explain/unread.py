@@ -1,11 +1,8 @@
-"""The parts of a request that no running rule reads.
-
-Each table maps one kind of part to its readers: names of filters and weighers,
-one of which is enough.
-"""
+"""The parts of a request that no running rule reads: see ``readers.toml``."""
 
 import re
 
+from nova_sched.options import known_options
 from nova_sched.options import nearest
 from nova_sched.rules import attributes
 from nova_sched.rules.flavor_image import FlavorImageRequirements
@@ -14,29 +11,9 @@ _NUMA = 'NUMATopologyFilter'
 _CAPABILITIES = 'ComputeCapabilitiesFilter'
 _AGGREGATES = 'AggregateInstanceExtraSpecsFilter'
 _QUERY = 'JsonFilter'
-_IMAGE = ('ImagePropertiesFilter', 'AggregateImagePropertiesIsolation')
 
-#: Hint -> the filter that reads it.
-_HINTS = {'same_host': 'SameHostFilter',
-          'different_host': 'DifferentHostFilter',
-          'build_near_host_ip': 'SimpleCIDRAffinityFilter',
-          'cidr': 'SimpleCIDRAffinityFilter', 'query': _QUERY}
-#: Hints that others than filters read.
-_OTHER_HINTS = ('group', 'reservation', '_nova_check_type')
-
-#: Policy of a server group -> what reads it.
-_POLICIES = {'affinity': 'ServerGroupAffinityFilter',
-             'anti-affinity': 'ServerGroupAntiAffinityFilter',
-             'soft-affinity': 'ServerGroupSoftAffinityWeigher',
-             'soft-anti-affinity': 'ServerGroupSoftAntiAffinityWeigher'}
-
-#: Scope of extra specs -> the filter that reads them.
-_SCOPES = {'capabilities': _CAPABILITIES,
-           'aggregate_instance_extra_specs': _AGGREGATES,
-           'trust': 'TrustedFilter'}
-#: Scopes of extra specs that others read.
-_OTHER_SCOPES = ('accel', 'hw', 'hw_rng', 'hw_video', 'os', 'pci_passthrough',
-                 'powervm', 'quota', 'resources', 'trait', 'vmware')
+#: Kind of part -> name of the part -> its readers.
+_READERS = known_options.table('readers.toml', __package__)
 #: Extra specs without a scope that others read.
 _UNSCOPED = ('hide_hypervisor_id', 'group_policy')
 
@@ -51,9 +28,6 @@ _CELLS = ('hw:numa_', 'hw:mem_page_size', 'hw:cpu_policy',
           'hw:cpu_thread_policy', 'hw:cpu_dedicated_mask', 'hw:cpu_realtime',
           'hw:emulator_threads_policy')
 _CPUS = ('hw:cpu_', 'hw:emulator_')
-#: Image properties that filters compare with hosts.
-_OF_IMAGE = ('hw_architecture', 'img_hv_type', 'hw_vm_mode',
-             'img_hv_requested_version')
 
 
 def unread(spec_obj, ranker, hosts, asks_placement, aggregates=()):
@@ -92,8 +66,11 @@ class _Request:
                 yield f'{self._reads} {what}: {why}'
 
     def _off(self, *readers):
-        """Return why nothing reads a part; None if one of its readers runs."""
-        if self._rules.isdisjoint(readers):
+        """Return why nothing reads a part; None if one of its readers runs.
+
+        None also without readers, for a part that others read.
+        """
+        if readers and self._rules.isdisjoint(readers):
             name = readers[0]
             if name.endswith('Weigher'):
                 return (f'{name} does not run; name it in [filter_scheduler] '
@@ -103,12 +80,12 @@ class _Request:
 
     def _hints(self):
         for hint in self._spec_obj.scheduler_hints or {}:
-            if hint in _HINTS:
-                why = self._off(_HINTS[hint])
-            elif hint in _OTHER_HINTS or self._plug_ins:
-                why = None
-            else:
-                why = _meant(hint, _HINTS) or 'no filter has such a hint'
+            known, why = _READERS['hints'], None
+            if hint in known:
+                why = self._off(*known[hint])
+            elif not self._plug_ins:
+                why = _meant(hint, [name for name in known if known[name]]
+                             ) or 'no filter has such a hint'
             if why:
                 yield f'hint {hint}', why
         if _QUERY in self._filters:
@@ -126,7 +103,7 @@ class _Request:
     def _group(self):
         group = self._spec_obj.instance_group
         policy = group and group.policy
-        if policy in _POLICIES and (why := self._off(_POLICIES[policy])):
+        if why := self._off(*_READERS['policies'].get(policy, ())):
             yield f'policy {policy} of the server group', why
 
     def _extra_specs(self):
@@ -150,12 +127,11 @@ class _Request:
                     else self._off(_NUMA))
         if key == 'hw:maxphysaddr_bits':
             return self._off(_CAPABILITIES)
-        if scope in _SCOPES:
-            return self._off(_SCOPES[scope])
-        if scope in _OTHER_SCOPES or self._plug_ins:
-            return None
-        return (_meant(scope, (*_SCOPES, *_OTHER_SCOPES))
-                or f'there is no scope {scope}')
+        scopes = _READERS['scopes']
+        if scope in scopes:
+            return self._off(*scopes[scope])
+        return None if self._plug_ins else (
+            _meant(scope, scopes) or f'there is no scope {scope}')
 
     def _unread_unscoped(self, key):
         if key in _UNSCOPED or (
@@ -166,9 +142,9 @@ class _Request:
 
     def _image(self):
         for name in self._requirements.image.flat():
-            why = None
-            if name in _OF_IMAGE:
-                why = self._off(*_IMAGE)
+            why, readers = None, _READERS['image_properties']
+            if name in readers:
+                why = self._off(*readers[name])
             elif name == 'traits_required' and not self._asks_placement:
                 why = 'Placement is not used'
             elif (key := name.replace('_', ':', 1)).startswith(_CELLS):

@@ -22,13 +22,13 @@ def together(rules):
     return f'only {rules[0]}' if len(rules) == 1 else joined(rules)
 
 
-def examples(names, count):
+def examples(names, count, separator=', '):
     """Return 'a, b, c and 9 more'.
 
     names: the first names.  count: of all names.
     """
     more = count - len(names)
-    return ', '.join(names) + (f' and {more} more' if more else '')
+    return separator.join(names) + (f' and {more} more' if more > 0 else '')
 
 
 def counted(count, noun):

@@ -51,7 +51,7 @@ class Hardware:
         spec_obj: RequestSpec; its numa_topology becomes the fitted one.
         limits: NUMATopologyLimits of the filters, or None.
         mapping: of the claimed candidate, or None.
-        pack: as for Fitting.
+        pack: see Fitting.
         Raises FailedError; completed steps are not reverted.
         """
         pci_requests = spec_obj.pci_requests

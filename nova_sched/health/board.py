@@ -38,7 +38,7 @@ class Settings(typing.NamedTuple):
 
 
 class Board:
-    """The reports of the workers, as of reporter.Reporter.
+    """The reports of the workers, see reporter.Reporter.
 
     settings: Settings.
     """
@@ -48,7 +48,7 @@ class Board:
         self._reports, self._lock = {}, threading.Lock()
         self._began = clock()
 
-    def note(self, report):
+    def add(self, report):
         """Store a report."""
         with self._lock:
             self._reports[report['worker']] = report
@@ -59,7 +59,7 @@ class Board:
             try:
                 report = channel.receive(seconds=0.5)
                 if report is not None:
-                    self.note(report)
+                    self.add(report)
             except Exception:
                 LOG.exception('Cannot read the health report of a worker')
                 stopped.wait(1)

@@ -47,7 +47,7 @@ class Check(typing.NamedTuple):
 
 
 def worst(checks):
-    """Return the worst of several checks, the latest if several are."""
+    """Return the worst of several checks; of equally bad ones, the latest."""
     return max(checks, key=lambda check: (check.rank, check.at))
 
 

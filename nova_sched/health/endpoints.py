@@ -24,7 +24,7 @@ HEALTH, METRICS = '/health', '/metrics'
 
 
 class Health:
-    """The state that workers and health process share; before the fork.
+    """State shared by workers and health process, created before the fork.
 
     conf: ConfigOpts.  workers: configured number of workers.
 
@@ -88,12 +88,12 @@ class Endpoints(backend.get_component('ServiceBase')):
         self._stopping.wait()
 
     def reset(self):
-        """Set up the log again by the configuration files."""
+        """Read the configuration files again; only log options take effect."""
         sighup.reread(self._health.conf)
 
 
 def _pages(health, board):
-    """Return the pages of each URI, as for Servers."""
+    """Return the pages of each URI, see Servers."""
     pages, conf = {}, health.conf
     for uri in conf.healthcheck.uri:
         pages.setdefault(uri, {})[HEALTH] = functools.partial(

@@ -34,14 +34,17 @@ def _lasting(seconds, text):
 
 
 def _of_contact(contact, is_failure, text):
-    """Return the Check of a Contact: None while it was never in touch.
+    """Return the Check of a Contact; None before its first response.
 
-    is_failure: whether a failing one fails, or warns.
+    A failure counts at once, also before the first response.
+    is_failure: whether the Check of a failing Contact is a failure; otherwise
+        it is a warning.
     """
     if not contact.failures:
-        return contact.heard and Check(PASS, contact.heard)
-    return Check(FAIL if is_failure else WARN, contact.noted,
-                 f'{text} for {contact.lasting:.0f} seconds: {contact.error}')
+        return contact.last_success and Check(PASS, contact.last_success)
+    return Check(FAIL if is_failure else WARN, contact.last_failure,
+                 f'{text} for {contact.failing_for:.0f} seconds: '
+                 f'{contact.error}')
 
 
 def of_database(contact):
@@ -49,7 +52,7 @@ def of_database(contact):
 
     contact: remote.Contact.
     """
-    return _of_contact(contact, contact.lasting >= LASTING,
+    return _of_contact(contact, contact.failing_for >= LASTING,
                        'it does not answer')
 
 
@@ -68,7 +71,7 @@ def of_bus(contact):
     A lost connection is a warning, a failed reconnection a failure.
     """
     return _of_contact(
-        contact, contact.failures > 1 or contact.lasting >= LASTING,
+        contact, contact.failures > 1 or contact.failing_for >= LASTING,
         'the connection is lost')
 
 
@@ -83,8 +86,8 @@ def of_placement(contact):
         return None
     if not check.rank:
         return check._replace(at=now)
-    return (check._replace(status=WARN) if now - contact.noted < REPORTED
-            else None)
+    is_recent = now - contact.last_failure < REPORTED
+    return check._replace(status=WARN) if is_recent else None
 
 
 def of_start(dependency, seconds):

@@ -29,10 +29,10 @@ IDLE_READ, TROUBLE_READ = 30, 5
 class Reporter:
     """The reporter of one scheduler.
 
-    scheduler: service.SchedulerService.  ttl: as of ``[healthcheck] ttl``.
+    scheduler: service.SchedulerService.  ttl: ``[healthcheck] ttl``.
     number: function that returns the number of this process.
     send: function that takes a report, a dict: ``worker``, its number; ``at``,
-        its time by time.monotonic(); ``checks``, as of indicators.as_list;
+        its time by time.monotonic(); ``checks``, see indicators.as_list;
         ``figures`` for metrics.
     on_gone: function of the number of times that the request queue was found
         deleted; or None.
@@ -99,7 +99,8 @@ class Reporter:
         if connection is not None:
             bus = indicators.of_bus(connection.contact)
             gone_at, is_gone = connection.gone_at, connection.is_gone
-            gone, self._gone = connection.gone - self._gone, connection.gone
+            gone = connection.gone_count - self._gone
+            self._gone = connection.gone_count
             if gone > 0 and self._on_gone is not None:
                 self._on_gone(gone)
             checks['message_bus'] = bus

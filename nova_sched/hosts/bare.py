@@ -2,12 +2,10 @@
 
 import datetime
 
+from nova_sched.hosts import columns
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.metrics import HostMetrics
 
-_ZERO = ('total_usable_ram_mb', 'total_usable_disk_gb', 'disk_mb_used',
-         'free_ram_mb', 'free_disk_mb', 'vcpus_total', 'vcpus_used',
-         'num_instances', 'num_io_ops', 'failed_builds')
 _NONE = ('uuid', 'pci_stats', 'numa_topology', 'host_ip', 'hypervisor_type',
          'hypervisor_version', 'hypervisor_hostname', 'cpu_info',
          'supported_instances', 'updated', 'metrics', 'ram_allocation_ratio',
@@ -45,7 +43,7 @@ class NoTable:
 def attributes(host, node, cell_uuid):
     """Return the attributes of a host state before its first update: dict."""
     return {'host': host, 'nodename': node, 'cell_uuid': cell_uuid,
-            **dict.fromkeys(_ZERO, 0), **dict.fromkeys(_NONE),
+            **dict.fromkeys(columns.RECORDED, 0), **dict.fromkeys(_NONE),
             'limits': {}, 'instances': {}, 'aggregates': [],
             'allocation_candidates': []}
 

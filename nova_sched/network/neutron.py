@@ -14,6 +14,7 @@ from nova_sched import exception
 from nova_sched.concurrency import turns
 from nova_sched.network import responses
 from nova_sched.network.user_token import UserToken
+from nova_sched.options import known_options
 from nova_sched.remote import Deadline
 from nova_sched.service_adapter import FailureReason
 from nova_sched.service_adapter import ServiceAdapter
@@ -30,31 +31,8 @@ RETRY_DELAY = 0.5
 
 _SEGMENTS = 'segment'
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
-_CHECK = ("Check that Neutron runs, and its endpoint in Keystone's catalog or "
-          '[neutron] endpoint_override')
-_KEYSTONE = ('Check that Keystone runs, and auth_url in [neutron] and '
-             '[service_user]')
-_LOG_IN = 'Check [neutron] auth_type and the options that it needs'
-#: Remedies for the operator, by the reason of a failure.
-_ADVICE = {
-    FailureReason.NO_ENDPOINT: (
-        "Add an endpoint of service type network to Keystone's catalog for "
-        'the region and interfaces of [neutron], or set its '
-        'endpoint_override'),
-    FailureReason.AUTH_OPTIONS: _LOG_IN,
-    FailureReason.CREDENTIALS: (
-        'Check the credentials of [neutron] and [service_user]'),
-    FailureReason.DISCOVERY: 'Check auth_url in [neutron] and [service_user]',
-    FailureReason.KEYSTONE: _KEYSTONE,
-    FailureReason.KEYSTONE_TOO_LATE: _KEYSTONE,
-    FailureReason.TLS: (
-        'If it uses https, set cafile of [neutron] and [service_user] to the '
-        'authority that signed its certificate'),
-    FailureReason.OPTIONS: (
-        'Correct the options of [neutron] and [service_user], and restart'),
-    FailureReason.NO_ANSWER: _CHECK,
-    FailureReason.TOO_LATE: _CHECK,
-}
+#: Advice for the operator, by the name of a failure's reason.
+_ADVICE = known_options.table('advice.toml', __package__)
 
 
 class Neutron:
@@ -89,8 +67,9 @@ class Neutron:
     def user_auth(self, token, catalog):
         """Return an auth plug-in that sends a user's token.
 
-        token, catalog: as for UserToken.  Adds a token of [service_user] if
-        configured.  Raises ServiceUnreachable.
+        token, catalog: see UserToken.  Adds a token of [service_user] if
+            configured.
+        Raises ServiceUnreachable.
         """
         auth = UserToken(token, catalog)
         if self._service_user is None:
@@ -175,7 +154,7 @@ class Reader:
             response = self._get(where, f'/v2.0/subnets?{query}')
             if response.status != _OK:
                 return _refused(where, response)
-            segments, query = _read(where, response, responses.segments)
+            segments, query = _read(where, response, responses.segments_page)
             uuids += segments
         return uuids
 
@@ -190,7 +169,7 @@ class Reader:
         response = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
         if response.status != _OK:
             return _refused(where, response)
-        return _read(where, response, responses.segment)
+        return _read(where, response, responses.subnet_segments)
 
     def knows_segments(self, where):
         """Return whether this Neutron has the extension for segments.
@@ -212,7 +191,7 @@ class Reader:
         response = self._get(where, f'/v2.0/ports/{_quoted(port_id)}',
                              as_user=True)
         if response.status == _OK:
-            return _read(where, response, responses.Port.of)
+            return _read(where, response, responses.Port.from_document)
         kind, text = response.error
         if response.status == _NOT_FOUND and kind == 'PortNotFound':
             raise exception.PortNotFound(port_id=port_id)
@@ -239,7 +218,7 @@ class Reader:
         except ServiceUnreachable as exc:
             if exc.reason is FailureReason.CREDENTIALS and not as_user:
                 raise _unauthorized(of_service=True) from exc
-            raise _failed(where, f'{exc}. {_ADVICE[exc.reason]}') from exc
+            raise _failed(where, f'{exc}. {_ADVICE[exc.reason.name]}') from exc
         if response.status == _UNAUTHORIZED:
             raise _unauthorized(context.is_admin or not as_user)
         if response.status == _FORBIDDEN:
@@ -249,11 +228,12 @@ class Reader:
     def _service_auth(self):
         """Return None, which selects [neutron]; raise without credentials."""
         if self._neutron.auth is None:
+            advice = _ADVICE['AUTH_OPTIONS']
             LOG.error('The [neutron] section of the configuration file must '
                       'be configured for authentication with the networking '
-                      'service endpoint: %s', _LOG_IN)
+                      'service endpoint: %s', advice)
             raise exception.Unauthorized(
-                reason=f'Unknown auth type: None. {_LOG_IN}')
+                reason=f'Unknown auth type: None. {advice}')
 
 
 def _quoted(name):
@@ -266,7 +246,7 @@ def _read(where, response, read):
         return read(response.document())
     except ValueError as exc:
         raise _failed(where, f'what answers there is not Neutron: {exc}. '
-                      f'{_CHECK}') from exc
+                      f'{_ADVICE["NO_ANSWER"]}') from exc
 
 
 def _refused(where, response):

@@ -18,8 +18,11 @@ class Port(typing.NamedTuple):
     vnic_type: str
 
     @classmethod
-    def of(cls, document):
-        """Return the Port in a document; ValueError without one."""
+    def from_document(cls, document):
+        """Return the Port in a document.
+
+        Raises ValueError if the document has no port.
+        """
         try:
             port = document['port']
             subnets = [address['subnet_id']
@@ -28,7 +31,7 @@ class Port(typing.NamedTuple):
                        subnets[0] if subnets else None,
                        port.get('binding:vnic_type') or 'normal')
         except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError('it describes no port') from exc
+            raise ValueError('not a port document') from exc
 
 
 class Response(service_adapter.Response):
@@ -50,27 +53,31 @@ class Response(service_adapter.Response):
 
     @property
     def is_own_error(self):
-        """As of service_adapter.Response; False for a missing page."""
+        """See service_adapter.Response.
+
+        False for HTTPNotFound, which Neutron returns for an unknown URL.
+        """
         return self.error[0] not in (None, 'HTTPNotFound')
 
 
 def extensions(document):
     """Return the aliases of Neutron's extensions: a set.
 
-    This and the following functions raise ValueError for other documents.
+    Raises ValueError if the document has another format.
     """
     try:
         return {extension['alias'] for extension in document['extensions']}
     except (KeyError, TypeError) as exc:
-        raise ValueError('it lists no extensions') from exc
+        raise ValueError('not a list of extensions') from exc
 
 
-def segments(document):
+def segments_page(document):
     """Return (segments, query of the next page) of a page of subnets.
 
     segments: list of uuids, with repeats.  The query of the last page is None.
     Only the query of the next page's address is used: host and path may be
     unreachable from here.
+    Raises ValueError if the document has another format.
     """
     try:
         uuids = [subnet.get('segment_id') for subnet in document['subnets']]
@@ -78,14 +85,17 @@ def segments(document):
                  if link['rel'] == 'next']
         query = urllib.parse.urlsplit(hrefs[0]).query if hrefs else None
     except (KeyError, TypeError, AttributeError) as exc:
-        raise ValueError('it lists no subnets') from exc
+        raise ValueError('not a list of subnets') from exc
     return [uuid for uuid in uuids if uuid], query
 
 
-def segment(document):
-    """Return the segment of a subnet: list of at most one uuid."""
+def subnet_segments(document):
+    """Return the segment of a subnet: list of at most one uuid.
+
+    Raises ValueError if the document has another format.
+    """
     try:
         uuid = document['subnet'].get('segment_id')
     except (KeyError, TypeError, AttributeError) as exc:
-        raise ValueError('it describes no subnet') from exc
+        raise ValueError('not a subnet document') from exc
     return [uuid] if uuid else []

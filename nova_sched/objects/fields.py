@@ -276,8 +276,7 @@ def one_of(values, aliases=None, lower=False):
 
 
 def check_most(value, most):
-    """Raise MalformedError for more than ``most`` items, unless it is None.
-    """
+    """Raise MalformedError for more than ``most`` items, unless it is None."""
     if most is not None and len(value) > most:
         raise MalformedError(value, f'must have at most {most} items')
 

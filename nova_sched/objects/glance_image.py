@@ -1,7 +1,7 @@
-"""Images as Glance described them to callers of the dict form.
+"""Images as dicts in the form of Glance, from callers of the dict form.
 
-Numbers may be text, properties have any name, and many of today's names had
-an older one.
+Numbers may be texts, properties may have any name, and many current names of
+properties have an older one.
 """
 
 import re
@@ -10,42 +10,18 @@ from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
+from nova_sched.options import known_options
 
-#: Old name of a property -> today's.
-OLD_NAMES = {
-    'architecture': 'hw_architecture',
-    'hypervisor_type': 'img_hv_type',
-    'vm_mode': 'hw_vm_mode',
-    'hypervisor_version_requires': 'img_hv_requested_version',
-    'owner_id': 'img_owner_id',
-    'auto_disk_config': 'hw_auto_disk_config',
-    'root_device_name': 'img_root_device_name',
-    'block_device_mapping': 'img_block_device_mapping',
-    'mappings': 'img_mappings',
-    'bdm_v2': 'img_bdm_v2',
-    'cache_in_nova': 'img_cache_in_nova',
-    'bittorrent': 'img_bittorrent',
-    'ipxe_boot': 'hw_ipxe_boot',
-    'vmware_disktype': 'hw_disk_type',
-    'vmware_ostype': 'os_distro',
-    'vmware_image_version': 'img_version',
-    'vmware_linked_clone': 'img_linked_clone',
-    'xenapi_device_id': 'hw_device_id',
-    'xenapi_image_compression_level': 'img_compression_level',
-    'xenapi_use_agent': 'img_use_agent',
-    'xenapi_skip_agent_inject_ssh': 'os_skip_agent_inject_ssh',
-    'xenapi_skip_agent_inject_files_at_boot':
-        'os_skip_agent_inject_files_at_boot',
-}
+#: Old name of a property -> its current name.
+OLD_NAMES = known_options.table('image_properties.toml', __package__)[
+    'old_names']
 _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 
 
 def image_from_dict(image):
-    """Return ImageMeta from a dict, whichever producer it is of; None stays
-    None.
+    """Return the ImageMeta of a dict or envelope; None for any other value.
 
-    Raises MalformedError, which names the property by the name it came under
-    today.
+    Raises MalformedError with the current name of the property.
     """
     if not isinstance(image, dict):
         return None
@@ -63,10 +39,10 @@ def image_from_dict(image):
 
 
 def current_names(properties):
-    """Return a dict of properties under today's names, lists and traits
-    gathered.
+    """Return a dict of properties by their current names.
 
-    Raises MalformedError for an item of a list that is malformed.
+    Numbered properties become lists, required traits a list, too.
+    Raises MalformedError for a malformed item of a list.
     """
     renamed = {}
     for name, value in properties.items():
@@ -101,7 +77,7 @@ def _lists(numbered):
     for target, by_number in numbered.items():
         values = []
         while len(values) in by_number and len(values) <= bounds.NUMA_CELLS:
-            # One more than may be is refused where it is read.
+            # An item more than allowed is kept: the reader refuses the list.
             name, value = by_number[len(values)]
             with fields.at(name):
                 values.append(numa.parse_cpus(value)

@@ -70,7 +70,7 @@ def to_wire(selection_lists, spec_version):
 def to_dicts(selections, spec_version):
     """Return the reply without ``return_objects``: a dict per instance.
 
-    selections: the Selection per instance.  spec_version: as for to_wire;
+    selections: the Selection per instance.  spec_version: see to_wire;
     '1.0' for callers that send dicts.
     """
     caller = base.version_tuple(spec_version)

@@ -8,26 +8,13 @@ import logging
 import pathlib
 
 import nova_sched
+from nova_sched.options import known_options
 from nova_sched.options.log_files import NOVAS
 from nova_sched.options.log_files import OURS
 
 #: Module or package of this service -> logger of the Nova module that does the
-#: same. Other loggers keep their own name, below ``nova``.
-ELSEWHERE = {
-    'db.services': 'nova.servicegroup.drivers.db',
-    'hardware.numa': 'nova.virt.hardware',
-    'hardware.pci': 'nova.pci.stats',
-    'hosts': 'nova.scheduler.host_manager',
-    'inventory': 'nova.scheduler.host_manager',
-    'placement': 'nova.scheduler.client.report',
-    'rules.flavor_image': 'nova.scheduler.utils',
-    'remote': 'nova.context',
-    'rules.narrowing': 'nova.scheduler.host_manager',
-    'rules.ranking': 'nova.scheduler.filter_scheduler',
-    'scheduler.attempt': 'nova.scheduler.filter_scheduler',
-    'scheduler.claims': 'nova.scheduler.filter_scheduler',
-}
-
+#: same.  Other loggers keep their own name, below ``nova``.
+ELSEWHERE = known_options.table('logger_names.toml', __package__)
 
 #: Loggers that no module is named after, without the package's name.
 OTHERS = ('observe.log_line',)

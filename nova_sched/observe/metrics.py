@@ -16,6 +16,7 @@ from prometheus_client import exposition
 
 from nova_sched.hosts import decision
 from nova_sched.observe.shared_sums import SharedSums
+from nova_sched.options import known_options
 
 LOG = logging.getLogger(__name__)
 
@@ -32,28 +33,8 @@ NONE = 'none'
 #: Results of a claim, by Claim.taken.
 _RESULTS = {True: 'taken', False: 'refused', None: 'unanswered'}
 
-#: Counters: name -> names of the labels, and the help text of each sum.
-COUNTERS = {
-    'requests': (['outcome', 'code', 'kind'], {
-        'requests': 'Requests by outcome; refused requests by code and '
-                    'kind.'}),
-    'tries': ([], {
-        'tries': 'Decisions on requests, repeated ones included.'}),
-    'filter_hosts': (['filter'], {
-        'filter_hosts_before': 'Hosts that a filter received, summed over '
-                               'instances.',
-        'filter_hosts_after': 'Hosts that a filter passed, summed over '
-                              'instances.'}),
-    'claims': (['result'], {
-        'claims': 'Claims in Placement by result.'}),
-    'queue_gone': ([], {
-        'queue_gone': 'How often workers found their queue missing from the '
-                      'broker.'})}
-#: Histograms of times: name -> names of the labels, and the help text.
-HISTOGRAMS = {
-    'decision_seconds': ([], 'Time from the arrival of a request in a worker '
-                             'to the decision.'),
-    'step_seconds': (['step'], 'Time of one step of a decision.')}
+#: Counters and histograms by name.
+_TABLE = known_options.table('metrics.toml', __package__)
 
 #: Keys that exist from the start, with the value 0, so that the first count
 #: shows as an increase.
@@ -152,16 +133,17 @@ class _Counted:
         by_name = {}
         for (name, *labels), sums in self._sums.all().items():
             by_name.setdefault(name, []).append((labels, sums))
-        for name, (labels, counted) in COUNTERS.items():
-            for index, (metric, text) in enumerate(counted.items()):
-                family = core.CounterMetricFamily(f'nova_sched_{metric}', text,
-                                                labels=labels)
+        for name, counter in _TABLE['counters'].items():
+            for index, (metric, text) in enumerate(counter['sums'].items()):
+                family = core.CounterMetricFamily(
+                    f'nova_sched_{metric}', text, labels=counter['labels'])
                 for values, sums in by_name.get(name, ()):
                     family.add_metric(values, sums[index])
                 yield family
-        for name, (labels, text) in HISTOGRAMS.items():
-            family = core.HistogramMetricFamily(f'nova_sched_{name}', text,
-                                              labels=labels)
+        for name, histogram in _TABLE['histograms'].items():
+            family = core.HistogramMetricFamily(
+                f'nova_sched_{name}', histogram['help'],
+                labels=histogram['labels'])
             for values, (*counts, total) in by_name.get(name, ()):
                 family.add_metric(values, list(zip(
                     [*map(str, BUCKETS), '+Inf'], itertools.accumulate(

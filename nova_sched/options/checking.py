@@ -21,7 +21,7 @@ from nova_sched.options import spelling
 MINIMUM = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 
-@spelling.errors_as_written
+@spelling.errors_as_in_files
 def check(conf):
     """Return ``errors`` by the names that the files give the options."""
     return errors(conf)
@@ -98,7 +98,7 @@ def _refusal(section, opt, value):
 
 def _value_error(conf, section, name, opt, exc):
     option = f'[{section}] {name}'
-    written = spelling.Spelling(conf).as_written(section, opt) if opt else None
+    written = opt and spelling.Spelling(conf).find_setting(section, opt)
     if written is None:
         return exception.ConfigurationError(
             option, 'as given outside the files', str(exc))

@@ -21,7 +21,7 @@ def config_files(conf):
     """
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
-    named = list(_given(conf._args or ()))
+    named = list(_named_paths(conf._args or ()))
     # Default files are read before the files of the command line.
     for option, by_default in ((_DIR, conf.default_config_dirs),
                                (_FILE, conf.default_config_files)):
@@ -32,7 +32,7 @@ def config_files(conf):
             os.path.join(os.path.expanduser(value), '*.conf'))))]
 
 
-def _given(args):
+def _named_paths(args):
     """Yield the paths of a command line: (_FILE or _DIR, path), in order."""
     args = iter(args)
     for arg in args:
@@ -44,15 +44,15 @@ def _given(args):
 def read(conf):
     """Return the current contents of these files: list of (path, sections).
 
-    sections: as of ``sections_of``.
+    sections: see ``sections_of``.
     """
     return [(path, sections_of(path)) for path in config_files(conf)]
 
 
 def contents(conf):
-    """Return the contents of the files of a ConfigOpts, as of ``read``.
+    """Return the contents of the files of a ConfigOpts, as ``read`` does.
 
-    As of the time when a loading.Options read them, else the current ones.
+    Those that a loading.Options has read, otherwise the current contents.
     """
     contents = getattr(conf, 'contents', None)
     return read(conf) if contents is None else contents

@@ -84,7 +84,7 @@ def _own_opts():
     """Return the service's own options, uncopied: list of (group, options)."""
     libraries.set_lib_defaults()
     return [(_group(section),
-             section.listed() if section in WITH_LOG_IN else section.OPTS)
+             section.list_opts() if section in WITH_LOG_IN else section.OPTS)
             for section in SECTIONS] + libraries.list_unlisted_opts()
 
 

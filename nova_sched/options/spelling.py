@@ -1,8 +1,8 @@
 """How the files spell options: under an older name, twice, or misspelt.
 
-Messages are made with current names, and ``Spelling`` replaces them by the
-names in the files, which the operator looks for. Options of other services are
-not mistakes: the file may be the real nova.conf.
+Messages are made with current names, and ``Spelling`` replaces them with the
+names used in the config files, so that operators can find them. Options of
+other services are not mistakes: the file may be the real nova.conf.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from nova_sched.options import sections
 
 _NAME = re.compile(r'\[(\w+)\] (\w+)')
 
-#: Sections without options of other services; plug-ins may have some there.
+#: Sections that only this service reads, or a plug-in.
 _OURS = ('scheduler', 'filter_scheduler', 'metrics', 'trusted_computing')
 #: Minimum similarity of a misspelt name to a name of this service; lower in
 #: some sections.
@@ -40,32 +40,33 @@ class Spelling:
         self._files = [contents for _path, contents in reversed(
             files.contents(conf))]
 
-    def as_written(self, section, opt, value=None):
-        """Return (section, name, text) where the files set an option, or None.
+    def find_setting(self, section, opt, value=None):
+        """Return the setting of an option in the files, or None.
 
-        If several places set it, the one that takes effect; for an option with
-        many values, the one with ``value``.
+        It is (section, name, text) as written; of several, the setting that
+        takes effect; for an option with many values, the one of ``value``.
         """
-        places = [(place, name, text) for raw in self._files
-                 for place, name in sections.places(section, opt)
-                 for text in reversed(raw.get(place, {}).get(name, ()))]
-        if not places or self._is_overridden(section, opt):
+        settings = [(written_in, name, text) for raw in self._files
+                    for written_in, name in sections.places(section, opt)
+                    for text in reversed(raw.get(written_in, {}).get(name,
+                                                                     ()))]
+        if not settings or self._is_overridden(section, opt):
             return None
-        return next((place for place in places if place[2] == value),
-                    places[0])
+        return next((setting for setting in settings if setting[2] == value),
+                    settings[0])
 
     def _is_overridden(self, section, opt):
         """Return whether the command line or the program overrides it."""
         try:
-            place = self._conf.get_location(
+            source = self._conf.get_location(
                 opt.dest, None if section == 'DEFAULT' else section)
         except (cfg.Error, ValueError):
             return False        # a malformed value
-        return place is not None and place.location in (
+        return source is not None and source.location in (
             cfg.Locations.command_line, cfg.Locations.set_override)
 
-    def in_words(self, text):
-        """Return a text with each ``[section] name`` as the files have it."""
+    def rename_in_text(self, text):
+        """Replace each ``[section] name`` in a text by the files' name."""
         return _NAME.sub(lambda match: self._name(*match.groups()), text)
 
     def in_error(self, error):
@@ -77,16 +78,16 @@ class Spelling:
         if not match:
             return error
         name = self._name(*match.groups(), str(error.value))
-        hint = self.in_words(error.hint)
+        hint = self.rename_in_text(error.hint)
         if name != error.option:
             hint += f' (the option is now {error.option})'
         return exception.ConfigurationError(name, error.value, hint)
 
     def _name(self, section, name, value=None):
         opt = self._known.get((section, name))
-        written = opt and self.as_written(section, opt, value)
-        if written and written[:2] != (section, opt.name):
-            section, name = written[:2]
+        setting = opt and self.find_setting(section, opt, value)
+        if setting and setting[:2] != (section, opt.name):
+            section, name = setting[:2]
         return f'[{section}] {name}'
 
 
@@ -102,7 +103,7 @@ def as_in_files(conf):
         raise Spelling(conf).in_error(error) from None
 
 
-def errors_as_written(function):
+def errors_as_in_files(function):
     """Decorate a function of conf that returns ConfigurationErrors.
 
     They name options as the files do.
@@ -114,7 +115,7 @@ def errors_as_written(function):
     return respelled
 
 
-def _places():
+def _names_by_section():
     """Return the names of options in files: dict section -> set of names."""
     known = {}
     for (section, _dest), opt in sections.known_opts().items():
@@ -131,10 +132,10 @@ def unknown_options(conf):
     this service reads.  The right name includes its section if that is
     different.
     """
-    places, registered = _places(), set(sections.registered_names(conf))
-    misspelt, elsewhere = [], _elsewhere()
+    by_section, elsewhere = _names_by_section(), _elsewhere()
+    registered, misspelt = set(sections.registered_names(conf)), []
     for section, values in files.raw_sections(conf).items():
-        known = places.get(section, set())
+        known = by_section.get(section, set())
         for name in values:
             if name in known or (section, name) in registered:
                 continue
@@ -148,11 +149,11 @@ def unknown_options(conf):
 
 @functools.cache
 def _elsewhere():
-    """Return the options of this service's sections by name, in any section.
+    """Return a dict from other names of options to '[section] name'.
 
-    Dict name -> '[section] name'.  The name may be an older one, or have its
-    section as a prefix, as documents print metrics_weight_setting.  A driver's
-    name stands for the option driver.
+    It maps current, deprecated and section-prefixed names (such as
+    metrics_weight_setting) of options in the sections of this service.  The
+    names of drivers map to '[scheduler] driver'.
     """
     options = dict.fromkeys(names.DRIVERS.values(), '[scheduler] driver')
     ours = {place: opt for place, opt in sections.known_opts().items()
@@ -166,13 +167,13 @@ def _elsewhere():
 
 
 def warnings(conf):
-    """Return sentences on names in the files that have no or another effect.
+    """Return warnings on ignored, overridden and deprecated options in files.
     """
     return [*_misspelt_sections(conf), *_repeated(conf), *_older_names(conf)]
 
 
 def _misspelt_sections(conf):
-    ours = _places()
+    ours = _names_by_section()
     for section, values in files.raw_sections(conf).items():
         if section in ours or section in _NOT_OURS:
             continue
@@ -192,28 +193,26 @@ def _repeated(conf):
         for section, values in contents.items():
             for name, texts in values.items():
                 if len(texts) > 1 and (section, name) in single:
-                    yield (f'[{section}] {name} stands in {path} '
-                           f'{len(texts)} times; only the last counts')
+                    yield (f'[{section}] {name} is set {len(texts)} times in '
+                           f'{path}; only the last value is used')
 
 
 def _older_names(conf):
-    """Yield sentences on options that another option or name overrides.
-
-    And one sentence on all other deprecated options.
+    """Yield a warning per overridden option, then one on deprecated options.
     """
-    written, unread = Spelling(conf).as_written, messaging.unread(conf)
+    spelling, replaced = Spelling(conf), messaging.replaced_options(conf)
     deprecated, unused = [], []
     for (section, dest), opt in sections.known_opts().items():
-        given = _given(conf, section, opt)
-        if (section, dest) in unread:
-            unused += given
+        settings = _settings_of(conf, section, opt)
+        if (section, dest) in replaced:
+            unused += settings
             continue
-        effective = written(section, opt)
-        if (len(given) > 1 and effective is not None
+        effective = spelling.find_setting(section, opt)
+        if (len(settings) > 1 and effective is not None
                 and not isinstance(opt, cfg.MultiOpt)):
-            yield _overridden(effective[:2], given)
-            given = [effective[:2]]
-        for place, name in given:
+            yield _overridden(effective[:2], settings)
+            settings = [effective[:2]]
+        for place, name in settings:
             if place != section or name not in (dest, opt.name):
                 deprecated.append(
                     f'[{place}] {name} (now [{section}] {dest})')
@@ -227,7 +226,7 @@ def _older_names(conf):
                + '; use the newer name where there is one')
 
 
-def _given(conf, section, opt):
+def _settings_of(conf, section, opt):
     """Return where the files set an option: list of (section, name)."""
     raw = files.raw_sections(conf)
     return [(place, name) for place, name
@@ -235,9 +234,9 @@ def _given(conf, section, opt):
             if name in raw.get(place, {})]
 
 
-def _overridden(effective, given):
-    """Return the sentence on options without effect beside another one."""
-    unused = ', '.join(f'[{section}] {name}' for section, name in given
+def _overridden(effective, settings):
+    """Return the warning that one option overrides others."""
+    unused = ', '.join(f'[{section}] {name}' for section, name in settings
                        if (section, name) != effective)
     return (f'[{effective[0]}] {effective[1]} overrides {unused}; remove the '
             'latter')

@@ -57,7 +57,7 @@ def warnings(conf):
         _unreadable_authorities, _unknown_log_ins, _placeholders,
         _without_database, log_files.warnings, _lacking_journal)
         for sentence in kind(conf)]
-    return [*map(spelling.Spelling(conf).in_words, sentences),
+    return [*map(spelling.Spelling(conf).rename_in_text, sentences),
             *spelling.warnings(conf)]
 
 
@@ -113,10 +113,10 @@ def _ignored_options(conf):
     """Yield a sentence that names the options that are set and ignored."""
     known = sections.known_opts()
     ignored = [f'[{section}] {name}'
-             for section, name in known_options.ignored('ignored')
-             if (section, name) in known
-             and sections.value(conf, section, name)
-             != known[section, name].default]
+               for section, name in known_options.ignored('ignored')
+               if (section, name) in known
+               and sections.value(conf, section, name)
+               != known[section, name].default]
     if ignored:
         yield ('This release accepts these options but does not act on them: '
                + ', '.join(ignored)
@@ -154,10 +154,10 @@ def _counted_twice(conf):
 
 def _clamped(conf):
     """Yield sentences on values that are moved to their minimum."""
-    written = spelling.Spelling(conf).as_written
+    find_setting = spelling.Spelling(conf).find_setting
     for (section, name), opt in sections.known_opts().items():
         if (not isinstance(opt.type, option_types.Clamped)
-                or (place := written(section, opt)) is None):
+                or (place := find_setting(section, opt)) is None):
             continue
         text = place[-1]
         try:

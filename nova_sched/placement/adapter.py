@@ -12,6 +12,7 @@ from nova_sched import exception
 from nova_sched import remote
 from nova_sched import service_adapter
 from nova_sched.concurrency import turns
+from nova_sched.options import known_options
 from nova_sched.placement.documents import MicroversionRange
 from nova_sched.service_adapter import FailureReason
 
@@ -35,68 +36,14 @@ REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 #: Every REPEAT-th warning about a lasting failure is logged.
 REPEAT = 11
 
-#: By reason: the failure, and advice for the operator.
-_FAILURES = {
-    FailureReason.NO_ENDPOINT: (
-        'The placement API endpoint was not found.',
-        "Add an endpoint of service type placement to Keystone's catalog "
-        'for the region and interfaces of [placement], or set its '
-        'endpoint_override'),
-    FailureReason.AUTH_OPTIONS: (
-        'No authentication information found for placement API.',
-        'Set [placement] auth_type and the options that it needs'),
-    FailureReason.CREDENTIALS: (
-        'Placement service credentials do not work.',
-        'Check user, password and project in [placement]'),
-    FailureReason.DISCOVERY: (
-        'Discovering suitable URL for placement API failed.',
-        'Check [placement] auth_url and the endpoint of Placement'),
-    FailureReason.NO_ANSWER: (
-        'Placement API service is not responding.',
-        "Check that it runs, and its endpoint in Keystone's catalog or "
-        '[placement] endpoint_override'),
-    FailureReason.TOO_LATE: (
-        'Placement API service does not respond in time.',
-        'Find the cause of its load, run it in more processes, or raise '
-        '[placement] timeout'),
-    FailureReason.KEYSTONE: (
-        'Keystone gives no token for placement API.',
-        'Check that it runs, and [placement] auth_url'),
-    FailureReason.KEYSTONE_TOO_LATE: (
-        'Keystone gives no token for placement API in time.',
-        'Find the cause of its load, or raise [placement] timeout'),
-    FailureReason.TLS: (
-        'There is no TLS connection for placement API.',
-        'If the endpoint is right, and the server expects https, set '
-        '[placement] cafile to the authority that signed its certificate; '
-        'insecure = true disables the verification'),
-    FailureReason.OPTIONS: (
-        'The options of [placement] cannot be used.',
-        'Correct them and restart'),
-}
+_TABLE = known_options.table('advice.toml', __package__)
+#: By the name of a reason: the failure, and advice for the operator; advice
+#: also by HTTP status.
+_FAILURES, _ADVICE = _TABLE['failures'], _TABLE['advice']
 #: Reasons that last until an operator acts.
 _LASTING = set(FailureReason) - {
     FailureReason.NO_ANSWER, FailureReason.TOO_LATE, FailureReason.KEYSTONE,
     FailureReason.KEYSTONE_TOO_LATE}
-
-#: Advice for the operator by HTTP status.
-_ADVICE = {
-    400: 'Correct the flavor, image or request accordingly',
-    FORBIDDEN: 'Give the user of [placement] the role that the policy of '
-               'Placement asks for, such as admin or service',
-    404: "Check that the endpoint of Placement, in Keystone's catalog or "
-         '[placement] endpoint_override, is right',
-    406: 'It does not speak that microversion: upgrade Placement, or ask '
-         'again if it has just been replaced',
-    409: 'Another client has changed it; the next request may work',
-    TOO_MANY: 'Something in front of Placement limits the rate of requests',
-}
-_ANY_ERROR = 'See the log of Placement at that time'
-_NOT_PLACEMENT = (
-    "The server there is not Placement: check its endpoint in Keystone's "
-    'catalog, or [placement] endpoint_override')
-_NOT_HTTP = ('The server expects https instead of http: correct its endpoint '
-             "in Keystone's catalog, or [placement] endpoint_override")
 
 
 class Response(service_adapter.Response):
@@ -131,11 +78,11 @@ class Response(service_adapter.Response):
     def advice(self):
         """Advice for the operator, a sentence."""
         if self.status < 400:
-            return _NOT_PLACEMENT
+            return _ADVICE['NOT_PLACEMENT']
         if self.status == 400 and not self.is_own_error and (
                 'HTTPS' in self.text):
-            return _NOT_HTTP
-        return _ADVICE.get(self.status, _ANY_ERROR)
+            return _ADVICE['NOT_HTTP']
+        return _ADVICE.get(str(self.status), _ADVICE['ANY_ERROR'])
 
     def read(self, understand, failure):
         """Return the result of a function of the document, a dict.
@@ -181,8 +128,8 @@ class PlacementUnreachable(exception.PlacementError):
 
     def __init__(self, reason, detail):
         self.reason = reason
-        what, advice = _FAILURES[reason]
-        super().__init__(f'{what} {detail}. {advice}')
+        super().__init__(
+            f'{_FAILURES[reason.name]} {detail}. {_ADVICE[reason.name]}')
 
 
 class PlacementAdapter:
@@ -206,9 +153,9 @@ class PlacementAdapter:
         return self._adapter.timeout
 
     @property
-    def identity(self):
+    def config_fingerprint(self):
         """See ServiceAdapter."""
-        return self._adapter.identity
+        return self._adapter.config_fingerprint
 
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):
@@ -282,7 +229,7 @@ class PlacementAdapter:
         versions = self._microversions
         if versions is None:
             versions = self._microversions = self.request('GET', '/').read(
-                MicroversionRange.of, _FAILURES[FailureReason.DISCOVERY][0])
+                MicroversionRange.of, _FAILURES['DISCOVERY'])
         return versions
 
 

@@ -7,6 +7,7 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import remote
 from nova_sched.network import neutron
+from nova_sched.options import known_options
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.preflight import rows
@@ -19,17 +20,8 @@ from nova_sched.preflight.rows import Row
 
 _PLACEMENT, _CANDIDATES = 'Placement', 'Placement candidates'
 _PROVIDERS, _NEUTRON = 'Placement providers', 'Neutron'
-_REACH = ('Check that it runs, and the log-in and the endpoint, http or '
-          'https, that [placement] leads to')
-_ALLOW = ('Give the user of [placement] a role with which Placement lets '
-          'Nova in, such as admin or service')
-
-_STALE = ('Such a provider belongs to a deleted record of the compute node, '
-          'and keeps nova-compute from creating a new one. If "openstack '
-          'resource provider show --allocations UUID" lists no instance that '
-          'exists, delete its allocations (nova-manage placement audit '
-          '--delete) and then the provider (openstack resource provider '
-          'delete UUID)')
+_REACH, _ALLOW, _STALE = map(known_options.table(
+    'advice.toml', __package__)['placement'].get, ('reach', 'allow', 'stale'))
 
 
 class Placement:
@@ -42,7 +34,7 @@ class Placement:
         self._adapter = adapter.PlacementAdapter(conf)
         # A log-in and three queries, each with its timeout.
         self._call = remote.Call(4 * self._adapter.timeout, self._ask,
-                                   name='preflight')
+                                 name='preflight')
 
     def _ask(self):
         """Return rows, and all providers, uuid -> name, or None."""

@@ -5,6 +5,7 @@ They are only read.
 
 import contextlib
 import dataclasses
+import time
 
 from oslo_utils import timeutils
 
@@ -14,12 +15,14 @@ from nova_sched import remote
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
+from nova_sched.db import changed_rows
 from nova_sched.db import engine
 from nova_sched.db import layouts
 from nova_sched.db import services
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
+from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
@@ -30,10 +33,8 @@ from nova_sched.preflight.rows import Row
 _API, _OWN = 'API database', 'database'
 _API_URL, _OWN_URL = '[api_database] connection', '[database] connection'
 _CELL_URL = "the cell's URL: nova-manage cell_v2 list_cells --verbose"
-_MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
-               'discover_hosts_in_cells_interval. Both leave out hosts whose '
-               'compute_nodes.mapped is 1, though their mapping is gone: set '
-               "it to 0 in the cell's database first")
+_MAP_ADVICE = known_options.table('advice.toml', __package__)[
+    'databases']['map']
 
 #: With this variable on, MariaDB does not let a transaction overwrite rows
 #: that another one has changed since they were read.
@@ -155,13 +156,18 @@ def read_computes(cell, conf, down_time):
     with contextlib.closing(cell_reader.CellReader(
             cell, engine.options_from(conf), _NODE_COLUMNS)) as reader:
         with reader.transaction() as transaction:
-            read = transaction.rows()
+            nodes, records = (
+                [row.values for _id, row in sorted(changes.rows.items())]
+                for changes in transaction.changes(
+                    changed_rows.KnownRows(), changed_rows.KnownRows(),
+                    time.time()))
         layout = layouts.of_cell(reader.db).words
-    records = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
-             for row in read.services]
+    # The last value is not a column of services.
+    records = [dict(zip(columns.SERVICE_COLUMNS, values[:-1], strict=True))
+               for values in records]
     return Computes(
-        layout, [(name, uuid) for uuid, _host, name in read.compute_nodes],
-        frozenset(host for _uuid, host, _name in read.compute_nodes),
+        layout, [(name, uuid) for uuid, _host, name in nodes],
+        frozenset(host for _uuid, host, _name in nodes),
         {row['host']: _state(row, down_time) for row in records},
         min((row['version'] or 0 for row in records), default=None))
 
@@ -220,11 +226,11 @@ class Databases:
         self._lax = config.placement_configured(conf) and self._ask(
             lax_isolation, conf)
         self._cells = remote.Call(2 * self._seconds, self._ask_cells,
-                                    name='preflight')
+                                  name='preflight')
 
     def _ask(self, function, *args):
         return remote.Call(self._seconds, function, *args,
-                             name='preflight')
+                           name='preflight')
 
     def _ask_cells(self):
         """Return (cell, remote.Call) for each cell: list.

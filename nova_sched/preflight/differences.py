@@ -101,8 +101,8 @@ def rows(setup, release):
     setup: startup.Setup.  release: options.releases.Release.
     """
     differences = (*_options(setup, release), *_defaults(setup, release),
-             *_filters(setup, release), *_weighers(setup, release),
-             *_request_filters(setup, release), *_facts(setup, release))
+                   *_filters(setup, release), *_weighers(setup, release),
+                   *_request_filters(setup, release), *_facts(setup, release))
     return as_written(setup.conf, differences)
 
 

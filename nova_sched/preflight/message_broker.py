@@ -4,14 +4,13 @@ Exchanges and queues of the service must have the same form, or not exist.
 """
 
 import re
-import socket
-import ssl
 import typing
 
 import amqp
 
 from nova_sched import conf as config
 from nova_sched import remote
+from nova_sched.options import known_options
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -23,38 +22,7 @@ from nova_sched.rpc import declarations
 TIMEOUT = 10
 _ALL_STEPS = 3 * TIMEOUT
 
-_TLS_ADVICE = ('Check the ssl options of [oslo_messaging_rabbit] against the '
-               'certificate of the broker, and that its port uses TLS')
-_NO_ANSWER_ADVICE = (
-    'Check that it runs, and its host, port and, if it uses TLS, '
-    '[oslo_messaging_rabbit] ssl')
-#: Error -> advice for the operator, the first that fits; {} is the option.
-_ADVICE = (
-    (amqp.AccessRefused, 'Check user and password in {}, and what this user '
-                         'may do in the virtual host'),
-    (amqp.NotAllowed, 'Check the virtual host in {}: that it is there, and '
-                      'that the user has permissions in it'),
-    (ssl.SSLError, _TLS_ADVICE),
-    (socket.gaierror, 'Check the host name in {}'),
-    ((OSError, remote.DeadlineExceeded), _NO_ANSWER_ADVICE),
-    (amqp.AMQPError, 'See the log of the broker'),
-)
-
-#: Property of an exchange or a queue -> the options that set it.
-_FORMS = {
-    'durable': 'amqp_durable_queues and rabbit_quorum_queue',
-    'auto_delete': 'amqp_auto_delete',
-    'x-queue-type': 'rabbit_quorum_queue',
-    'x-delivery-limit': 'rabbit_quorum_delivery_limit',
-    'x-max-in-memory-length': 'rabbit_quorum_max_memory_length',
-    'x-max-in-memory-bytes': 'rabbit_quorum_max_memory_bytes',
-}
-#: As _FORMS, for the exchange and the queue of fanouts.
-_FANOUT_FORMS = {
-    'durable': 'rabbit_transient_quorum_queue and rabbit_stream_fanout',
-    'x-queue-type': 'rabbit_stream_fanout',
-    'x-max-age': 'rabbit_transient_queues_ttl',
-}
+_TEXTS = known_options.table('advice.toml', __package__)
 _DELETE = 'stop all programs that use it and delete it at the broker'
 
 
@@ -79,7 +47,7 @@ class MessageBroker:
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._calls = _query(_ALL_STEPS, conf, url, _look, conf, url)
+        self._calls = _query(_ALL_STEPS, conf, url, _host_state, conf, url)
         url = conf.oslo_messaging_notifications.transport_url
         notifies = url and any(name.startswith('messaging')
                                for name in config.notification_drivers(conf))
@@ -94,11 +62,11 @@ class MessageBroker:
         answers, results = [], []
         for broker, call in self._calls:
             results.append(_row('broker', broker, call, answers,
-                              '[DEFAULT] transport_url'))
+                                '[DEFAULT] transport_url'))
         if answers:
             results.append(self._queue(answers[0].consumers))
             results += [self._refused(refusal)
-                      for refusal in answers[0].refusals]
+                        for refusal in answers[0].refusals]
         return results + self._notification_rows()
 
     def _notification_rows(self):
@@ -132,8 +100,8 @@ class MessageBroker:
                    'without end', advice)
 
     def _form_advice(self, declaration, reason):
-        forms = (_FANOUT_FORMS if declaration.name == f'{self._topic}_fanout'
-                 else _FORMS)
+        forms = _TEXTS['fanout_forms' if declaration.name == (
+            f'{self._topic}_fanout') else 'forms']
         differs = re.search("arg '([^']*)'", reason)
         options = forms.get(differs and differs[1])
         if options:
@@ -180,7 +148,7 @@ def _count(broker, conf, url):
         return queue.consumers(connection)
 
 
-def _look(broker, conf, url):
+def _host_state(broker, conf, url):
     """Return the state of a broker host: _Found."""
     consumed = declarations.of_server(conf, url)
     (_exchange, queue), *_ = consumed[0]
@@ -204,8 +172,9 @@ def _row(check, broker, call, answers, option, failure=ERROR):
     try:
         answers.append(call.result())
     except (OSError, amqp.AMQPError, remote.DeadlineExceeded) as error:
-        advice = next(text for kind, text in _ADVICE
-                      if isinstance(error, kind))
+        advice = next(_TEXTS['broker'][kind.__name__]
+                      for kind in type(error).__mro__
+                      if kind.__name__ in _TEXTS['broker'])
         return Row(check, failure, f'{broker.where}: {_one_line(error)}',
                    advice.format(option))
     except Exception as error:

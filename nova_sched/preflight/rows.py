@@ -50,7 +50,7 @@ def attempt(check, advice, function, *args):
 
 def as_written(conf, rows):
     """Return rows that name options as the files do: list of Row."""
-    written = spelling.Spelling(conf).in_words
+    written = spelling.Spelling(conf).rename_in_text
     return [row._replace(check=written(row.check), found=written(row.found),
                          advice=written(row.advice)) for row in rows]
 

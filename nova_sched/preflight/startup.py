@@ -38,7 +38,7 @@ def problems(conf):
     Reads every option, and loads the driver with its filters and weighers and
     the driver for the message broker.
     """
-    return config.check(conf) or spelling.errors_as_written(_unloadable)(conf)
+    return config.check(conf) or spelling.errors_as_in_files(_unloadable)(conf)
 
 
 def all_problems(conf):

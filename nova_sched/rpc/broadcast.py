@@ -38,7 +38,7 @@ class Broadcast:
         self._listener = self._transport._listen(self._target, 1, None)
         self._listener.start(self._receive)
 
-    def say(self, content):
+    def publish(self, content):
         """Publish a dict of JSON.
 
         Raises oslo.messaging's errors if the broker does not accept it.

@@ -71,7 +71,7 @@ def brokers(conf, url):
 def connection(conf, url, name):
     """Return a kombu.Connection that tries one host after the other.
 
-    It is not open yet.  TLS and login method as for ``brokers``.
+    It is not open yet.  TLS and login method: see ``brokers``.
     name: name of the connection at the broker.
     """
     options = conf.oslo_messaging_rabbit

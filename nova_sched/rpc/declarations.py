@@ -40,7 +40,7 @@ class Declaration:
     def refusal(self, connection):
         """Return the broker's reason to refuse the declaration, or None.
 
-        Arguments and errors as of ``consumers``.
+        See ``consumers`` for arguments and errors.
         """
         if not self.name:
             return None    # the default exchange
@@ -97,7 +97,8 @@ def refusals(connection, consumed):
     by_name = {}
     for first, *later in consumed:
         refused = _refused(connection, first)
-        # oslo.messaging makes a second attempt for an exchange only.
+        # Not if only the queue is refused: the first attempt has declared its
+        # exchange durable by then, so that the second is refused as well.
         bearable = any(
             declaration.kind == 'exchange' and "'durable'" in reason
             for declaration, reason in refused) and any(

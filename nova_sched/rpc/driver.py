@@ -3,13 +3,13 @@
 It is RabbitDriver of oslo.messaging with the same options and these changes:
 
 - an RPC server receives through ``Listener``, and ``RequestConsumer`` turns
-  the broker's deliveries into its requests;
+  the broker's deliveries into the server's requests;
 - a message with undecodable properties does not close the connection
   (``frames``);
 - a deleted exchange and its bindings are declared again; a broker does not
   report the deletion (``Connection.bind_again``);
 - user and password in ``transport_url`` may contain a /;
-- it stops waiting for replies within ``IDLE`` seconds, not five;
+- it notices a request to stop within ``IDLE`` seconds instead of five;
 - a lost connection is restored by one attempt at each broker of
   ``transport_url`` (``Connection.consume``).
 
@@ -50,7 +50,7 @@ _LAST = {'x-priority': -1}
 #: The entry point of ``Driver``.
 NAME = 'nova_sched_rabbit'
 
-#: Schemes of transport URLs that it serves, or their parts before a +.
+#: Schemes of transport URLs for ``Driver``, with or without a +suffix.
 SCHEMES = ('rabbit', 'kombu')
 
 #: Timeout of each broker operation during a check of bindings, in seconds.
@@ -61,16 +61,16 @@ _GONE = (amqp.NotFound, amqp.ConsumerCancelled)
 
 
 def transport(make, conf, url):
-    """Return the transport of a URL; with ``Driver`` for its schemes.
+    """Return the transport of a URL, with ``Driver`` for a URL in SCHEMES.
 
     make: function of oslo.messaging that makes a transport.
-    url: text of the option.
+    url: text, as in [DEFAULT] transport_url.
     Raises messaging.DriverLoadFailure as ``make`` does.
     """
     parsed = messaging.TransportURL.parse(conf, url)
-    written = parsed.transport
-    if written.partition('+')[0] in SCHEMES:
-        parsed.transport = f'{NAME}+{written}'
+    scheme = parsed.transport
+    if scheme.partition('+')[0] in SCHEMES:
+        parsed.transport = f'{NAME}+{scheme}'
     try:
         return make(conf, url=parsed)
     except messaging.DriverLoadFailure as error:
@@ -78,11 +78,11 @@ def transport(make, conf, url):
         if isinstance(reason, stevedore.NoMatches):
             reason = (f'there is no entry point {NAME} in '
                       'oslo.messaging.drivers; install nova_sched again')
-        raise messaging.DriverLoadFailure(written, reason) from error
+        raise messaging.DriverLoadFailure(scheme, reason) from error
 
 
 class Driver(impl_rabbit.RabbitDriver):
-    """RabbitMQ for this service.
+    """RabbitDriver with the Connection of this service.
 
     url: TransportURL of ``transport``: its scheme has the prefix NAME.
     """
@@ -123,21 +123,21 @@ class Connection(impl_rabbit.Connection):
     """A connection to RabbitMQ, or to another transport of kombu.
 
     contact: Contact with the broker.
-    gone: number of times that a queue or exchange was found deleted; gone_at:
-        time of the last, seconds since the epoch; is_gone: whether it is
-        still missing.
+    gone_count: number of times that a queue or exchange was found deleted.
+    gone_at: time of the last, seconds since the epoch, or None.
+    is_gone: whether it is still missing.
     """
 
     #: The amqp.Connection of its channel; None for other transports.
     _amqp_connection = None
-    gone, gone_at, is_gone = 0, None, False
+    gone_count, gone_at, is_gone = 0, None, False
     #: Called after each failed attempt to reach a broker.
     on_failed_attempt = staticmethod(lambda: None)
 
     def __init__(self, *args, **kwargs):
         self.contact, self._unreachable = remote.Contact(), set()
         super().__init__(*args, **kwargs)
-        # Interval of the check whether it must stop.
+        # Interval of the check for a request to stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)
 
     def _transform_transport_url(self, url, host, default_username='',
@@ -228,7 +228,7 @@ class Connection(impl_rabbit.Connection):
         """Call the library's method; record the errors it recovers from."""
         def note(error):
             self._note(error)
-            # The reply may wait long for the broker.
+            # Do not delay this work: the reply may wait long for the broker.
             call_scope.run_after_reply()
             if recoverable_error_callback is not None:
                 recoverable_error_callback(error)
@@ -237,9 +237,9 @@ class Connection(impl_rabbit.Connection):
     def _note(self, error):
         """Record an error of the broker."""
         if isinstance(error, _GONE):
-            self.gone += 1
+            self.gone_count += 1
             self.gone_at, self.is_gone = time.time(), True
-        # The library starts a reconnection with an error without text.
+        # An error without text only starts a reconnection of the library.
         elif (getattr(error, 'reply_text', error)
               or not self.contact.failures):
             self.contact.failed(error)
@@ -257,20 +257,21 @@ class Connection(impl_rabbit.Connection):
         return super().declare_consumer(consumer)
 
     def read_ahead(self, count):
-        """Prefetch so many additional messages of the shared queue.
+        """Prefetch ``count`` additional messages of the shared queue.
 
-        0 restores the usual number; messages that have come are kept.
+        0 restores the usual number; messages already prefetched are kept.
         """
         usual = self.rabbit_qos_prefetch_count
         if not (usual and self._consumers and self.connection.connected):
             return
         try:
+            # The first consumer is that of the shared queue.
             next(iter(self._consumers)).read_ahead(count, usual)
         except Exception as error:
             LOG.debug('Cannot change the prefetch count: %s', error)
 
     def bind_again(self):
-        """Bind all queues again, on a channel of its own.
+        """Bind all queues again, on a separate channel.
 
         Existing bindings do not change.
         """
@@ -300,10 +301,10 @@ class Connection(impl_rabbit.Connection):
 
 
 def _wait(wait, *args, **kwargs):
-    """Wait for the broker's confirmation on a channel.
+    """Wait for the broker's response on a channel, e.g. a publisher confirm.
 
-    A call usually waits when it has sent its reply: the time is used for its
-    work after the reply, and the turn is released.
+    A call that waits here has usually sent its reply: it runs its work after
+    the reply first, and releases its turn until its end.
     """
     call_scope.run_after_reply()
     turns.end_turn()
@@ -330,14 +331,14 @@ class RequestConsumer(impl_rabbit.Consumer):
         super().consume(conn, tag)
 
     def read_ahead(self, count, usual):
-        """Subscribe a second time, for so many additional messages.
+        """Subscribe a second time, for ``count`` additional messages.
 
         count: 0 ends the subscription.  usual: prefetch count of all other
-        subscriptions.
+            subscriptions.
         """
         channel, tag = self.queue.channel, f'{self.queue_name} ahead'
         if (self._ahead_on is channel) == bool(count):
-            return
+            return    # already in this state
         if not count:
             self._ahead_on = None
             self.queue.cancel(tag)

@@ -22,10 +22,10 @@ from nova_sched.rpc.taken_calls import TakenCalls
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds of a read in an idle listener.
+#: Maximum seconds of one read in an idle listener.
 IDLE = 0.5
 #: Seconds between two checks of exchanges and bindings.
-LOOK = 10
+CHECK_INTERVAL = 10
 #: Maximum number of messages per read while no thread is free.
 AHEAD = 100
 #: Additional messages to prefetch after a long time without a free thread, and
@@ -115,7 +115,7 @@ class Listener(amqpdriver.AMQPListener):
                                             self._obsolete_reply_queues.add)
         self.taken_calls = TakenCalls()
         self._answers = replies.SentReplies()
-        self._next_look = self.polled_at + LOOK
+        self._next_check = self.polled_at + CHECK_INTERVAL
 
     @property
     def stopping(self):
@@ -145,7 +145,7 @@ class Listener(amqpdriver.AMQPListener):
     def _accept(self, message):
         unique_id = message.get('_unique_id')
         try:
-            # The check in the library logs a traceback.
+            # The check in the library's listener would log a traceback.
             self.msg_id_cache.check_duplicate_message(
                 {'_unique_id': unique_id})
         except amqpdriver.rpc_common.DuplicateMessageError:
@@ -171,7 +171,8 @@ class Listener(amqpdriver.AMQPListener):
                      'connection: %s', error)
             return False
         if request.call_id is None:
-            # A cast goes to each worker: it may come to each once.
+            # A cast goes to all workers, so only this worker's duplicates are
+            # ignored.
             self.msg_id_cache.add(request.unique_id)
             return True
         # After the acknowledgement: if that fails, the broker delivers the
@@ -204,10 +205,10 @@ class Listener(amqpdriver.AMQPListener):
         self._shutoff.set()
         return []
 
-    def look(self, taken):
+    def read_available(self, try_take):
         """Read the available messages while no thread is free.
 
-        taken: function of a request; returns whether it took the request.
+        try_take: function of a request; returns whether it took the request.
         """
         self._process_due()
         for _ in range(AHEAD):
@@ -216,7 +217,7 @@ class Listener(amqpdriver.AMQPListener):
             if not self._read(0.001):
                 break
         self.incoming[:] = [request for request in self.incoming
-                            if not taken(request)]
+                            if not try_take(request)]
 
     def read_ahead(self, enable):
         """Prefetch more messages, for pings queued behind calls, or stop it.
@@ -245,6 +246,6 @@ class Listener(amqpdriver.AMQPListener):
         """Acknowledge messages for other threads; check bindings if due."""
         self._note_poll()
         self._message_operations_handler.process()
-        if self.polled_at > self._next_look:
-            self._next_look = self.polled_at + LOOK
+        if self.polled_at > self._next_check:
+            self._next_check = self.polled_at + CHECK_INTERVAL
             self.conn.bind_again()

@@ -118,7 +118,7 @@ class ReplyRetrier:
 
     def send(self, reply):
         """Send a reply of this thread's call, or keep it for retries."""
-        if reply.queue in self._missing or not self._sent(reply):
+        if reply.queue in self._missing or not self._try_send(reply):
             self._keep(reply, call_scope.take_undo)
 
     def send_again(self, reply):
@@ -143,7 +143,7 @@ class ReplyRetrier:
             thread.join(LAST_TRY)
         self._undoing.shutdown()
 
-    def _sent(self, reply):
+    def _try_send(self, reply):
         """Send a reply; return False if its queue is missing."""
         try:
             with self._driver._get_connection(
@@ -207,7 +207,7 @@ class ReplyRetrier:
         while reply := self._next(queue, missing):
             sent = False
             try:
-                sent = self._sent(reply)
+                sent = self._try_send(reply)
             finally:
                 if not sent:
                     self._put_back(queue, missing, reply)

@@ -217,7 +217,7 @@ class Server(server.RPCServer):
                 if self.listener.stopping:
                     return    # not acknowledged: the broker requeues it
                 self._note_busy()
-                self.listener.look(self._answer_ping)
+                self.listener.read_available(self._answer_ping)
         executor = self._work_executor
         self._submit(message, executor.submit_first if _is_ping(message)
                      else executor.submit,
@@ -365,12 +365,12 @@ class _ClosingListener:
         self._reserve.submit(context.forget)
         self._adapter.start(on_incoming)
 
-    def look(self, taken):
+    def read_available(self, try_take):
         """Read the available messages while no thread is free.
 
-        taken: function of a message; returns whether it took the message.
+        try_take: function of a message; returns whether it took the message.
         """
-        getattr(self._listener, 'look', lambda taken: None)(taken)
+        getattr(self._listener, 'read_available', lambda _: None)(try_take)
 
     def read_ahead(self, enable):
         """Prefetch more messages, or stop it."""

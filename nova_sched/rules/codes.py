@@ -6,11 +6,10 @@ code (``BaseFilter.code``).  Plug-ins may have codes that are not in the
 catalogue.  ``doc/source/codes.rst`` describes the catalogue.
 """
 
-import importlib.resources
 import re
-import tomllib
 import typing
 
+from nova_sched.options import known_options
 from nova_sched.rules import narrowing
 
 #: Steps of a request in which hosts are rejected, or the request ends.
@@ -28,9 +27,9 @@ OF_AMOUNTS = frozenset(('placement_resource', 'vcpus', 'ram', 'disk', 'numa',
                         'pci'))
 
 #: Names of steps in records that are neither filters nor ``narrowing``.
-OFFERED, CLAIMED, SERVICE_UP, EARLIER, TOGETHER = (
+OFFERED, CLAIMED, SERVICE_UP, TOGETHER = (
     'allocation candidates', 'claims refused', 'service up',
-    'earlier instances', 'filters together')
+    'filters together')
 
 #: Maximum number of characters of a plug-in's code.
 _LONGEST = 60
@@ -45,9 +44,9 @@ class Code(typing.NamedTuple):
 
 
 CATALOGUE = {
-    name: Code(name, stage, meaning) for stage, meanings in tomllib.loads(
-        importlib.resources.files(__package__).joinpath('codes.toml')
-        .read_text()).items() for name, meaning in meanings.items()}
+    name: Code(name, stage, meaning) for stage, meanings
+    in known_options.table('codes.toml', __package__).items()
+    for name, meaning in meanings.items()}
 
 _OF_STEPS = {
     narrowing.CELL: 'other_cell', narrowing.DESTINATION: 'other_destination',

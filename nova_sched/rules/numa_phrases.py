@@ -2,48 +2,18 @@
 
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import pages as numa_pages
-from nova_sched.hardware.numa import pinning as numa_pinning
-from nova_sched.hardware.numa import shortfall as shortfalls
+from nova_sched.hardware.numa import pinning
+from nova_sched.hardware.numa import shortfall
+from nova_sched.options import known_options
 
 _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
                numa_pages.ANY: 'any'}
 
 #: Failed test -> text about the host, or host cell, that is closest to a fit.
 _LACKING = {
-    test: f'nearest NUMA cell has {{have}} of {{need}} {noun}'
-    for test, noun in {
-        cell_fit.PAGES: 'MB free{pages}',
-        cell_fit.MEMORY: 'MB{pages}',
-        cell_fit.FREE_MEMORY: 'MB free{pages}',
-        cell_fit.CPUS_TO_PIN: 'CPUs to pin',
-        cell_fit.CPUS_TO_FLOAT: 'floating CPUs',
-        cell_fit.FREE_CPUS: 'free CPUs to pin',
-        cell_fit.MEMORY_LIMIT: 'MB below the overcommit limit',
-        cell_fit.CPU_LIMIT: 'floating CPUs below the overcommit limit',
-        numa_pinning.THREADS: 'threads a core',
-        numa_pinning.WHOLE_CORES: 'whole cores',
-        numa_pinning.CORES: 'cores, one of them for the emulator',
-        numa_pinning.SIBLINGS: 'free CPUs as thread siblings',
-        numa_pinning.KNOWN_CPUS: 'free CPUs whose core is known'}.items()} | {
-    test: f'nearest host has {text}' for test, text in {
-        shortfalls.CELLS: '{have} of {need} NUMA cells',
-        shortfalls.ROOM: 'room for {have} of {need} NUMA cells at once',
-        shortfalls.DEVICES: '{have} of {need} PCI devices near to NUMA cells '
-                            'with room',
-        shortfalls.NETWORKS: 'no NUMA cells with room that are near to its '
-                             'networks',
-        shortfalls.PROVIDERS: 'room and devices, but not at the providers '
-                              'that Placement names',
-        shortfalls.NEAR: 'NUMA cells with room, but none near to all its '
-                         'devices and networks together',
-        shortfalls.ORDER: 'a NUMA cell for each, but not in the order in '
-                          'which they are tried'}.items()} | {
-    shortfalls.MULTIPLE: '{need} MB are no whole number of {size}',
-    shortfalls.GIVEN_UP: 'the search for cells near to its devices and '
-                         'networks was given up',
-    numa_pinning.ONE_THREAD: 'cores are isolated where they have 1 thread, '
-                             'nearest NUMA cell has cores of {have}',
-    numa_pinning.NO_CPU: 'the first NUMA cell has no CPU to pin'}
+    getattr(module, name): text for module in (cell_fit, pinning, shortfall)
+    for name, text in known_options.table('numa_phrases.toml', __package__)[
+        module.__name__.rpartition('.')[2]].items()}
 
 
 def needed(required):
@@ -57,14 +27,14 @@ def needed(required):
             f'{" with up to " * bool(most)}{most}{_extras(required)}')
 
 
-def lacking(shortfall):
+def lacking(failed):
     """Return the text 'nearest ...' for the host that is closest to a fit.
 
-    shortfall: numa.shortfall.Shortfall of that host.
+    failed: numa.shortfall.Shortfall of that host.
     """
-    size = shortfall.size and _pages(shortfall.size)
-    return _LACKING[shortfall.test].format(
-        need=shortfall.need, have=shortfall.have, size=size,
+    size = failed.size and _pages(failed.size)
+    return _LACKING[failed.test].format(
+        need=failed.need, have=failed.have, size=size,
         pages=f' in {size}' if size else '')
 
 

@@ -19,27 +19,15 @@ from nova_sched import objects
 from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.objects.base import version_tuple
 from nova_sched.objects.fields import MalformedError
+from nova_sched.options import known_options
 from nova_sched.rules import flavor_image
 from nova_sched.rules.flavor_image import FlavorImageRequirements
 from nova_sched.rules.flavor_image import get_set
 
 LOG = logging.getLogger(__name__)
 
-#: Feature of a query -> the first microversion that supports it.  Amounts,
-#: required traits and the limit are older than all of FORMS.
-SINCE = {
-    'aggregates': '1.21',
-    'forbidden traits': '1.22',
-    'several conditions on aggregates': '1.24',
-    'request groups': '1.25',
-    'in_tree of a request group': '1.31',
-    'forbidden aggregates': '1.32',
-    'request groups whose names are no numbers': '1.33',
-    'traits of the root provider alone': '1.35',
-    'same_subtree': '1.36',
-    'request groups without amounts': '1.36',
-    'any of several traits': '1.39',
-}
+#: Feature of a query -> the first microversion that supports it.
+SINCE = known_options.table('query_features.toml', __package__)
 
 #: Older microversions: traits of the root provider go to the unnumbered group.
 _ROOT_TRAITS = version_tuple('1.35')

@@ -28,10 +28,4 @@ from nova_sched.testing.rules import configured
 from nova_sched.testing.rules import survivors
 from nova_sched.testing.rules import weights
 
-__all__ = (
-    'NEVER_REPORTED', 'a_conf', 'a_destination', 'a_flavor', 'a_group',
-    'a_host', 'a_request', 'an_aggregate', 'an_image', 'check_filter',
-    'check_weigher', 'configured', 'hosts', 'survivors', 'weights',
-)
-
 classes.provide_names(config.new_conf([], []))

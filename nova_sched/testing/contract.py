@@ -77,7 +77,7 @@ def _answering(judge):
 def check_weigher(cls, hosts=(), requests=(), together=False, **options):
     """Assert that a weigher class keeps the contract.
 
-    Arguments and errors are those of ``check_filter``. An answer is the
+    For arguments and errors see ``check_filter``. An answer is the
     weight before normalizing, and the multiplier; neither may be NaN.
     """
     [rule] = nova_compat.loaded().adapted_weighers(

@@ -23,7 +23,7 @@ _UUIDS = ('m1', 'm2', request_builders.INSTANCE_UUID)
 class Case:
     """Some hosts and a request.
 
-    records: as of ``a_host``.  running: {uuid: host name}.
+    records: see ``a_host``.  running: {uuid: host name}.
     """
 
     records: list

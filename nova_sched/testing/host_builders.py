@@ -111,7 +111,7 @@ def table(*records):
 def hosts(*records, running=None, images=None):
     """Return the hosts as a HostBlock of a snapshot of their own.
 
-    running, images: as of ``instances_on``.
+    running, images: see ``instances_on``.
     Class methods of Nova's objects use these hosts, in this thread, until the
     next call.
     """

@@ -2,6 +2,7 @@
 
 from nova import compute
 from nova import objects
+from nova.compute import rpcapi
 from nova.openstack.common import log as logging
 from nova.scheduler import filter_scheduler
 from nova.scheduler import filters
@@ -68,7 +69,7 @@ class BothScheduler(filter_scheduler.FilterScheduler):
         super().__init__(*args, **kwargs)
         self.options = scheduler_options.SchedulerOptions()
         self.notifier = self.placement_client = None
-        self.compute_rpcapi = compute.rpcapi.ComputeAPI()
+        self.compute_rpcapi = rpcapi.ComputeAPI()
 
     def schedule_run_instance(self, context, request_spec, *args):
         self.compute_rpcapi.run_instance(context, request_spec)

@@ -152,7 +152,7 @@ def test_late_caller_gets_all_its_replies(bus, serve):
     ids=['exchange', 'queue', 'binding'])
 def test_removed_queue_or_exchange_is_declared_again(
         bus, serve, monkeypatch, remove):
-    monkeypatch.setattr(listener, 'LOOK', 0.5)
+    monkeypatch.setattr(listener, 'CHECK_INTERVAL', 0.5)
     with serve():
         remove(bus.connection.default_channel, bus.topic)
 

@@ -96,7 +96,7 @@ def test_hanging_cell_is_waited_for_once(stage, daemon, server, load):
     server.resume()
     until(lambda: a_host_of(client, CELL2) == 'h3', 'cell two is back')
     assert not [call for call in load.calls if call.error]
-    assert len(daemon.lines('Timeout getting computes for cell')) == 1
+    assert len(daemon.lines('until a probe succeeds')) == 1
 
 
 def test_stopped_cell_costs_only_its_hosts(stage, daemon, server, load):

@@ -174,11 +174,11 @@ def test_working_deployment_has_good_rows_and_is_not_changed(deployment):
         rows, 'API database').found
     assert 'the database of cell cell0' in first(rows, 'database').found
     assert '2 up, 0 disabled, 0 down' in first(rows, CELL).found
-    assert 'is not there yet' in first(rows, 'queue scheduler').found
+    assert 'does not exist yet' in first(rows, 'queue scheduler').found
     assert snapshot(deployment) == before
     assert {asked.method for asked in deployment.placement.asked} == {'GET'}
     # The check has not declared the queue.
-    assert 'is not there yet' in first(
+    assert 'does not exist yet' in first(
         deployment.check(), 'queue scheduler').found
 
 

@@ -152,11 +152,11 @@ def test_damaged_file_is_replaced_and_logged_once(stage):
         file.write(b'x' * 100_000)
 
     answered = ask_all(caller, first=5, number=20)
-    daemon.wait_for_lines('is damaged and begins anew')
+    daemon.wait_for_lines('is damaged and replaced by an empty')
     answered |= ask_all(caller, first=25, number=20)
     until_kept(stage, answered)
     daemon.stop()
 
-    assert len(daemon.lines('is damaged and begins anew')) == 1
+    assert len(daemon.lines('is damaged and replaced by an empty')) == 1
     assert not daemon.lines('Traceback')
     assert pathlib.Path(f'{path}.damaged').exists()

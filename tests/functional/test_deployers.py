@@ -64,7 +64,7 @@ ELSEWHERE = {
 #: The finding if Python lacks the module for the journal.
 _NO_JOURNAL = [] if handlers.journal else [
     ('options', 'warning',
-     '[DEFAULT] use_journal: Python has no module systemd',
+     '[DEFAULT] use_journal: the Python module systemd is missing',
      'install nova_sched[journal]')]
 
 #: All findings of config check: option, level, words of the text, and words
@@ -77,7 +77,7 @@ FINDINGS = {
          'is not an option', 'rabbit_quorum_queue? Set it for all services')],
     'charm': [
         ('[filter_scheduler] max_attempts', 'warning',
-         'is no option', 'Did you mean [scheduler] max_attempts?'),
+         'is not an option', 'Did you mean [scheduler] max_attempts?'),
         ('options', 'warning', '[DEFAULT] log_dir overrides [DEFAULT] '
          'logdir', 'remove the latter')],
     'nova-operator': [],

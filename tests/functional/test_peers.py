@@ -76,7 +76,7 @@ def places(stage):
 def hears(daemon, *names):
     """Wait until a daemon knows the picks of other daemons."""
     for name in names:
-        daemon.wait_for_lines(f'The daemon on host {name} tells')
+        daemon.wait_for_lines(f'The daemon on host {name} publishes')
     time.sleep(TOLD)
 
 
@@ -94,7 +94,7 @@ def test_killed_messenger_is_replaced(daemons, places):
     hears(other, 'one')
     killed, workers = one.messenger, one.workers
     os.kill(killed, signal.SIGKILL)
-    other.wait_for_lines('The daemon on host one tells', times=2)
+    other.wait_for_lines('The daemon on host one publishes', times=2)
     time.sleep(TOLD)
 
     assert places('one')
@@ -146,7 +146,7 @@ def test_forged_message_takes_no_room(daemons, places, stage, forged):
     [daemon] = daemons('one')
     broadcast = Broadcast(stage.conf, stage.transport())
 
-    broadcast.say(forged(KEY))
+    broadcast.publish(forged(KEY))
 
     time.sleep(TOLD)
     assert places('one')
@@ -158,9 +158,9 @@ def test_forged_message_takes_no_room(daemons, places, stage, forged):
 def test_message_signed_with_the_key_counts(daemons, places, stage):
     [daemon] = daemons('one')
 
-    Broadcast(stage.conf, stage.transport()).say(message(KEY))
+    Broadcast(stage.conf, stage.transport()).publish(message(KEY))
 
-    daemon.wait_for_lines('host forger tells')
+    daemon.wait_for_lines('host forger publishes')
     time.sleep(TOLD)
     assert not places('one')
 

@@ -27,7 +27,9 @@ class _QuickUpkeep(upkeep.Upkeep):
         moment = time.monotonic()
 
         def is_newer():
-            if self._complete_as_of > moment and not self._singles():
+            if self._complete_as_of > moment and not (
+                    self._changed or self._freed
+                    or self._providers.without_limits()):
                 return True
             self._changes.at = self._all.at = 0
             self._woken.set()

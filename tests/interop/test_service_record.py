@@ -135,7 +135,7 @@ def test_nova_leaves_host_discovery_to_the_service_until_it_is_disabled(nova):
             connection.execute(sa.text(
                 'UPDATE services SET disabled = (host = :host)'),
                 {'host': 'a-ours'})
-        program.wait_for_lines('Not looking for new hosts')
+        program.wait_for_lines('Not discovering hosts')
         nova.add_compute_node('by-the-other')
         processes.until(lambda: 'cell1:by-the-other' in log(),
                         'a mapped host')

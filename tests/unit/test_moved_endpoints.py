@@ -166,8 +166,7 @@ class TestMoved:
         assert line.getMessage() == (
             'The endpoint of [placement] in the catalog of Keystone has '
             f'changed from {old_url.replace("me:sesame", "***")} to '
-            f'{new_url.replace("me:sesame", "***")}, where requests go from '
-            'now on')
+            f'{new_url.replace("me:sesame", "***")}; using the new endpoint')
 
     def test_service_is_found_once_for_all_threads(self, adapter, keystone,
                                                    old, new, monkeypatch):
@@ -311,8 +310,8 @@ class TestKeystoneFails:
 
         assert logins(keystone) == 2
         assert caplog.text.count(
-            'A request to the service of [placement] failed, and whether its '
-            'endpoint has changed is unknown: ') == 1
+            'A request to the service of [placement] failed, and the catalog '
+            'could not be read again to check its endpoint: ') == 1
 
     def test_answer_at_the_old_address_is_reported(self, failing, old):
         old.on('GET', '/', Answer(503, HTML))

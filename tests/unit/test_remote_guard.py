@@ -105,8 +105,8 @@ def test_hung_database_is_waited_for_once(server, guarded, caplog):
     assert server.asked == 1
     [record] = caplog.records
     assert record.getMessage() == (
-        'Timeout getting rows for cell x, whose database is not queried again '
-        'until it answers: no answer within 0.2 seconds')
+        'Failed to get rows for cell x; not querying its database until a '
+        'probe succeeds: no answer within 0.2 seconds')
 
 
 def test_dead_connection_is_replaced_at_once(server, guarded, caplog):
@@ -121,7 +121,7 @@ def test_dead_connection_is_replaced_at_once(server, guarded, caplog):
 
     assert asking(found, ask)() == 'rows'
     assert len(tries) == 2
-    assert found.down is None
+    assert found.down_reason is None
     assert caplog.messages == []
 
 
@@ -134,16 +134,16 @@ def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
                            match='Access denied'):
             ask()
         assert server.asked == 2 * number
-        assert found.down == 'Access denied'
+        assert found.down_reason == 'Access denied'
 
     server.refuses = False
 
     assert ask() == 'rows'
-    assert found.down is None
+    assert found.down_reason is None
     assert caplog.messages == [
-        'Failed to get rows for cell x; each request queries it again, and '
-        'the next line follows on recovery: Access denied',
-        'The database for cell x answers again']
+        'Failed to get rows for cell x; retrying on each request, not logged '
+        'again until recovery: Access denied',
+        'The database for cell x is available again']
     assert server.probed == 0
 
 
@@ -166,8 +166,8 @@ def test_slowly_refusing_database_is_waited_for_once(server, guarded,
 
     assert server.asked == 2
     assert caplog.messages == [
-        'Timeout getting rows for cell x, whose database is not queried again '
-        'until it answers: Access denied']
+        'Failed to get rows for cell x; not querying its database until a '
+        'probe succeeds: Access denied']
     server.refuses = False
     until(lambda: not found.hangs)
     assert asking(found, ask)() == 'rows'
@@ -227,8 +227,8 @@ def test_successful_probe_ends_outage(server, guarded, caplog):
     assert found._next_interval() == 2 * remote.PROBE_INTERVAL
 
     assert ask() == 'rows'
-    assert found.down is None
-    assert 'The database for cell x answers again' in caplog.text
+    assert found.down_reason is None
+    assert 'The database for cell x is available again' in caplog.text
     probed = server.probed
     time.sleep(0.1)
     assert server.probed == probed
@@ -245,14 +245,14 @@ def test_missing_probe_thread_leaves_queries_on(server, guarded, caplog):
             result()
     assert (found.hangs, found.contact.failures) == (False, 2)
     assert [line for line in caplog.messages if 'cell x' in line] == [
-        'Failed to get rows for cell x; each request queries it again, and '
-        'the next line follows on recovery: no answer within 0.1 seconds, and '
-        "no probe: can't start new thread"]
+        'Failed to get rows for cell x; retrying on each request, not logged '
+        'again until recovery: no answer within 0.1 seconds, and no probe: '
+        "can't start new thread"]
     server.answers.set()
     found._timeout = LONG
 
     assert ask() == 'rows'
-    assert caplog.messages[-1] == 'The database for cell x answers again'
+    assert caplog.messages[-1] == 'The database for cell x is available again'
 
 
 def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
@@ -268,7 +268,7 @@ def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
         until(lambda: not found.hangs)
 
     assert [line.rpartition(': ')[2] for line in caplog.messages
-            if 'Failed' in line] == ["ValueError('not mine')"] * 2
+            if 'are not logged' in line] == ["ValueError('not mine')"] * 2
 
 
 def fail(errors):
@@ -334,7 +334,7 @@ class TestFailedStatement:
         with pytest.raises(exception.DatabaseUnavailable, match='no such'):
             asking(found, refused)()
 
-        assert found.down is None
+        assert found.down_reason is None
         assert asking(found, server.ask)() == 'rows'
 
     def test_failed_statement_is_logged_once(self, server, guarded, refused,
@@ -394,7 +394,7 @@ class TestLog:
         fault, expected = caplog.records
         assert fault.levelname == 'ERROR'
         assert fault.exc_info[0] is ZeroDivisionError
-        assert 'the next line about Server.ask follows' in fault.getMessage()
+        assert 'failures of Server.ask are not logged' in fault.getMessage()
         assert fault.getMessage().endswith("ZeroDivisionError('x')")
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info
@@ -404,10 +404,10 @@ class TestLog:
 def test_outcome_of_query_is_recorded(server, guarded):
     found = guarded()
     ask = asking(found, server.ask)
-    assert (found.contact.heard, found.contact.failures) == (None, 0)
+    assert (found.contact.last_success, found.contact.failures) == (None, 0)
 
     ask()
-    assert found.contact.heard <= time.time()
+    assert found.contact.last_success <= time.time()
     server.refuses = True
     for _ in range(2):
         with pytest.raises(exception.DatabaseUnavailable):

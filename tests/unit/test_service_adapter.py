@@ -32,8 +32,9 @@ def test_identity_depends_on_options_only(tmp_path):
     # Opens a session, which registers further options.
     assert one.timeout
 
-    assert one.identity == other.identity
-    assert an_adapter(tmp_path, endpoint='http://b').identity != one.identity
+    assert one.config_fingerprint == other.config_fingerprint
+    assert (an_adapter(tmp_path, endpoint='http://b').config_fingerprint
+            != one.config_fingerprint)
 
 
 @pytest.mark.parametrize(('option', 'seconds'), [

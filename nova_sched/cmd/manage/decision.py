@@ -13,6 +13,7 @@ from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
+from nova_sched.explain import words
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_endpoint
@@ -74,13 +75,13 @@ class List(forms.Lister):
         parser.add_argument('--limit', type=int, default=20, metavar='N',
                             help='Most decisions (default: 20).')
         outcome = parser.add_mutually_exclusive_group()
-        for name, words in (
+        for name, meaning in (
                 (decision.PLACED, 'got hosts'),
                 (decision.REFUSED, 'got none, or were invalid'),
                 (decision.FAILED, 'ended in an error')):
             outcome.add_argument(
                 f'--{name}', dest='outcome', action='store_const', const=name,
-                help=f'Requests that {words}.')
+                help=f'Requests that {meaning}.')
         parser.add_argument('--code', metavar='CODE',
                             help='Requests refused with this code, such as '
                                  'ram.')
@@ -133,19 +134,15 @@ def _check_code(code):
 
 def _row(summary):
     hosts, reason = list(summary.hosts), summary.reason or ''
-    more = (summary.instances - len(hosts)
-            if summary.outcome == decision.PLACED else 0)
+    count = (summary.instances if summary.outcome == decision.PLACED
+             else len(hosts))
     return (summary.number, decision_document.iso(summary.arrived),
             summary.request_id, summary.service, summary.outcome,
             summary.instances,
-            forms.Shown(hosts, _and_more(hosts, more)), summary.code,
+            forms.Shown(hosts, words.examples(hosts, count)), summary.code,
             summary.kind,
             forms.Shown(summary.reason, reason if len(reason) <= 80
                         else f'{reason[:77]}...'))
-
-
-def _and_more(texts, more):
-    return ', '.join(texts) + (f' and {more} more' if more > 0 else '')
 
 
 class Show(forms.ShowOne):
@@ -338,9 +335,9 @@ def _signed(number):
 
 
 def _rejection(rejected):
-    named = [*map(facts.name, rejected['named'])]
-    return (f'{rejected["rule"]}: {rejected["hosts"]} hosts: '
-            + _and_more(named, rejected['hosts'] - len(named)))
+    named = words.examples([*map(facts.name, rejected['named'])],
+                           rejected['hosts'])
+    return f'{rejected["rule"]}: {rejected["hosts"]} hosts: {named}'
 
 
 def _claim(claim):

@@ -174,7 +174,7 @@ def _load(conf, path, stack):
     for group, url in (('database', f'sqlite:///{folder}/cloud.sqlite'),
                        ('api_database', None)):
         conf.set_override('connection', url, group)
-    placement_conf.forget(conf)
+    placement_conf.disable(conf)
     database = db_engine.database(conf)
     stack.callback(database.close)
     try:

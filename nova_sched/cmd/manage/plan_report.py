@@ -279,6 +279,4 @@ def _together(rows):
 
 def _some(texts, separator=', '):
     """Return the first texts as one, with the number of the others."""
-    more = len(texts) - _SHOWN
-    return separator.join(texts[:_SHOWN]) + (
-        f' and {more} more' if more > 0 else '')
+    return words.examples(texts[:_SHOWN], len(texts), separator)

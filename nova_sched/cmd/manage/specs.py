@@ -12,23 +12,13 @@ from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import units
 from nova_sched.objects import arguments
 from nova_sched.objects import glance_image
+from nova_sched.objects import image_meta
 from nova_sched.objects.fields import MalformedError
 from nova_sched.options import nearest
 from nova_sched.rules import flavor_image
 from nova_sched.scheduler import utils
 
 LOG = logging.getLogger(__name__)
-
-#: Nova's properties of images without a type here.
-_PROPERTIES = (
-    'hw_auto_disk_config', 'hw_disk_type',
-    'hw_ephemeral_encryption_secret_uuid', 'hw_floppy_bus', 'hw_input_bus',
-    'hw_machine_type', 'hw_pointer_model', 'hw_rescue_bus', 'hw_rescue_device',
-    'hw_rng_model', 'hw_usb_model', 'hw_watchdog_action',
-    'img_block_device_mapping', 'img_config_drive', 'img_mappings',
-    'img_owner_id', 'img_root_device_name', 'img_signature',
-    'img_signature_certificate_uuid', 'img_signature_hash_method',
-    'img_signature_key_type', 'os_admin_user', 'os_command_line', 'os_distro')
 
 #: Name of a flavor without a name on the command line.
 UNNAMED = 'cli'
@@ -367,7 +357,7 @@ def _properties(pairs):
 
     Nova drops unknown properties, which is worth a warning.
     """
-    known = (*objects.ImageMetaProps.fields, *_PROPERTIES,
+    known = (*objects.ImageMetaProps.fields, *image_meta.UNTYPED,
              *glance_image.OLD_NAMES, 'vmware_adaptertype')
     known_values = {}
     for name, value in pairs:

@@ -1,17 +1,9 @@
 """As ``nova.compute.power_state``: states of instances in hypervisors."""
 
-NOSTATE = 0
-RUNNING = 1
-PAUSED = 3
-SHUTDOWN = 4
-CRASHED = 6
-SUSPENDED = 7
+from nova_sched.options import known_options
 
-STATE_MAP = {
-    NOSTATE: 'pending',
-    RUNNING: 'running',
-    PAUSED: 'paused',
-    SHUTDOWN: 'shutdown',
-    CRASHED: 'crashed',
-    SUSPENDED: 'suspended',
-}
+_STATES = known_options.table('states.toml', __package__)['power_state']
+globals().update(_STATES)
+
+STATE_MAP = {number: 'pending' if name == 'NOSTATE' else name.lower()
+             for name, number in _STATES.items()}

@@ -1,47 +1,6 @@
-"""As ``nova.compute.task_states``: values of an instance's task_state.
+"""As ``nova.compute.task_states``: values of an instance's task_state."""
 
-None, which has no name here, is no task.
-"""
+from nova_sched.options import known_options
 
-SCHEDULING = 'scheduling'
-BLOCK_DEVICE_MAPPING = 'block_device_mapping'
-NETWORKING = 'networking'
-SPAWNING = 'spawning'
-IMAGE_SNAPSHOT = 'image_snapshot'
-IMAGE_SNAPSHOT_PENDING = 'image_snapshot_pending'
-IMAGE_PENDING_UPLOAD = 'image_pending_upload'
-IMAGE_UPLOADING = 'image_uploading'
-IMAGE_BACKUP = 'image_backup'
-UPDATING_PASSWORD = 'updating_password'  # noqa: S105 - names a state
-RESIZE_PREP = 'resize_prep'
-RESIZE_MIGRATING = 'resize_migrating'
-RESIZE_MIGRATED = 'resize_migrated'
-RESIZE_FINISH = 'resize_finish'
-RESIZE_REVERTING = 'resize_reverting'
-RESIZE_CONFIRMING = 'resize_confirming'
-REBOOTING = 'rebooting'
-REBOOT_PENDING = 'reboot_pending'
-REBOOT_STARTED = 'reboot_started'
-REBOOTING_HARD = 'rebooting_hard'
-REBOOT_PENDING_HARD = 'reboot_pending_hard'
-REBOOT_STARTED_HARD = 'reboot_started_hard'
-PAUSING = 'pausing'
-UNPAUSING = 'unpausing'
-SUSPENDING = 'suspending'
-RESUMING = 'resuming'
-POWERING_OFF = 'powering-off'
-POWERING_ON = 'powering-on'
-RESCUING = 'rescuing'
-UNRESCUING = 'unrescuing'
-REBUILDING = 'rebuilding'
-REBUILD_BLOCK_DEVICE_MAPPING = 'rebuild_block_device_mapping'
-REBUILD_SPAWNING = 'rebuild_spawning'
-MIGRATING = 'migrating'
-DELETING = 'deleting'
-SOFT_DELETING = 'soft-deleting'
-RESTORING = 'restoring'
-SHELVING = 'shelving'
-SHELVING_IMAGE_PENDING_UPLOAD = 'shelving_image_pending_upload'
-SHELVING_IMAGE_UPLOADING = 'shelving_image_uploading'
-SHELVING_OFFLOADING = 'shelving_offloading'
-UNSHELVING = 'unshelving'
+_STATES = known_options.table('states.toml', __package__)['task_states']
+globals().update(_STATES)

@@ -1,14 +1,6 @@
 """As ``nova.compute.vm_states``: values of an instance's vm_state."""
 
-ACTIVE = 'active'
-BUILDING = 'building'
-PAUSED = 'paused'
-SUSPENDED = 'suspended'
-STOPPED = 'stopped'
-RESCUED = 'rescued'
-RESIZED = 'resized'
-SOFT_DELETED = 'soft-delete'
-DELETED = 'deleted'
-ERROR = 'error'
-SHELVED = 'shelved'
-SHELVED_OFFLOADED = 'shelved_offloaded'
+from nova_sched.options import known_options
+
+_STATES = known_options.table('states.toml', __package__)['vm_states']
+globals().update(_STATES)

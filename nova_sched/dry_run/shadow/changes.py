@@ -84,13 +84,13 @@ class ChangeFinder:
     def _other_usage(self, request, place, others):
         """Return the usage of a host by other requests: at most one text."""
         listing, host = request.listing, place[0]
-        if listing is None or listing.most is None:
+        if listing is None or listing.max_candidates is None:
             for other in others:
                 if other.undecided_at(request.started_at - _LAG) and (
                         other.instances_on(host)):
                     return [f'{host} was given to request '
                             f'{other.request_id}, too']
-            return _left_by_another(host, {}, others, request.started_at)
+            return _departed_request(host, {}, others, request.started_at)
         provider = provider_of(place, request.table)
         allocations = (self._decider.placement.provider_allocations(provider)
                        if provider else {})
@@ -98,12 +98,12 @@ class ChangeFinder:
         if before is None:
             if place in request.seen_before.values():
                 return [f'{host} was claimed before it was decided here']
-            if listing.most >= self._max_candidates:
+            if listing.max_candidates >= self._max_candidates:
                 return [f'Placement may have left out {host}: it offered as '
                         'many as [scheduler] max_placement_results = '
                         f'{self._max_candidates}']
-            return _left_by_another(host, allocations, others,
-                                    request.started_at, _LINGERING)
+            return _departed_request(host, allocations, others,
+                                     request.started_at, _LINGERING)
         held_before = {}
         for allocation in request.held_before.values():
             held_before |= allocation.get(provider, {})
@@ -113,12 +113,12 @@ class ChangeFinder:
             other.undecided_at(request.started_at) for other in others)
         return usage_changes(
             host, before, allocations, set(request.uuids),
-            held_before) or _left_by_another(
+            held_before) or _departed_request(
                 host, allocations, others, request.started_at,
                 _LINGERING if concurrent else 0)
 
 
-def _left_by_another(host, allocations, others, started_at, lingering=0):
+def _departed_request(host, allocations, others, started_at, lingering=0):
     """Return a request that had a host, or may have had it: texts.
 
     allocations: consumer -> allocation on the host.

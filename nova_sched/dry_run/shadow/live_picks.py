@@ -52,7 +52,7 @@ class LivePicks:
         """Return where instances were placed: uuid -> (host, node).
 
         Instances without a new place are missing.
-        held_before: uuid -> allocations before the request, as of ``held``;
+        held_before: uuid -> allocations before the request, see ``held``;
             these are not the new place.
         """
         if self._placement is None:

@@ -43,7 +43,7 @@ class Report:
         self.counts, self.copies = (collections.Counter() for _ in range(2))
 
     def add(self, entry):
-        """Add a request: a dict as of ``make_entry``."""
+        """Add a request: a dict returned by ``make_entry``."""
         verdict, instances = (entry['verdict'],
                               ', '.join(entry['instances'][:10]))
         self.counts[verdict] += 1
@@ -57,8 +57,9 @@ class Report:
         if copy:
             self.copies[copy['verdict']] += 1
             if copy['verdict'] != copied_candidates.SAME:
-                LOG.info('Request for %s: the copy of Placement, %.1f s old, '
-                         'lacks %d of %d candidates and has %d others: %s',
+                LOG.info('Request for %s: the mirror of Placement, %.1f s '
+                         'old, lacks %d of %d candidates and has %d others: '
+                         '%s',
                          instances, copy['age'], copy['only_listed'],
                          copy['both'] + copy['only_listed'],
                          copy['only_copied'], ', '.join(copy['examples']))
@@ -74,7 +75,7 @@ class Report:
                           for verdict in compare.VERDICTS if counts[verdict])
         return f'{agree} of {comparable} comparable requests agree' + (
             f' ({parts})' if parts else '') + (
-            f'; the copy of Placement has the same candidates for '
+            f'; the mirror of Placement has the same candidates for '
             f'{self.copies[copied_candidates.SAME]} of {compared} request(s)'
             if compared else '')
 
@@ -189,10 +190,10 @@ def totals(entries):
 
 
 def copy_totals(entries):
-    """Return how far the copy agrees: tuples (verdict, count, oldest).
+    """Return how far the mirror agrees: tuples (verdict, count, oldest).
 
     The most frequent verdict comes first; requests without a comparison are
-    left out. oldest: the largest age of the copy, in seconds.
+    left out. oldest: the largest age of the mirror, in seconds.
     """
     ages = collections.defaultdict(list)
     for entry in entries:

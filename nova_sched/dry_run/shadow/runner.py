@@ -1,4 +1,4 @@
-"""``nova-sched --shadow``: the process that decides a copy of all requests.
+"""``nova-sched --shadow``: a process that decides a copy of each request.
 
 One thread does all the work in turn: it takes requests from the tap and
 decides them, looks for the live decisions on earlier requests, and logs the

@@ -29,7 +29,8 @@ _ERRORS = (amqp.AMQPError, kombu_exceptions.KombuError, OSError)
 #: Messages that are prefetched; the others wait at the broker.
 _PREFETCH = 16
 
-#: Requests that the broker holds for a shadow; it drops the oldest of more.
+#: Maximum length of the tap's queue.  Beyond it, the broker drops the oldest
+#: request.
 MAX_WAITING = 1000
 
 #: Milliseconds for which a quorum queue outlives its consumer: it cannot be
@@ -38,7 +39,7 @@ _EXPIRES = 60_000
 
 _CONTEXT = '_context_'
 
-#: The RPC method to decide.
+#: The RPC method that the shadow scheduler replays.
 SELECT_DESTINATIONS = 'select_destinations'
 
 
@@ -60,7 +61,7 @@ class Call:
 
     @classmethod
     def from_message(cls, message):
-        """Return the Call in a message, a dict as of decoding.read.
+        """Return the Call in a message, the dict returned by decoding.read.
 
         Raises ValueError for a message that is no RPC call.
         """
@@ -75,9 +76,12 @@ class Call:
             for name, value in message.items() if name.startswith(_CONTEXT)})
 
 
-@spelling.errors_as_written
+@spelling.errors_as_in_files
 def problems(conf):
-    """Return the obstacles to a tap: list of ConfigurationError."""
+    """Return the configuration errors that prevent a tap.
+
+    A list of ConfigurationError.
+    """
     url = config.transport_url(conf)
     return [] if brokers.urls(conf, url) else [exception.ConfigurationError(
         '[DEFAULT] transport_url', config.masked(url),
@@ -118,7 +122,7 @@ class Tap:
             self._bound.declare()
             self._bound.purge()
             self._bound.channel.basic_qos(0, _PREFETCH, False)
-            # A kombu.Consumer would decompress the messages.
+            # A kombu.Consumer would decompress a message without a limit.
             self._bound.consume(callback=self._messages.append)
 
     def next(self, seconds):
@@ -193,7 +197,7 @@ class Tap:
             raise ConnectionLost(
                 f'there is no exchange {self._conf.control_exchange}; start '
                 f'the live scheduler, or set [DEFAULT] control_exchange to '
-                f'its value') from error
+                f'the value that it uses') from error
         except _ERRORS as error:
             raise ConnectionLost(_text(error)) from error
 

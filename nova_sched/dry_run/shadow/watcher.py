@@ -36,18 +36,17 @@ class PendingRequest:
     """A request that is decided here and waits for its live decision.
 
     record: its Decision.  uuids: of its instances.
-    held_before: uuid -> allocations before the request, as of
-        LivePicks.held.
+    held_before: uuid -> allocations before the request, see LivePicks.held.
     table: HostTable of the decision, or None.
     listing: read_only_placement.Listing; None where Placement is not used.
     started_at, decided_at: seconds, start and end of the decision here.
-    due_at: seconds, time of the next look.
+    due_at: seconds, time of the next check.
     decided_by: latest time of its live decision; None while it is pending.
-    pause: seconds until the look after the next one.
+    pause: seconds from the next check to the one after it.
     places: uuid -> (host, node), the live picks seen so far.
-    seen_before: the live picks seen at the first look, which may be older
+    seen_before: the live picks seen at the first check, which may be older
         than the decision here; None until then.
-    ran_on: hosts of its instances at the first look.
+    ran_on: hosts of its instances at the first check.
     """
 
     record: decision.Decision
@@ -182,7 +181,7 @@ class LiveDecisionWatcher:
     def _held_before(self, call):
         """Return the allocations of a call's instance before any decision.
 
-        Returns a dict as of PendingRequest.held_before, and None or why it is
+        Returns PendingRequest.held_before, and None or the reason why it is
         not known. Several instances in one call are always new.
         """
         uuids = call.args.get('instance_uuids') or _uuid_in_request(call)
@@ -219,7 +218,8 @@ class LiveDecisionWatcher:
             self._finish(request, compare.LiveDecision(tuple(
                 request.places[uuid] for uuid in request.uuids)))
         elif refused:
-            # The live scheduler has released the claims of the others.
+            # The live scheduler has released the claims of the request's
+            # other instances.
             request.places = {}
             self._finish(request, compare.LiveDecision())
         elif now - request.decided_at >= self._patience:

@@ -81,7 +81,7 @@ def may_pin(host, guest, reserve, newer=True, log=None):
 def shortfall(host, guest, reserve, newer=True):
     """Return (failed test, needed number, available number) of a pinning.
 
-    Arguments as of ``pin``, for a guest cell that ``pin`` refuses although the
+    Arguments: see ``pin``, for a guest cell that ``pin`` refuses although the
     number of free CPUs suffices.
     """
     packing = _Packing(host, guest, reserve, newer, None)

@@ -182,7 +182,7 @@ class Search:
         if self._matching.is_impossible(self._first_tokens, shared, settled):
             return True
         if settled:
-            self._learn(tokens)
+            self._cache_certain(tokens)
         impossible = (self._final and self._matching.is_impossible(
             tokens, shared, settled, self._good, self._bad)
             ) or not self._some_good(self._everything, self._matching.within,
@@ -190,7 +190,7 @@ class Search:
         self.is_cut |= impossible
         return impossible
 
-    def _learn(self, tokens):
+    def _cache_certain(self, tokens):
         """Cache the verdicts that are certain.
 
         Shared verdicts are certain if all guest cells fit on the same host

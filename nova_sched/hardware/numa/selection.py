@@ -125,11 +125,11 @@ class SelectionRules:
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
-        """Return whether the chosen cells and any further ones are allowed.
+        """Return whether the chosen cells and some others are allowed.
 
-        chosen, others: masks; ``count`` of the others are added.
-        Raises GivenUp: the time is exponential in the number of others with
-        devices or networks.
+        chosen, others: masks; any ``count`` of the others may be added.
+        Raises GivenUp, because the time is exponential in the number of others
+        with devices or networks.
         """
         if not self._may_allow(chosen, others, count):
             return False

@@ -116,10 +116,10 @@ class Fitting:
         self.topology = topology
         self._guests, self._limits = required.copies(), limits
         self._required, self._pools = required, pools
-        today = topology.is_newer or any(
+        is_current = topology.is_newer or any(
             guest.cpu_policy == 'mixed' for guest in required.cells)
         self._place, self._tokens = (
-            (cell_fit.place, numa_search.ById) if today
+            (cell_fit.place, numa_search.ById) if is_current
             else (cell_fit.place_queens, numa_search.ByCell))
         self._hosts = _ordered(topology, required, pools, pack)
         self._matching = matching.Matching(

@@ -77,13 +77,13 @@ class HostDevices:
         self._counts, self._free = {}, {}
         # For each kind: {pool: whether devices may be taken}, and the pools on
         # each NUMA node.
-        self._found = {kind: {} for kind in matching.kinds}
+        self._may_take = {kind: {} for kind in matching.kinds}
         self._on_nodes = {kind: collections.defaultdict(list)
                           for kind in matching.kinds}
         for place, pool in enumerate(self._pools):
             self._counts[place] = pool['count']
             for kind, may_take in matching.kinds_of(pool).items():
-                self._found[kind][place] = may_take
+                self._may_take[kind][place] = may_take
                 self._on_nodes[kind][pool['numa_node']].append(place)
 
     def fits(self, mapping=None, cells=None):
@@ -100,7 +100,7 @@ class HostDevices:
         """Return the remaining Pools, and the number of served requests.
 
         Stops at the first request with too few devices.
-        Arguments as for ``fits``.
+        For arguments see ``fits``.
         """
         counts, served = self._serve(mapping, cells)
         if not served:
@@ -133,9 +133,9 @@ class HostDevices:
         counts, served = self._serve(None, None)
         if served == len(self._requests):
             return None
-        return served, sum([counts.get(place, 0) for place, may_take
-                            in self._found[self._requests[served].kind].items()
-                            if may_take])
+        may_take = self._may_take[self._requests[served].kind]
+        return served, sum([counts.get(place, 0) for place in may_take
+                            if may_take[place]])
 
     def near(self, number, cells):
         """Count the devices near Cells for one request alone.
@@ -143,22 +143,22 @@ class HostDevices:
         number: index of the request.
         """
         request = self._requests[number]
-        found = self._found[request.kind]
+        may_take = self._may_take[request.kind]
         return sum([self._counts[place] for place in self._near(
-            self._counts, request, cells) if found[place]])
+            self._counts, request, cells) if may_take[place]])
 
     def _free_on_nodes(self, kind):
-        found = collections.Counter()
-        for place, may_take in self._found[kind].items():
+        counts = collections.Counter()
+        for place, may_take in self._may_take[kind].items():
             if may_take:
                 pool = self._pools[place]
-                found[pool['numa_node']] += pool['count']
-        return found
+                counts[pool['numa_node']] += pool['count']
+        return counts
 
     @functools.cached_property
     def _has_all_kinds(self):
         """Whether each request alone has a pool."""
-        return all(any(found.values()) for found in self._found.values())
+        return all(any(pools.values()) for pools in self._may_take.values())
 
     def _serve(self, mapping, cells):
         """Return the result of ``taken``, with pools as {index: count}."""
@@ -174,11 +174,11 @@ class HostDevices:
 
         Empty pools are removed.
         """
-        found = self._found[request.kind]
-        near = (found if cells is None
+        may_take = self._may_take[request.kind]
+        near = (may_take if cells is None
                 else self._near(counts, request, cells))
         places = [place for place in near
-                  if found[place] and place in counts]
+                  if may_take[place] and place in counts]
         if given:
             places = [place for place in places
                       if 0 < self._given_by(place, given) <= counts[place]]

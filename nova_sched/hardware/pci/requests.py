@@ -103,7 +103,7 @@ class ReleaseRequests:
     def kinds_of(self, pool):
         """Return the kinds that a pool matches: {kind: whether takable}.
 
-        pool: a dict as of ``Pools.items``.
+        pool: an item of ``Pools.items``.
         """
         seen = tuple([item for item in pool.items() if item[0] in self._keys])
         if seen not in self._known:

@@ -43,9 +43,9 @@ class ProviderReader:
         self._adapter = adapter
 
     @property
-    def identity(self):
+    def config_fingerprint(self):
         """See PlacementAdapter."""
-        return self._adapter.identity
+        return self._adapter.config_fingerprint
 
     def generations(self):
         """Return the generation and the parent of all providers.

@@ -240,7 +240,8 @@ class Upkeep:
 
     def _send(self, query, send, after):
         """Return a TimedResponse to a query after a moment, of any worker."""
-        return self._responses.get(query, self._reader.identity, send, after)
+        return self._responses.get(
+            query, self._reader.config_fingerprint, send, after)
 
     def _read_whole(self, generations):
         """Return all readable providers, as a TimedResponse.

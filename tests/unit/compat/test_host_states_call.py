@@ -1,4 +1,4 @@
-"""A method of any release is given the arguments that it takes."""
+"""A method of any release receives the arguments that it takes."""
 
 import functools
 
@@ -8,7 +8,7 @@ from nova_sched.compat.row_api import host_states
 
 
 def of_class(function):
-    """A bound method."""
+    """Return a bound method."""
     return type('Own', (), {'method': function})().method
 
 
@@ -33,5 +33,5 @@ def of_class(function):
     (of_class(classmethod(lambda cls, a, b: (a, b))), (1, 2)),
     (functools.partial(lambda a, b: (a, b), 0), (0, 1)),
 ])
-def test_given(method, given):
+def test_method_receives_its_arguments(method, given):
     assert host_states.call(method, 1, 2, 3, names='n', index='i') == given

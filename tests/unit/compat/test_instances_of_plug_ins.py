@@ -1,4 +1,4 @@
-"""Plug-ins look at the instances on a host as at objects of Nova.
+"""Plug-ins read the instances on a host as objects of Nova.
 
 They are in tests/data/wild_plug_ins.py.
 """
@@ -13,14 +13,11 @@ from nova_sched import objects
 from nova_sched import testing
 from tests.builders import clouds
 from tests.builders import requests
-from tests.builders.wild import asked
+from tests.builders.wild import asked as passing
 
 UUIDS = {name: clouds.a_uuid(number)
          for number, name in enumerate(['a1', 'a2', 'b1', 'b2', 'c1'], 11)}
 BORN = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
-
-
-pytestmark = pytest.mark.usefixtures('wild_plug_ins')
 
 
 @pytest.fixture
@@ -51,21 +48,9 @@ def servers(cloud):
     return cloud
 
 
-def test_a_field_is_read_below_its_name_too(servers):
-    """As plug-ins of Nova find it in an object that is read whole."""
-    servers.execute('ALTER TABLE instances ADD display_name TEXT')
-    servers.execute("UPDATE instances SET display_name = 'web-1'")
-    driver = servers.driver()
-    instances = driver.host_manager.instances()
-
-    assert {instance._obj_display_name
-            for instance in instances.on_host('a').values()} == {'web-1'}
-    assert objects.Instance()._obj_display_name is None
-
-
 @pytest.fixture
 def statements():
-    """The SELECTs of instances and what belongs to them, as they come."""
+    """The SELECTs of instances and of what belongs to them."""
     seen = []
 
     def note(connection, cursor, statement, *args):
@@ -76,35 +61,32 @@ def statements():
     sa.event.remove(sa.Engine, 'before_cursor_execute', note)
 
 
-def test_flavors_are_read_when_asked_for_of_all_at_once(servers, statements):
-    """One statement lists the instances, and one reads their flavors."""
+def test_flavors_are_read_by_one_statement_for_all_hosts(servers,
+                                                         statements):
     spec = requests.a_request(memory_mb=2048)
 
-    assert set(asked(servers, 'RamOfOthersFilter', spec)) == {'a', 'c'}
+    assert set(passing(servers, 'RamOfOthersFilter', spec)) == {'a', 'c'}
     assert ['instance_extra' in text for text in statements] == [False, True]
 
 
-def test_metadata_are_read_when_asked_for_of_all_at_once(servers, statements):
-    found = asked(servers, 'QuietNeighboursWeigher', requests.a_request(),
-                  weigher=True)
-
-    assert found[0] == 'c'
+def test_metadata_are_read_by_one_statement_for_all_hosts(servers,
+                                                          statements):
+    assert passing(servers, 'QuietNeighboursWeigher', weigher=True)[0] == 'c'
     assert [text.partition('FROM ')[2].split('\n')[0].split(',')[-1].strip()
             for text in statements[1:]] == [
         'instance_metadata', 'instance_system_metadata']
 
 
-def test_times_are_aware(servers):
-    assert asked(servers, 'YoungWeigher', requests.a_request(),
-                 weigher=True) == ['c', 'b', 'a']
+def test_times_have_a_time_zone(servers):
+    assert passing(servers, 'YoungWeigher', weigher=True) == ['c', 'b', 'a']
 
 
 class TestOnAHost:
-    """What an instance on a host has, by the host manager."""
+    """Instances of the host manager."""
 
     @pytest.fixture
     def on_host(self, servers):
-        """Function: the instances on a host."""
+        """Function: return the instances on a host."""
         driver = servers.driver()
         manager = driver.host_manager
 
@@ -116,28 +98,31 @@ class TestOnAHost:
         yield on_host
         driver.stop()
 
-    def test_is_what_the_database_keeps(self, on_host):
+    def test_values_are_the_database_s(self, on_host):
+        """Or None where it has neither a row nor a column nor a table."""
         other, instance = on_host('a').values()
 
         assert instance.created_at.tzinfo is datetime.UTC
         assert instance.created_at - other.created_at == (
             datetime.timedelta(days=1))
-        assert instance.metadata == {'role': 'noisy'}
+        assert (instance.metadata, other.metadata) == ({'role': 'noisy'}, {})
         assert instance.get_flavor('old') is None
         assert instance['flavor']['memory_mb'] == 1024
         assert instance.power_state == 1
+        assert (other.numa_topology, other.pci_requests,
+                other.launched_at) == (None, None, None)
 
-    def test_is_nothing_where_the_database_keeps_none(self, on_host):
-        """Neither rows nor columns nor tables."""
-        instance = on_host('a')[UUIDS['a1']]
+    def test_fields_may_be_read_by_their_private_names(self, servers):
+        """Plug-ins read _obj_ and a field's name in whole objects of Nova."""
+        servers.execute('ALTER TABLE instances ADD display_name TEXT')
+        servers.execute("UPDATE instances SET display_name = 'web-1'")
+        instances = servers.driver().host_manager.instances()
 
-        assert instance.metadata == {}
-        assert instance.numa_topology is None
-        assert instance.pci_requests is None
-        assert instance.launched_at is None
+        assert {instance._obj_display_name
+                for instance in instances.on_host('a').values()} == {'web-1'}
+        assert objects.Instance()._obj_display_name is None
 
-    def test_is_nothing_in_a_database_without_the_tables(
-            self, servers, on_host):
+    def test_missing_tables_are_empty(self, servers, on_host):
         servers.execute('DROP TABLE instance_extra')
         servers.execute('DROP TABLE instance_metadata')
         instance = on_host('a')[UUIDS['a2']]
@@ -146,24 +131,23 @@ class TestOnAHost:
 
     @pytest.mark.parametrize('text', [
         'x', '[]', '{"cur": {}}', '{"cur": 1}', '[' * 100_000])
-    def test_is_nothing_where_it_cannot_be_read(
+    def test_unreadable_flavor_is_none_and_logged(
             self, servers, on_host, caplog, text):
-        """Which a warning tells."""
         servers.execute('UPDATE instance_extra SET flavor = ?', text)
 
         assert {instance.flavor for instance
                 in on_host('a').values()} == {None}
         assert 'The flavor of instance ' in caplog.text
 
-    def test_stays_with_the_instance(self, on_host, statements):
-        one, other = on_host('a').values()
-        for instance in (one, other, one, other):
+    def test_values_are_read_once(self, on_host, statements):
+        first, second = on_host('a').values()
+        for instance in (first, second, first, second):
             assert instance.flavor.extra_specs == {'kind': 'small'}
 
         assert len(statements) == 2
 
 
-def test_those_of_the_test_kit_may_have_flavors():
+def test_instances_of_the_test_kit_may_have_flavors():
     state, = testing.hosts(testing.a_host('a'), running={
         'u1': {'host': 'a', 'flavor': testing.a_flavor(vcpus=3)},
         'u2': 'a'}).states()

@@ -1,5 +1,4 @@
-"""A method of Nova's is called, or refused with what takes its place."""
-
+"""An override of Nova's method is called, or refused with an alternative."""
 
 import pytest
 
@@ -14,28 +13,21 @@ from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import loading
 
-#: Heading on the page -> the class that one's own derives from.
-BASES = {
-    'Drivers': nova_driver.Scheduler,
-    'FilterScheduler': nova_filter_scheduler.FilterScheduler,
-    'ChanceScheduler': chance.ChanceScheduler,
-    'Host managers': nova_host_manager.HostManager,
-}
+#: Base class of a plug-in's class -> table of its methods.
 TABLES = {
-    'Drivers': nova_methods.DRIVER,
-    'FilterScheduler': nova_methods.FILTER_SCHEDULER,
-    'ChanceScheduler': nova_methods.CHANCE_SCHEDULER,
-    'Host managers': nova_methods.HOST_MANAGER,
+    nova_driver.Scheduler: nova_methods.DRIVER,
+    nova_filter_scheduler.FilterScheduler: nova_methods.FILTER_SCHEDULER,
+    chance.ChanceScheduler: nova_methods.CHANCE_SCHEDULER,
+    nova_host_manager.HostManager: nova_methods.HOST_MANAGER,
 }
 
-CASES = [(base, name, method.instead)
-         for base in (*BASES.values(), filter_scheduler.FilterScheduler,
-                      host_manager.HostManager)
-         for name, method in nova_methods.methods_of(base).items()]
 
-
-@pytest.mark.parametrize(('base', 'name', 'instead'), CASES)
-def test_an_override_is_asked_or_refused(base, name, instead):
+@pytest.mark.parametrize(('base', 'name', 'instead'), [
+    (base, name, method.instead)
+    for base in (*TABLES, filter_scheduler.FilterScheduler,
+                 host_manager.HostManager)
+    for name, method in nova_methods.methods_of(base).items()])
+def test_override_is_called_or_refused(base, name, instead):
     own = type('Own', (base,), {name: lambda self, *args: None,
                                 '__module__': 'theirs'})
 
@@ -50,47 +42,54 @@ def test_an_override_is_asked_or_refused(base, name, instead):
             'doc/source/nova-methods.rst')
 
 
-class Mixed:
-    """Brings a method along."""
+@pytest.mark.parametrize('base', TABLES)
+def test_table_knows_which_methods_are_called(base):
+    assert [name for name, method in TABLES[base].items()
+            if method.called] == [
+        name for name in TABLES[base] if nova_methods.is_asked(base, name)]
 
+
+class Mixed:
     def populate_filter_properties(self, request_spec, filter_properties):
-        """As of Kilo."""
+        """As in Kilo."""
 
 
 class Mixing(Mixed, filter_scheduler.FilterScheduler):
-    """Has it from elsewhere."""
-
-
-class Plain(nova_host_manager.HostManager):
-    """Written for Nova; made without arguments."""
-
-    def __init__(self):
-        super().__init__()
-        self.racks = 7
+    """Inherits an override from another class."""
 
 
 class Choosing(host_manager.HostManager):
-    """With Nova's way to filter, but of this service's class."""
+    """A class of this service with Nova's method."""
 
     def get_filtered_hosts(self, hosts, spec_obj, index=0):
-        """Never called by anybody."""
+        """Never called."""
 
 
 class Misprinting(host_manager.HostManager):
     """Written after a document with a misprint."""
 
     def get_filters_hosts(self, hosts, spec_obj, index):
-        """Never called by anybody."""
+        """Never called."""
 
 
-def test_one_that_comes_from_elsewhere_is_refused_at_start(cloud):
-    with pytest.raises(exception.ConfigurationError,
-                       match='populate_filter_properties would never'):
+@pytest.mark.parametrize(('option', 'cls', 'match'), [
+    ('driver', Mixing, 'populate_filter_properties would never'),
+    ('host_manager', Choosing, r'get_filtered_hosts would never .*derive from '
+     r'nova\.scheduler\.host_manager\.HostManager'),
+    ('host_manager', Misprinting, 'misprint of get_filtered_hosts')])
+def test_class_is_refused_at_start(cloud, option, cls, match):
+    with pytest.raises(exception.ConfigurationError, match=match):
         loading.load_driver(cloud.conf(
-            scheduler__driver=f'{__name__}.Mixing'))
+            **{f'scheduler__{option}': f'{__name__}.{cls.__name__}'}))
 
 
-def test_a_host_manager_written_for_nova_is_made_without_arguments(cloud):
+class Plain(nova_host_manager.HostManager):
+    def __init__(self):
+        super().__init__()
+        self.racks = 7
+
+
+def test_nova_s_host_manager_is_made_without_arguments(cloud):
     conf = cloud.conf(scheduler__host_manager=f'{__name__}.Plain')
     made = loading.load_driver(conf).host_manager
     made.refresh()
@@ -98,39 +97,16 @@ def test_a_host_manager_written_for_nova_is_made_without_arguments(cloud):
     assert (made.racks, made.conf) == (7, conf)
 
 
-def test_the_class_to_derive_from_is_named(cloud):
-    with pytest.raises(exception.ConfigurationError,
-                       match=r'get_filtered_hosts would never .*derive from '
-                             r'nova\.scheduler\.host_manager\.HostManager'):
-        loading.load_driver(cloud.conf(
-            scheduler__host_manager=f'{__name__}.Choosing'))
-
-
-def test_a_misprinted_name_is_answered_with_the_right_one(cloud):
-    with pytest.raises(exception.ConfigurationError,
-                       match='misprint of get_filtered_hosts'):
-        host_manager.load_host_manager(cloud.conf(
-            scheduler__host_manager=f'{__name__}.Misprinting'))
-
-
-@pytest.mark.parametrize('heading', TABLES)
-def test_what_is_said_to_be_called_is(heading):
-    assert [name for name, method in TABLES[heading].items()
-            if method.called] == [
-        name for name in TABLES[heading]
-        if nova_methods.is_asked(BASES[heading], name)]
-
-
 class Busy(driver.Scheduler):
-    """Of this service's, with work to do now and then."""
+    """A driver of this service with periodic work."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False):
-        """Nothing."""
+        """Never called."""
 
     def run_periodic_tasks(self, context):
-        """Something."""
+        """Do nothing."""
 
 
-def test_periodic_work_is_done_of_any_driver():
+def test_driver_of_this_service_may_have_periodic_work():
     assert loading.driver_class(f'{__name__}.Busy').PERIODIC

@@ -1,4 +1,4 @@
-"""Directories named nova on the Python path: parts of a Nova, or one."""
+"""Directories named nova on the Python path: parts of a Nova, or a Nova."""
 
 import importlib
 import sys
@@ -8,106 +8,93 @@ import pytest
 from nova_sched.plugins import classes
 from tests.builders.rules import a_conf
 
-pytestmark = pytest.mark.usefixtures('nova_names_anew')
+pytestmark = pytest.mark.usefixtures('fresh_nova_names')
 
 
-def write(root, **files):
-    """Files of these texts; in names __ stands for the slash."""
+def write(root, files):
+    """Write files: path -> text."""
     for name, text in files.items():
-        path = root.joinpath(*name.split('__')).with_suffix('.py')
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
-class TestPartBeside:
-    """A directory nova that holds no scheduler of its own."""
+class TestPart:
+    """A directory nova without a scheduler of its own."""
 
     @pytest.fixture
-    def part(self, tmp_path, monkeypatch):
+    def root(self, tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path)
-        return tmp_path / 'nova'
+        return tmp_path
 
     @pytest.fixture(params=[True, False], ids=['__init__', 'none'])
-    def tutorial(self, request, part):
+    def tutorial(self, request, root):
         """Kilo's, with and without __init__.py in both directories."""
-        write(part, myproject__specified='from nova.scheduler import filters')
+        part = root / 'nova' / 'myproject'
+        write(part, {'specified.py': 'from nova.scheduler import filters'})
         if request.param:
-            for directory in (part, part / 'myproject'):
-                (directory / '__init__.py').touch()
+            write(part, {'__init__.py': '', '../__init__.py': ''})
 
     @pytest.mark.usefixtures('tutorial')
-    def test_has_its_modules_and_ours_stay(self):
+    def test_its_modules_are_beside_the_offered_modules(self):
         from nova.myproject import specified
         from nova.scheduler import filters
 
         assert specified.filters is filters
         assert filters is importlib.import_module(
             'nova_sched.scheduler.filters')
+        for name in ('nova.virt', 'nova.scheduler.no_such'):
+            with pytest.raises(ModuleNotFoundError,
+                               match='is not offered by'):
+                importlib.import_module(name)
 
-    def test_may_be_one_of_several(self, part, tmp_path, monkeypatch):
-        other = tmp_path / 'other'
-        write(part, myproject__one='', __init__='')
-        write(other / 'nova', theirs__two='', myproject__three='')
-        monkeypatch.syspath_prepend(other)
+    def test_several_parts_are_searched(self, root, monkeypatch):
+        write(root / 'nova', {'myproject/one.py': '', '__init__.py': ''})
+        write(root / 'other' / 'nova', {'theirs/two.py': '',
+                                        'myproject/three.py': ''})
+        monkeypatch.syspath_prepend(root / 'other')
 
         for name in ('myproject.one', 'theirs.two', 'myproject.three'):
             importlib.import_module(f'nova.{name}')
 
     @pytest.mark.parametrize('name', [
-        'nova.scheduler.filters.my_filter', 'nova.scheduler.my_driver',
-        'nova.compute.mine', 'nova.objects.mine', 'nova.virt.mine',
-        'nova.scheduler.filters.sub.mine'])
-    def test_may_have_modules_in_packages_of_ours(self, part, name):
-        write(part.parent, **{name.replace('.', '__'): 'is_theirs = True'})
+        'nova.scheduler.filters.of_mine', 'nova.scheduler.of_mine',
+        'nova.of_mine', 'nova.compute.of_mine', 'nova.objects.of_mine',
+        'nova.virt.of_mine', 'nova.scheduler.filters.sub.of_mine'])
+    def test_modules_may_be_in_offered_packages(self, root, name):
+        """Each statement imports the same module."""
+        write(root, {f'{name.replace(".", "/")}.py': 'is_theirs = True'})
+        imported = {}
+        exec(f'from {name.rpartition(".")[0]} import of_mine', imported)
+        module = importlib.import_module(name)
 
-        assert importlib.import_module(name).is_theirs
-        assert sys.modules[name].__name__ == name
+        assert module.is_theirs
+        assert module is imported['of_mine'] is sys.modules[name]
+        assert module.__name__ == name
+        for key in [*sys.modules]:
+            if key.endswith('.of_mine'):
+                del sys.modules[key]
 
-    @pytest.mark.parametrize('package', [
-        'nova.scheduler.filters', 'nova.objects', 'nova.scheduler', 'nova'])
-    def test_may_have_modules_that_are_imported_from_a_package(
-            self, part, package):
-        """One module, by whichever statement."""
-        write(part.parent, **{f'{package}.of_mine'.replace('.', '__'): ''})
-        names = {}
-        exec(f'from {package} import of_mine', names)
-
-        assert names['of_mine'] is importlib.import_module(
-            f'{package}.of_mine')
-        assert names['of_mine'].__name__ == f'{package}.of_mine'
-        for name in list(sys.modules):
-            if name.endswith('.of_mine'):
-                del sys.modules[name]
-
-    def test_does_not_hide_what_is_imported_from_a_package(self, part):
-        write(part, scheduler__filters__ram_filter='1 / 0')
+    def test_offered_modules_are_not_hidden(self, root):
+        write(root / 'nova', {
+            'scheduler/filters/ram_filter.py': '1 / 0', 'i18n.py': '1 / 0',
+            'scheduler/filters/my_filter.py': '',
+            'scheduler/filters/__init__.py': '1 / 0'})
         from nova.scheduler.filters import ram_filter
 
+        importlib.import_module('nova.scheduler.filters.my_filter')
         assert ram_filter.__name__ == (
             'nova_sched.scheduler.filters.ram_filter')
-
-    def test_does_not_hide_what_is_ours(self, part):
-        write(part, scheduler__filters__ram_filter='1 / 0',
-              scheduler__filters__my_filter='', i18n='1 / 0',
-              scheduler__filters____init__='1 / 0')
-
-        importlib.import_module('nova.scheduler.filters.my_filter')
         assert importlib.import_module('nova.i18n').__name__ == (
             'nova_sched.compat.nova.i18n')
         assert importlib.import_module(
             'nova.scheduler.filters.ram_filter').RamFilter
 
-    @pytest.mark.usefixtures('tutorial')
-    @pytest.mark.parametrize('name', ['nova.virt', 'nova.scheduler.no_such'])
-    def test_does_not_change_what_else_is_missing(self, name):
-        with pytest.raises(ModuleNotFoundError, match='is not offered by'):
-            importlib.import_module(name)
-
-    def test_may_lie_under_the_plug_in_path(self, tmp_path, monkeypatch):
-        """Which a reload may bring, when Nova's names are in use."""
+    def test_plugin_path_may_have_a_part(self, tmp_path, monkeypatch):
+        """After a reload, too, when Nova's names are in use."""
         monkeypatch.setattr(sys, 'path', list(sys.path))
         importlib.import_module('nova.scheduler')
-        write(tmp_path, nova__myproject__mine='', flat_of_mine='')
+        write(tmp_path, {'nova/myproject/mine.py': '', 'flat_of_mine.py': ''})
 
         classes.provide_names(
             a_conf(nova_sched__plugin_path=[str(tmp_path)]))
@@ -125,15 +112,12 @@ class TestInstalledNova:
         {'scheduler/manager.py': ''},
     ], ids=['whole', 'broken', 'without __init__'])
     def installed(self, request, tmp_path, monkeypatch):
-        for name, text in request.param.items():
-            path = tmp_path / 'nova' / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        write(tmp_path / 'nova', request.param)
         monkeypatch.syspath_prepend(tmp_path)
         return tmp_path / 'nova'
 
-    def test_is_what_the_name_leads_to(self, installed):
-        """Though the names were provided before it was there."""
+    def test_name_leads_to_it(self, installed):
+        """Also when it appears after the names were provided."""
         try:
             import nova
         except ImportError as error:
@@ -143,7 +127,6 @@ class TestInstalledNova:
 
     @pytest.mark.parametrize('name', [
         'nova.scheduler.filters', 'nova.conf', 'nova.i18n'])
-    def test_gets_no_modules_from_here(self, installed, name):
-        """Also none that it lacks."""
+    def test_missing_modules_are_not_added(self, installed, name):
         with pytest.raises(ImportError):
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""What the service knows of filters and weighers of somebody else's."""
+"""Adapters run third parties' filters and weighers on host states."""
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.builders.rules import configured
 
 
 class OwnFilter(filters.BaseHostFilter):
-    """Looks at all that a plug-in may know."""
+    """Reads everything that a plug-in may read."""
 
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
@@ -44,7 +44,7 @@ class OwnFilter(filters.BaseHostFilter):
 
 
 class AskingFilter(filters.BaseHostFilter):
-    """Written when filters were asked before a request's turn."""
+    """Has the method that ran before a request's turn."""
 
     def asks(self, spec_obj):
         return True
@@ -62,8 +62,14 @@ class RefusingFilter(filters.BaseHostFilter):
         raise exception.InvalidInput(reason='a secret')
 
 
+class WritingFilter(filters.BaseHostFilter):
+    def host_passes(self, host_state, filter_properties):
+        filter_properties['instance_type']['memory_mb'] = 1
+        return True
+
+
 class SilentWeigher(weights.BaseHostWeigher):
-    """Has nothing to say about one host."""
+    """Returns no weight for one host."""
 
     def __init__(self, value=None):
         self.value = value
@@ -72,16 +78,16 @@ class SilentWeigher(weights.BaseHostWeigher):
         return self.value if host_state.host == 'b' else 1.0
 
 
-class UncountedWeigher(SilentWeigher):
+class UncountedWeigher(weights.BaseHostWeigher):
     def weight_multiplier(self, host_state=None):
-        """Returns nothing."""
+        """Return nothing."""
 
     def _weigh_object(self, host_state, weight_properties):
         return 1.0
 
 
 class OwnWeigher(weights.BaseHostWeigher):
-    """Prefers the host that a hint of Kilo's form names."""
+    """Prefers the host of a hint in Kilo's form."""
 
     minval, maxval = 0.0, 2.0
 
@@ -93,51 +99,50 @@ class OwnWeigher(weights.BaseHostWeigher):
             'host': host_state.host})
 
 
-class WritingFilter(filters.BaseHostFilter):
-    def host_passes(self, host_state, filter_properties):
-        filter_properties['instance_type']['memory_mb'] = 1
-        return True
+@pytest.fixture
+def block():
+    return hosts(a_host('a'), a_host('b'))
 
 
 def adapted(cls):
-    """The adapter of a filter class, and hosts."""
+    """Return the adapter of a filter class."""
     [adapter] = row_rules.adapted_filters([cls()])
-    return adapter, hosts(a_host('a'), a_host('b'))
+    return adapter
 
 
-def test_a_filter_gets_the_request_and_the_hosts_that_nova_s_get():
-    adapter, block = adapted(OwnFilter)
-    spec_obj = a_request()
+def test_filter_gets_the_request_and_current_hosts(block):
+    """Which are gone after it has run."""
+    adapter = adapted(OwnFilter)
     current_hosts.clear()
 
-    assert adapter.keep(block, spec_obj).tolist() == [False, True]
+    assert adapter.keep(block, a_request()).tolist() == [False, True]
     assert len({id(given) for given in adapter.rule.given}) == 1
     assert isinstance(adapter.rule.given[0], objects.RequestSpec)
     with pytest.raises(current_hosts.NoCurrentHosts):
         objects.AggregateList.get_all(None)
 
 
-def test_it_is_known_by_the_name_of_the_plug_in():
-    adapter, _ = adapted(OwnFilter)
+def test_adapter_has_the_plug_in_s_attributes(block):
+    adapter = adapted(OwnFilter)
 
     assert type(adapter).__name__ == 'OwnFilter'
     assert adapter.RUN_ON_REBUILD
     assert not adapter.run_filter_for_index(1)
+    assert adapter.limits(block, a_request(vcpus=4)) == {'vcpu': 4}
 
 
-def test_refusals_name_it_by_its_code():
-    adapted = row_rules.adapted_filters([
+def test_refusals_have_its_code():
+    adapters = row_rules.adapted_filters([
         OwnFilter(), type('GpuFilter', (OwnFilter,), {'code': 'gpu_model'})(),
         CoreFilter()])
     block = hosts(a_host())
 
-    assert [filter_.codes(block, a_request()) for filter_ in adapted] == [
+    assert [adapter.codes(block, a_request()) for adapter in adapters] == [
         {'own': 1}, {'gpu_model': 1}, {'vcpus': 1}]
 
 
-def test_its_words_are_told_to_operators_alone():
-    adapter, block = adapted(OwnFilter)
-
+def test_its_reasons_are_for_operators_alone(block):
+    adapter = adapted(OwnFilter)
     reason = adapter.reason(block, a_request())
 
     assert reason == '1 a for None, 1 b for None'
@@ -145,26 +150,27 @@ def test_its_words_are_told_to_operators_alone():
     assert adapter.why_not(block.states()[1], a_request()) == 'b for None'
 
 
-def test_its_limits_are_asked():
-    adapter, block = adapted(OwnFilter)
+def test_its_error_names_it_to_the_caller(block):
+    """Without its reason."""
+    with pytest.raises(exception.InvalidInput) as caught:
+        adapted(RefusingFilter).keep(block, a_request())
 
-    assert adapter.limits(block, a_request(vcpus=4)) == {'vcpu': 4}
+    assert caught.value.for_caller('filters').args == (
+        'Invalid input received: RefusingFilter refuses the request',)
 
 
 @pytest.mark.parametrize('hint', ['yes', 'no'])
 @pytest.mark.parametrize('name', ['lists_instances', 'needs_all_instances'])
-def test_it_may_say_by_an_older_name_that_it_looks_at_all_instances(
-        name, hint):
+def test_need_for_all_instances_may_have_an_older_name(name, hint):
     rule = type('ListingFilter', (filters.BaseHostFilter,), {
         name: lambda self, spec_obj: (
             spec_obj.get('scheduler_hints') == {'list': 'yes'})})
-    ranker = loading.ranker([rule()], [])
 
-    assert ranker.needs_all_instances(
+    assert loading.ranker([rule()], []).needs_all_instances(
         a_request(hints={'list': [hint]})) == (hint == 'yes')
 
 
-def test_one_that_asks_others_is_warned_of_once_and_judges(caplog):
+def test_method_asks_is_warned_of_once(caplog):
     name = f'{__name__}.AskingFilter'
     driver = MemoryScheduler(
         a_host('a'), a_host('b'), available_filters=[name],
@@ -178,19 +184,8 @@ def test_one_that_asks_others_is_warned_of_once_and_judges(caplog):
         'method']
 
 
-def test_a_refusal_bears_its_name():
-    adapter, block = adapted(RefusingFilter)
-
-    with pytest.raises(exception.InvalidInput) as caught:
-        adapter.keep(block, a_request())
-
-    assert caught.value.for_caller('filters').args == (
-        'Invalid input received: RefusingFilter refuses the request',)
-
-
-def test_a_weigher_gets_the_same():
+def test_weigher_gets_the_request(block):
     [adapter] = row_rules.adapted_weighers([OwnWeigher()])
-    block = hosts(a_host('a'), a_host('b'))
 
     assert adapter.raw(block, a_request(
         hints={'host': ['b']})).tolist() == [0.0, 1.0]
@@ -199,13 +194,13 @@ def test_a_weigher_gets_the_same():
     assert type(adapter).__name__ == 'OwnWeigher'
 
 
-def test_built_in_rules_judge_by_what_was_written_to_the_request():
+def test_built_in_rules_read_changed_filter_properties(block):
     chain = row_rules.adapted_filters(
         [WritingFilter(), configured(RamFilter)])
-    block, spec_obj = hosts(a_host('a')), a_request(memory_mb=10 ** 6)
+    spec_obj = a_request(memory_mb=10 ** 6)
 
     assert [rule.keep(block, spec_obj).tolist() for rule in chain] == [
-        [True], [True]]
+        [True, True], [True, True]]
     assert spec_obj.memory_mb == 10 ** 6
 
 
@@ -216,7 +211,7 @@ def test_built_in_rules_alone_have_no_adapters():
                 if type(rule).__module__.startswith('nova_sched.compat')]
 
 
-def test_a_filter_that_runs_twice_has_one_adapter():
+def test_filter_that_runs_twice_has_one_adapter():
     own = OwnFilter()
     first, second, other = row_rules.adapted_filters([own, own, OwnFilter()])
 
@@ -224,47 +219,37 @@ def test_a_filter_that_runs_twice_has_one_adapter():
     assert row_rules.adapted_filters([first]) == [first]
 
 
-def test_what_each_rejected_is_on_record_under_its_name():
+def test_record_has_a_step_of_its_name(block):
     driver = MemoryScheduler(
         a_host('a'), a_host('b'), available_filters=[
             f'{__name__}.OwnFilter', 'nova.scheduler.filters.all_filters'],
         enabled_filters=['AllHostsFilter', 'OwnFilter'])
-    block, record = hosts(a_host('a'), a_host('b')), Decision()
 
-    driver.ranker.ranked(block, a_request(), 0, record)
+    driver.ranker.ranked(block, a_request(), 0, record := Decision())
 
     assert [(step.name, step.before, step.after)
             for step in record.funnel.steps] == [
         ('AllHostsFilter', 2, 2), ('OwnFilter', 2, 1)]
 
 
-class TestWeightsThatAreNoNumbers:
-    """Without its weigher a request is decided wrong, as if it were not."""
+@pytest.mark.parametrize(('weigher', 'match'), [
+    *((SilentWeigher(value), r'SilentWeigher gives 1 of 2 hosts None or NaN '
+       r'as their weight, which must be a number; the first one is \(b, b\)')
+      for value in (None, float('nan'))),
+    (UncountedWeigher(), r'weight_multiplier of UncountedWeigher returns None '
+     r'for host \(a, a\)')])
+def test_weight_that_is_no_number_is_an_error(block, weigher, match):
+    """A request must not be decided as if there were no such weigher."""
+    [adapter] = row_rules.adapted_weighers([weigher])
 
-    CLOUD = hosts(a_host('a'), a_host('b'), a_host('c'))
+    with pytest.raises(ValueError, match=match):
+        adapter.raw(block, a_request())
+        adapter.multipliers(block)
 
-    @pytest.mark.parametrize('value', [None, float('nan')])
-    def test_are_an_error_that_names_the_weigher_and_a_host(self, value):
-        [weigher] = row_rules.adapted_weighers([SilentWeigher(value)])
 
-        with pytest.raises(ValueError, match=(
-                r'SilentWeigher gives 1 of 3 hosts None or NaN as their '
-                r'weight, which must be a number; the first one is \(b, b\)'
-                )):
-            weigher.raw(self.CLOUD, a_request())
+def test_weight_that_is_no_number_fails_the_request():
+    driver = MemoryScheduler(a_host('a'), a_host('b'), weight_classes=[
+        f'{__name__}.SilentWeigher'])
 
-    def test_are_one_as_a_multiplier_too(self):
-        [weigher] = row_rules.adapted_weighers([UncountedWeigher()])
-
-        with pytest.raises(ValueError, match=(
-                'weight_multiplier of UncountedWeigher returns None for host '
-                r'\(a, a\)')):
-            weigher.multipliers(self.CLOUD)
-
-    def test_fail_the_request(self):
-        driver = MemoryScheduler(
-            a_host('a'), a_host('b'), weight_classes=[
-                f'{__name__}.SilentWeigher'])
-
-        with pytest.raises(ValueError, match='SilentWeigher'):
-            picks(driver, a_request())
+    with pytest.raises(ValueError, match='SilentWeigher'):
+        picks(driver, a_request())

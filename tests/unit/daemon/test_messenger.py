@@ -46,7 +46,7 @@ class Broker:
             raise self.refusals.pop(0)
         self.heard = heard
 
-    def say(self, said):
+    def publish(self, said):
         self.said.append(said)
 
     def stop(self):

@@ -52,7 +52,7 @@ def test_logs_are_reopened_even_for_a_refused_configuration(
             raise error
     monkeypatch.setattr(sighup.logs, 'reopen', reopen)
 
-    handler.hand_on(refused)
+    handler.forward(refused)
     handler._handle(lambda: done.append(1))
 
     assert opened == [1]

@@ -319,7 +319,7 @@ class TestSingleDatabase:
         assert hosts.for_each_cell(cell_reader.CellReader.find_nodes,
                                    None, None) == {}
         [cell] = hosts._readers.values()
-        assert cell.guard.down
+        assert cell.guard.down_reason
         cell.guard.hangs = request.param == 'hangs'
         return hosts
 

@@ -75,13 +75,13 @@ def test_unknown_room_is_enough(server, client, summary):
 
 def test_listing_has_usages_and_number_of_candidates(server, client):
     """The number is that of the largest answer."""
-    assert client.listing.most is None
+    assert client.listing.max_candidates is None
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         *map(http_placement.a_candidate, (A, B))), http_placement.candidates(
             http_placement.a_candidate(A), others=[B]))
     ask(client, 2)
 
-    assert client.listing.most == 2
+    assert client.listing.max_candidates == 2
     assert client.listing.usages == {A: {'VCPU': 0}, B: {'VCPU': 0}}
     client.listing.pack()
     assert client.listing.usages.get(B) == {'VCPU': 0}

@@ -88,17 +88,6 @@ class TestFilters:
         assert found.errors == {'FaultyFilter': 'of the plug-in'}
         assert 'FaultyFilter failed: of the plug-in' in found.sentences()
 
-    def test_one_that_runs_once_rejects_for_later_instances(self):
-        """The hosts that it left for the first instance are the hosts of the
-        others.
-        """
-        found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter',
-                                                 'RamFilter'),
-                         asked={'index': 1, 'left': np.array([0, 2, 4])})
-
-        assert rejecting(found) == {'earlier instances': ['b', 'd'],
-                                    'RamFilter': ['a', 'b', 'e']}
-
     def test_most_pass_all_hosts_on_a_rebuild(self):
         found = a_matrix(
             *CLOUD, ranker=a_ranker('ComputeFilter', OddFilter()),

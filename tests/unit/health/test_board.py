@@ -20,7 +20,7 @@ class Workers:
                            lambda: self.now)
 
     def report(self, number, at=None, service_id=None, **statuses):
-        self.board.note({
+        self.board.add({
             'worker': number, 'at': self.now, 'service_id': service_id,
             'checks': {name: [status, time.time() if at is None else at, 'x']
                        for name, status in statuses.items()},

@@ -54,7 +54,7 @@ class Scheduler:
 
     def __init__(self, hosts=None, placement=None):
         self.connection = types.SimpleNamespace(
-            contact=a_contact(), gone=0, gone_at=None, is_gone=False)
+            contact=a_contact(), gone_count=0, gone_at=None, is_gone=False)
         self.server = types.SimpleNamespace(
             connection=self.connection, polled_at=time.monotonic(), busy_for=0)
         self.driver = types.SimpleNamespace(
@@ -124,7 +124,7 @@ def test_lost_bus_is_reported_and_a_bus_within_the_process_is_not():
 def test_deleted_queues_are_counted_once():
     scheduler, counted = Scheduler(), []
     made = a_reporter(scheduler, on_gone=counted.append)
-    for scheduler.connection.gone in (0, 2, 2, 3):
+    for scheduler.connection.gone_count in (0, 2, 2, 3):
         made.report()
     assert counted == [2, 1]
 

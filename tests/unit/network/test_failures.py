@@ -260,8 +260,8 @@ class TestNoAnswer:
         found = of_port(reader(options={'auth_type': 'passwort'}))
 
         assert str(found) == (
-            f'Failed to access port {PORT}: the options of the log-in are '
-            'missing or wrong: The plugin passwort could not be found. Check '
+            f'Failed to access port {PORT}: auth options are missing or '
+            'invalid: The plugin passwort could not be found. Check '
             '[neutron] auth_type and the options that it needs')
 
 

@@ -15,14 +15,14 @@ class TestPort:
         ({'fixed_ips': [{'subnet_id': 's'}, {'subnet_id': 't'}]},
          (None, 's', 'normal'))])
     def test_has_a_network_a_subnet_and_a_type(self, port, found):
-        assert responses.Port.of({'port': port}) == found
+        assert responses.Port.from_document({'port': port}) == found
 
     @pytest.mark.parametrize('odd', [
         {}, [], {'port': 5}, {'port': None}, {'port': {'fixed_ips': 5}},
         {'port': {'fixed_ips': [{}]}}])
     def test_other_document_is_refused(self, odd):
-        with pytest.raises(ValueError, match='it describes no port'):
-            responses.Port.of(odd)
+        with pytest.raises(ValueError, match='not a port document'):
+            responses.Port.from_document(odd)
 
 
 class TestError:
@@ -44,7 +44,7 @@ class TestLists:
             {'alias': 'a'}, {'alias': 'b', 'name': 'x'}]}) == {'a', 'b'}
         for odd in ({}, [], {'extensions': None}, {'extensions': [{}]},
                     {'extensions': [5]}):
-            with pytest.raises(ValueError, match='it lists no extensions'):
+            with pytest.raises(ValueError, match='not a list of extensions'):
                 responses.extensions(odd)
 
     def test_subnets_have_segments_and_may_have_a_next_page(self):
@@ -58,7 +58,7 @@ class TestLists:
                     {'rel': 'previous', 'href': 'x?y'},
                     {'rel': 'next', 'href': 'http://h/x?limit=1&marker=b'},
                     {'rel': 'next', 'href': 'x?z'}]}, 'limit=1&marker=b')):
-            assert responses.segments({'subnets': subnets, **links}) == (
+            assert responses.segments_page({'subnets': subnets, **links}) == (
                 ['a', 'a'], query)
 
     @pytest.mark.parametrize('odd', [
@@ -67,13 +67,14 @@ class TestLists:
         {'subnets': [], 'subnets_links': [{'rel': 'next'}]},
         {'subnets': [], 'subnets_links': [5]}])
     def test_other_list_than_subnets_is_refused(self, odd):
-        with pytest.raises(ValueError, match='it lists no subnets'):
-            responses.segments(odd)
+        with pytest.raises(ValueError, match='not a list of subnets'):
+            responses.segments_page(odd)
 
     def test_subnet_has_at_most_one_segment(self):
-        assert responses.segment({'subnet': {'segment_id': 'a'}}) == ['a']
-        assert responses.segment({'subnet': {'segment_id': None}}) == []
-        assert responses.segment({'subnet': {}}) == []
+        for value, uuids in (('a', ['a']), (None, [])):
+            assert responses.subnet_segments(
+                {'subnet': {'segment_id': value}}) == uuids
+        assert responses.subnet_segments({'subnet': {}}) == []
         for odd in ({}, [], {'subnet': None}, {'subnet': []}):
-            with pytest.raises(ValueError, match='it describes no subnet'):
-                responses.segment(odd)
+            with pytest.raises(ValueError, match='not a subnet document'):
+                responses.subnet_segments(odd)

@@ -113,4 +113,4 @@ def test_every_older_name_of_nova_and_the_libraries_is_known(parsed):
 
     for (place, name), today in older.items():
         files = spelling.Spelling(parsed(f'[{place}]\n{name} = 1\n'))
-        assert files.in_words(today) == f'[{place}] {name}'
+        assert files.rename_in_text(today) == f'[{place}] {name}'

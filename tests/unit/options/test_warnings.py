@@ -144,8 +144,8 @@ def test_ignored_options_that_are_set_are_named_in_one_line(parsed):
 def test_an_option_given_twice_is_named_with_its_file(parsed, tmp_path):
     assert only_warning(
         parsed, FILTERS + 'RamFilter\nenabled_filters = DiskFilter\n') == (
-        f'[filter_scheduler] enabled_filters stands in {tmp_path}/nova.conf 2 '
-        'times; only the last counts')
+        '[filter_scheduler] enabled_filters is set 2 times in '
+        f'{tmp_path}/nova.conf; only the last value is used')
 
 
 def test_deprecated_names_are_listed_in_one_line(parsed, caplog):

@@ -17,57 +17,60 @@ OPTION = '[filter_scheduler] available_filters'
 
 
 class Base:
-    """What plug-ins of these tests derive from."""
+    """The base class of the plug-ins here."""
 
 
 class RamFilter(Base):
-    """Stands for a built-in."""
+    """Has the name of a built-in, as the next three."""
 
 
 class DiskFilter(Base):
-    """Stands for a built-in."""
+    pass
 
 
 class RAMWeigher(Base):
-    """Stands for a built-in."""
+    pass
 
 
 class IoOpsWeigher(Base):
-    """Stands for a built-in."""
+    pass
+
+
+class AbstractBase(Base, abc.ABC):
+    @abc.abstractmethod
+    def judge(self):
+        """To be defined in subclasses."""
 
 
 FILTERS = [DiskFilter, RamFilter]
 
 
 @pytest.fixture
-def plugin():
-    """A module of a third party, importable as ``example_plugin``."""
+def plugin(monkeypatch):
+    """A third party's module, importable as ``example_plugin``."""
     module = types.ModuleType('example_plugin')
-    module.MyFilter = type('MyFilter', (Base,), {})
-    module.RamFilter = type('RamFilter', (Base,), {})
-    module._Private = type('_Private', (Base,), {})
+    for name in ('MyFilter', 'RamFilter', '_Private'):
+        setattr(module, name, type(name, (Base,), {}))
     module.Alien = type('Alien', (), {})
     module.Base = Base
     module.number = 7
     module.my_filters = lambda: [module.Alien, module.MyFilter]
     module.not_a_list = lambda: 7
     module.broken = lambda: 1 / 0
-    sys.modules['example_plugin'] = module
-    yield module
-    del sys.modules['example_plugin']
+    monkeypatch.setitem(sys.modules, 'example_plugin', module)
+    return module
 
 
 @pytest.fixture
 def nova_s_names():
-    """Nova's names, provided; what is imported by them is forgotten."""
-    def ours():
-        return {name for name in sys.modules if name.startswith('nova.')
-                or name == 'nova'}
-    kept = {name: sys.modules.pop(name) for name in ours()}
+    """Nova's names can be imported, and none is imported yet."""
+    def take():
+        return {name: sys.modules.pop(name) for name in list(sys.modules)
+                if name.partition('.')[0] == 'nova'}
+    kept = take()
     nova_names.provide(a_conf())
     yield
-    for name in ours():
-        del sys.modules[name]
+    take()
     sys.modules.update(kept)
 
 
@@ -75,203 +78,147 @@ def load(*paths, built_in=FILTERS):
     return classes.load_classes(paths, Base, built_in, OPTION)
 
 
-class TestLoadClasses:
-    def test_class_by_path(self, plugin):
-        """A public class derived from the base is taken."""
-        assert [plugin.MyFilter] == load('example_plugin.MyFilter')
-
-    def test_one_path_as_text(self, plugin):
-        """A single string is as good as a list of one."""
-        assert [plugin.MyFilter] == classes.load_classes(
-            'example_plugin.MyFilter', Base, FILTERS, OPTION)
-
-    def test_function_gives_classes_unchecked(self, plugin):
-        """What a function returns is taken whatever it derives from."""
-        assert [plugin.Alien, plugin.MyFilter] == load(
-            'example_plugin.my_filters')
-
-    @pytest.mark.parametrize('name', ['Alien', '_Private', 'number', 'Base'])
-    def test_anything_else_is_refused(self, plugin, name):
-        """With the words that Nova uses, and what would be right."""
-        with pytest.raises(exception.ConfigurationError) as caught:
-            load(f'example_plugin.{name}')
-
-        assert caught.value.option == OPTION
-        assert (f'Class example_plugin.{name} could not be found: Not a '
-                'class of the correct type') in str(caught.value)
-
-    @pytest.mark.parametrize(('path', 'words'), [
-        ('nowhere_to_be_found.Filter', 'no module nowhere_to_be_found'),
-        ('example_plugin.MyFliter', 'did you mean example_plugin.MyFilter?'),
-        ('MyFilter', 'no dotted path'),
-        ('', 'no dotted path'),
-        ('example_plugin.broken', 'ZeroDivisionError'),
-        ('example_plugin.not_a_list', 'returns 7'),
-    ])
-    def test_wrong_path_says_what_is_wrong(self, plugin, path, words):
-        """Option, path and the nearest right one."""
-        with pytest.raises(exception.ConfigurationError) as caught:
-            load(path)
-
-        assert f'{OPTION} = {path!r}' in str(caught.value)
-        assert words in str(caught.value)
-
-    def test_module_that_fails_to_import(self, tmp_path, monkeypatch):
-        """Any failure of a plug-in's module names the option."""
-        (tmp_path / 'failing_plugin.py').write_text('1 / 0\n')
-        monkeypatch.syspath_prepend(tmp_path)
-
-        with pytest.raises(exception.ConfigurationError,
-                           match='importing failing_plugin failed'):
-            load('failing_plugin.Filter')
-
-    def test_later_class_of_a_name_counts(self, plugin):
-        """A custom class takes the place of the built-in of its name."""
-        named = classes.by_name(load(
-            'nova.scheduler.filters.all_filters', 'example_plugin.RamFilter'))
-
-        assert {'DiskFilter': DiskFilter,
-                'RamFilter': plugin.RamFilter} == named
+def refusal(path):
+    """Return the text of the ConfigurationError that loading a path raises."""
+    with pytest.raises(exception.ConfigurationError) as caught:
+        load(path)
+    assert caught.value.option == OPTION
+    assert f'{OPTION} = {path!r}' in str(caught.value)
+    return str(caught.value)
 
 
-class TestNovasPaths:
+def test_class_is_loaded_by_its_path(plugin):
+    """From one path, too, in place of a list."""
+    assert [plugin.MyFilter] == load('example_plugin.MyFilter')
+    assert [plugin.MyFilter] == classes.load_classes(
+        'example_plugin.MyFilter', Base, FILTERS, OPTION)
+
+
+def test_function_returns_classes_of_any_base(plugin):
+    assert [plugin.Alien, plugin.MyFilter] == load(
+        'example_plugin.my_filters')
+
+
+def test_later_class_of_a_name_counts(plugin):
+    assert {'DiskFilter': DiskFilter, 'RamFilter': plugin.RamFilter} == (
+        classes.by_name(load('nova.scheduler.filters.all_filters',
+                             'example_plugin.RamFilter')))
+
+
+@pytest.mark.parametrize(('path', 'words'), [
+    *((f'example_plugin.{name}',
+       f'Class example_plugin.{name} could not be found: Not a class of the '
+       'correct type') for name in ('Alien', '_Private', 'number', 'Base')),
+    ('nowhere_to_be_found.Filter', 'no module nowhere_to_be_found'),
+    ('example_plugin.MyFliter', 'did you mean example_plugin.MyFilter?'),
+    ('MyFilter', 'no dotted path'), ('', 'no dotted path'),
+    ('example_plugin.broken', 'ZeroDivisionError'),
+    ('example_plugin.not_a_list', 'returns 7'),
+    ('nova.scheduler.filters.ram_filter.RamFliter',
+     'did you mean nova.scheduler.filters.ram_filter.RamFilter?'),
+    ('nova.scheduler.filters.all_filter',
+     'did you mean nova.scheduler.filters.all_filters?'),
+    ('nova.scheduler.filters.RamFilter',
+     'did you mean nova.scheduler.filters.ram_filter.RamFilter?'),
+    ('nova.scheduler.filters.json_filter.JsonFilter',
+     'JsonFilter is not available in this')])
+def test_wrong_path_is_refused_with_the_reason(plugin, path, words):
+    assert words in refusal(path)
+
+
+@pytest.mark.usefixtures('nova_s_names')
+@pytest.mark.parametrize('path', [
+    'nova.scheduler.filters.my_filter.MineOwn',
+    'nova.scheduler.filters.my_filter.MyFilter',
+    'nova.virt.driver.Filter', 'nova.nosuch.Filter'])
+def test_path_of_nova_s_that_is_not_offered_is_refused(path):
+    assert 'is not offered by nova_sched' in refusal(path)
+    assert 'spelling' not in refusal(path)
+
+
+@pytest.mark.usefixtures('nova_s_names')
+@pytest.mark.parametrize(('statement', 'words'), [
+    ('1 / 0', 'ZeroDivisionError'),
+    *((statement, 'doc/source/plugins.rst says which names are')
+      for statement in (
+          'from nova.scheduler import nosuch', 'import nova.virt.driver',
+          'from nova.objects import nosuch',
+          'from nova.exception import NoSuch'))])
+def test_failing_import_is_refused_with_the_reason(
+        statement, words, tmp_path, monkeypatch):
+    (tmp_path / 'failing_plugin.py').write_text(statement)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    text = refusal('failing_plugin.MyFilter')
+
+    assert 'importing failing_plugin failed' in text
+    assert words in text
+
+
+class TestNovaPaths:
     @pytest.mark.parametrize('root', ['nova', 'nova_sched'])
-    def test_all_filters(self, root):
-        """all_filters stands for every built-in."""
-        assert load(f'{root}.scheduler.filters.all_filters') == FILTERS
+    def test_paths_of_either_project_lead_to_built_ins(self, root):
+        weighers = [RAMWeigher, IoOpsWeigher]
 
-    @pytest.mark.parametrize('root', ['nova', 'nova_sched'])
-    def test_class_path(self, root):
-        """Nova's class paths stand for ours."""
-        assert [RamFilter] == load(
-            f'{root}.scheduler.filters.ram_filter.RamFilter')
+        for path, built_in, loaded in (
+                ('filters.all_filters', FILTERS, FILTERS),
+                ('filters.ram_filter.RamFilter', FILTERS, [RamFilter]),
+                ('weights.all_weighers', weighers, weighers),
+                ('weights.io_ops.IoOpsWeigher', weighers, [IoOpsWeigher])):
+            assert load(f'{root}.scheduler.{path}',
+                        built_in=built_in) == loaded
 
-    def test_weighers(self):
-        """The same for weighers."""
-        built_in = [RAMWeigher, IoOpsWeigher]
-
-        assert built_in == load('nova.scheduler.weights.all_weighers',
-                                built_in=built_in)
-        assert [IoOpsWeigher] == load(
-            'nova.scheduler.weights.io_ops.IoOpsWeigher', built_in=built_in)
-
-    def test_built_ins_may_come_from_a_function(self):
-        """They are found only when a path of Nova's asks for them."""
+    def test_function_may_list_the_built_ins(self):
+        """It is called only for one of Nova's paths."""
         assert load('nova.scheduler.filters.all_filters',
-                               built_in=lambda: FILTERS) == FILTERS
-
-    @pytest.mark.parametrize(('path', 'nearest'), [
-        ('nova.scheduler.filters.ram_filter.RamFliter',
-         'nova.scheduler.filters.ram_filter.RamFilter'),
-        ('nova.scheduler.filters.all_filter',
-         'nova.scheduler.filters.all_filters'),
-        ('nova.scheduler.filters.RamFilter',
-         'nova.scheduler.filters.ram_filter.RamFilter')])
-    def test_wrong_path_names_the_nearest(self, path, nearest):
-        """The right path is spelt out."""
-        with pytest.raises(exception.ConfigurationError) as caught:
-            load(path)
-
-        assert f'did you mean {nearest}?' in str(caught.value)
+                    built_in=lambda: FILTERS) == FILTERS
 
     @pytest.mark.usefixtures('nova_s_names')
-    @pytest.mark.parametrize('path', [
-        'nova.scheduler.filters.my_filter.MineOwn',
-        'nova.scheduler.filters.my_filter.MyFilter',
-        'nova.virt.driver.Filter', 'nova.nosuch.Filter'])
-    def test_path_that_is_not_offered_says_so(self, path):
-        with pytest.raises(exception.ConfigurationError) as caught:
-            load(path)
-
-        assert 'is not offered by nova_sched' in str(caught.value)
-        assert 'spelling' not in str(caught.value)
-
-    @pytest.mark.usefixtures('nova_s_names')
-    @pytest.mark.parametrize('statement', [
-        'from nova.scheduler import nosuch', 'import nova.virt.driver',
-        'from nova.objects import nosuch',
-        'from nova.exception import NoSuch'])
-    def test_plug_in_that_imports_what_is_not_offered(
-            self, statement, tmp_path, monkeypatch):
-        (tmp_path / 'wishful.py').write_text(statement)
-        monkeypatch.syspath_prepend(tmp_path)
-
-        with pytest.raises(exception.ConfigurationError) as caught:
-            load('wishful.MyFilter')
-
-        assert 'importing wishful failed' in str(caught.value)
-        assert ('doc/source/plugins.rst says which names are'
-                in str(caught.value))
-
-    @pytest.mark.usefixtures('nova_s_names')
-    def test_path_in_nova_s_tree_leads_to_a_plug_in_there(self, tmp_path,
-                                                          monkeypatch):
+    def test_plug_in_in_nova_s_tree_is_loaded(self, tmp_path, monkeypatch):
         module = tmp_path / 'nova/scheduler/filters/my_filter.py'
         module.parent.mkdir(parents=True)
         module.write_text(f'from {__name__} import Base\n'
                           'class MyFilter(Base):\n    pass\n')
         monkeypatch.syspath_prepend(tmp_path)
 
-        found, = load('nova.scheduler.filters.my_filter.MyFilter')
+        [cls] = load('nova.scheduler.filters.my_filter.MyFilter')
 
-        assert found.__module__ == 'nova.scheduler.filters.my_filter'
+        assert cls.__module__ == 'nova.scheduler.filters.my_filter'
 
-    def test_class_that_is_not_there_yet(self):
-        """A class of Nova's that this release lacks is named as such."""
-        with pytest.raises(exception.ConfigurationError,
-                           match='JsonFilter is not available in this'):
-            load('nova.scheduler.filters.json_filter.JsonFilter')
-
-    def test_every_class_of_the_tables_has_one_module(self):
-        """Names are unique, so that one name leads to one class."""
+    def test_class_names_of_nova_are_unique(self):
         for table in (nova_classes.FILTER_MODULES,
                       nova_classes.WEIGHER_MODULES):
             names = [name for names in table.values() for name in names]
             assert len(names) == len(set(names))
 
-    def test_removed_filters_are_filters(self):
-        """The table of removals names only filters there are."""
-        known = {name for names in nova_classes.FILTER_MODULES.values()
-                 for name in names}
-
-        assert nova_classes.REMOVED_FILTERS.keys() <= known
+    def test_removed_filters_are_filters_of_nova(self):
+        assert nova_classes.REMOVED_FILTERS.keys() <= {
+            name for names in nova_classes.FILTER_MODULES.values()
+            for name in names}
 
 
-class TestFindClasses:
-    @pytest.fixture
-    def package(self, tmp_path, monkeypatch):
-        """A package of plug-ins: two weighers, a filter, things besides."""
-        root = tmp_path / 'example_package'
-        root.mkdir()
-        (root / '__init__.py').write_text('')
-        head = (f'from {__name__} import Base, AbstractBase\n')
-        (root / 'a.py').write_text(
-            head + 'class IoOpsWeigher(Base): pass\n'
-            'class BaseWeigher(Base): pass\nclass _Hidden(Base): pass\n'
-            'class Half(AbstractBase): pass\n')
-        (root / 'b.py').write_text(
-            head + 'from example_package.a import IoOpsWeigher\n'
-            'class RAMWeigher(Base): pass\nclass Zoo(Base): pass\n'
-            'class Alias(Base): pass\nOther = Alias\n')
-        monkeypatch.syspath_prepend(tmp_path)
-        yield 'example_package'
-        for name in ('', '.a', '.b'):
-            sys.modules.pop('example_package' + name, None)
+def test_package_s_public_concrete_classes_are_found_in_order(
+        tmp_path, monkeypatch):
+    """Nova's weighers in its order, then others by name."""
+    root = tmp_path / 'example_package'
+    root.mkdir()
+    (root / '__init__.py').touch()
+    head = f'from {__name__} import Base, AbstractBase\n'
+    (root / 'a.py').write_text(
+        head + 'class IoOpsWeigher(Base): pass\n'
+        'class BaseWeigher(Base): pass\nclass _Hidden(Base): pass\n'
+        'class Half(AbstractBase): pass\n')
+    (root / 'b.py').write_text(
+        head + 'from example_package.a import IoOpsWeigher\n'
+        'class RAMWeigher(Base): pass\nclass Zoo(Base): pass\n'
+        'class Alias(Base): pass\nOther = Alias\n')
+    monkeypatch.syspath_prepend(tmp_path)
 
-    def test_public_concrete_subclasses_in_fixed_order(self, package):
-        """Built-in weighers come in Nova's order, others by name after."""
-        found = loadables.find_classes(
-            package, Base, [
-                name for names in nova_classes.WEIGHER_MODULES.values()
-                for name in names])
+    found = loadables.find_classes('example_package', Base, [
+        name for names in nova_classes.WEIGHER_MODULES.values()
+        for name in names])
 
-        assert [cls.__name__ for cls in found] == [
-            'RAMWeigher', 'IoOpsWeigher', 'Alias', 'Zoo']
-
-
-class AbstractBase(Base, abc.ABC):
-    """A base with something left to write."""
-
-    @abc.abstractmethod
-    def judge(self):
-        """Left to subclasses."""
+    assert [cls.__name__ for cls in found] == [
+        'RAMWeigher', 'IoOpsWeigher', 'Alias', 'Zoo']
+    for name in ('', '.a', '.b'):
+        del sys.modules[f'example_package{name}']

@@ -264,7 +264,7 @@ def test_contact_counts_each_failed_attempt_to_connect():
     """The library's error that starts a reconnection does not count."""
     rabbit = Rabbit()
     rabbit.note_alive()
-    assert rabbit.contact.heard
+    assert rabbit.contact.last_success
     rabbit._note(ConnectionResetError('reset by peer'))
     rabbit._note(amqp.RecoverableConnectionError())
     rabbit.connected = False
@@ -280,12 +280,12 @@ def test_deleted_queue_is_no_lost_broker():
     rabbit._note(amqp.ConsumerCancelled('gone'))
     rabbit._new_tags = {1}
     rabbit.note_alive()
-    assert (rabbit.gone, rabbit.is_gone) == (1, True)
+    assert (rabbit.gone_count, rabbit.is_gone) == (1, True)
     assert rabbit.contact.failures == 0
     # As soon as it consumes again.
     rabbit._new_tags = set()
     rabbit.note_alive()
-    assert (rabbit.gone, rabbit.is_gone) == (1, False)
+    assert (rabbit.gone_count, rabbit.is_gone) == (1, False)
 
 
 class TestUnreachableBrokers:

@@ -153,7 +153,7 @@ class TestReading:
     def test_reads_100_messages_at_a_time_while_no_thread_is_free(
             self, listener, reads):
         listener.incoming[:] = [*'abcd']
-        listener.look(lambda request: request in 'bd')
+        listener.read_available(lambda request: request in 'bd')
         assert reads == [0.001] * 100
         assert listener.incoming == ['a', 'c']
 
@@ -162,7 +162,7 @@ class TestReading:
             reads.append(timeout)
             raise TIMEOUT
         listener.conn.consume = consume
-        listener.look(lambda request: False)
+        listener.read_available(lambda request: False)
         assert reads == [0.001]
 
     def test_returns_one_message_at_a_time_in_order(self, listener, reads):
@@ -205,7 +205,7 @@ def test_each_read_is_a_poll(listener, monkeypatch):
     listener.conn = types.SimpleNamespace(
         consume=consume, note_alive=lambda: None)
 
-    listener.look(lambda request: False)
+    listener.read_available(lambda request: False)
 
     assert ages == [0] * 6
 

@@ -58,10 +58,10 @@ class Listener:
     def cleanup(self):
         self.log.append('close')
 
-    def look(self, taken):
+    def read_available(self, try_take):
         self.waiting += self.looks.pop(0)
         self.waiting = [message for message in self.waiting
-                        if not taken(message)]
+                        if not try_take(message)]
         self.stopping = not self.looks
 
     def poll(self, batch_size):

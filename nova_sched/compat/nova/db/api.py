@@ -7,37 +7,18 @@ methods of objects do, such as current_hosts.NoCurrentHosts.
 
 import collections
 
+from nova_sched import objects
 from nova_sched.compat.nova import exception
-from nova_sched.objects.aggregate import AggregateList
-from nova_sched.objects.compute_node import ComputeNode
-from nova_sched.objects.compute_node import ComputeNodeList
-from nova_sched.objects.instance import Instance
-from nova_sched.objects.instance import InstanceList
-from nova_sched.objects.service import Service
-from nova_sched.objects.service import ServiceList
-
-__all__ = (
-    'aggregate_get', 'aggregate_get_all', 'aggregate_get_by_host',
-    'aggregate_get_by_metadata_key', 'aggregate_host_get_all',
-    'aggregate_metadata_get', 'aggregate_metadata_get_by_host',
-    'aggregate_metadata_get_by_metadata_key', 'compute_node_get_all',
-    'compute_node_get_all_by_host', 'compute_node_get_by_host_and_nodename',
-    'compute_node_search_by_hypervisor', 'instance_get_all',
-    'instance_get_all_by_filters', 'instance_get_all_by_host',
-    'instance_get_all_by_host_and_node', 'instance_get_by_uuid',
-    'service_get', 'service_get_all', 'service_get_all_by_binary',
-    'service_get_all_by_host', 'service_get_all_by_topic',
-    'service_get_by_compute_host',
-)
 
 #: Table -> the class of its rows.
-_LISTS = {'aggregate': AggregateList, 'compute_node': ComputeNodeList,
-          'instance': InstanceList, 'service': ServiceList}
+_LISTS = {'aggregate': objects.AggregateList,
+          'compute_node': objects.ComputeNodeList,
+          'instance': objects.InstanceList, 'service': objects.ServiceList}
 
 
 def aggregate_get(context, aggregate_id):
     """Return the aggregate of that id.  Raises AggregateNotFound."""
-    for aggregate in AggregateList.get_all(context):
+    for aggregate in objects.AggregateList.get_all(context):
         if aggregate.id == aggregate_id:
             return aggregate
     raise exception.AggregateNotFound(aggregate_id=aggregate_id)
@@ -45,17 +26,17 @@ def aggregate_get(context, aggregate_id):
 
 def aggregate_get_all(context):
     """Return all aggregates: list."""
-    return list(AggregateList.get_all(context))
+    return list(objects.AggregateList.get_all(context))
 
 
 def aggregate_get_by_host(context, host, key=None):
     """Return the aggregates of a host, those with a key of metadata: list."""
-    return list(AggregateList.get_by_host(context, host, key))
+    return list(objects.AggregateList.get_by_host(context, host, key))
 
 
 def aggregate_get_by_metadata_key(context, key):
     """Return the aggregates with a key of metadata: list."""
-    return list(AggregateList.get_by_metadata_key(context, key))
+    return list(objects.AggregateList.get_by_metadata_key(context, key))
 
 
 def aggregate_host_get_all(context, aggregate_id):
@@ -78,7 +59,7 @@ def aggregate_metadata_get_by_host(context, host, key=None):
     Returns {key: set of texts as they were written}, in which any other key
     reads as an empty set.
     """
-    return _together(AggregateList.get_by_host(context, host, key), key)
+    return _together(aggregate_get_by_host(context, host, key), key)
 
 
 def aggregate_metadata_get_by_metadata_key(context, aggregate_id, key):
@@ -106,51 +87,53 @@ def instance_get_all(context, columns_to_join=None):
 def instance_get_all_by_filters(context, filters, *args, **kwargs):
     """As InstanceList.get_by_filters, with its arguments: list."""
     kwargs.pop('columns_to_join', None)
-    return list(InstanceList.get_by_filters(context, filters, *args,
-                                            **kwargs))
+    return list(objects.InstanceList.get_by_filters(
+        context, filters, *args, **kwargs))
 
 
 def instance_get_all_by_host(context, host, columns_to_join=None,
                              use_slave=False):
     """Return the instances on a host: list."""
-    return list(InstanceList.get_by_host(context, host))
+    return list(objects.InstanceList.get_by_host(context, host))
 
 
 def instance_get_all_by_host_and_node(context, host, node,
                                       columns_to_join=None):
     """Return the instances on a node of a host: list."""
-    return list(InstanceList.get_by_host_and_node(context, host, node))
+    return list(objects.InstanceList.get_by_host_and_node(context, host, node))
 
 
 def instance_get_by_uuid(context, uuid, columns_to_join=None,
                          use_slave=False):
     """Return an instance on one of the hosts.  Raises InstanceNotFound."""
-    return Instance.get_by_uuid(context, uuid)
+    return objects.Instance.get_by_uuid(context, uuid)
 
 
 def compute_node_get_all(context, no_date_fields=False):
     """Return all compute nodes: list of ComputeNode."""
-    return list(ComputeNodeList.get_all(context))
+    return list(objects.ComputeNodeList.get_all(context))
 
 
 def compute_node_get_all_by_host(context, host, use_slave=False):
     """Return the nodes of a host: list.  Raises ComputeHostNotFound."""
-    return list(ComputeNodeList.get_all_by_host(context, host))
+    return list(objects.ComputeNodeList.get_all_by_host(context, host))
 
 
 def compute_node_get_by_host_and_nodename(context, host, nodename):
     """Return the node of both names.  Raises ComputeHostNotFound."""
-    return ComputeNode.get_by_host_and_nodename(context, host, nodename)
+    return objects.ComputeNode.get_by_host_and_nodename(
+        context, host, nodename)
 
 
 def compute_node_search_by_hypervisor(context, hypervisor_match):
     """Return the nodes with a text in their name: list."""
-    return list(ComputeNodeList.get_by_hypervisor(context, hypervisor_match))
+    return list(objects.ComputeNodeList.get_by_hypervisor(
+        context, hypervisor_match))
 
 
 def service_get(context, service_id, use_slave=False):
     """Return the compute service of that id.  Raises ServiceNotFound."""
-    for service in ServiceList.get_all(context):
+    for service in objects.ServiceList.get_all(context):
         if service.id == service_id:
             return service
     raise exception.ServiceNotFound(service_id=service_id)
@@ -158,27 +141,27 @@ def service_get(context, service_id, use_slave=False):
 
 def service_get_all(context, disabled=None):
     """Return all compute services, or the disabled or enabled ones: list."""
-    return list(ServiceList.get_all(context, disabled))
+    return list(objects.ServiceList.get_all(context, disabled))
 
 
 def service_get_all_by_binary(context, binary):
     """Return the enabled services of ``nova-compute``: list."""
-    return list(ServiceList.get_by_binary(context, binary))
+    return list(objects.ServiceList.get_by_binary(context, binary))
 
 
 def service_get_all_by_host(context, host):
     """Return the service of a host: list."""
-    return list(ServiceList.get_by_host(context, host))
+    return list(objects.ServiceList.get_by_host(context, host))
 
 
 def service_get_all_by_topic(context, topic):
     """Return the enabled services of topic ``compute``: list."""
-    return list(ServiceList.get_by_topic(context, topic))
+    return list(objects.ServiceList.get_by_topic(context, topic))
 
 
 def service_get_by_compute_host(context, host, use_slave=False):
     """Return the service of a host.  Raises ComputeHostNotFound."""
-    return Service.get_by_compute_host(context, host)
+    return objects.Service.get_by_compute_host(context, host)
 
 
 def __getattr__(name):

@@ -1,4 +1,4 @@
-"""What plug-ins are given of a request answers reads of Kilo's filters."""
+"""A RequestSpec reads like the dicts that Kilo's filters receive."""
 
 import copy
 import pickle
@@ -16,57 +16,47 @@ from tests.unit.objects import captures
 KILO = captures.args('34-kilo-style-call')
 
 
-def wished_host(filter_properties):
-    """What the filter of Kilo's tutorial reads."""
-    return filter_properties.get('scheduler_hints', {}).get('requested_host')
-
-
 def kilo_request(**properties):
-    """A request from a Kilo conductor with the filter properties."""
+    """Return a request from a Kilo conductor with these properties."""
     return with_mapping(objects.arguments.from_legacy_dicts(
         KILO['request_spec'], {**KILO['filter_properties'], **properties}))
 
 
 class TestHints:
-
     @pytest.mark.parametrize('make', [
         lambda hints: testing.a_request(hints=hints),
         lambda hints: kilo_request(scheduler_hints=hints),
         lambda hints: with_mapping(objects.arguments.from_wire(
             testing.a_request(hints=hints).obj_to_primitive()))])
-    @pytest.mark.parametrize('hints, wished', [
+    @pytest.mark.parametrize(('hints', 'host'), [
         ({'requested_host': 'cn1'}, 'cn1'), ({}, None),
         ({'other': 'x'}, None)])
-    def test_the_tutorial_s_filter_reads_its_hint(self, make, hints, wished):
-        """Whatever form the request came in, hints are not wrapped."""
-        assert wished_host(make(hints)) == wished
+    def test_hints_are_not_wrapped_in_lists(self, make, hints, host):
+        """In whatever form the request came."""
+        assert make(hints).get('scheduler_hints', {}).get(
+            'requested_host') == host
 
     @pytest.mark.parametrize('spec', [
         kilo_request(scheduler_hints=None),
         with_mapping(objects.RequestSpec(flavor=requests.a_flavor(),
                                          scheduler_hints=None))])
     def test_null_hints_are_an_absent_key(self, spec):
-        """get() with a default gives the default."""
-        assert wished_host(spec) is None
+        assert spec.get('scheduler_hints', {}) == {}
         assert 'scheduler_hints' not in spec.keys()  # noqa: SIM118
 
-    def test_a_kilo_call_shows_hints_as_sent(self):
-        """Lists stay lists, numbers numbers."""
+    def test_kilo_call_s_hints_stay_as_sent(self):
         hints = {'a': ['x'], 'b': 5, 'c': {'d': None}}
 
         assert kilo_request(scheduler_hints=hints)['scheduler_hints'] == hints
 
-    def test_hints_of_a_spec_are_unwrapped(self):
-        """One-element lists give the element, longer ones stay."""
+    def test_lists_of_one_hint_are_unwrapped(self):
         spec = testing.a_request(hints={'a': ['x'], 'b': ['x', 'y']})
 
         assert spec['scheduler_hints'] == {'a': 'x', 'b': ['x', 'y']}
 
 
 class TestKeys:
-
-    def test_absent_features_are_absent_keys(self):
-        """No retry, group or forced host: no key."""
+    def test_absent_features_have_no_key(self):
         spec = testing.a_request()
 
         for key in ('retry', 'group_updated', 'group_hosts', 'force_hosts',
@@ -74,36 +64,31 @@ class TestKeys:
             assert key not in list(spec)
             assert spec.get(key, 'none') == 'none'
 
-    def test_present_features_have_kilo_s_form(self):
-        """Retries as pairs, groups as sets, names as lists."""
+    def test_features_have_kilo_s_form(self):
+        """Retries are pairs, groups are sets, flavors are dicts."""
         spec = testing.a_request(
             retry=[('h1', 'n1')], force_hosts=['h2'], ignore_hosts=['h3'],
-            group={'policy': 'affinity', 'hosts': ['h4'],
-                   'members': ['u1']})
+            group={'policy': 'affinity', 'hosts': ['h4'], 'members': ['u1']},
+            memory_mb=64, vcpus=2, extra_specs={'a': 'b'})
+        request_spec = spec['request_spec']
 
-        assert spec['retry'] == {'num_attempts': 2, 'hosts': [['h1', 'n1']]}
-        assert spec['force_hosts'] == ['h2']
-        assert spec['ignore_hosts'] == ['h3']
-        assert spec['group_updated'] is True
-        assert spec['group_hosts'] == {'h4'}
-        assert spec['group_policies'] == {'affinity'}
-
-    def test_flavor_and_instance_are_plain_dicts(self):
-        """Of the sizes and names that were asked for."""
-        spec = testing.a_request(memory_mb=64, vcpus=2,
-                                  extra_specs={'a': 'b'})
-
+        assert {key: spec[key] for key in (
+            'retry', 'force_hosts', 'ignore_hosts', 'group_updated',
+            'group_hosts', 'group_policies', 'project_id')} == {
+            'retry': {'num_attempts': 2, 'hosts': [['h1', 'n1']]},
+            'force_hosts': ['h2'], 'ignore_hosts': ['h3'],
+            'group_updated': True, 'group_hosts': {'h4'},
+            'group_policies': {'affinity'}, 'project_id': 'a-project'}
         assert spec['instance_type']['memory_mb'] == 64
         assert spec['instance_type'].get('extra_specs') == {'a': 'b'}
-        instance = spec['request_spec']['instance_properties']
-        assert instance['vcpus'] == 2
-        assert instance['uuid'] == requests.INSTANCE_UUID
-        assert instance['image_ref'] == requests.IMAGE_ID
-        assert spec['request_spec']['num_instances'] == 1
-        assert spec['project_id'] == 'a-project'
+        assert request_spec['num_instances'] == 1
+        assert {key: request_spec['instance_properties'][key] for key in (
+            'vcpus', 'uuid', 'image_ref')} == {
+            'vcpus': 2, 'uuid': requests.INSTANCE_UUID,
+            'image_ref': requests.IMAGE_ID}
 
     def test_image_properties_have_old_names_too(self):
-        """Kilo's rules looked for architecture, not hw_architecture."""
+        """Kilo's rules read architecture, not hw_architecture."""
         spec = testing.a_request(image_properties={
             'hw_architecture': 'amd64', 'os_type': 'linux', 'mine': 'yes'})
 
@@ -111,15 +96,9 @@ class TestKeys:
             'hw_architecture': 'x86_64', 'architecture': 'x86_64',
             'os_type': 'linux', 'mine': 'yes'}
         assert spec['os_type'] == 'linux'
-
-    def test_without_image_the_image_is_empty(self):
-        """Reads of its properties with defaults still work."""
-        spec = testing.a_request(image=None)
-
-        assert spec['request_spec']['image'] == {}
+        assert testing.a_request(image=None)['request_spec']['image'] == {}
 
     def test_numa_and_pci_are_plain_in_instance_properties(self):
-        """The whole request_spec is plain values."""
         spec = with_mapping(objects.arguments.from_legacy_dicts(
             **captures.args('34-cap-4-2-legacy-dicts-numa-pci')))
         instance = spec['request_spec']['instance_properties']
@@ -128,38 +107,36 @@ class TestKeys:
         assert instance['pci_requests']['requests'][0]['count'] == 1
         assert spec['pci_requests'] is spec.pci_requests
 
-    def test_a_kilo_call_shows_its_own_values(self):
-        """Keys that no object has are still there for plug-ins."""
+    def test_kilo_call_keeps_keys_that_no_object_has(self):
         spec = kilo_request(my_own_key=[1], group_updated=True,
                             group_hosts=['h'], group_policies=['affinity'])
-        sent = KILO['request_spec']
-        seen = spec['request_spec']
+        sent, request_spec = KILO['request_spec'], spec['request_spec']
+        instance = request_spec['instance_properties']
 
         assert spec['my_own_key'] == [1]
         assert spec['group_hosts'] == {'h'}
-        assert seen['instance_properties']['hostname'] == 'vm1'
-        assert seen['instance_properties']['system_metadata'] == (
+        assert instance['hostname'] == 'vm1'
+        assert instance['system_metadata'] == (
             sent['instance_properties']['system_metadata'])
-        assert seen['image']['min_ram'] == '0'
-        assert seen['image']['properties']['hw_architecture'] == 'x86_64'
+        assert request_spec['image']['min_ram'] == '0'
+        assert request_spec['image']['properties'][
+            'hw_architecture'] == 'x86_64'
         assert spec['instance_type']['memory_mb'] == 2048
 
-    def test_each_of_several_instances_has_its_own_uuid(self):
-        """A call for several names the first one alone."""
+    def test_each_instance_has_its_own_uuid(self):
+        """A call for several names only the first."""
         spec = kilo_request()
         spec.instance_uuid = requests.INSTANCE_UUID
 
         assert spec['request_spec']['instance_properties'][
             'uuid'] == requests.INSTANCE_UUID
 
-    def test_context_and_options_are_what_was_set(self):
-        """Also when they are set after the first read."""
+    def test_context_and_options_may_be_set_after_the_first_read(self):
         spec = testing.a_request()
         assert spec['context'] is None
         assert spec['config_options'] == {}
-        context = object()
 
-        spec._context = context
+        spec._context = context = object()
         spec.config_options = {'a': 1}
 
         assert spec['context'] is context
@@ -167,18 +144,15 @@ class TestKeys:
 
 
 class TestMapping:
-
-    def test_in_asks_fields_and_keys(self):
-        """A set field counts, an unset one does not, a key counts."""
+    def test_contains_set_fields_and_keys(self):
         spec = with_mapping(objects.RequestSpec(flavor=requests.a_flavor()))
 
-        assert 'flavor' in spec
-        assert 'image' not in spec
-        assert 'instance_type' in spec
-        assert 'nonsense' not in spec
+        assert [name in spec for name in (
+            'flavor', 'image', 'instance_type', 'nonsense')] == [
+            True, False, True, False]
 
-    def test_it_is_a_mapping_in_all_reads(self):
-        """keys, values, items, iteration and dict() agree."""
+    def test_reads_agree(self):
+        """keys, values, items, iteration and dict()."""
         spec = testing.a_request()
 
         assert list(spec) == list(spec.keys())
@@ -187,18 +161,18 @@ class TestMapping:
         with pytest.raises(KeyError):
             spec['nonsense']
 
-    def test_copies_keep_context_and_dicts(self):
-        """A copied request still shows the caller's own values."""
+    def test_copy_keeps_context_and_keys(self):
         spec = kilo_request(my_own_key=1)
         spec._context = context = object()
+        spec['mine'] = 1
 
         twin = copy.deepcopy(spec)
 
-        assert twin['my_own_key'] == 1
+        assert (twin['my_own_key'], twin['mine']) == (1, 1)
         assert twin['context'] is context
 
 
-def written_to(properties):
+def write_to(properties):
     """Write to a mapping, to its parts and to their parts."""
     properties['mine'] = 1
     properties['scheduler_hints']['mine'] = 1
@@ -208,11 +182,9 @@ def written_to(properties):
     properties['request_spec']['image']['properties']['mine'] = 1
     properties['config_options']['mine'] = 1
     properties['force_hosts'].append('mine')
-    return properties
 
 
 class TestCopies:
-
     REQUESTS = {
         'a spec': lambda: testing.a_request(
             hints={'a': ['x', 'y']}, force_hosts=['h']),
@@ -223,14 +195,13 @@ class TestCopies:
     @pytest.mark.parametrize('copied', [
         copy.deepcopy, lambda spec: copy.deepcopy(dict(spec)),
         lambda spec: spec.obj_clone(), lambda spec: spec.copy().obj_clone()])
-    def test_a_deep_copy_has_all_and_shares_nothing(self, make, copied):
-        """It says the same, and what is written to it is in it alone."""
+    def test_deep_copy_is_equal_and_shares_nothing(self, make, copied):
         spec, fresh = make(), make()
         before = repr(dict(spec))
 
         twin = copied(spec)
         assert repr(dict(twin)) == before
-        written_to(twin)
+        write_to(twin)
 
         assert twin['mine'] == 1
         assert twin.get('scheduler_hints')['a'] == ['x', 'y', 'mine']
@@ -239,8 +210,7 @@ class TestCopies:
 
     @pytest.mark.parametrize('copied', [
         dict, copy.copy, lambda spec: spec.copy(), lambda spec: {**spec}])
-    def test_a_shallow_copy_has_keys_of_its_own(self, copied):
-        """As of a dict."""
+    def test_shallow_copy_has_its_own_keys(self, copied):
         spec = testing.a_request(hints={'a': 'x'})
 
         twin = copied(spec)
@@ -254,7 +224,7 @@ class TestCopies:
         assert twin.pop('mine') == 1
         assert twin.pop('mine', None) is None
 
-    def test_what_was_sent_stays_as_it_was_sent(self):
+    def test_caller_s_dicts_stay_as_sent(self):
         sent = copy.deepcopy(KILO)
         spec = with_mapping(objects.arguments.from_legacy_dicts(**sent))
 
@@ -263,18 +233,9 @@ class TestCopies:
 
         assert sent == KILO
 
-    def test_a_copy_shares_the_caller_s_context(self):
-        spec = testing.a_request()
-        spec._context = context = object()
-        spec['mine'] = 1
-
-        assert copy.deepcopy(spec)['context'] is context
-        assert copy.deepcopy(spec)['mine'] == 1
-
 
 class TestWrites:
-
-    def test_they_are_read_by_whoever_asks_next(self):
+    def test_written_keys_are_read(self):
         spec = testing.a_request()
 
         spec['mine'] = 1
@@ -286,8 +247,7 @@ class TestWrites:
         assert 'os_type' not in spec.keys()  # noqa: SIM118
         assert len(spec) == len(spec.keys())
 
-    def test_they_stay_when_the_request_goes_on_to_another_instance(self):
-        """Beside what is new then."""
+    def test_written_keys_stay_for_the_next_instance(self):
         spec = testing.a_request(hints={'a': 'x'})
         written = spec['request_spec']['instance_properties']
         written['mine'] = spec['mine'] = 1
@@ -301,7 +261,7 @@ class TestWrites:
         assert spec['scheduler_hints'] == {}
         assert 'os_type' not in list(spec)
 
-    def test_the_fields_of_the_request_stay_as_they_are(self):
+    def test_fields_of_the_request_are_not_written(self):
         spec, fresh = testing.a_request(), testing.a_request()
 
         spec['instance_type']['memory_mb'] = 1
@@ -311,22 +271,18 @@ class TestWrites:
 
 
 class TestWithMapping:
-    def test_is_the_same_request_each_time(self):
-        """For as long as the service has it: plug-ins may keep it apart."""
+    def test_request_has_one_mapping(self):
+        """Plug-ins may keep it between calls; a copy's has none of its keys.
+        """
         plain = requests.a_request()
+        spec = with_mapping(plain)
+        spec['mine'] = 1
 
-        assert with_mapping(plain) is with_mapping(plain)
-        assert with_mapping(with_mapping(plain)) is with_mapping(plain)
-
-    def test_is_another_one_for_a_copy(self):
-        """In which nothing is that a plug-in wrote to the mapping."""
-        plain = requests.a_request()
-        with_mapping(plain)['mine'] = 1
-
+        assert with_mapping(plain) is with_mapping(spec) is spec
         assert 'mine' not in with_mapping(base.clone(plain))
-        assert 'mine' not in base.clone(with_mapping(plain))
+        assert 'mine' not in base.clone(spec)
 
-    def test_has_what_is_set_on_either(self):
+    def test_attributes_are_shared_both_ways(self):
         plain = requests.a_request()
         spec = with_mapping(plain)
         spec.ignore_hosts, plain.project_id, spec.mine = ['h'], 'p', 1
@@ -334,7 +290,7 @@ class TestWithMapping:
         assert (plain.ignore_hosts, spec.project_id, plain.mine) == (
             ['h'], 'p', 1)
 
-    def test_is_a_request_spec_in_all_else(self):
+    def test_mapping_is_a_request_spec(self):
         plain = requests.a_request()
         spec = with_mapping(plain)
 
@@ -346,11 +302,10 @@ class TestWithMapping:
             'RequestSpec', '1.15') is objects.RequestSpec
 
     @pytest.mark.parametrize('read', [False, True])
-    def test_can_be_pickled(self, read):
+    def test_mapping_can_be_pickled(self, read):
         spec = with_mapping(requests.a_request())
         spec.config_options = {'a': 1}
-        if read:
-            assert spec.config_options == {'a': 1}
+        assert not read or spec.config_options == {'a': 1}
 
         twin = pickle.loads(pickle.dumps(spec))
 
@@ -358,10 +313,10 @@ class TestWithMapping:
         assert twin['config_options'] == {'a': 1}
 
     @pytest.mark.parametrize('value', [None, {}, {'request_spec': {}}])
-    def test_leaves_what_is_no_request_as_it_is(self, value):
+    def test_other_values_are_returned_as_they_are(self, value):
         assert with_mapping(value) is value
 
-    def test_a_request_can_be_had_without_it(self):
+    def test_mapping_can_be_removed(self):
         plain = requests.a_request()
         again = without_mapping(with_mapping(plain))
 
@@ -375,9 +330,48 @@ class TestWithMapping:
         lambda spec: spec.instance_group.members.append('u'),
         lambda spec: setattr(spec, '_context', object()),
         lambda spec: setattr(spec, 'config_options', {'a': 1})])
-    def test_is_made_anew_when_the_request_goes_on(self, change):
+    def test_changed_request_changes_the_mapping(self, change):
         plain = requests.a_request(group={'policy': 'affinity'})
         before = dict(with_mapping(plain))
         change(plain)
 
         assert dict(with_mapping(plain)) != before
+
+
+class TestNovaDicts:
+    """The dicts that a plug-in makes of a request, to pass them on."""
+
+    def read(self, **fields):
+        return with_mapping(objects.arguments.from_wire(
+            requests.a_request(**fields).obj_to_primitive()))
+
+    def test_request_spec_has_the_flavor_as_an_object(self):
+        spec_obj = self.read(num_instances=3)
+        made = spec_obj.to_legacy_request_spec_dict()
+        instance = made['instance_properties']
+
+        assert made['num_instances'] == 3
+        assert made['instance_type'] is spec_obj.flavor
+        assert (instance['memory_mb'], instance['uuid'],
+                instance['project_id']) == (
+            spec_obj.memory_mb, spec_obj.instance_uuid, spec_obj.project_id)
+        assert self.read(image=None).to_legacy_request_spec_dict()[
+            'image'] == {}
+
+    def test_filter_properties_have_used_features_alone(self):
+        made = self.read(
+            ignore_hosts=['a'], force_hosts=[],
+            scheduler_hints={'one': ['x'], 'more': ['x', 'y']}
+        ).to_legacy_filter_properties_dict()
+
+        assert made['ignore_hosts'] == ['a']
+        assert made['scheduler_hints'] == {'one': 'x', 'more': ['x', 'y']}
+        assert not {'force_hosts', 'retry', 'group_updated'} & made.keys()
+
+    def test_group_is_sets(self):
+        group = requests.a_group(hosts=['a'], members=['m'])
+        made = self.read(
+            instance_group=group).to_legacy_filter_properties_dict()
+
+        assert made['group_updated'] is True
+        assert (made['group_hosts'], made['group_members']) == ({'a'}, {'m'})

@@ -1,4 +1,4 @@
-"""The comparison of the copy of Placement with Placement's listing."""
+"""The comparison of the mirror of Placement with Placement's listing."""
 
 import logging
 
@@ -135,5 +135,5 @@ def test_summary_counts_equal_candidates():
         written.copies[verdict] += 1
 
     assert written.summary().endswith(
-        '; the copy of Placement has the same candidates for 2 of '
+        '; the mirror of Placement has the same candidates for 2 of '
         '3 request(s)')

@@ -281,7 +281,7 @@ def test_stop_ends_requests_to_placement(shadow, server):
 
     made.stop()
 
-    with pytest.raises(read_only_placement.Stopping):
+    with pytest.raises(read_only_placement.ClientStopped):
         made._decider.placement.consumer_allocations(a_uuid())
 
 

@@ -29,7 +29,7 @@ class World:
     asked: the queries in order: (name, uuid or None).
     """
 
-    identity = 'a placement'
+    config_fingerprint = 'a placement'
 
     def __init__(self, *providers):
         self.now, self.asked, self.down = 0.0, [], False
