@@ -97,7 +97,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._option_values = option_values.OptionValues(conf)
         # Created before the fork, for all workers.
         self._taken_calls = TakenCalls()
-        self._placement_answers = mirror.shared_answers(workers)
+        self._placement_responses = mirror.shared_responses(workers)
         self._picks = (shared_picks.SharedPicks(workers)
                        if workers > 1 or has_messenger else None)
         self._manager = None
@@ -303,7 +303,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _candidate_source(self, worker):
         return CandidateSource(self.conf, worker,
-                               answers=self._placement_answers)
+                               responses=self._placement_responses)
 
     def _wait_for(self, dependency):
         self.waits_for = dependency, time.monotonic()

@@ -111,8 +111,8 @@ class Messenger(backend.get_component('ServiceBase')):
     def _listens(broadcast, exchange):
         """Start the listener; return whether the broker accepts it."""
         try:
-            broadcast.start(exchange.hear)
+            broadcast.start(exchange.receive)
         except Exception as error:
-            exchange.trouble(error)
+            exchange.log_failure(error)
             return False
         return True

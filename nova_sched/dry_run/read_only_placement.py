@@ -145,12 +145,12 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         self._conf, self._is_strict = conf, is_strict
         self.listing = Listing()
 
-    def mirrored(self, freed, answers=None, count_claims=None):
+    def mirrored(self, freed, responses=None, count_claims=None):
         """See SchedulerReportClient.mirrored."""
         # A separate connection that ``stop`` does not affect: the mirror would
         # log a warning for each failed query.
         self._mirror = mirror.PlacementMirror(
-            ReadOnlyPlacement(self._conf), freed, answers)
+            ReadOnlyPlacement(self._conf), freed, responses)
         return self._mirror
 
     def mirror_candidates(self, queries):

@@ -29,7 +29,7 @@ class InstanceDetails:
     """
 
     def __init__(self, read):
-        self._read, self._stored, self._made = read, {}, {}
+        self._read, self._stored, self._objects = read, {}, {}
         self._failed = {}
 
     def of(self, uuid, name):
@@ -40,15 +40,15 @@ class InstanceDetails:
         stored = self._all('flavor' if name in _FLAVORS else name).get(uuid)
         if stored is None:
             return None
-        if name not in _MADE:
+        if name not in _CONVERTERS:
             return stored
         if isinstance(stored, str):
             # Many instances have the same flavor.
             key = name, stored
-            if key not in self._made:
-                self._made[key] = _read_text(name, stored, uuid)
-            return self._made[key]
-        return _MADE[name](stored)
+            if key not in self._objects:
+                self._objects[key] = _read_text(name, stored, uuid)
+            return self._objects[key]
+        return _CONVERTERS[name](stored)
 
     def _all(self, column):
         """Return the values of a column: {instance uuid: value}."""
@@ -67,7 +67,7 @@ class InstanceDetails:
 def _read_text(name, text, uuid):
     """Return the object of a stored text; None and a warning if invalid."""
     try:
-        return _MADE[name](text)
+        return _CONVERTERS[name](text)
     except (ValueError, TypeError, AttributeError, RecursionError,
             ovo_exception.VersionedObjectsException) as error:
         _warn_once(name, str(error), uuid)
@@ -92,7 +92,7 @@ def _aware(moment):
 
 
 #: Field -> function that converts the stored value.
-_MADE = {
+_CONVERTERS = {
     **{name: functools.partial(_flavor, which)
        for name, which in _FLAVORS.items()},
     'numa_topology': lambda text: (

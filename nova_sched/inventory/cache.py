@@ -169,15 +169,15 @@ class HostCache:
         service_hosts: hosts with changed services.
         data: ApiData.
         """
-        moved = {host for host in service_hosts
-                 if (host in services) != (host in self._services)}
-        rows = self._table.rows_of(service_hosts - moved)
+        affected = {host for host in service_hosts
+                    if (host in services) != (host in self._services)}
+        rows = self._table.rows_of(service_hosts - affected)
         table = self._written(
             self._table, [row for row, _ in rows],
             _service_columns(services, [host for _, host in rows]))
-        moved |= data.changed_cells
-        if moved:
-            changed = changed | {key for key in nodes if key[0] in moved}
+        affected |= data.changed_cells
+        if affected:
+            changed = changed | {key for key in nodes if key[0] in affected}
         rows = table.rows_of(data.changed_aggregates)
         table = self._written(table, [row for row, _ in rows], {
             'aggregates': [data.aggregates.get(host, ()) for _, host in rows]})

@@ -9,8 +9,8 @@ from nova_sched.concurrency import turns
 
 #: Times in seconds: SLICE, after which a decision of many instances releases
 #: the lock; PATIENCE, for which the next request waits for the holder of the
-#: lock; LAST_PATIENCE, the same for a holder that decides again after a
-#: conflict and must not be overtaken once more.
+#: lock; LAST_PATIENCE, the same for a holder that decides a second time, after
+#: a conflict.
 SLICE, PATIENCE, LAST_PATIENCE = 0.1, 0.2, 1.0
 
 

@@ -91,7 +91,7 @@ class Peers:
         self._remember(map(_published, workers.news()))
 
     @property
-    def some(self):
+    def has_peers(self):
         """Whether there are other daemons."""
         return bool(self._present())
 
@@ -102,8 +102,8 @@ class Peers:
         """
         hello_at, key_at, news_at = 0, 0, time.monotonic()
         while not stopping.is_set() or (
-                self.some and time.monotonic() - news_at < QUIET):
-            if self.tell_news() or not stopping.is_set():
+                self.has_peers and time.monotonic() - news_at < QUIET):
+            if self.publish_news() or not stopping.is_set():
                 news_at = time.monotonic()
             if time.monotonic() >= key_at:
                 key_at = time.monotonic() + KEY_INTERVAL
@@ -112,13 +112,13 @@ class Peers:
                 hello_at = time.monotonic() + HELLO
                 self._forget_gone()
                 self._send([])
-            pause = SOON if self.some else LATER
+            pause = SOON if self.has_peers else LATER
             if stopping.is_set():
                 time.sleep(SOON)
             else:
                 stopping.wait(pause)
 
-    def tell_news(self):
+    def publish_news(self):
         """Publish the picks of workers since the last call.
 
         Returns whether there were any.
@@ -131,7 +131,7 @@ class Peers:
             self._send([], [author], heard=number)
         news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
-        if not (news and self.some):
+        if not (news and self.has_peers):
             self._update_acknowledged()
             return False
         batch, size = [], 0
@@ -238,13 +238,13 @@ class Peers:
                 'heard': heard, 'asks': any(map(_has_members, news)),
                 **picks_on_wire.written(news)}))
         except Exception as error:
-            self.trouble(error)
+            self.log_failure(error)
             return
         if self._failing:
             self._failing = False
             LOG.info('Picks are published to other daemons again')
 
-    def trouble(self, error):
+    def log_failure(self, error):
         """Log why sending or receiving fails; once until it works again."""
         if not self._failing:
             self._failing = True
@@ -255,7 +255,7 @@ class Peers:
 
     # In the receiving thread.
 
-    def hear(self, sent):
+    def receive(self, sent):
         """Process a message of a daemon: a JSON dict, or anything else."""
         try:
             message = self._signer.read(sent)

@@ -28,7 +28,7 @@ SIZE = 16 << 20
 HEARD_PAUSE = 0.001
 
 #: Locks between workers: to write to the ring, and to decide.
-_RING, _TURN = range(2)
+_RING, _DECISION = range(2)
 
 #: Header of an entry: size of the data, CRC-32, author.
 _ENTRY = struct.Struct('=QI8s')
@@ -44,11 +44,11 @@ class NotShared:
     def tell(self, news):
         """Share news, which must be picklable, with the other workers."""
 
-    def alone(self):
+    def exclusive(self):
         """Return a context in which no other worker writes."""
         return contextlib.nullcontext()
 
-    def turn(self, patience):
+    def deciding(self, patience):
         """Return a context in which no other worker decides.
 
         patience: seconds for which other workers wait for it.
@@ -138,14 +138,14 @@ class SharedPicks:
 
     workers: their number; a single one needs no locks.
 
-    is_alone: inside of ``alone``, whether this process may write; None
+    may_write: inside of ``exclusive``, whether this process may write; None
         outside.
     """
 
     def __init__(self, workers, size=SIZE):
         self.placed, self.heard = _Ring(size), _Ring(size)
         self._one_worker = workers == 1
-        self.is_alone = True if self._one_worker else None
+        self.may_write = True if self._one_worker else None
 
     def sharing(self, from_now=False):
         """Return a new Sharing for this worker.
@@ -158,44 +158,44 @@ class SharedPicks:
         """Return the Exchange for the messenger process."""
         return Exchange(self)
 
-    def alone(self):
+    def exclusive(self):
         """Return a context in which no other worker writes.
 
         If another worker holds the lock too long, the block continues without
         the lock and writes nothing.
         """
-        return self.placed.threads if self._one_worker else self._alone()
+        return self.placed.threads if self._one_worker else self._exclusive()
 
     @contextlib.contextmanager
-    def _alone(self):
+    def _exclusive(self):
         with self.placed.threads:
-            if self.is_alone is not None:
+            if self.may_write is not None:
                 yield
                 return
-            with self.placed.locked(_RING) as self.is_alone:
-                if not self.is_alone:
+            with self.placed.locked(_RING) as self.may_write:
+                if not self.may_write:
                     LOG.warning('Another worker has held the pick lock for '
                                 '%s seconds; continuing without it',
                                 shared_region.PATIENCE)
                 try:
                     yield
                 finally:
-                    self.is_alone = None
+                    self.may_write = None
 
-    def turn(self, patience):
+    def deciding(self, patience):
         """Return a context in which no other worker decides.
 
-        See ``NotShared.turn``.
+        See ``NotShared.deciding``.
         """
         return (contextlib.nullcontext() if self._one_worker
-                else self._turn(patience))
+                else self._deciding(patience))
 
     @contextlib.contextmanager
-    def _turn(self, patience):
-        with self.placed.locked(_TURN, self._patience) as is_alone:
+    def _deciding(self, patience):
+        with self.placed.locked(_DECISION, self._patience) as is_locked:
             self.placed.words.waited_for = (
                 time.monotonic_ns() + int(patience * 1e9))
-            yield is_alone
+            yield is_locked
 
     def _patience(self):
         """Return a function: whether to wait on for the deciding worker.
@@ -244,14 +244,14 @@ class Sharing(NotShared):
         self._picks, self._author = picks, os.urandom(8)
         self._placed = _Reader(picks.placed, from_now)
         self._heard = _Reader(picks.heard, from_now)
-        self.alone, self.turn = picks.alone, picks.turn
+        self.exclusive, self.deciding = picks.exclusive, picks.deciding
 
     def news(self):
         return self._placed.news(self._author) + self._heard.news()
 
     def tell(self, news):
-        with self.alone():
-            if self._picks.is_alone:
+        with self.exclusive():
+            if self._picks.may_write:
                 _tell(self._picks.placed, self._author, news)
 
     @property

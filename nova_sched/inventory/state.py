@@ -171,7 +171,7 @@ class SchedulingState:
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
         with (self._decision_lock.acquire(patience) as hold,
-              self._sharing.turn(patience)):
+              self._sharing.deciding(patience)):
             # The wait for other workers is no part of the decision.
             hold.begin()
             yield hold
@@ -219,7 +219,7 @@ class SchedulingState:
                         None if providers is None else providers.room())
 
     def assume(self, view, placements, snapshot, related=frozenset(),
-               anyway=False):
+               force=False):
         """Add entries for picks; return False if they must be decided again.
 
         That is the case if an entry was added since the view at one of their
@@ -228,16 +228,16 @@ class SchedulingState:
         view: the View of the decision.  placements: list of InFlight.
         snapshot: HostSnapshot of the view with the placements consumed.
         related: keys of instances and groups that the picks depend on.
-        anyway: whether to add the entries in any case.
+        force: whether to add the entries in any case.
         """
         with self._lock:
             if self.in_use[0] is not self:
                 return self.in_use[0].assume(view, placements, snapshot,
-                                             related, anyway)
+                                             related, force)
             places = {placed.place for placed in placements}
-            with self._sharing.alone():
+            with self._sharing.exclusive():
                 self._catch_up()
-                if not anyway and (
+                if not force and (
                         view.state is not self or self._ledger.has_more(
                             places | related, view.added)):
                     return False

@@ -182,7 +182,7 @@ class PlacementAdapter:
             if response.status == 401:
                 raise service_adapter.ServiceUnreachable(
                     FailureReason.CREDENTIALS,
-                    f'It answered 401: {response.error_text}')
+                    f'It responded with 401: {response.error_text}')
         except service_adapter.ServiceUnreachable as exc:
             unreachable = PlacementUnreachable(exc.reason, exc.detail)
             unreachable.__cause__ = exc
@@ -190,7 +190,7 @@ class PlacementAdapter:
             if response.status == 406:
                 self._microversions = None
             if response.status >= 500:
-                self.contact.failed(f'It answers {response.status}')
+                self.contact.failed(f'It responds with {response.status}')
             else:
                 self.contact.answered()
             return response

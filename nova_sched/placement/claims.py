@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 ATTEMPTS = 4
 
 #: Number of look-ups of an unanswered claim before it counts as lost.
-LOOKS = 2
+MOST_LOOK_UPS = 2
 
 #: Stands for a missing user or project, like in Placement's own default for
 #: consumers without them.
@@ -90,14 +90,14 @@ class _InstanceClaims:
         they were not read.
     sent: list of _SentClaim that the instance may hold.
     accepted: whether Placement has accepted the last claim.
-    looks: number of look-ups that have not found an unanswered claim.
+    look_ups: number of look-ups that have not found an unanswered claim.
     owner: project_id and user_id of the last claim.
     """
 
     before: ConsumerAllocations
     sent: list = dataclasses.field(default_factory=list)
     accepted: bool = False
-    looks: int = 0
+    look_ups: int = 0
     owner: dict = dataclasses.field(default_factory=dict)
 
 
@@ -216,8 +216,8 @@ class AllocationClaims:
             if claims is not None and not claims.accepted:
                 # A server that hung processes the claim and the look-up at
                 # the same time.
-                claims.looks += 1
-                if claims.looks < LOOKS:
+                claims.look_ups += 1
+                if claims.look_ups < MOST_LOOK_UPS:
                     raise exception.PlacementError(
                         f'The unanswered claim for instance {instance_uuid} '
                         'has not arrived yet')

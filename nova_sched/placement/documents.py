@@ -31,7 +31,7 @@ MOST_HELD = 2 ** 31 - 1
 #: and within 64 bits.
 MOST = 2 ** 62
 #: Exceptions that an invalid document causes.
-ODD = (ValueError, TypeError, KeyError, AttributeError)
+INVALID_DOCUMENT = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class PlacementTooOld(exception.PlacementError):
@@ -171,7 +171,9 @@ def usable(parts, understand, name, needs_one=True):
 
     Invalid parts are left out and logged once, so that one invalid provider
     does not affect the others.
-    parts: iterable.  understand: raises one of ODD for an invalid part.
+    parts: iterable.
+    understand: function of a part; raises one of INVALID_DOCUMENT if the part
+        is invalid.
     name: function of a part that returns its name for the log.
     needs_one: whether to raise the last error if no part is valid.
     """
@@ -179,7 +181,7 @@ def usable(parts, understand, name, needs_one=True):
     for part in parts:
         try:
             results.append(understand(part))
-        except ODD as exc:
+        except INVALID_DOCUMENT as exc:
             errors.append((part, exc))
     if errors and needs_one and not results:
         raise errors[-1][1]
@@ -189,7 +191,7 @@ def usable(parts, understand, name, needs_one=True):
 
 
 def problem(error):
-    """Return the problem of an invalid document: one of ODD as text."""
+    """Return the text of an error, one of INVALID_DOCUMENT."""
     return (str(error) if isinstance(error, ValueError)
             else 'its content is not as expected')
 
@@ -237,7 +239,7 @@ class Candidates:
                 requests=[request for request, _ in named],
                 summaries=dict(summaries),
                 longest=len(document['allocation_requests']))
-        except ODD as exc:
+        except INVALID_DOCUMENT as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:

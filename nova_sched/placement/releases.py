@@ -29,22 +29,22 @@ def give_back(claims, instance_uuids):
     releases = _Releases(claims, instance_uuids if claims else ())
     _under_way.append(releases)
     try:
-        if len(releases.left) > 1:
-            for instance_uuid in claims.release_all(list(releases.left)):
-                del releases.left[instance_uuid]
+        if len(releases.pending) > 1:
+            for instance_uuid in claims.release_all(list(releases.pending)):
+                del releases.pending[instance_uuid]
         if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
             _under_way.remove(releases)
             return
     except BaseException:
         _under_way.remove(releases)
         raise
-    for instance_uuid, error in releases.left.items():
+    for instance_uuid, error in releases.pending.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
                     'are not released yet: %s', instance_uuid, error)
     LOG.warning('The claims of %d instance(s) are not released yet; retrying '
                 'every %d seconds for %d seconds: %s',
-                len(releases.left), LATER_PAUSE, LATER,
-                ', '.join(releases.left))
+                len(releases.pending), LATER_PAUSE, LATER,
+                ', '.join(releases.pending))
     try:
         threading.Thread(target=_release_later, args=(releases,),
                          name='release claims', daemon=True).start()
@@ -55,7 +55,7 @@ def give_back(claims, instance_uuids):
 
 
 def _release_later(releases):
-    uuids = ', '.join(releases.left)
+    uuids = ', '.join(releases.pending)
     time.sleep(LATER_PAUSE)
     try:
         is_done = releases.finish_within(LATER, LATER_PAUSE)
@@ -71,30 +71,30 @@ def _log_failure(releases):
     LOG.error('Claims of instances that were not placed are not released: '
               '%s. Unless the instances were built since, release their '
               'allocations by "openstack resource provider allocation delete '
-              'UUID"', ', '.join(releases.left))
+              'UUID"', ', '.join(releases.pending))
 
 
 class _Releases:
-    """Claims to release; left: instance uuid -> the last error or None."""
+    """Claims to release; pending: instance uuid -> the last error or None."""
 
     def __init__(self, claims, instance_uuids):
-        self._claims, self.left = claims, dict.fromkeys(instance_uuids)
+        self._claims, self.pending = claims, dict.fromkeys(instance_uuids)
 
     def finish_within(self, seconds, pause):
         """Try each remaining claim, with pauses; return whether none remains.
         """
         end = time.monotonic() + seconds
         self._try_each()
-        while self.left and time.monotonic() + pause < end:
+        while self.pending and time.monotonic() + pause < end:
             with turns.waiting():
                 time.sleep(pause)
             self._try_each()
-        return not self.left
+        return not self.pending
 
     def _try_each(self):
         """Try each remaining claim once; put failed ones last."""
         untried, failed = {}, {}
-        for instance_uuid, error in self.left.items():
+        for instance_uuid, error in self.pending.items():
             try:
                 self._claims.release(instance_uuid)
             except RetriesExhausted as exc:
@@ -107,7 +107,7 @@ class _Releases:
                               'placed, could not be released; remove them '
                               'from Placement', instance_uuid)
         # One failing claim must not delay the others.
-        self.left = untried | failed
+        self.pending = untried | failed
 
 
 #: The _Releases of this worker that have not ended. Each change is atomic.
@@ -119,5 +119,5 @@ def is_under_way(instance_uuid):
 
     A release might take a newer claim for its own, and end it.
     """
-    return any(instance_uuid in releases.left
+    return any(instance_uuid in releases.pending
                for releases in tuple(_under_way))

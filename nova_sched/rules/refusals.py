@@ -6,8 +6,8 @@ The kind is the first of these that applies:
     No cloud could serve the request: it is for no instance, names an unknown
     host, or has conditions that exclude each other.
 ``raced``
-    Hosts passed, but other requests took them: claims are refused or not
-    answered.
+    Hosts passed, but other requests took them: claims are refused or
+    unanswered.
 ``state_stale``
     A cell cannot be read, or most rejected hosts are down.
 ``filtered_out``

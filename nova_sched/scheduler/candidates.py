@@ -32,13 +32,13 @@ class CandidateSource:
         USES_ALLOCATION_CANDIDATES is false, or its select_destinations has no
         argument ``offer``, or Placement is not configured.
     client: a client to use instead of a new SchedulerReportClient.
-    answers: Placement's responses that workers share, see
+    responses: Placement's responses that workers share, see
         placement.mirror.upkeep.Upkeep.
 
     placement_client: the client; None if Placement is not used.
     """
 
-    def __init__(self, conf, driver, client=None, answers=None):
+    def __init__(self, conf, driver, client=None, responses=None):
         self.placement_client = self._mirror = None
         # Compute nodes that are fully in the mirror.
         self._nodes = ()
@@ -54,7 +54,7 @@ class CandidateSource:
                     and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
-                    manager.freed_nodes, answers, manager.count_claims)
+                    manager.freed_nodes, responses, manager.count_claims)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver

@@ -113,7 +113,7 @@ def _draw(request, block):
     drawn = {*drawn}
 
     @functools.cache
-    def others(cell):
+    def spare_hosts(cell):
         """Return the hosts of a cell that are not picked: list of codes."""
         return [host for host in _distinct(host_codes[cell_codes == cell])
                 if host not in drawn]
@@ -124,7 +124,7 @@ def _draw(request, block):
         alternates.append([
             chosen(draw_node((cell_codes == cell) & (host_codes == host)))
             for host in generator.sample(
-                others(cell), min(len(others(cell)), most))])
+                spare_hosts(cell), min(len(spare_hosts(cell)), most))])
     return [*map(chosen, positions)], alternates
 
 

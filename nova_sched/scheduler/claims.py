@@ -66,8 +66,9 @@ class ClaimedHost:
 class Claims:
     """Chooses and claims the hosts of one request.
 
-    offer: scheduler.offer.Offer.  Nothing is claimed if Placement is not used,
-        or for callers that send no instance uuids.
+    offer: scheduler.offer.Offer, the request's candidates and claims in
+        Placement.  Nothing is claimed if Placement is not used, or for callers
+        that send no instance uuids.
     record: the Decision to record claims in.
 
     writes: provider uuid -> number of this request's successful writes to the
@@ -199,7 +200,7 @@ class Claims:
         None for a host without one: Placement has none for it, or the filters
         rejected all.
         """
-        return (_first_request(snapshot, row) if self.claiming
+        return (first_request(snapshot, row) if self.claiming
                 else ClaimedHost(row))
 
     @property
@@ -241,7 +242,7 @@ def _place(snapshot, row):
     return snapshot.cell('host', row), snapshot.cell('nodename', row)
 
 
-def _first_request(snapshot, row):
+def first_request(snapshot, row):
     """Return a host with its first allocation request, see Claims.first_of."""
     state = snapshot.state(row)
     requests = state.allocation_candidates

@@ -62,14 +62,14 @@ class FilterScheduler(driver.HostScheduler):
             context, self._get_configuration_options(), self.new_seed())
         record = self.opened(record, request, offer)
         self._read_hosts(record, offer)
-        instances, silent = self._look_up(request, record), set()
+        instances, unresponsive = self._look_up(request, record), set()
         attempt = self._attempt(request, offer, record)
         try:
             while not attempt.is_complete:
                 try:
                     self._decide(attempt, instances, record)
                 except exception.DatabaseUnavailable as error:
-                    self._check_cell_lost(attempt, error, silent)
+                    self._check_cell_lost(attempt, error, unresponsive)
                     attempt.undo()
                     record.tries += 1
                     instances = self._look_up(request, record)
@@ -169,18 +169,18 @@ class FilterScheduler(driver.HostScheduler):
         instances.start_over(manager.pending(instances, request))
         return view, hosts
 
-    def _check_cell_lost(self, attempt, error, silent):
+    def _check_cell_lost(self, attempt, error, unresponsive):
         """Refresh the hosts if a cell stopped responding; else raise error.
 
         error: DatabaseUnavailable that ended an attempt.
-        silent: set of the cells that stopped responding during this request;
-            updated.
+        unresponsive: set of the cells that stopped responding during this
+            request; updated.
         """
         lost = dict(self.host_manager.lost_cells())
         seen = () if attempt.hosts is None else attempt.hosts.cells.lost
-        if lost.keys() <= dict(seen).keys() | silent:
+        if lost.keys() <= dict(seen).keys() | unresponsive:
             raise error
-        silent |= lost.keys()
+        unresponsive |= lost.keys()
         LOG.info('Deciding again, without the hosts of a cell that stopped '
                  'responding: %s', error)
         self.host_manager.refresh()

@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched.inventory.shared_picks import SharedPicks
 from nova_sched.observe.shared_sums import SharedSums
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedResponses
 from nova_sched.rpc import taken_calls
 from nova_sched.shared_region import SharedRegion
 from tests.builders.forks import in_child
@@ -92,7 +92,7 @@ class TestKilledAtAnyLine:
                 if key != ('killed', 'x')} == {(1,)}
 
     def test_answer_stays_whole(self):
-        answers = SharedAnswers(['which'], workers=2)
+        answers = SharedResponses(['which'], workers=2)
         old = answers.get('which', 'it', lambda: 'old', -1)
         for _ in killed(lambda: answers.get('which', 'it', lambda: 'new',
                                             old.began)):

@@ -168,7 +168,7 @@ class NovaSchedulerMixin:
         snapshot = selected_hosts[0]._snapshot
         picks = rows.rows_of(selected_hosts, snapshot,
                              'selected_hosts').tolist()
-        first_of = (claims.first_of if alloc_reqs_by_rp_uuid
+        first_of = (claims.first_request if alloc_reqs_by_rp_uuid
                     else lambda snapshot, row: claims.ClaimedHost(row))
         taken = [claims.ClaimedHost(row, claimed) for row, claimed in zip(
             picks, selected_alloc_reqs, strict=True)

@@ -11,8 +11,8 @@ from nova_sched.concurrency import turns
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
-from nova_sched.placement.mirror.upkeep import QUESTIONS
+from nova_sched.placement.mirror.shared_responses import SharedResponses
+from nova_sched.placement.mirror.upkeep import QUERIES
 from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
@@ -26,24 +26,26 @@ MOST_AGGREGATES = 4
 MOST_NODES, NODES_PATIENCE = 4, 1
 
 
-def shared_answers(workers):
-    """Return the SharedAnswers for the mirrors of workers to be forked."""
-    return SharedAnswers(QUESTIONS, workers)
+def shared_responses(workers):
+    """Return the SharedResponses for the mirrors of workers to be forked."""
+    return SharedResponses(QUERIES, workers)
 
 
 class PlacementMirror:
     """A mirror of Placement's resource providers.
 
-    adapter: PlacementAdapter.  freed: function that returns the uuids of nodes
-        with freed resources, see Upkeep.  answers: SharedAnswers, see Upkeep.
+    adapter: PlacementAdapter.
+    freed: function that returns the uuids of nodes with freed resources, see
+        Upkeep.
+    responses: SharedResponses, see Upkeep.
 
     providers: the Providers of the mirror.
     """
 
-    def __init__(self, adapter, freed=tuple, answers=None):
+    def __init__(self, adapter, freed=tuple, responses=None):
         self.providers = Providers()
         self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
-                              answers)
+                              responses)
         self._reading_nodes = threading.Lock()
         # Compute nodes at the last call; nodes that were read already, but
         # whose provider had no inventory.

@@ -105,7 +105,7 @@ class _Column:
 class Providers:
     """All providers of a Placement; safe for threads.
 
-    clock: function that returns seconds, see SharedAnswers.
+    clock: function that returns seconds, see SharedResponses.
 
     uuids: of the rows, a tuple.
     catch_up: function that applies the news of other workers.
@@ -151,13 +151,13 @@ class Providers:
         # The read may include claims of other workers.
         self.catch_up()
         amounts = {name: np.array([
-            each.amounts.get(name, _MISSING) for each in providers])
-            for name in {name for each in providers for name in each.amounts}}
-        limited = np.array([each.limited for each in providers], np.bool_)
+            item.amounts.get(name, _MISSING) for item in providers])
+            for name in {name for item in providers for name in item.amounts}}
+        limited = np.array([item.limited for item in providers], np.bool_)
         with self._lock:
-            self._add([each for each in providers
-                       if each.uuid not in self._rows])
-            rows = np.array([self._rows[each.uuid] for each in providers],
+            self._add([item for item in providers
+                       if item.uuid not in self._rows])
+            rows = np.array([self._rows[item.uuid] for item in providers],
                             np.int64)
             skipped = self._are_touched(rows, since)
             taken = np.flatnonzero(~skipped)
@@ -202,7 +202,7 @@ class Providers:
             return
         size, added = len(self.uuids), len(providers)
         self._resize(np.arange(size), added)
-        self.uuids = (*self.uuids, *(each.uuid for each in providers))
+        self.uuids = (*self.uuids, *(item.uuid for item in providers))
         self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
         self._traits = self._traits.with_added(
             [size] * added, [frozenset()] * added)

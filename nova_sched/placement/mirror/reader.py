@@ -9,8 +9,8 @@ import sys
 from oslo_utils import uuidutils
 
 from nova_sched import exception
+from nova_sched.placement.documents import INVALID_DOCUMENT
 from nova_sched.placement.documents import MOST
-from nova_sched.placement.documents import ODD
 from nova_sched.placement.documents import number
 from nova_sched.placement.documents import problem
 from nova_sched.placement.documents import usable
@@ -134,10 +134,10 @@ class ProviderReader:
 
 @contextlib.contextmanager
 def _usable(uuid):
-    """Convert ODD to UnusableProvider."""
+    """Convert INVALID_DOCUMENT to UnusableProvider."""
     try:
         yield
-    except ODD as exc:
+    except INVALID_DOCUMENT as exc:
         raise UnusableProvider(
             f'The data about resource provider {uuid} is invalid: '
             f'{problem(exc)}') from exc

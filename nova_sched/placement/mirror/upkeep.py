@@ -29,13 +29,13 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.reader import UnusableProvider
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedResponses
 
 LOG = logging.getLogger(__name__)
 
 #: Queries for all providers: their generations; all with room; all, to
 #: fill the mirror.
-QUESTIONS = GENERATIONS, ALL_PROVIDERS, WHOLE = (
+QUERIES = GENERATIONS, ALL_PROVIDERS, WHOLE = (
     'generations', 'all providers', 'whole')
 #: Fractions of the time for which Placement may be busy: with the generations
 #: of providers, the members of aggregates, and listings of all providers.
@@ -99,9 +99,9 @@ class Pace:
         """Return when the next query would be due with another share."""
         return self.at - self.interval + max(LEAST, self.took / share)
 
-    def note(self, answer):
-        """Record an Answer; the interval starts at its beginning."""
-        self.began, self.took = answer.began, answer.took
+    def note(self, response):
+        """Record a TimedResponse; the interval starts at its beginning."""
+        self.began, self.took = response.began, response.took
         self.at = self.began + self.interval
 
 
@@ -111,14 +111,14 @@ class Upkeep:
     reader: ProviderReader.  providers: Providers.
     freed: function that returns the uuids of compute nodes with less usage
         than at its last call: iterable.
-    answers: SharedAnswers to QUESTIONS; by default not shared.
+    responses: SharedResponses to QUERIES; by default not shared.
     """
 
-    def __init__(self, reader, providers, freed=tuple, answers=None,
+    def __init__(self, reader, providers, freed=tuple, responses=None,
                  clock=time.monotonic):
         self._reader, self._providers = reader, providers
         self._find_freed, self._clock = freed, clock
-        self._answers = answers or SharedAnswers(clock=clock)
+        self._responses = responses or SharedResponses(clock=clock)
         self._stopped, self._woken = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._parents = {}
@@ -133,7 +133,7 @@ class Upkeep:
         self._set_aside = set()
         self._changes, self._members, self._all = (
             Pace(share, clock) for share in (
-                CHANGES, MEMBERS / self._answers.workers, ALL))
+                CHANGES, MEMBERS / self._responses.workers, ALL))
         # Number of changed providers since the last listing.
         self._news = 0
         self._next_single = self._next_look = 0
@@ -227,32 +227,32 @@ class Upkeep:
         begin = self._clock()
         generations = self._look_for_changes()
         try:
-            answer = self._ask(WHOLE, lambda: self._read_whole(
+            response = self._send(WHOLE, lambda: self._read_whole(
                 generations.value), begin - TOO_OLD).value
         except _Stopped:
             return
-        self._all.note(answer)
-        self._take_all(answer, generations)
+        self._all.note(response)
+        self._take_all(response, generations)
         self._compared_at = generations.began
         LOG.info('%d resource providers were copied from Placement in %.1f '
                  'seconds; requests get their candidates from this mirror',
                  len(generations.value), self._clock() - begin)
 
-    def _ask(self, question, ask, after):
-        """Return an Answer of this or another worker, from after a moment."""
-        return self._answers.get(
-            question, self._reader.config_fingerprint, ask, after)
+    def _send(self, query, send, after):
+        """Return a TimedResponse to a query after a moment, of any worker."""
+        return self._responses.get(
+            query, self._reader.config_fingerprint, send, after)
 
     def _read_whole(self, generations):
-        """Return all readable providers, as an Answer.
+        """Return all readable providers, as a TimedResponse.
 
         Most are in a listing of candidates; the rest is read one by one.
         Raises _Stopped.
         """
-        listing = self._answers.query(
+        listing = self._responses.send_alone(
             lambda: self._reader.summaries(generations))
         listed = listing.value
-        logged, names = self._clock(), {each.uuid for each in listed}
+        logged, names = self._clock(), {provider.uuid for provider in listed}
         rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
@@ -303,19 +303,20 @@ class Upkeep:
     def _look_for_changes(self):
         """Query the generations of all providers.
 
-        Returns an Answer with the value of ``ProviderReader.generations``.
+        Returns a TimedResponse with the result of
+        ``ProviderReader.generations``.
         """
-        answer = self._ask(GENERATIONS, self._reader.generations,
-                           self._changes.began)
-        self._changes.note(answer)
+        response = self._send(GENERATIONS, self._reader.generations,
+                              self._changes.began)
+        self._changes.note(response)
         self._parents = {uuid: parent
-                         for uuid, (_, parent) in answer.value.items()}
-        self._providers.keep(self._parents.keys(), answer.began)
-        for uuid in self._differing(answer.value):
+                         for uuid, (_, parent) in response.value.items()}
+        self._providers.keep(self._parents.keys(), response.began)
+        for uuid in self._differing(response.value):
             self._news += uuid not in self._changed
             self._changed.setdefault(uuid, 0)
         self._set_aside &= self._parents.keys()
-        return answer
+        return response
 
     def _differing(self, generations):
         return self._providers.differing({
@@ -331,33 +332,36 @@ class Upkeep:
     def _read_all(self, generations):
         """Read a listing of candidates.
 
-        generations: Answer from before the listing.
+        generations: TimedResponse from before the listing.
         """
-        answer = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
+        response = self._send(ALL_PROVIDERS, lambda: self._reader.summaries(
             generations.value), generations.began)
-        self._all.note(answer)
-        self._take_all(answer, generations)
+        self._all.note(response)
+        self._take_all(response, generations)
 
-    def _take_all(self, answer, generations):
-        """Store an Answer about all providers, see ``Providers.put``."""
+    def _take_all(self, response, generations):
+        """Store a TimedResponse about all providers, see ``Providers.put``."""
         # A listing does not contain the aggregates of a new provider.
         new = (set() if self._compared_at is None
                else self._providers.unknown(generations.value))
         skipped = self._providers.put(
-            answer.value, min(answer.began, generations.began))
+            response.value, min(response.began, generations.began))
         self._news = 0
         differing = set(self._differing(generations.value))
-        for each in answer.value:
-            if each.uuid not in new and each.uuid not in differing:
-                self._changed.pop(each.uuid, None)
+        for provider in response.value:
+            if provider.uuid not in new and provider.uuid not in differing:
+                self._changed.pop(provider.uuid, None)
         self._changed.update(dict.fromkeys(skipped, 0))
 
     def read_aggregate(self, aggregate):
-        """Read the members of an aggregate: Answer.  Raises PlacementError."""
-        answer = self._answers.query(
+        """Read the members of an aggregate: TimedResponse.
+
+        Raises PlacementError.
+        """
+        response = self._responses.send_alone(
             lambda: self._reader.members(aggregate))
-        self._providers.put_members(aggregate, answer.value)
-        return answer
+        self._providers.put_members(aggregate, response.value)
+        return response
 
     def _read_members(self, aggregate):
         try:
@@ -371,7 +375,7 @@ class Upkeep:
     @property
     def _single(self):
         """This worker's requests per second for single providers."""
-        return SINGLE / self._answers.workers
+        return SINGLE / self._responses.workers
 
     def _look_for_freed(self):
         if self._clock() >= self._next_look:

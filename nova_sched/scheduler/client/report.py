@@ -55,14 +55,14 @@ class SchedulerReportClient:
         """The remote.Contact with Placement."""
         return self._adapter.contact
 
-    def mirrored(self, freed, answers=None, count_claims=None):
+    def mirrored(self, freed, responses=None, count_claims=None):
         """Return a new PlacementMirror for ``mirror_candidates``.
 
-        freed, answers: see placement.mirror.upkeep.Upkeep.
+        freed, responses: see placement.mirror.upkeep.Upkeep.
         count_claims: function of a mirror's Providers that makes claims in
             progress count there.
         """
-        self._mirror = PlacementMirror(self._adapter, freed, answers)
+        self._mirror = PlacementMirror(self._adapter, freed, responses)
         if count_claims is not None:
             count_claims(self._mirror.providers)
         return self._mirror

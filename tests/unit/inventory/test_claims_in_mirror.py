@@ -43,7 +43,7 @@ class Worker:
         pick = InFlight(key, 'a', 'a', DEMAND, None, group, self.now,
                         {'p': {'VCPU': vcpus}})
         snapshot = view.table.snapshot(None)
-        assert self.state.assume(view, [pick], snapshot, anyway=True)
+        assert self.state.assume(view, [pick], snapshot, force=True)
         return pick
 
     @property

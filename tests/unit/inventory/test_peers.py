@@ -46,9 +46,9 @@ class Broker:
         while self.said:
             said = self.said.pop(0)
             for daemon in self.daemons:
-                daemon.peers.hear(said)
+                daemon.peers.receive(said)
             for daemon in self.daemons:
-                daemon.peers.tell_news()
+                daemon.peers.publish_news()
 
 
 class Daemon:
@@ -71,7 +71,7 @@ class Daemon:
         """Send picks; return whether there was a message."""
         self.worker.tell(News([a_pick(key, **kwargs) for key in keys],
                               forgotten=forgotten))
-        return self.peers.tell_news()
+        return self.peers.publish_news()
 
     def place(self, *keys, **kwargs):
         self.publish(*keys, **kwargs)
@@ -135,7 +135,7 @@ class TestPick:
         keys = [str(number) for number in range(2 * peers.AT_ONCE + 1)]
         for key in keys:
             one.worker.tell(News([a_pick(key)]))
-        one.peers.tell_news()
+        one.peers.publish_news()
 
         assert [len(json.loads(sent['text'])['news']) for sent
                 in broker.said] == [peers.AT_ONCE, peers.AT_ONCE, 1]
@@ -188,14 +188,14 @@ class TestNewDaemon:
         monkeypatch.setattr(peers, 'GONE', -1)
         monkeypatch.setattr(peers, 'OLD', -1)
         one.peers._forget_gone()
-        assert not one.peers.some
+        assert not one.peers.has_peers
         monkeypatch.undo()
         one.place('i')
         assert other.told() == []
 
         other.begin()
 
-        assert one.peers.some
+        assert one.peers.has_peers
         assert other.told() == ['i']
 
 
@@ -220,9 +220,9 @@ class TestMessage:
     def test_rejected_message_is_logged(self, daemon, sent, why, caplog):
         [one] = map(daemon, 'a')
 
-        one.peers.hear(sent)
+        one.peers.receive(sent)
 
-        assert not one.peers.some
+        assert not one.peers.has_peers
         assert why in caplog.text
         assert len(caplog.text) < 1000
 
@@ -243,7 +243,7 @@ class TestMessage:
         broker.hand_on()
         assert other.told() == ['i']
 
-        other.peers.hear(sent)
+        other.peers.receive(sent)
 
         assert other.told() == []
         assert 'it is repeated' in caplog.text
@@ -262,12 +262,12 @@ class TestMessage:
     def test_dropped_messages_are_logged(self, daemon, monkeypatch, caplog):
         [one] = map(daemon, 'a')
         for _ in range(100):
-            one.peers.hear({'host': 'x' * 200_000})
+            one.peers.receive({'host': 'x' * 200_000})
         assert caplog.text.count('are dropped') == 1
         assert len(caplog.text) < 1000
         monkeypatch.setattr(one.peers, '_next_line', 0)
 
-        one.peers.hear({'host': 'x'})
+        one.peers.receive({'host': 'x'})
 
         assert '100 message(s) about picks are dropped' in caplog.text
 
@@ -331,7 +331,7 @@ class TestMembersOfServerGroups:
 
         other.begin()
 
-        one.peers.tell_news()
+        one.peers.publish_news()
         assert one.worker.daemons == 1
 
 

@@ -92,7 +92,7 @@ def test_stopped_lock_holder_is_not_waited_for(picks, one, other,
                                                monkeypatch, caplog):
     monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
     one.tell('before')
-    with stopped_in(picks.alone):
+    with stopped_in(picks.exclusive):
         one.tell('what nobody hears')
 
         assert other.news() == ['before']
@@ -113,7 +113,7 @@ class TestExchange:
     def test_exchange_waits_for_no_worker(self, picks, one, other):
         exchange = picks.exchange()
         one.tell('before')
-        with stopped_in(picks.alone):
+        with stopped_in(picks.exclusive):
             exchange.tell('meanwhile')
 
             assert exchange.news() == ['before']
@@ -128,7 +128,7 @@ class TestExchange:
 def test_single_worker_does_not_wait():
     picks = shared_picks.SharedPicks(1, size=1000)
     exchange, worker = picks.exchange(), picks.sharing()
-    with picks.turn(0), picks.alone():
+    with picks.deciding(0), picks.exclusive():
         worker.tell('a')
 
     assert exchange.news() == ['a']
@@ -177,18 +177,18 @@ def test_concurrent_reader_gets_whole_latest_entries(picks):
 
 def is_given(picks):
     """Return whether this worker may decide alone."""
-    with picks.turn(0) as given:
+    with picks.deciding(0) as given:
         return given
 
 
 class TestTurns:
     def test_one_worker_decides_at_a_time(self, picks):
-        with in_worker(lambda: picks.turn(0)):
+        with in_worker(lambda: picks.deciding(0)):
             assert not is_given(picks)
 
     def test_turn_lasts_as_long_as_requested(self, picks):
         """Threads and other workers have the same wait."""
-        with in_worker(lambda: picks.turn(0.5)):
+        with in_worker(lambda: picks.deciding(0.5)):
             begin = time.monotonic()
             assert not is_given(picks)
 
@@ -201,7 +201,7 @@ class TestTurns:
         @contextlib.contextmanager
         def deciding():
             for _ in range(20):
-                with picks.turn(5):
+                with picks.deciding(5):
                     time.sleep(0.02)
             yield
 

@@ -179,7 +179,7 @@ class TestAssume:
         view = cloud.state.view(['k'])
         cloud.assume('other')
 
-        assert cloud.assume('k', view=view, anyway=True)
+        assert cloud.assume('k', view=view, force=True)
         assert cloud.free() == [2000, 4000]
 
     def test_too_old_view_is_refused(self, cloud, monkeypatch):
@@ -204,7 +204,7 @@ class TestAssume:
         assert list(later.pending()) == ['before']
         assert cloud.free(later.table) == [3000]
         assert [pick.key for pick in later.of_group('g', [])] == ['before']
-        assert cloud.assume('k', view=view, anyway=True)
+        assert cloud.assume('k', view=view, force=True)
         assert cloud.free(later.table) == [2000]
 
     def test_repeated_key_counts_once(self, cloud):

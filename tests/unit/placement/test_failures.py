@@ -171,7 +171,7 @@ def test_retries_apply(client_of, placement, answers, option):
 
 @pytest.mark.parametrize('answer, error', [
     (candidates(a_candidate('a')), None), (Answer(400), None),
-    (Answer(503), 'It answers 503'), (DROP, 'is not responding')])
+    (Answer(503), 'It responds with 503'), (DROP, 'is not responding')])
 def test_contact_is_recorded(client, placement, answer, error):
     placement.on('GET', CANDIDATES, answer)
     ask(client)

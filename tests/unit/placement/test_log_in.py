@@ -254,7 +254,8 @@ class TestFailure:
         placement.on('GET', '/', Answer(401, 'Authentication required'))
 
         assert reason(by_password(server)) == (
-            'Placement service credentials do not work. It answered 401: '
+            'Placement service credentials do not work. It responded with '
+            '401: '
             'Authentication required. Check user, password and project in '
             '[placement]')
 

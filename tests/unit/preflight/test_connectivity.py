@@ -88,7 +88,7 @@ def test_nodes_without_a_provider_are_named(
     ('/', http_placement.versions('1.10'), ERROR, 'Placement',
      '1.0 to 1.10; this service needs 1.17 at least'),
     ('/', Answer(200, 'It works!'), ERROR, 'Placement', 'is not Placement'),
-    ('/', HANG, ERROR, 'Placement', 'does not answer in time'),
+    ('/', HANG, ERROR, 'Placement', 'does not respond in time'),
     ('/allocation_candidates', http_placement.candidates(), WARNING,
      'Placement candidates', 'there is none for one VCPU'),
     ('/resource_providers', http_placement.error(
@@ -133,7 +133,7 @@ def test_a_refused_token_is_reported_after_another_log_in(
         found = connectivity.Placement(conf).rows([])
 
     [row] = [row for row in found if row.outcome == ERROR][:1]
-    assert 'It answered 401: ' in row.found
+    assert 'It responded with 401: ' in row.found
     assert len(placement.to('GET', path)) <= 4
     assert len(keystone.to('POST', '/v3/auth/tokens')) <= 3
 

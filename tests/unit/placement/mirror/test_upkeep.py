@@ -11,7 +11,7 @@ from nova_sched.placement.adapter import Response
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import UnusableProvider
-from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.shared_responses import SharedResponses
 from nova_sched.placement.mirror.upkeep import Upkeep
 from tests.unit.placement.mirror.test_providers import GOLD
 from tests.unit.placement.mirror.test_providers import a_provider
@@ -124,7 +124,7 @@ class Scene:
 def scenes(*providers):
     """The mirrors of two workers with shared answers."""
     world = World(*(providers or map(a_provider, 'abc')))
-    answers = SharedAnswers(mirror_upkeep.QUESTIONS, 2, world.clock)
+    answers = SharedResponses(mirror_upkeep.QUERIES, 2, world.clock)
     return [Scene(world=world, answers=answers) for _ in range(2)]
 
 
@@ -474,7 +474,7 @@ def test_stop_ends_thread():
     assert not scene.upkeep.thread.is_alive()
 
 
-class TestSharedAnswers:
+class TestSharedResponses:
     def test_workers_share_listing(self):
         one, other = scenes()
         one.upkeep.step()

@@ -23,7 +23,7 @@ SILENT = 1
 PAUSE = 0.01
 
 
-class Answer(typing.NamedTuple):
+class TimedResponse(typing.NamedTuple):
     """A response of Placement.
 
     began: when the query was sent, by time.monotonic().  took: seconds.
@@ -34,57 +34,59 @@ class Answer(typing.NamedTuple):
     value: object
 
 
-class SharedAnswers:
+class SharedResponses:
     """The newest response to each of some queries.
 
     Created before the workers are forked.  Safe for threads.
 
-    questions: names of the queries.  workers: their number; nothing is kept
-        for a single worker.
+    queries: names of the queries.
+    workers: number of workers; nothing is kept for a single worker.
     """
 
-    def __init__(self, questions=(), workers=1, clock=time.monotonic):
+    def __init__(self, queries=(), workers=1, clock=time.monotonic):
         self.workers, self._clock = workers, clock
-        self._kept = {question: _KeptAnswer('response of placement')
-                      for question in questions if workers > 1}
+        self._by_query = {query: _SharedResponse('response of placement')
+                          for query in queries if workers > 1}
 
-    def get(self, question, source, ask, after):
-        """Return an Answer to a query that was sent after a moment.
+    def get(self, query, source, send, after):
+        """Return a TimedResponse to a query that was sent after a moment.
 
-        source: text that identifies the Placement; answers of others are not
+        query: name of the query.
+        source: text that identifies the Placement; responses of others are not
             used.
-        ask: function without arguments that sends the query.  Its exception is
-            raised here, and not kept.
+        send: function without arguments that sends the query.  Its exception
+            is raised here, and not kept.
+        after: the moment, by the clock; earlier responses are not used.
         A worker that is stopped while it queries, or takes longer than
         PATIENCE, is not waited for.  This worker then queries without keeping
-        the answer.
+        the response.
         """
-        shared = self._kept.get(question)
+        shared = self._by_query.get(query)
         if shared is None:
-            return self.query(ask)
+            return self.send_alone(send)
         with shared.threads, shared.locked(
                 patience=shared.patience, pause=PAUSE) as is_locked:
             if not is_locked:
-                return self.query(ask)
+                return self.send_alone(send)
             shared.words.asker = os.getpid()
             try:
-                answer = shared.read(source)
-                if answer is None or answer.began <= after:
-                    answer = self.query(ask)
-                    shared.write(source, answer)
-                return answer
+                response = shared.read(source)
+                if response is None or response.began <= after:
+                    response = self.send_alone(send)
+                    shared.write(source, response)
+                return response
             finally:
                 shared.words.asker = 0
 
-    def query(self, ask):
-        """Return an Answer for this worker only."""
+    def send_alone(self, send):
+        """Return a TimedResponse for this worker only."""
         began = self._clock()
-        value = ask()
-        return Answer(began, self._clock() - began, value)
+        value = send()
+        return TimedResponse(began, self._clock() - began, value)
 
 
-class _KeptAnswer(SharedRegion):
-    """An Answer of any size in shared memory.
+class _SharedResponse(SharedRegion):
+    """A TimedResponse of any size in shared memory.
 
     size: in bytes; 0 for none.  asker: id of the querying process, or 0.
     """
@@ -102,17 +104,17 @@ class _KeptAnswer(SharedRegion):
         return is_waited_for
 
     def read(self, source):
-        """Return the Answer, or None."""
+        """Return the TimedResponse, or None."""
         if not self.words.size:
             return None
         # Only this service's workers can write to the memory.
-        of, answer = pickle.loads(  # noqa: S301
+        of, response = pickle.loads(  # noqa: S301
             os.pread(self.file, self.words.size, self.BEGIN))
-        return answer if of == source else None
+        return response if of == source else None
 
-    def write(self, source, answer):
-        """Replace the Answer."""
-        data = pickle.dumps((source, answer), pickle.HIGHEST_PROTOCOL)
+    def write(self, source, response):
+        """Replace the TimedResponse."""
+        data = pickle.dumps((source, response), pickle.HIGHEST_PROTOCOL)
         self.words.size = 0
         os.ftruncate(self.file, self.BEGIN)
         if os.pwrite(self.file, data, self.BEGIN) == len(data):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement.mirror import shared_answers
+from nova_sched.placement.mirror import shared_responses
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
 from tests.builders.waiting import in_threads
@@ -20,7 +20,7 @@ NEVER = -1.0
 
 @pytest.fixture
 def answers():
-    return shared_answers.SharedAnswers((QUESTION,), workers=2)
+    return shared_responses.SharedResponses((QUESTION,), workers=2)
 
 
 def test_answer_is_shared_between_workers(answers):
@@ -104,11 +104,11 @@ def test_stopped_worker_is_not_waited_for(answers):
 
 
 def test_silent_lock_holder_is_not_waited_for(answers, monkeypatch):
-    monkeypatch.setattr(shared_answers, 'SILENT', 0.05)
-    with stopped_in(answers._kept[QUESTION].locked):
+    monkeypatch.setattr(shared_responses, 'SILENT', 0.05)
+    with stopped_in(answers._by_query[QUESTION].locked):
         assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
             'mine')
-    assert shared_answers.SILENT <= 1
+    assert shared_responses.SILENT <= 1
 
 
 def test_answer_may_be_large(answers):
@@ -119,7 +119,7 @@ def test_answer_may_be_large(answers):
 
 
 def test_single_worker_keeps_no_answer():
-    alone = shared_answers.SharedAnswers((QUESTION,))
+    alone = shared_responses.SharedResponses((QUESTION,))
 
     assert [alone.get(QUESTION, SOURCE, lambda value=value: value,
                       NEVER).value for value in (1, 2)] == [1, 2]
