@@ -39,32 +39,34 @@ def _of_manager(called):
 
 
 _INSTANCES = Method(
-    'where instances run is read when a request asks, by their uuids; set '
+    'the hosts of instances are read for each request, by uuid; set '
     'host_state.instances in _get_host_states or in a filter, for filters and '
     'weighers of your own')
 _TABLE = Method(
     'cells and aggregates are read from the database when they change; '
     'override make_record to change a host')
-_NEWS = Method('where instances run is read when a request asks; there is no '
-               'news to take')
+_NEWS = Method('the hosts of instances are read for each request; there are '
+               'no updates to receive')
 
 #: Overrides of drivers, of any release.
 DRIVER = {
     'select_destinations': _of_driver(
-        'once per request, in the form of its release'),
+        'once a request, with the arguments of its release'),
     'run_periodic_tasks': _of_driver(
         'every [scheduler] periodic_task_interval seconds'),
     **dict.fromkeys(
         ('schedule_run_instance', 'schedule_prep_resize',
          'schedule_live_migration'),
-        Method('write select_destinations, beside which it may stand',
+        Method('override select_destinations; the class may then keep '
+               'this method',
                served_by='select_destinations')),
 }
 
 #: Further overrides of drivers derived from FilterScheduler.
 FILTER_SCHEDULER = {
     '_schedule': _of_steps(
-        'once a request, by select_destinations, in the form of its release'),
+        'once a request, by select_destinations, with the arguments of its '
+        'release'),
     '_get_all_host_states': _of_steps(
         'once a request, before anything is filtered'),
     '_get_sorted_hosts': _of_steps(
@@ -72,25 +74,25 @@ FILTER_SCHEDULER = {
     '_consume_selected_host': _of_steps(
         'once an instance, for the host that it gets'),
     '_ensure_sufficient_hosts': _of_steps(
-        'once a request, with the hosts that were chosen; if it returns '
-        'although these are too few, the request fails all the same'),
+        'once a request, with the chosen hosts; with too few of them the '
+        'request fails even if it returns'),
     '_get_alternate_hosts': _of_steps(
         'once a request, when all instances have hosts'),
     '_get_configuration_options': _of_steps(
-        'once a request; what it returns is config_options'),
+        'once a request; its result is config_options'),
     '_legacy_find_hosts': Method(
         'a request without claims takes the same steps as one with claims; '
         'override _get_sorted_hosts or _schedule'),
     '_claim_resources': Method('claims are made by the driver here; override '
                                '_get_sorted_hosts or _schedule'),
     '_cleanup_allocations': Method(
-        'claims are given back by themselves, those of a _schedule of your '
-        'own by _ensure_sufficient_hosts'),
+        'the service releases the claims of a failed request; an overridden '
+        '_schedule calls _ensure_sufficient_hosts for its own claims'),
     'populate_filter_properties': Method(
-        'filters get project_id and os_type as before; what else they need '
-        'a filter reads from the request itself'),
+        'filters get project_id and os_type as before; a filter reads other '
+        'values from the request itself'),
     '_get_up_hosts': Method(
-        'the caching driver has its hosts from the host manager'),
+        'the caching driver gets its hosts from the host manager'),
 }
 
 #: Further overrides of drivers derived from ChanceScheduler.
@@ -113,7 +115,7 @@ HOST_MANAGER = {
     'get_weighted_hosts': Method(
         'the name is a misprint of get_weighed_hosts'),
     'host_state_cls': _of_manager(
-        'once a host and request; a class may stand in place of the method'),
+        'once a host and request; a class may take the place of the method'),
     '_choose_host_filters': _of_manager(
         'at the start, with what _load_filters returns'),
     '_load_filters': _of_manager('at the start'),
@@ -183,7 +185,7 @@ def to_call_alone(function):
     return function
 
 
-def is_asked(cls, name):
+def is_called(cls, name):
     """Return whether the service calls a method that a class may override."""
     return any(name in vars(base)
                and not getattr(vars(base)[name], 'to_call_alone', False)
@@ -217,7 +219,7 @@ def check(given, option):
     if given is not cls:
         theirs.append(vars(given))
     for name, method in methods.items():
-        if not is_asked(cls, name) and any(
+        if not is_called(cls, name) and any(
                 name in own for own in theirs) and not any(
                 method.served_by in own for own in theirs):
             raise exception.ConfigurationError(

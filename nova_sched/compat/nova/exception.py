@@ -33,13 +33,13 @@ class Forbidden(NovaException):
 
 
 class ServiceUnavailable(Invalid):
-    """A service that is needed does not answer."""
+    """A service that is needed is unavailable."""
 
     msg_fmt = 'Service is unavailable at this time.'
 
 
 class ComputeServiceUnavailable(ServiceUnavailable):
-    """The compute service of a host does not answer."""
+    """The compute service of a host is unavailable."""
 
     msg_fmt = 'Compute service of %(host)s is unavailable at this time.'
 
@@ -81,7 +81,7 @@ class ServiceNotFound(NotFound):
 
 
 class MaxRetriesExceeded(NoValidHost):
-    """An instance was tried as often as it may be."""
+    """An instance has reached the maximum number of attempts."""
 
     msg_fmt = 'Exceeded maximum number of retries. %(reason)s'
 
@@ -93,19 +93,19 @@ class PciDeviceRequestFailed(NovaException):
 
 
 class ObjectActionError(NovaException):
-    """An object cannot do that."""
+    """An object does not support an action."""
 
     msg_fmt = 'Object cannot %(action)s: %(reason)s'
 
 
 class OrphanedObjectError(NovaException):
-    """An object without a context was to read something."""
+    """An object without a context cannot read a field."""
 
     msg_fmt = '%(method)s of %(objtype)s needs a context, and it has none.'
 
 
 class RequestFilterFailed(NovaException):
-    """A request cannot be made ready for scheduling."""
+    """A request filter has failed, or refuses the request."""
 
     msg_fmt = 'Request cannot be scheduled: %(reason)s'
 
@@ -123,7 +123,7 @@ class CellMappingNotFound(NotFound):
 
 
 class UnsupportedPolicyException(Invalid):
-    """A server group has a policy that nothing here follows."""
+    """The policy of a server group is not supported."""
 
     msg_fmt = 'Policy of the server group is not supported: %(reason)s'
 

@@ -54,7 +54,7 @@ def test_filters_know_them_all(servers, name, other, found):
 
 def test_what_they_would_do_is_refused(servers):
     with pytest.raises(current_hosts.NotAnswered,
-                       match=r'API\.reboot is none of a'):
+                       match=r'API\.reboot is not offered'):
         asked(servers, 'RebootingFilter')
 
 

@@ -396,7 +396,7 @@ class TestForm:
 
     def test_of_another_release_is_refused_at_the_start(self):
         with pytest.raises(exception.ConfigurationError,
-                           match='from Queens to Wallaby'):
+                           match='Nova Queens to Wallaby'):
             driver_signatures.adapt(self.Older, '[scheduler] driver')
 
 

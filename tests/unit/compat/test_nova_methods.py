@@ -39,7 +39,7 @@ def test_an_override_is_asked_or_refused(base, name, instead):
     own = type('Own', (base,), {name: lambda self, *args: None,
                                 '__module__': 'theirs'})
 
-    if nova_methods.is_asked(base, name):
+    if nova_methods.is_called(base, name):
         nova_methods.check(own, 'x')
     else:
         with pytest.raises(exception.ConfigurationError) as refused:
@@ -118,7 +118,7 @@ def test_what_is_said_to_be_called_is(heading):
     assert [name for name, method in TABLES[heading].items()
             if method.called] == [
         name for name in TABLES[heading]
-        if nova_methods.is_asked(BASES[heading], name)]
+        if nova_methods.is_called(BASES[heading], name)]
 
 
 class Busy(driver.Scheduler):

@@ -114,7 +114,7 @@ class TestOfMitaka:
         """It is given back, and the driver's author told what to do."""
         holding = http_placement.remembering(server)
         with pytest.raises(ValueError, match=(
-                r"MovingScheduler answers with host 'c', node 'c' for "
+                r"MovingScheduler returned host 'c', node 'c' for "
                 r"instance .* claimed .* 'a'.* USES_ALLOCATION_CANDIDATES")):
             ask(endpoint('MovingScheduler', placement=True))
         assert claimed(server)[0] == A
@@ -169,7 +169,7 @@ class TestOfPike:
     def test_may_not_answer_with_other_hosts_than_were_claimed(
             self, endpoint, server):  # noqa: F811
         holding = http_placement.remembering(server)
-        with pytest.raises(ValueError, match='MovingPikeScheduler answers'):
+        with pytest.raises(ValueError, match='MovingPikeScheduler returned'):
             ask(endpoint('MovingPikeScheduler', placement=True))
         assert holding == {}
 
@@ -195,7 +195,8 @@ def test_of_no_release_is_refused_at_start_with_what_there_are(
         endpoint, name, takes):
     with pytest.raises(exception.ConfigurationError, match=(
             takes + r'.*\(self, context, request_spec, filter_properties\) '
-            r'from Juno to Liberty.*\(self, context, spec_obj\) from Mitaka')):
+            r'\(Nova Juno to Liberty\).*'
+            r'\(self, context, spec_obj\) \(Nova Mitaka')):
         endpoint(name)
 
 

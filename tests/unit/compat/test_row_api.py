@@ -173,8 +173,8 @@ class TestOfAHostManager:
             'free_ram_mb'].tolist() == [8192, 16384 - 3 * 2048, 4096]
 
     @pytest.mark.parametrize(('manager', 'words'), [
-        ('AddingManager', "host 'z', node 'z', which is not there"),
-        ('NaughtyManager', "answers with 'a', which is no HostState"),
+        ('AddingManager', "host 'z', node 'z', which does not exist"),
+        ('NaughtyManager', "returned 'a', which is no HostState"),
         ('BreakingManager', 'no such rack')])
     def test_a_wrong_answer_fails_its_request_alone(
             self, a_driver, caplog, manager, words):

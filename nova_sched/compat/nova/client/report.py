@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 class SchedulerReportClient(report_methods.NovaReportClient):
-    """As of this service, by the process's configuration.
+    """This service's client, with the process's configuration.
 
     adapter: None; [placement] configures the connection.
     """
@@ -27,7 +27,7 @@ class SchedulerReportClient(report_methods.NovaReportClient):
     def __init__(self, adapter=None):
         if adapter is not None:
             raise TypeError('SchedulerReportClient takes no adapter here; '
-                            'Placement is asked as [placement] says')
+                            '[placement] configures the connection')
         super().__init__(CONF, reach.only and reach.only._adapter)
 
 
