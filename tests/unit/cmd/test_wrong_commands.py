@@ -26,7 +26,7 @@ FILES = {
     'ODD_FILTER': '[filter_scheduler]\nenabled_filters = RamFiltr\n',
     'TEXT': 'no configuration\n'}
 
-W, N, A = exits.WRONG, exits.NO, exits.NOT_ASKED
+W, N, A = exits.WRONG, exits.NO, exits.UNREACHABLE
 
 #: (command line, exit code, text that is named, next step).
 WRONG = [
