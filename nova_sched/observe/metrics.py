@@ -154,14 +154,14 @@ class _Counted:
             by_name.setdefault(name, []).append((labels, sums))
         for name, (labels, counted) in COUNTERS.items():
             for index, (metric, text) in enumerate(counted.items()):
-                family = core.CounterMetricFamily(f'nova_sched_{metric}', text,
-                                                labels=labels)
+                family = core.CounterMetricFamily(
+                    f'nova_sched_{metric}', text, labels=labels)
                 for values, sums in by_name.get(name, ()):
                     family.add_metric(values, sums[index])
                 yield family
         for name, (labels, text) in HISTOGRAMS.items():
-            family = core.HistogramMetricFamily(f'nova_sched_{name}', text,
-                                              labels=labels)
+            family = core.HistogramMetricFamily(
+                f'nova_sched_{name}', text, labels=labels)
             for values, (*counts, total) in by_name.get(name, ()):
                 family.add_metric(values, list(zip(
                     [*map(str, BUCKETS), '+Inf'], itertools.accumulate(
@@ -190,7 +190,7 @@ class _Reported:
                      'hosts of a cell, the longest of all workers.',
                      _most(figures, 'state_age'), 'cell')
         yield _gauge('mirror_age_seconds', 'Time since a worker compared its '
-                     'copy of Placement, the longest of all workers.',
+                     'mirror with Placement, the longest of all workers.',
                      _largest(figures, 'mirror_age'))
         newest = min(figures, default={}, key=lambda report: max(
             report.get('state_age', {}).values(), default=float('inf')))
@@ -208,7 +208,7 @@ def _gauge(name, text, value, label=None):
     value: a number, None for no value, or with a label a dict by its values.
     """
     gauge = core.GaugeMetricFamily(f'nova_sched_{name}', text,
-                                  labels=[label] if label else None)
+                                   labels=[label] if label else None)
     if label:
         for key, number in value.items():
             gauge.add_metric([key], number)
