@@ -373,7 +373,7 @@ class TestLoadWeighers:
     @pytest.mark.parametrize('method, hint', [
         ('idle', 'defines none of _weigh_object, column'),
         ('_weight_object',
-         'it has _weight_object: is _weigh_object meant?')])
+         'it has _weight_object; did you mean _weigh_object?')])
     def test_refuses_a_weigher_without_a_method_to_weigh_by(
             self, module, method, hint):
         """And names the one that a document misspells."""
