@@ -92,40 +92,40 @@ class DriverCall:
         return (self.mapping, self.instance_uuids, *self._offered(),
                 self.alternates)
 
-    def note_claims(self, found):
+    def note_claims(self, selections):
         """Record lists of Selection whose first host is claimed."""
         if self.offer.candidates.asked:
             self.claimed.update(zip(
-                self.instance_uuids or (), found, strict=False))
+                self.instance_uuids or (), selections, strict=False))
 
-    def with_claims(self, found, driver):
+    def with_claims(self, selections, driver):
         """Return a driver's result with its claims: lists of Selection.
 
-        found: lists of Selection; one made of a dict or HostState has no
+        selections: lists of Selection; one made of a dict or HostState has no
             claim.  driver: its name.
         Raises ValueError for a host that differs from the claimed host.
         """
         if not self.claimed or not self.instance_uuids:
-            return found
+            return selections
         return [_claimed(chosen, self.claimed.get(uuid, chosen), uuid, driver)
-                for chosen, uuid in zip(found, self.instance_uuids,
+                for chosen, uuid in zip(selections, self.instance_uuids,
                                         strict=True)]
 
-    def discard_stale_picks(self, found):
-        """Clear the recorded picks if they are not the hosts of the result."""
+    def discard_stale_picks(self, selections):
+        """Clear recorded picks and weights if the result has other hosts."""
         record = self.record
         if record is not None and [
                 (pick.host, pick.nodename) for pick in record.picks] != [
-                    *map(_place, found)]:
+                    *map(_place, selections)]:
             record.picks.clear()
             record.weighing.kept.clear()
             record.alternates = 0
 
     def _offered(self):
-        found = self.offer.candidates
-        if not found.asked:
+        candidates = self.offer.candidates
+        if not candidates.asked:
             return None, None, None
-        return found.by_provider, found.summaries, found.version
+        return candidates.by_provider, candidates.summaries, candidates.version
 
 
 def _place(chosen):
@@ -365,23 +365,23 @@ class _OwnSignature:
                             offer=NO_OFFER, record=None):
         extras = {'offer': offer, 'record': record}
         with _undone_on_failure(self):
-            found = [*map(list, super().select_destinations(
+            selections = [*map(list, super().select_destinations(
                 context, spec_obj, instance_uuids,
                 return_alternates=return_alternates,
                 **{name: extras[name] for name in self.TAKEN}))]
-            note_picks(record, found)
-        return found
+            note_picks(record, selections)
+        return selections
 
 
-def note_picks(record, found):
+def note_picks(record, selections):
     """Add the selected hosts to a record that has no picks yet.
 
-    record: Decision, or None.  found: lists of Selection.
+    record: Decision, or None.  selections: lists of Selection.
     """
     if record is None or record.picks:
         return
     uuids = record.asked_uuids()
-    for index, (chosen, *others) in enumerate(found):
+    for index, (chosen, *others) in enumerate(selections):
         record.picked(decision.Pick(
             index, uuids[index] if index < len(uuids) else None,
             chosen.service_host, chosen.nodename))
@@ -408,15 +408,16 @@ class _NovaSignature:
                           return_alternates, notifies=self.NOTIFIES)
         with _undone_on_failure(self, call):
             with answering(call), self._host_lookup():
-                found = super().select_destinations(
+                selections = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
                 if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
-                    found = self.as_selections(context, found)
-                    found = call.with_claims(found, type(self).__name__)
-                    call.discard_stale_picks(found)
-            found = [*map(list, found)]
-            note_picks(record, found)
-        return found
+                    selections = self.as_selections(context, selections)
+                    selections = call.with_claims(
+                        selections, type(self).__name__)
+                    call.discard_stale_picks(selections)
+            selections = [*map(list, selections)]
+            note_picks(record, selections)
+        return selections
 
     def _host_lookup(self):
         """Let plug-ins look up hosts before the driver gets any: a context.

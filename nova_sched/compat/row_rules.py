@@ -196,7 +196,7 @@ class PlugInWeigher(_PlugIn, _WeigherAdapter):
     """The adapter of a weigher plug-in."""
 
     def raw(self, hosts, spec_obj):
-        """As of BaseWeigher; raises ValueError for a value that is no number.
+        """See BaseWeigher.  Raises ValueError for a value that is no number.
         """
         return base_weights.numbers(
             self._call(self.rule.raw, hosts, spec_obj), type(self).__name__,

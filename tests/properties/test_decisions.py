@@ -131,7 +131,8 @@ class RowScheduler(PlainScheduler):
         super().__init__(**options)
         self._steps = NovaSchedulerMixin()
         self._steps.conf = self.conf
-        self._steps.host_manager = NovaHostManager(self.conf, self.host_manager)
+        self._steps.host_manager = NovaHostManager(
+            self.conf, self.host_manager)
 
     def _attempt(self, request, offer, record):
         return super()._attempt(request, offer, record, functools.partial(

@@ -310,15 +310,15 @@ def _filter_properties(spec_obj):
 def _overlaid(made, sent):
     """Return a mapping with the caller's plain values in place of made ones.
     """
-    kept = {key: value for key, value in sent.items()
-            if not (key in made and (key in _SETS or _is_envelope(value)))}
-    properties = kept.get('properties')
+    plain = {key: value for key, value in sent.items()
+             if not (key in made and (key in _SETS or _is_envelope(value)))}
+    properties = plain.get('properties')
     if isinstance(properties, dict) and 'properties' in made:
         if _is_envelope(properties):
-            del kept['properties']
+            del plain['properties']
         else:
-            kept['properties'] = {**made['properties'], **properties}
-    return {**made, **kept}
+            plain['properties'] = {**made['properties'], **properties}
+    return {**made, **plain}
 
 
 def _is_envelope(value):

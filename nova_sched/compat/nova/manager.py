@@ -35,7 +35,7 @@ class SchedulerManager(manager.SchedulerManager):
         scheduler_driver.start()
         super().__init__(
             scheduler_driver,
-            CandidateSource(conf, scheduler_driver, reach.only),
+            CandidateSource(conf, scheduler_driver, reach.read_only_client),
             recorder.Recorder(),
             text=conf.nova_sched.no_valid_host_text,
             limits=manager.Limits.of(conf))

@@ -178,11 +178,11 @@ def resources_from_flavor(instance, flavor):
     An instance with an empty ``image_ref`` boots from a volume, and needs no
     root disk.  Raises InvalidInput.
     """
-    asked = resources_from_request_spec(objects.RequestSpec(
+    requested = resources_from_request_spec(objects.RequestSpec(
         flavor=flavor, is_bfv=instance['image_ref'] == '',
         image=objects.ImageMeta(properties=objects.ImageMetaProps())))
     amounts = collections.Counter()
-    for group in asked.groups.values():
+    for group in requested.groups.values():
         amounts.update(group.resources)
     return dict(amounts)
 

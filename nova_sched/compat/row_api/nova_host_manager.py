@@ -39,11 +39,11 @@ class FilterHandler(filters.HostFilterHandler):
         if hosts is None:
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
-        asked = request.current()
+        current = request.current()
         left = base_filters.FilterHandler().run(
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
-            asked.record, given.request_of(spec_obj)).states()
-        if asked.hosts is None:
+            current.record, given.request_of(spec_obj)).states()
+        if current.hosts is None:
             # Outside of an attempt the plug-in reads the limits of the states.
             for state in left:
                 state.limits.update(
@@ -61,10 +61,10 @@ class WeightHandler(weights.HostWeightHandler):
         if hosts is None:
             return super().get_weighed_objects(weighers, states,
                                                weighing_properties)
-        asked = request.current()
-        asked.weighed = weighed = base_weights.WeightHandler().weigh(
+        current = request.current()
+        current.weighed = weighed = base_weights.WeightHandler().weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
-            functools.partial(budget.Step, index=asked.index))
+            functools.partial(budget.Step, index=current.index))
         return [self.object_class(hosts.snapshot.state(row), weight)
                 for row, weight in zip(weighed.rows.tolist(),
                                        weighed.weights.tolist(), strict=True)]

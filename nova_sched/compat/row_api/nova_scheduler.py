@@ -50,7 +50,7 @@ class NovaSchedulerMixin:
 
         index: number of the instance in the request.
         """
-        manager, asked = self.host_manager, request.current()
+        manager, current = self.host_manager, request.current()
         context = spec_obj._context
         found = list(_filtered(manager, host_states, spec_obj, index,
                                context) or ())
@@ -62,10 +62,10 @@ class NovaSchedulerMixin:
         ranking.tell_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
-        asked.weights = dict(zip(map(rows.names_of, states), weights,
+        current.weights = dict(zip(map(rows.names_of, states), weights,
                                  strict=True))
         order = attempt.HostSelector.of(self.conf).select(
-            np.array(weights), asked.draw)
+            np.array(weights), current.draw)
         return states if order is None else [states[i] for i in order]
 
     @staticmethod

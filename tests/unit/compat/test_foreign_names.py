@@ -106,8 +106,8 @@ def test_are_refused_by_name(name):
      'its schedule_run_instance would never be called: override '
      'select_destinations'),
     ({'filter_scheduler__weight_classes': [f'{MODULE}.OldWeigher']},
-     'its _weight_multiplier is never called, which is the name until '
-     'Havana; rename it to weight_multiplier')])
+     'its _weight_multiplier, the name until Havana, is never called; '
+     'rename it to weight_multiplier')])
 def test_overrides_of_old_methods_are_refused_at_the_start(
         cloud, options, text):
     with pytest.raises(exception.ConfigurationError, match=text):
@@ -325,7 +325,7 @@ class TestReportClient:
 
         from nova_sched.compat.nova import reach
         only = report.SchedulerReportClient()
-        monkeypatch.setattr(reach, 'only', only)
+        monkeypatch.setattr(reach, 'read_only_client', only)
 
         assert report.report_client_singleton() is only
 

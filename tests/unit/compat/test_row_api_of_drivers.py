@@ -109,7 +109,7 @@ class TestOfADriver:
 
     def test_what_is_not_there_to_call_says_what_is(self, a_driver):
         with pytest.raises(AttributeError,
-                           match='no sync_instance_info to call: the hosts of'):
+                           match='no sync_instance_info to call: the hosts'):
             ask(a_driver('AskingScheduler'))
 
 

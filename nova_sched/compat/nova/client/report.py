@@ -21,21 +21,22 @@ class SchedulerReportClient(report_methods.NovaReportClient):
     def __new__(cls, adapter=None):
         if reach.is_limited() and cls is SchedulerReportClient:
             # An object of another class, so that __init__ does not run.
-            return reach.only
+            return reach.read_only_client
         return super().__new__(cls)
 
     def __init__(self, adapter=None):
         if adapter is not None:
             raise TypeError('SchedulerReportClient takes no adapter here; '
                             '[placement] configures the connection')
-        super().__init__(CONF, reach.only and reach.only._adapter)
+        limited = reach.read_only_client
+        super().__init__(CONF, limited and limited._adapter)
 
 
 def report_client_singleton():
     """Return the SchedulerReportClient of the process, made at the first use.
     """
     with _lock:
-        return _singleton(reach.only)
+        return _singleton(reach.read_only_client)
 
 
 @functools.cache
