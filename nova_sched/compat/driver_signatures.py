@@ -281,12 +281,12 @@ def adapt(cls, option):
         if form is None or (form is not QUEENS and not takes_no_conf):
             raise _refused(cls, name, option)
     form = forms['select_destinations']
-    attributes = {}
+    members = {}
     if form is not QUEENS:
-        attributes['SIGNATURE'] = form
+        members['SIGNATURE'] = form
     if form in (KILO, MITAKA) and not cls.CLAIMS:
-        attributes['USES_ALLOCATION_CANDIDATES'] = False
-    return accept_conf(with_adapter(_NovaSignature, cls, **attributes))
+        members['USES_ALLOCATION_CANDIDATES'] = False
+    return accept_conf(with_adapter(_NovaSignature, cls, **members))
 
 
 def accept_conf(cls):
@@ -296,13 +296,13 @@ def accept_conf(cls):
     return with_adapter(_NoArgConstructor, cls)
 
 
-def with_adapter(adapter, cls, **attributes):
+def with_adapter(adapter, cls, **members):
     """Return a subclass with the same name and an adapter first in its MRO.
 
-    attributes: of the new class.
+    members: attributes of the new class.
     """
     return type(cls.__name__, (adapter, cls), {
-        '__module__': cls.__module__, '__doc__': cls.__doc__, **attributes})
+        '__module__': cls.__module__, '__doc__': cls.__doc__, **members})
 
 
 def _own_signature(cls, signature):
@@ -316,9 +316,8 @@ def _own_signature(cls, signature):
         parameter.kind is parameter.VAR_KEYWORD
         for parameter in parameters.values()) else tuple(
             name for name in _EXTRAS if name in parameters)
-    attributes = {} if 'offer' in taken else {
-        'USES_ALLOCATION_CANDIDATES': False}
-    return with_adapter(_OwnSignature, cls, TAKEN=taken, **attributes)
+    members = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
+    return with_adapter(_OwnSignature, cls, TAKEN=taken, **members)
 
 
 def _check_ours(cls, signature, option):
@@ -411,9 +410,8 @@ class _NovaSignature:
                 selections = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
                 if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
-                    selections = self.as_selections(context, selections)
-                    selections = call.with_claims(
-                        selections, type(self).__name__)
+                    selections = call.with_claims(self.as_selections(
+                        context, selections), type(self).__name__)
                     call.discard_stale_picks(selections)
             selections = [*map(list, selections)]
             note_picks(record, selections)

@@ -51,22 +51,20 @@ _NEWS = Method('the hosts of instances are read for each request; there are '
 #: Overrides of drivers, of any release.
 DRIVER = {
     'select_destinations': _of_driver(
-        'once a request, with the arguments of its release'),
+        'once a request, with its own arguments'),
     'run_periodic_tasks': _of_driver(
         'every [scheduler] periodic_task_interval seconds'),
     **dict.fromkeys(
         ('schedule_run_instance', 'schedule_prep_resize',
          'schedule_live_migration'),
-        Method('override select_destinations; the class may then keep '
-               'this method',
+        Method('override select_destinations; this method may stay',
                served_by='select_destinations')),
 }
 
 #: Further overrides of drivers derived from FilterScheduler.
 FILTER_SCHEDULER = {
     '_schedule': _of_steps(
-        'once a request, by select_destinations, with the arguments of its '
-        'release'),
+        'once a request, by select_destinations, with its own arguments'),
     '_get_all_host_states': _of_steps(
         'once a request, before anything is filtered'),
     '_get_sorted_hosts': _of_steps(

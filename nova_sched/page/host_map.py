@@ -82,17 +82,16 @@ def _by_all(facts, infos):
     """
     marks = _marks(facts)
     longest = min(LONGEST, MOST_TEXT // len(infos))
-    cells_by_rules = collections.defaultdict(list)
+    by_rules = collections.defaultdict(list)
     for name, host in sorted(
             ((facts_.name(host), host) for host in infos),
             key=lambda pair: phrases.natural(pair[0])):
-        cells_by_rules[tuple(
-            (verdict['rule'], verdict['code'])
-            for verdict in host['filters'])].append(Cell(
+        by_rules[tuple((verdict['rule'], verdict['code'])
+                       for verdict in host['filters'])].append(Cell(
             name, _cut(host['reason'] or '', longest), marks.get(name, '')))
     return {rules: Group(0, together([rule for rule, _ in rules]),
                          [code for _, code in rules], len(cells), cells)
-            for rules, cells in cells_by_rules.items()}
+            for rules, cells in by_rules.items()}
 
 
 def _by_first(facts):

@@ -361,8 +361,7 @@ _FORMS = {
         codes, lambda code: f'{code["code"]}: {code["hosts"]} hosts'),
     'milliseconds': forms.pairs,
     'state': lambda state: forms.DualValue(state, *facts.state_texts(state)),
-    'candidates': lambda found: forms.DualValue(
-        found, facts.candidates(found)),
+    'candidates': lambda data: forms.DualValue(data, facts.candidates(data)),
     'filters': lambda found: _lines(found, _filter),
     'picks': lambda found: _lines(found, _pick),
     'best': lambda found: _lines(

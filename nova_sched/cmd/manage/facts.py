@@ -134,10 +134,9 @@ def _metrics(state):
 
 
 def _aggregates(state):
-    aggregates = [{'id': aggregate.id, 'uuid': aggregate.uuid,
-                   'name': aggregate.name,
-                   'metadata': dict(aggregate.metadata)}
-                  for aggregate in state.aggregates]
-    return forms.lines(aggregates, lambda aggregate: aggregate['name'] + (
+    rows = [{'id': aggregate.id, 'uuid': aggregate.uuid,
+             'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
+            for aggregate in state.aggregates]
+    return forms.lines(rows, lambda aggregate: aggregate['name'] + (
         f' ({forms.pairs(aggregate["metadata"])})'
         if aggregate['metadata'] else ''))

@@ -190,9 +190,8 @@ def _check_sizes(conf, app):
                if name not in config.enabled_filters(conf)]
     if lacking:
         app.stderr.write(
-            f'Placement is not used and {" and ".join(lacking)} not enabled: '
-            'nothing checks these amounts of the request; --enable runs a '
-            'filter\n')
+            f'Neither Placement nor {" nor ".join(lacking)} checks the '
+            'amounts of the request; --enable runs a filter\n')
 
 
 class _Source:

@@ -91,7 +91,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         return driver_results.as_weighed(found, self.states_of(context))
 
     def _attempt(self, request, offer, record):
-        """Record the attempt: an override may fail after it."""
+        """Return an attempt, recorded because an override may fail later."""
         attempt, call = super()._attempt(request, offer, record), (
             driver_signatures.current())
         if call is not driver_signatures.NO_CALL:

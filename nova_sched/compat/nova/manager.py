@@ -31,11 +31,10 @@ class SchedulerManager(manager.SchedulerManager):
                                 in files.config_files(CONF)], [])
         if scheduler_driver is not None:
             conf.set_override('driver', scheduler_driver, 'scheduler')
-        scheduler_driver = loading.load_driver(conf)
-        scheduler_driver.start()
+        loaded = loading.load_driver(conf)
+        loaded.start()
         super().__init__(
-            scheduler_driver,
-            CandidateSource(conf, scheduler_driver, reach.read_only_client),
+            loaded, CandidateSource(conf, loaded, reach.reader),
             recorder.Recorder(),
             text=conf.nova_sched.no_valid_host_text,
             limits=manager.Limits.of(conf))

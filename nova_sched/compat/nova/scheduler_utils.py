@@ -141,7 +141,6 @@ def populate_retry(filter_properties, instance_uuid):
     """Count an attempt in ``retry``.
 
     Without retries (max_attempts 1, forced hosts or nodes) nothing happens.
-
     Raises MaxRetriesExceeded after [scheduler] max_attempts.
     """
     most = CONF.scheduler.max_attempts
@@ -191,4 +190,4 @@ def __getattr__(name):
     raise AttributeError(
         f'nova.scheduler.utils.{name} is not offered here'
         f'{_INSTEAD.get(name, "")}; '"'Drivers' in "
-        'doc/source/plugins.rst says what is')
+        'doc/source/plugins.rst lists the names')

@@ -73,8 +73,8 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         uuids = self.request.instance_uuids if self.claims.claiming else ()
         with request.deciding(self._request):
             self._call('_ensure_sufficient_hosts', self._context(),
-                      self._states(), self.request.count,
-                      uuids[:len(self._placed)])
+                       self._states(), self.request.count,
+                       uuids[:len(self._placed)])
 
     def _states(self):
         """Return the chosen hosts: list of HostState, one per instance."""
@@ -113,7 +113,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             summaries = getattr(offer, 'summaries', None) or dict.fromkeys(
                 offer.providers)
         found = self._call('_get_all_host_states', self._context(),
-                          self._spec_obj, summaries)
+                           self._spec_obj, summaries)
         rows = host_states.rows_of(found or (), self.hosts,
                                    '_get_all_host_states')
         return self._left(left, rows[np.isin(rows, left.rows)], 0,
@@ -125,7 +125,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         self._request.weighed, self._request.weights = None, {}
         with record.timed('sort'):
             found = self._call('_get_sorted_hosts', self._spec_obj,
-                              left.states(), position) or ()
+                               left.states(), position) or ()
         rows = host_states.rows_of(found, self.hosts, '_get_sorted_hosts')
         hosts = self._left(left, rows, position, 'get_sorted_hosts')
         return Ranked.of(hosts, _weighed(

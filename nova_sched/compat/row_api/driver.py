@@ -31,8 +31,7 @@ class RowApi:
     @functools.cached_property
     def placement_client(self):
         """The client of Placement for plug-ins: SchedulerReportClient."""
-        return (reach.read_only_client
-                or report_methods.NovaReportClient(self.conf))
+        return reach.reader or report_methods.NovaReportClient(self.conf)
 
     def _attempt(self, request, offer, record, make=None):
         return super()._attempt(request, offer, record,

@@ -177,7 +177,7 @@ class TestDriver:
         assert found == [['a']]
         assert type(driver.options).__module__.endswith('scheduler_options')
         with pytest.raises(AttributeError, match=(
-                r'rpcapi\.ComputeAPI\.run_instance is none')):
+                r'rpcapi\.ComputeAPI\.run_instance is not')):
             driver.schedule_run_instance(CALL, {})
 
     def test_s_options_are_what_filters_get(self, cloud):
@@ -325,7 +325,7 @@ class TestReportClient:
 
         from nova_sched.compat.nova import reach
         only = report.SchedulerReportClient()
-        monkeypatch.setattr(reach, 'read_only_client', only)
+        monkeypatch.setattr(reach, 'reader', only)
 
         assert report.report_client_singleton() is only
 

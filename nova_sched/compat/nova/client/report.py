@@ -21,22 +21,21 @@ class SchedulerReportClient(report_methods.NovaReportClient):
     def __new__(cls, adapter=None):
         if reach.is_limited() and cls is SchedulerReportClient:
             # An object of another class, so that __init__ does not run.
-            return reach.read_only_client
+            return reach.reader
         return super().__new__(cls)
 
     def __init__(self, adapter=None):
         if adapter is not None:
             raise TypeError('SchedulerReportClient takes no adapter here; '
                             '[placement] configures the connection')
-        limited = reach.read_only_client
-        super().__init__(CONF, limited and limited._adapter)
+        super().__init__(CONF, reach.reader and reach.reader._adapter)
 
 
 def report_client_singleton():
     """Return the SchedulerReportClient of the process, made at the first use.
     """
     with _lock:
-        return _singleton(reach.read_only_client)
+        return _singleton(reach.reader)
 
 
 @functools.cache
