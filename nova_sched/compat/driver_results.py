@@ -46,7 +46,7 @@ def as_states(chosen_lists, states):
 
 
 def _missing_state(chosen, host, node):
-    """Return the HostState of a Selection whose host has disappeared."""
+    """Return a HostState for a Selection of a host that has disappeared."""
     state = host_state.HostState(host, node, chosen.cell_uuid)
     state.uuid = chosen.compute_node_uuid
     return state

@@ -263,8 +263,8 @@ def adapt(cls, option):
     """Return the class to use in place of a driver class, often the same.
 
     option: ``[group] name`` for messages.
-    Raises ConfigurationError for a driver whose signature is neither this
-    service's nor Nova's.
+    Raises ConfigurationError for a signature that is neither this service's
+    nor Nova's.
     """
     if issubclass(cls, (_NovaSignature, _OwnSignature)):
         return cls
@@ -290,7 +290,7 @@ def adapt(cls, option):
 
 
 def accept_conf(cls):
-    """Return the class, or a subclass whose constructor takes a conf."""
+    """Return the class, or a subclass that is constructed with a conf."""
     if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
         return cls
     return with_adapter(_NoArgConstructor, cls)

@@ -14,7 +14,7 @@ from nova_sched.plugins.classes import is_built_in as is_ours
 class Method(typing.NamedTuple):
     """The treatment of an override.
 
-    instead: the alternative for a plug-in whose override is not called.
+    instead: the alternative, for an override that is not called.
     called: when the override is called; None for never.
     served_by: method of the same class that is called in its place.
     """

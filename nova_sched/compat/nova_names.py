@@ -210,7 +210,7 @@ def _nova_name(name):
 def provide(conf):
     """Make the names importable, and fill Nova's global configuration.
 
-    conf: the configuration whose files are read into ``nova.conf.CONF``.
+    conf: ConfigOpts; its files are read into ``nova.conf.CONF``.
     """
     with _lock:
         finder = next((finder for finder in sys.meta_path

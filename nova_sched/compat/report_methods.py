@@ -303,7 +303,7 @@ class NovaMethods:
 def _required(response, understand, failed):
     """Return the content of a response, or raise ``failed``.
 
-    response, understand: see adapter.Response.read, whose error is logged.
+    response, understand: see adapter.Response.read; its error is logged.
     """
     try:
         return response.read(understand, f'{failed}.')

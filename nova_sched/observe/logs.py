@@ -32,7 +32,7 @@ from nova_sched.printable import printable
 LONGEST = 16384
 LONGEST_FIELD = 100
 
-#: Most lines of a traceback, whose middle is left out, and their length.
+#: Most lines of a traceback (the middle is left out), and their length.
 TRACEBACK_LINES = 400
 LONGEST_LINE = 1000
 

@@ -173,7 +173,7 @@ class Outbox:
             return
         except queue.Full:
             reason = f'{self._waiting.maxsize} wait already'
-        # Outside of the except block, whose error oslo.log would append.
+        # Outside of the except block: oslo.log would append its error.
         self._log_trouble(reason, lost=1)
 
     def stop(self, seconds):

@@ -39,7 +39,7 @@ _OLD_MULTIPLIER = '_weight_multiplier'
 #: Similarity from which a name counts as a misspelling.
 _LIKE = 0.85
 
-#: Base classes, whose own methods do not count as definitions.
+#: Base classes; their own methods do not count as definitions.
 _BASES = (base_filters.BaseFilter, filters.BaseHostFilter,
           filters.ColumnFilter, base_weights.BaseWeigher,
           weights.BaseHostWeigher, weights.ColumnWeigher)

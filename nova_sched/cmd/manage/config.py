@@ -64,7 +64,7 @@ class Check(forms.Lister):
                 else exits.DONE)
 
     def take_action(self, parsed_args):
-        conf = self.app.configuration()    # a copy, whose defaults may be set
+        conf = self.app.configuration()    # a copy: its defaults may be set
         problems, wrong = startup.all_problems(conf)
         self._refused = bool(problems)
         self._rows = self._checked(conf, problems, wrong, parsed_args)
