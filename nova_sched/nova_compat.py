@@ -31,8 +31,7 @@ class Compat:
         """Make Nova's module names importable, configured by ``conf``."""
 
     def hint(self, error):
-        """Return what to add to the text of an import error: text, often ''.
-        """
+        """Return an addition to the text of an import error, often ''."""
         name = getattr(error, 'name', None) or ''
         is_of_nova = isinstance(error, ImportError) and (
             name.partition('.')[0] == 'nova')
@@ -70,11 +69,11 @@ class Compat:
         return cls
 
     def adapted_filters(self, filters):
-        """Return the filters to run in place of filters: list."""
+        """Return filters, with adapters where they are needed: list."""
         return filters
 
     def adapted_weighers(self, weighers):
-        """Return the weighers to run in place of weighers: list."""
+        """Return weighers, with adapters where they are needed: list."""
         return weighers
 
     def spec_from_dicts(self, request_spec, filter_properties):
@@ -87,8 +86,7 @@ class Compat:
             f'package {NAMESPACE}, which is not installed'))
 
     def request_of(self, request):
-        """Return the RequestSpec of what a plug-in passes to a built-in rule.
-        """
+        """Return the RequestSpec that a plug-in passes to a built-in rule."""
         return request
 
     def with_mapping(self, spec_obj):
@@ -99,7 +97,10 @@ class Compat:
         """Set the HostSnapshot that objects' class methods read."""
 
     def limit_plug_ins(self, client):
-        """Allow plug-ins to read only, and Placement by this client alone."""
+        """Limit plug-ins to reading, in Placement by this client.
+
+        client: SchedulerReportClient; None removes the limit.
+        """
 
 
 @functools.cache

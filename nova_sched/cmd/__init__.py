@@ -25,8 +25,7 @@ def run_manage():
 
 
 def _imported(name):
-    """Return a module, and exclude all that is imported from later
-    collections.
+    """Import a module, and exempt all imported objects from later collections.
     """
     gc.disable()
     try:

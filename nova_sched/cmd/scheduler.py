@@ -34,9 +34,9 @@ OPTS = [cfg.BoolOpt('shadow', default=False, help=(
 def main(argv=None):
     """Run until stopped, and return the exit status.
 
-    argv: arguments without the program's name; None for the process's own. 2
-        means that the configuration is not usable; the errors are on stderr, a
-        line for each option.
+    argv: arguments without the program's name; None for the process's own.
+    Status 2 means that the configuration is not usable; the errors are on
+    stderr, a line for each option.
     """
     process.configure_process()
     called = loading.program(sys.argv[0])
@@ -45,7 +45,7 @@ def main(argv=None):
     def new_conf():
         return config.new_conf(argv, cli_opts=OPTS, called=called)
 
-    # Read the environment before other code changes it.
+    # Remove systemd's variables before other code uses them.
     notifier = systemd.Notifier.from_environ(os.environ)
     try:
         conf = new_conf()

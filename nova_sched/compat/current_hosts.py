@@ -2,9 +2,10 @@
 
 Nova's class methods, such as ``AggregateList.get_by_host``, take the name of
 a host and no reference to the hosts of the request.  An adapter sets the hosts
-of its thread here before it passes row views of them to a plug-in, and before
-it calls a plug-in that returns hosts, a function that makes them
-(``made_by``).
+of its thread (``set``, ``being``) before it passes row views of them to a
+plug-in.  Before it calls a driver, which may look up hosts before it gets any,
+it sets a function that makes them (``made_by``).  The service itself does not
+read the hosts here.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ def set(hosts):
     hosts: an object with ``aggregates()`` and ``aggregates_of(host)``, lists
         of Aggregate, ``cell_of(host)``, uuid or None, ``states_of(column,
         labels)``, list of HostState, and ``instances``, a
-        hosts.instances.Instances; it is not kept alive.
+        hosts.instances.Instances; kept as a weak reference.
     """
     _hosts.set(weakref.ref(hosts))
 
@@ -62,7 +63,7 @@ def being(hosts):
 
 @contextlib.contextmanager
 def made_by(make):
-    """Set a function that makes the hosts where there are none: a context.
+    """Set a function that makes the hosts if none are set: a context.
 
     make: called at most once; its result is kept until the context ends.
     """

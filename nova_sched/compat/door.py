@@ -22,7 +22,7 @@ class Compat(nova_compat.Compat):
     provide_names = staticmethod(nova_names.provide)
     hint = staticmethod(nova_names.hint)
     check_methods = staticmethod(nova_methods.check)
-    constructor = staticmethod(driver_signatures.no_arg_constructor)
+    constructor = staticmethod(driver_signatures.accept_conf)
     adapted_filters = staticmethod(row_rules.adapted_filters)
     adapted_weighers = staticmethod(row_rules.adapted_weighers)
     spec_from_dicts = staticmethod(dicts.spec_from_dicts)

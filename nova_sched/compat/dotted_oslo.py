@@ -44,5 +44,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def provide():
     """Make the names importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        # In front, for the libraries are packages with files.
+        # First, or the path finder would load the libraries' files again.
         sys.meta_path.insert(0, _Finder())

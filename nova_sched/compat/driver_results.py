@@ -22,67 +22,68 @@ class Chosen(dict):
         return self == self._made
 
 
-def as_dicts(found):
-    """Return a dict an instance: host, nodename and limits."""
-    return [Chosen(selections) for selections in found]
+def as_dicts(chosen_lists):
+    """Return one dict per instance: host, nodename and limits."""
+    return [Chosen(selections) for selections in chosen_lists]
 
 
-def as_states(found, states):
-    """Return a HostState an instance.
+def as_states(chosen_lists, states):
+    """Return one HostState per instance.
 
     states: function that returns the HostStates of all hosts.  A host that
     has disappeared since it was chosen gets a HostState with its names alone.
     """
     by_name = _by_name(states())
     made = []
-    for selections in found:
+    for selections in chosen_lists:
         chosen = selections[0]
         place = chosen.service_host, chosen.nodename
-        state = by_name.get(place) or _of_none(chosen, *place)
+        state = by_name.get(place) or _missing_state(chosen, *place)
         state._selections = selections
         state.limits = chosen.to_dict()['limits']
         made.append(state)
     return made
 
 
-def _of_none(chosen, host, node):
-    """Return the HostState of a Selection whose host has disappeared."""
+def _missing_state(chosen, host, node):
+    """Return a HostState for a Selection of a host that has disappeared."""
     state = host_state.HostState(host, node, chosen.cell_uuid)
     state.uuid = chosen.compute_node_uuid
     return state
 
 
-def as_weighed(found, states):
-    """Return a WeighedObject an instance; otherwise as ``as_states``."""
+def as_weighed(chosen_lists, states):
+    """Return one WeighedObject per instance; see ``as_states``."""
     return [weights.WeighedObject(state, 0.0)
-            for state in as_states(found, states)]
+            for state in as_states(chosen_lists, states)]
 
 
-def as_selections(found, states, driver):
-    """Return the lists of Selection of a driver's result, one an instance.
+def as_selections(results, states, driver):
+    """Return the lists of Selection of a driver's results.
 
-    driver: its name.  states: as of ``as_states``.
-    Raises ValueError for an unknown host, TypeError for an element of another
-    type than any release has.
+    results: one element per instance.  driver: its name.
+    states: see ``as_states``.
+    Raises ValueError for an unknown host, TypeError for an element of a type
+    that drivers of no release return.
     """
     hosts = None
     made = []
-    for answer in found:
-        if isinstance(answer, Chosen) and answer.is_unchanged():
-            answer = answer._selections
-        elif isinstance(answer, dict):
+    for result in results:
+        if isinstance(result, Chosen) and result.is_unchanged():
+            result = result._selections
+        elif isinstance(result, dict):
             hosts = hosts or _by_name(states())
-            answer = _found(answer, hosts, driver)
-        made.append(_listed(answer, driver))
+            result = _selection_of(result, hosts, driver)
+        made.append(_listed(result, driver))
     return made
 
 
-def _listed(answer, driver):
-    if isinstance(answer, (list, tuple)):
-        return [_listed(one, driver)[0] for one in answer]
-    if isinstance(answer, selection.Selection):
-        return [answer]
-    state = getattr(answer, 'obj', answer)
+def _listed(result, driver):
+    if isinstance(result, (list, tuple)):
+        return [_listed(one, driver)[0] for one in result]
+    if isinstance(result, selection.Selection):
+        return [result]
+    state = getattr(result, 'obj', result)
     known = getattr(state, '_selections', None)
     if known is not None:
         return known
@@ -90,19 +91,19 @@ def _listed(answer, driver):
         return [selection.Selection.from_host_state(state)]
     except AttributeError:
         raise TypeError(
-            f'driver {driver} answers with {answer!r}; that is no Selection, '
+            f'driver {driver} returned {result!r}; that is no Selection, '
             'HostState or dict with host and nodename') from None
 
 
-def _found(answer, hosts, driver):
-    """Return the HostState that a dict names, with its limits."""
-    host, node = answer.get('host'), answer.get('nodename')
+def _selection_of(result, hosts, driver):
+    """Return the Selection of a dict with host, nodename and limits."""
+    host, node = result.get('host'), result.get('nodename')
     for (name, nodename), state in hosts.items():
         if name == host and node in (None, nodename):
             return selection.Selection.from_host_state(
-                _Limited(state, answer.get('limits') or {}))
+                _Limited(state, result.get('limits') or {}))
     raise ValueError(f'driver {driver} chose host {host!r}, node {node!r}, '
-                     'which is not there')
+                     'which does not exist')
 
 
 class _Limited:

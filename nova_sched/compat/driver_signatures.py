@@ -1,12 +1,13 @@
-"""Adapters for drivers with a select_destinations of Nova's.
+"""Adapters for drivers written for Nova's select_destinations.
 
 Such a driver takes the arguments of its release by position
-(``DriverSignature``): of Kilo the request as two dicts, of Mitaka one object,
-and from Pike on Placement's candidates as well, in three arguments: the
-allocation requests by provider, the summaries of the providers, and a
-microversion.  This service passes ``offer`` and the record of the request.
-``adapt`` makes a class that takes these and calls the driver with its own
-arguments; the thread keeps the others (``current``).
+(``DriverSignature``): a Kilo driver takes the request as two dicts, a Mitaka
+driver as one object.  From Pike on a driver also takes Placement's candidates:
+the allocation requests by provider, the summaries of the providers and, from
+Queens on, their microversion.  This service passes ``offer`` and the record of
+the request instead.  ``adapt`` returns a class that takes these and calls the
+driver with its own arguments; all arguments are in a context variable
+(``current``).
 """
 
 import contextlib
@@ -40,11 +41,12 @@ class DriverCall:
 
     offer: scheduler.offer.Offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
-    alternates: whether the caller wants them.
+    alternates: whether the caller requests alternates.
     claimed: instance uuid -> list of Selection, the first of them claimed.
     attempts: list of SchedulingAttempts; their picks are forgotten if the
         driver fails.
-    is_told: whether the service sends its notifications.
+    notifies: whether the service sends the select_destinations notifications
+        of this call.
     """
 
     offer: object = NO_OFFER
@@ -54,21 +56,21 @@ class DriverCall:
     alternates: bool = False
     claimed: dict = dataclasses.field(default_factory=dict)
     attempts: list = dataclasses.field(default_factory=list)
-    is_told: bool = False
+    notifies: bool = False
 
     @property
     def mapping(self):
-        """The request as plug-ins get it."""
+        """The RequestSpec that also supports Kilo's dict access."""
         return kilo_mapping.with_mapping(self.spec_obj)
 
-    def of_kilo(self):
+    def kilo_arguments(self):
         """Return the request as two dicts."""
         return (copy.deepcopy(self.mapping['request_spec']),
                 spec_dicts.to_filter_properties_dict(self.spec_obj))
 
-    def by_dicts(self, request_spec, filter_properties):
-        """Return this call with the request of two dicts."""
-        if (request_spec, filter_properties) == self.of_kilo():
+    def with_dicts(self, request_spec, filter_properties):
+        """Return this call, or a copy with the request of two dicts."""
+        if (request_spec, filter_properties) == self.kilo_arguments():
             return self
         spec_obj = arguments.from_legacy_dicts(
             request_spec, filter_properties)
@@ -76,54 +78,54 @@ class DriverCall:
         spec_obj._context = self.spec_obj._context
         return dataclasses.replace(self, spec_obj=spec_obj)
 
-    def of_mitaka(self):
+    def mitaka_arguments(self):
         """Return the request as an object."""
         return (self.mapping,)
 
-    def of_pike(self):
+    def pike_arguments(self):
         """Return the request and its candidates."""
         return (self.mapping, self.instance_uuids, *self._offered()[:2])
 
-    def of_queens(self):
-        """Return the request, its candidates, their microversion, alternates.
+    def queens_arguments(self):
+        """Return the request, its candidates with microversion, alternates.
         """
         return (self.mapping, self.instance_uuids, *self._offered(),
                 self.alternates)
 
-    def note_claims(self, found):
+    def note_claims(self, selections):
         """Record lists of Selection whose first host is claimed."""
         if self.offer.candidates.asked:
             self.claimed.update(zip(
-                self.instance_uuids or (), found, strict=False))
+                self.instance_uuids or (), selections, strict=False))
 
-    def with_claims(self, found, driver):
+    def with_claims(self, selections, driver):
         """Return a driver's result with its claims: lists of Selection.
 
-        found: lists of Selection; one made of a dict or HostState has no
+        selections: lists of Selection; one made of a dict or HostState has no
             claim.  driver: its name.
-        Raises ValueError for a host that differs from the claimed one.
+        Raises ValueError for a host that differs from the claimed host.
         """
         if not self.claimed or not self.instance_uuids:
-            return found
+            return selections
         return [_claimed(chosen, self.claimed.get(uuid, chosen), uuid, driver)
-                for chosen, uuid in zip(found, self.instance_uuids,
+                for chosen, uuid in zip(selections, self.instance_uuids,
                                         strict=True)]
 
-    def put_on_record(self, found):
-        """Clear the recorded picks if the driver returns other hosts."""
+    def discard_stale_picks(self, selections):
+        """Clear recorded picks and weights if the result has other hosts."""
         record = self.record
         if record is not None and [
                 (pick.host, pick.nodename) for pick in record.picks] != [
-                    *map(_place, found)]:
+                    *map(_place, selections)]:
             record.picks.clear()
             record.weighing.kept.clear()
             record.alternates = 0
 
     def _offered(self):
-        found = self.offer.candidates
-        if not found.asked:
+        candidates = self.offer.candidates
+        if not candidates.asked:
             return None, None, None
-        return found.by_provider, found.summaries, found.version
+        return candidates.by_provider, candidates.summaries, candidates.version
 
 
 def _place(chosen):
@@ -134,10 +136,10 @@ def _claimed(chosen, claimed, uuid, driver):
     """Return the result for an instance with a claim: list of Selection."""
     if _place(chosen) != _place(claimed):
         raise ValueError(
-            'driver {} answers with host {!r}, node {!r} for instance {}, for '
-            'which it has claimed host {!r}, node {!r} in Placement; have it '
-            'leave out hosts before, in what it hands on, or set '
-            'USES_ALLOCATION_CANDIDATES = False in its class to decide '
+            'driver {} returned host {!r}, node {!r} for instance {}, for '
+            'which it has claimed host {!r}, node {!r} in Placement; exclude '
+            'hosts before calling the base class, or set '
+            'USES_ALLOCATION_CANDIDATES = False in the class to decide '
             'without Placement'.format(
                 driver, *_place(chosen), uuid, *_place(claimed)))
     if chosen[0].allocation_request_version is not None:
@@ -150,8 +152,9 @@ def _claimed(chosen, claimed, uuid, driver):
 class DriverSignature:
     """The arguments of a method in certain releases of Nova.
 
-    releases: in words.  arguments: their names, after the context.
-    arguments_of: function of a DriverCall that returns these.
+    releases: names of the releases, for messages.
+    arguments: names of the arguments after the context.
+    arguments_of: function of a DriverCall that returns their values.
     """
 
     releases: str
@@ -168,7 +171,7 @@ class DriverSignature:
 
     def __str__(self):
         names = ', '.join(('self', 'context', *self.arguments))
-        return f'({names}) from {self.releases}'
+        return f'({names}) (Nova {self.releases})'
 
 
 #: Arguments that only a driver of Pike or later has.
@@ -176,24 +179,24 @@ _OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
 
 KILO = DriverSignature(
     'Juno to Liberty', ('request_spec', 'filter_properties'),
-    DriverCall.of_kilo)
+    DriverCall.kilo_arguments)
 MITAKA = DriverSignature('Mitaka to Ocata', ('spec_obj',),
-                         DriverCall.of_mitaka)
+                         DriverCall.mitaka_arguments)
 PIKE = DriverSignature('Pike', ('spec_obj', 'instance_uuids', *_OFFERED),
-                       DriverCall.of_pike)
+                       DriverCall.pike_arguments)
 QUEENS = DriverSignature('Queens to Wallaby', (
     *PIKE.arguments, 'allocation_request_version', 'return_alternates'),
-    DriverCall.of_queens)
+    DriverCall.queens_arguments)
 
 
-def parse_call(usual, *args, **kwargs):
+def parse_call(declared, *args, **kwargs):
     """Parse the arguments that a driver passes to its base class.
 
-    usual: signature of the driver's method; it distinguishes Pike's arguments
-        from a later release's without the last two.
-    args, kwargs: of the method, without the context.
+    declared: DriverSignature of the driver's method; it tells a Pike call
+        from a later call that omits its last two arguments.
+    args, kwargs: of the call, without the context.
     Returns (DriverCall, DriverSignature).
-    Raises RuntimeError in a thread that answers no call.
+    Raises RuntimeError in a thread that serves no call.
     """
     call = current()
     if call is NO_CALL:
@@ -202,11 +205,11 @@ def parse_call(usual, *args, **kwargs):
             'one that serves the request; call it there by '
             'contextvars.copy_context().run')
     if 'filter_properties' in kwargs or (args and isinstance(args[0], dict)):
-        return call.by_dicts(*args, **kwargs), KILO
+        return call.with_dicts(*args, **kwargs), KILO
     given = dict(zip(QUEENS.arguments, args, strict=False)) | kwargs
     if len(given) == 1:
         return dataclasses.replace(call, **given), MITAKA
-    is_pike = usual is PIKE and len(given) == len(PIKE.arguments)
+    is_pike = declared is PIKE and len(given) == len(PIKE.arguments)
     offered = call.offer
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
@@ -242,8 +245,8 @@ def signature_of(method):
 #: Optional arguments of a driver with this service's own signature.
 _EXTRAS = ('offer', 'record')
 
-#: Methods that are called with Nova's arguments, by default.
-_ASKED = ('select_destinations',)
+#: Methods to adapt if the class sets no NOVA_SIGNATURES.
+_DEFAULT_METHODS = ('select_destinations',)
 
 #: The call of a thread that serves none.
 NO_CALL = DriverCall()
@@ -260,50 +263,50 @@ def adapt(cls, option):
     """Return the class to use in place of a driver class, often the same.
 
     option: ``[group] name`` for messages.
-    Raises ConfigurationError for a driver that takes other arguments than
-    this service's, or Nova's.
+    Raises ConfigurationError for a signature that is neither this service's
+    nor Nova's.
     """
     if issubclass(cls, (_NovaSignature, _OwnSignature)):
         return cls
     note_periodic_work(cls)
     signature = inspect.signature(cls.select_destinations)
-    made_alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
-    if not made_alone and signature.parameters.keys().isdisjoint(_OFFERED):
+    takes_no_conf = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
+    if not takes_no_conf and signature.parameters.keys().isdisjoint(_OFFERED):
         _check_ours(cls, signature, option)
         return (cls if nova_methods.is_ours(cls)
                 else _own_signature(cls, signature))
     forms = {name: signature_of(getattr(cls, name))
-             for name in getattr(cls, 'NOVA_SIGNATURES', _ASKED)}
+             for name in getattr(cls, 'NOVA_SIGNATURES', _DEFAULT_METHODS)}
     for name, form in forms.items():
-        if form is None or (form is not QUEENS and not made_alone):
+        if form is None or (form is not QUEENS and not takes_no_conf):
             raise _refused(cls, name, option)
     form = forms['select_destinations']
-    asked = {}
+    members = {}
     if form is not QUEENS:
-        asked['SIGNATURE'] = form
+        members['SIGNATURE'] = form
     if form in (KILO, MITAKA) and not cls.CLAIMS:
-        asked['USES_ALLOCATION_CANDIDATES'] = False
-    return no_arg_constructor(behind(_NovaSignature, cls, **asked))
+        members['USES_ALLOCATION_CANDIDATES'] = False
+    return accept_conf(with_adapter(_NovaSignature, cls, **members))
 
 
-def no_arg_constructor(cls):
-    """Return a class whose constructor takes the configuration."""
+def accept_conf(cls):
+    """Return the class, or a subclass that is constructed with a conf."""
     if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
         return cls
-    return behind(_NoArgConstructor, cls)
+    return with_adapter(_NoArgConstructor, cls)
 
 
-def behind(front, cls, **members):
-    """Return a class by the name of another one, with an adapter in front.
+def with_adapter(adapter, cls, **members):
+    """Return a subclass with the same name and an adapter first in its MRO.
 
     members: attributes of the new class.
     """
-    return type(cls.__name__, (front, cls), {
+    return type(cls.__name__, (adapter, cls), {
         '__module__': cls.__module__, '__doc__': cls.__doc__, **members})
 
 
 def _own_signature(cls, signature):
-    """Return a driver class that takes all arguments.
+    """Return a subclass that also takes ``offer`` and ``record``.
 
     cls: a plug-in's class with this service's signature.
     signature: of its select_destinations.
@@ -313,8 +316,8 @@ def _own_signature(cls, signature):
         parameter.kind is parameter.VAR_KEYWORD
         for parameter in parameters.values()) else tuple(
             name for name in _EXTRAS if name in parameters)
-    asked = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
-    return behind(_OwnSignature, cls, TAKEN=taken, **asked)
+    members = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
+    return with_adapter(_OwnSignature, cls, TAKEN=taken, **members)
 
 
 def _check_ours(cls, signature, option):
@@ -327,20 +330,20 @@ def _check_ours(cls, signature, option):
 
 
 def _refused(cls, name, option):
-    alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
-    forms = (KILO, MITAKA, PIKE, QUEENS) if alone else (QUEENS,)
+    takes_no_conf = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
+    forms = (KILO, MITAKA, PIKE, QUEENS) if takes_no_conf else (QUEENS,)
     return exception.ConfigurationError(
         option, f'{cls.__module__}.{cls.__qualname__}',
-        f'its {name} takes {inspect.signature(getattr(cls, name))}; write it '
-        f'as Nova calls it: {"; ".join(map(str, forms))}' + (
-            '' if alone else '; or derive from nova.scheduler.driver.'
-            'Scheduler for the form of an older release'))
+        f'its {name} takes {inspect.signature(getattr(cls, name))}; '
+        f'supported signatures: {"; ".join(map(str, forms))}' + (
+            '' if takes_no_conf else '; derive from nova.scheduler.driver.'
+            'Scheduler to use the signature of an older release'))
 
 
 def note_periodic_work(cls):
-    """Set PERIODIC of a driver class that defines run_periodic_tasks.
+    """Set PERIODIC = True on a driver class that defines run_periodic_tasks.
 
-    Nova has a timer for each driver.  A PERIODIC of its own counts.
+    Nova has a timer for each driver.  A PERIODIC that the class sets is kept.
     """
     for base in cls.__mro__:
         if 'PERIODIC' in vars(base):
@@ -361,23 +364,23 @@ class _OwnSignature:
                             offer=NO_OFFER, record=None):
         extras = {'offer': offer, 'record': record}
         with _undone_on_failure(self):
-            found = [*map(list, super().select_destinations(
+            selections = [*map(list, super().select_destinations(
                 context, spec_obj, instance_uuids,
                 return_alternates=return_alternates,
                 **{name: extras[name] for name in self.TAKEN}))]
-            note_picks(record, found)
-        return found
+            note_picks(record, selections)
+        return selections
 
 
-def note_picks(record, found):
-    """Record the picks of lists of Selection, unless there are picks.
+def note_picks(record, selections):
+    """Add the selected hosts to a record that has no picks yet.
 
-    record: Decision, or None.
+    record: Decision, or None.  selections: lists of Selection.
     """
     if record is None or record.picks:
         return
     uuids = record.asked_uuids()
-    for index, (chosen, *others) in enumerate(found):
+    for index, (chosen, *others) in enumerate(selections):
         record.picked(decision.Pick(
             index, uuids[index] if index < len(uuids) else None,
             chosen.service_host, chosen.nodename))
@@ -401,21 +404,22 @@ class _NovaSignature:
                             return_alternates=False,
                             offer=NO_OFFER, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
-                          return_alternates, is_told=self.NOTIFIES)
+                          return_alternates, notifies=self.NOTIFIES)
         with _undone_on_failure(self, call):
-            with answering(call), self._making_hosts():
-                found = super().select_destinations(
+            with answering(call), self._host_lookup():
+                selections = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
                 if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
-                    found = self.as_selections(context, found)
-                    found = call.with_claims(found, type(self).__name__)
-                    call.put_on_record(found)
-            found = [*map(list, found)]
-            note_picks(record, found)
-        return found
+                    selections = call.with_claims(self.as_selections(
+                        context, selections), type(self).__name__)
+                    call.discard_stale_picks(selections)
+            selections = [*map(list, selections)]
+            note_picks(record, selections)
+        return selections
 
-    def _making_hosts(self):
-        """Let plug-ins look up hosts before the driver receives any."""
+    def _host_lookup(self):
+        """Let plug-ins look up hosts before the driver gets any: a context.
+        """
         if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
             return contextlib.nullcontext()
         return current_hosts.made_by(self.host_manager._hosts)
@@ -425,8 +429,8 @@ class _NovaSignature:
 def _undone_on_failure(driver, call=NO_CALL):
     """Undo a driver's picks and claims if it fails: a context.
 
-    Claims that it made by Nova's methods are also released if the reply does
-    not reach the caller.
+    Claims that it made by methods of Nova's report client are also released
+    if the reply does not reach the caller.
     """
     with driver_claims.noted() as claims:
         try:
@@ -441,16 +445,16 @@ def _undone_on_failure(driver, call=NO_CALL):
             raise
     claimed = claims.held()
 
-    def give_back():
-        LOG.warning('The reply of driver %(driver)s for instance(s) '
-                    '%(uuids)s does not reach its caller; the claims of the '
-                    'driver are released', {
+    def release():
+        LOG.warning('Could not deliver the reply of driver %(driver)s for '
+                    'instance(s) %(uuids)s; releasing the claims that the '
+                    'driver made', {
                         'driver': type(driver).__name__,
                         'uuids': ', '.join(claimed)})
         releases.give_back(claims, claimed)
 
     if claimed:
-        call_scope.if_reply_is_lost(give_back)
+        call_scope.if_reply_is_lost(release)
 
 
 @contextlib.contextmanager

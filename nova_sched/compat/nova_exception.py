@@ -34,7 +34,7 @@ class NotFound(NovaException):
 
 
 class Invalid(NovaException):
-    """Something that was given is wrong."""
+    """An argument is invalid."""
 
     msg_fmt = 'Bad Request - Invalid Parameters'
     code = 400
@@ -43,7 +43,7 @@ class Invalid(NovaException):
 class InvalidHypervisorVirtType(Invalid):
     """There is no such type of hypervisor."""
 
-    msg_fmt = 'Hypervisor virtualization type %(hv_type)r is none of those.'
+    msg_fmt = 'Hypervisor virtualization type %(hv_type)r is unknown.'
 
 
 class HostNotFound(NotFound):

@@ -15,7 +15,7 @@ from nova_sched.plugins.classes import is_built_in as is_ours
 class Method(typing.NamedTuple):
     """The treatment of an override.
 
-    instead: the alternative for a plug-in whose override is not called.
+    instead: the alternative, for an override that is not called.
     called: when the override is called; None for never.
     served_by: method of the same class that is called in its place.
     """
@@ -81,7 +81,7 @@ def to_call_alone(function):
     return function
 
 
-def is_asked(cls, name):
+def is_called(cls, name):
     """Return whether the service calls a method that a class may override."""
     return any(name in vars(base)
                and not getattr(vars(base)[name], 'to_call_alone', False)
@@ -115,7 +115,7 @@ def check(given, option):
     if given is not cls:
         theirs.append(vars(given))
     for name, method in methods.items():
-        if not is_asked(cls, name) and any(
+        if not is_called(cls, name) and any(
                 name in own for own in theirs) and not any(
                 method.served_by in own for own in theirs):
             raise exception.ConfigurationError(

@@ -39,7 +39,7 @@ _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}
 _PACKAGES = ('nova', 'nova.api', 'nova.api.openstack', 'nova.openstack',
              'nova.openstack.common', 'nova.scheduler', 'nova.volume')
 
-#: What a Nova has in ``nova/scheduler``, in all of its releases.
+#: Modules of ``nova/scheduler`` in all releases of Nova.
 _NOVA_S_OWN = ('manager', 'host_manager')
 
 #: Error text for the import of a name that is not offered.
@@ -52,10 +52,10 @@ _lock = threading.Lock()
 
 
 class NotOffered(ModuleNotFoundError):
-    """A module of Nova's that neither is here nor lies beside.
+    """A module of Nova's that neither this service nor a part has.
 
-    It has no ``name``: by that ``from nova.scheduler import x`` would take
-    it for a missing attribute of an unknown place.
+    It has no ``name``: with one, ``from nova.scheduler import x`` would report
+    a missing attribute at an unknown location.
     """
 
     def __init__(self, name):
@@ -63,7 +63,7 @@ class NotOffered(ModuleNotFoundError):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes Nova's names out of the modules here, and of the parts beside."""
+    """Imports Nova's names from the modules here and from the parts."""
 
     def find_spec(self, name, path=None, target=None):
         if name == 'nova':
@@ -107,7 +107,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def parts(self):
-        """Return the directories of that name that anything else offers: list.
+        """Return the directories ``nova`` of other finders and sys.path: list.
         """
         path_finder = importlib.machinery.PathFinder
         specs = [finder.find_spec('nova', None) for finder in sys.meta_path
@@ -155,7 +155,7 @@ def _is_nova(directory):
 
 
 def _beside(package):
-    """Return where the parts beside ours would have a package's modules: list.
+    """Return the directories of a package's modules in the parts: list.
     """
     return [os.path.join(part, *package.split('.')[1:])
             for part in sys.modules['nova'].__path__]
@@ -164,7 +164,7 @@ def _beside(package):
 def hint(error):
     """Return an addition to the text of an import error, often ''.
 
-    It is the missing name of Nova's.
+    It contains the missing name of Nova's.
     """
     if isinstance(error, ImportError):
         found = _CANNOT_IMPORT.match(str(error))
@@ -182,7 +182,7 @@ def hint(error):
 
 
 def explain(error):
-    """Add the hint to the text of an error that a plug-in raises at work."""
+    """Add the hint to the text of an error that a plug-in raises."""
     text = hint(error)
     if text and not str(error).endswith(text):
         error.args = (f'{error}{text}',)
@@ -206,8 +206,9 @@ def _nova_name(name):
 
 
 def provide(conf):
-    """Make the names importable, and Nova's global configuration one with
-    the files that ``conf`` was read from.
+    """Make the names importable, and fill Nova's global configuration.
+
+    conf: ConfigOpts; its files are read into ``nova.conf.CONF``.
     """
     with _lock:
         finder = next((finder for finder in sys.meta_path

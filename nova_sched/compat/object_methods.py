@@ -118,7 +118,7 @@ class _InstanceList:
 
     The node of an instance that its host does not report yet is not known;
     the instance counts for each node of its host.
-    Raise DatabaseUnavailable.
+    The methods raise DatabaseUnavailable.
     """
 
     @classmethod
@@ -146,7 +146,7 @@ class _InstanceList:
                        sort_dirs=None):
         """Return the instances that match all filters, ordered by a field.
 
-        An instance without that field comes first.
+        Instances without a value come last, or first in order ``desc``.
         filters: host, uuid and project_id, each a text or a list, and
             deleted, which must be false.
         Raises current_hosts.NotAnswered for other arguments.
@@ -182,7 +182,7 @@ class _Service:
 class _ServiceList:
     """Compute services, one a host.
 
-    Raise current_hosts.NotAnswered for services of other kinds.
+    The methods raise current_hosts.NotAnswered for other kinds of services.
     """
 
     @classmethod
@@ -257,7 +257,7 @@ def _check_filters(filters, sort_key, **arguments):
         unknown = ['deleted instances (add deleted: False to the filters)']
     if unknown:
         raise current_hosts.NotAnswered(
-            f'InstanceList.get_by_filters knows no {", ".join(unknown)}; it '
+            f'InstanceList.get_by_filters has no {", ".join(unknown)}; it '
             f'filters by {", ".join(sorted(_FILTERS))}; filter the instances '
             'that it returns by the rest')
 

@@ -1,4 +1,4 @@
-"""The resource providers of a host, as plug-ins know them from Nova."""
+"""As ``nova.compute.provider_tree``: the resource providers of a host."""
 
 import typing
 
@@ -7,7 +7,7 @@ class ProviderData(typing.NamedTuple):
     """A resource provider, as Placement describes it.
 
     inventory: resource class -> dict with ``total`` and others.
-    traits, aggregates: sets of text.  resources: empty, nobody asks here.
+    traits, aggregates: sets of text.  resources: always empty.
     """
 
     uuid: str
@@ -23,7 +23,7 @@ class ProviderData(typing.NamedTuple):
 class ProviderTree:
     """Providers by uuid or name, each after its parent.
 
-    Raises ValueError where one is named that is not there.
+    Methods raise ValueError for an unknown provider.
     """
 
     def __init__(self, cns=None):

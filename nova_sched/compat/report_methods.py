@@ -83,13 +83,13 @@ class NovaMethods:
     A mixin for a class that has ``_adapter``, a PlacementAdapter, and
     ``_fetch_candidates``.
 
-    A refusal or missing answer is logged, and the method returns an empty
-    result. ``get``, ``put``, ``post`` and ``delete`` raise PlacementError
-    without an answer, other methods as their ``Raises`` states.
+    An error response or a missing response is logged, and the method returns
+    an empty result. ``get``, ``put``, ``post`` and ``delete`` raise
+    PlacementError without a response, other methods as documented.
     """
 
     def get(self, url, version=None, global_request_id=None):
-        """Return GET a path below Placement's address; return a Response.
+        """Send GET for a path below Placement's address; return a Response.
 
         version: microversion; None is 1.0.
         """
@@ -133,8 +133,9 @@ class NovaMethods:
         The consumer keeps its other allocations.
         allocation_request_version: microversion of the request; None for the
             microversion of ``get_allocation_candidates``.
-        consumer_generation: ignored, and queried.
-        Raises AllocationUpdateFailed when something else claims for it.
+        consumer_generation: ignored; the claim queries it.
+        Raises AllocationUpdateFailed if another service claims for the
+        consumer.
         """
         try:
             version = allocation_request_version or (
@@ -156,7 +157,7 @@ class NovaMethods:
 
     def delete_allocation_for_instance(self, context, uuid,
                                        consumer_type='instance', force=False):
-        """Delete all that an instance holds: whether it held anything."""
+        """Delete an instance's allocations; return whether it had any."""
         path = f'/allocations/{uuid}'
         response = self._request(context, 'DELETE', path)
         if response is None or response.status == _NOT_FOUND:
@@ -174,7 +175,7 @@ class NovaMethods:
     def get_allocations_for_consumer(self, context, consumer):
         """Return a consumer's allocations: uuid -> {'resources': {class: n}}.
 
-        Empty without an answer of Placement.
+        Empty without a response of Placement.
         """
         return self._read(context, f'/allocations/{consumer}', 'allocations',
                           default={})
@@ -188,7 +189,7 @@ class NovaMethods:
     def get_allocations_for_resource_provider(self, context, rp_uuid):
         """Return a provider's allocations: consumer -> {'resources': ...}.
 
-        None without an answer of Placement.
+        None without a response of Placement.
         """
         return self._read(context, f'/resource_providers/{rp_uuid}'
                           '/allocations', 'allocations')
@@ -196,8 +197,8 @@ class NovaMethods:
     def get_provider_traits(self, context, rp_uuid):
         """Return a provider's traits: TraitInfo.
 
-        Raises ResourceProviderTraitRetrievalFailed when Placement does not
-        tell, and keystoneauth's ClientException without an answer.
+        Raises ResourceProviderTraitRetrievalFailed for an error response, and
+        keystoneauth's ClientException without a response.
         """
         try:
             response = self._adapter.request(
@@ -212,11 +213,11 @@ class NovaMethods:
             nova_exception.ResourceProviderTraitRetrievalFailed(uuid=rp_uuid))
 
     def _get_resource_provider(self, context, uuid):
-        """Return Placement's answer about a provider: dict.
+        """Return a provider's document: dict.
 
         Its ``parent_provider_uuid`` is None for the root of a tree.
-        None for one that is not there, and without an answer.
-        Raises ResourceProviderRetrievalFailed when Placement refuses.
+        Returns None for an unknown provider, and without a response.
+        Raises ResourceProviderRetrievalFailed for another error response.
         """
         response = self._request(context, 'GET',
                                  f'/resource_providers/{uuid}', _TREES)
@@ -227,7 +228,7 @@ class NovaMethods:
             nova_exception.ResourceProviderRetrievalFailed(uuid=uuid))
 
     def _get_provider_traits(self, context, rp_uuid):
-        """Return a provider's traits: set, or None without an answer."""
+        """Return a provider's traits: set, or None without a response."""
         found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
                            'traits', _TRAITS)
         return None if found is None else set(found)
@@ -240,7 +241,7 @@ class NovaMethods:
         return None if found is None else set(found)
 
     def _get_inventory(self, context, rp_uuid):
-        """Return Placement's answer about inventories: dict, None as above.
+        """Return the document of a provider's inventories: dict, or None.
 
         Its ``inventories`` is resource class -> dict with ``total``,
         ``reserved``, ``allocation_ratio`` and others.
@@ -252,8 +253,8 @@ class NovaMethods:
                                           parent_provider_uuid=None):
         """Return the ProviderTree that a provider is in.
 
-        name, parent_provider_uuid: not looked at; no provider is made here.
-        The tree is empty without an answer of Placement.
+        name, parent_provider_uuid: ignored; no provider is created.
+        The tree is empty without a response of Placement.
         """
         found = self._read(context, f'/resource_providers?in_tree={rp_uuid}',
                            'resource_providers', _TREES, default=[])
@@ -285,7 +286,7 @@ class NovaMethods:
     def _read(self, context, path, name=None, version=None, default=None):
         """Return the document at a path, or its value under a name.
 
-        The default for anything else than that.
+        Returns the default without a valid response.
         """
         response = self._request(context, 'GET', path, version)
         if response is None:
@@ -293,16 +294,16 @@ class NovaMethods:
         try:
             return response.read(
                 lambda document: document if name is None else document[name],
-                f'Placement does not tell {path}.')
+                f'Placement did not return {path}.')
         except RequestFailed as exc:
             LOG.warning('%s', exc)
         return default
 
 
 def _required(response, understand, failed):
-    """Return what is understood of a response; else raise ``failed``.
+    """Return the content of a response, or raise ``failed``.
 
-    response, understand: as of adapter.Response.read, whose error is logged.
+    response, understand: see adapter.Response.read; its error is logged.
     """
     try:
         return response.read(understand, f'{failed}.')
@@ -330,7 +331,8 @@ class NovaReportClient(report.SchedulerReportClient, NovaMethods):
 
 
 def with_nova_methods(client):
-    """Return a SchedulerReportClient of any class that has these methods."""
+    """Return a SchedulerReportClient with these methods, or a copy with them.
+    """
     if isinstance(client, NovaMethods):
         return client
     made = copy.copy(client)

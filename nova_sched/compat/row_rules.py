@@ -80,7 +80,7 @@ class _Adapter:
 class _PlugIn:
     """A mixin for adapters of plug-ins."""
 
-    def _called(self, method, hosts, spec_obj):
+    def _call(self, method, hosts, spec_obj):
         """Return a method's result for hosts and a request.
 
         An InvalidInput gets the name of the plug-in.
@@ -133,7 +133,7 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
             self.inputs = (rule_inputs.INSTANCES,)
 
     def keep(self, hosts, spec_obj):
-        return self._called(self.rule.keep, hosts, spec_obj)
+        return self._call(self.rule.keep, hosts, spec_obj)
 
     def inputs_for(self, spec_obj):
         spec_obj = kilo_mapping.with_mapping(spec_obj)
@@ -142,21 +142,21 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
         return self.inputs if self._lists_instances(spec_obj) else None
 
     def limits(self, hosts, spec_obj):
-        return self._called(self.rule.limits, hosts, spec_obj)
+        return self._call(self.rule.limits, hosts, spec_obj)
 
     def reason(self, hosts, spec_obj):
         # A text without public part: callers do not see a plug-in's words.
         return str(
-            self._called(self.rule.reason, hosts, spec_obj) or '')
+            self._call(self.rule.reason, hosts, spec_obj) or '')
 
     def figures(self, hosts, spec_obj):
-        return self._called(self.rule.figures, hosts, spec_obj)
+        return self._call(self.rule.figures, hosts, spec_obj)
 
     def why_not(self, host_state, spec_obj):
         why_not = getattr(self.rule, 'why_not', None)
         if why_not is None:
             return self.reason(host_state.block(), spec_obj)
-        return self._called(
+        return self._call(
             lambda hosts, spec_obj: why_not(host_state, spec_obj),
             host_state.block(), spec_obj)
 
@@ -196,14 +196,14 @@ class PlugInWeigher(_PlugIn, _WeigherAdapter):
     """The adapter of a weigher plug-in."""
 
     def raw(self, hosts, spec_obj):
-        """As of BaseWeigher; raises ValueError for a value that is no number.
+        """See BaseWeigher.  Raises ValueError for a value that is no number.
         """
         return base_weights.numbers(
-            self._called(self.rule.raw, hosts, spec_obj), type(self).__name__,
+            self._call(self.rule.raw, hosts, spec_obj), type(self).__name__,
             lambda place: hosts.snapshot.state(hosts.rows.item(place)))
 
     def multipliers(self, hosts):
-        return self._called(
+        return self._call(
             lambda hosts, spec_obj: self.rule.multipliers(hosts), hosts, None)
 
 

@@ -41,10 +41,10 @@ LEAST, MOST, TIMES = 1, 30, 20
 #: Most proposals of a kind that are tried until one works.
 MOST_TRIES = 20
 
-#: An amount that can be freed on a host. column: where it counts.  sign:
-#: change of the column by a freed unit. in_use: the amounts that guests use
-#: now, function of a HostBlock: numbers (n,). key: in a Change.  said: the
-#: amount in a sentence, function of a number.
+#: An amount that can be freed on a host.
+#: column: of the host table.  sign: change of the column by a freed unit.
+#: in_use: the amounts that guests use now, function of a HostBlock: numbers
+#: (n,).  key: in a Change.  said: text of an amount, function of a number.
 _Freeable = collections.namedtuple('_Freeable',
                                    'column sign in_use key said')
 
@@ -131,12 +131,12 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
     ranker: rules.ranking.Ranker.
     flavors: list of Flavor to choose a smaller one from, which is tried first.
     default_zone: availability zone of hosts without a zone.
-    ask_others: whether filters that query other services run; else they count
-        as passing all hosts.
+    ask_others: whether filters that query other services run; if not, they
+        pass all hosts.
     budget: hosts.budget.Budget; by default LEAST to MOST seconds of work.
-        When it is spent, the changes found so far are returned.  Finds one
-        Change of a kind, except for zones and filters; none for a request that
-        is placed as it is.
+        When it is spent, the changes found so far are returned.
+    Finds one Change of a kind, except for zones and filters; none for a
+    request that is placed as it is.
     """
     if not ask_others:
         ranker = trials.asking_nobody(ranker, request.spec_obj)
@@ -333,9 +333,9 @@ class _Search:
     def _amounts(self, rows):
         """Return the amounts to free on each host for all missing instances.
 
-        rows: int (n,).  Returns name -> amounts, float64 (n,), and the total
-            in units of one instance's needs: float64 (n,), inf where freeing
-            does not help.
+        rows: int (n,).
+        Returns name -> amounts, float64 (n,), and the total in units of one
+        instance's needs: float64 (n,), inf where freeing does not help.
         """
         shortfalls, possible = self._kept_out_by(rows, lambda figure: (
             figure.kind != figures.TOTAL and figure.what in _FREEABLE))
@@ -432,19 +432,19 @@ class _Search:
         """Propose other zones, first zones with most hosts that only one rule
         rejects.
         """
-        zone_asked = self.request.spec_obj.availability_zone
-        if not zone_asked:
+        requested_zone = self.request.spec_obj.availability_zone
+        if not requested_zone:
             return
         counts = {}
         for aggregates in self.matrix.hosts.block(self.nearly).objects(
                 'aggregates'):
             zones = aggregate_values.split_values(
                 aggregates, 'availability_zone') or {self.default_zone}
-            for zone in zones - {zone_asked, None, ''}:
+            for zone in zones - {requested_zone, None, ''}:
                 counts[zone] = counts.get(zone, 0) + 1
         for zone in sorted(counts, key=lambda zone: (-counts[zone], zone)):
             yield self._zone(zone, f'in availability zone {zone} instead of '
-                                   f'{zone_asked}')
+                                   f'{requested_zone}')
 
     def no_zone(self):
         """Propose no zone."""

@@ -50,7 +50,7 @@ class Explanation:
     schedule_info: list | None = None
 
     def kind(self, kind):
-        """As of Matrix.kind."""
+        """Return the kind of a refusal; see Matrix.kind."""
         return self.matrix.kind(kind)
 
     def to_dict(self):
@@ -93,12 +93,12 @@ class NoExplanation(typing.NamedTuple):
         return kind
 
     def to_dict(self):
-        """As of Explanation."""
+        """See Explanation."""
         return {'why': None, 'why_not': [], 'changes': [],
                 'changes_complete': True, 'schedule_info': None}
 
     def sentences(self):
-        """As of Explanation."""
+        """See Explanation."""
         return [self.reason]
 
 
@@ -116,7 +116,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     instance: number of the explained instance of a placed request.
     selector: scheduler.attempt.HostSelector that drew among the best.
     default_zone: availability zone of hosts without a zone.
-    named: hosts to explain why they are not picked, as of ``rows_named``.
+    named: hosts to explain why they are not picked; see ``rows_named``.
     flavors: list of Flavor to choose a smaller one from.
     ask_others: whether filters that query other services run.
     every_host: whether to return the verdict on every host.
@@ -216,7 +216,7 @@ def _pick(matrix, row, selector):
 def schedule_info(matrix):
     """Return the verdict on every host of a Matrix: list of dicts.
 
-    Keys as of Nova's blueprint internal-scheduler: host, result ('failed' or
+    Keys of Nova's blueprint internal-scheduler: host, result ('failed' or
     'passed'), reason (None if it passed) and created_at, in UTC; in addition
     node, and filters: the verdict of each rule that rejects the host.
     """

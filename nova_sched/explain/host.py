@@ -74,8 +74,9 @@ class WhyNot:
 
     host: its name.  verdicts: list of Verdict, in the order of rules; empty if
         it fits.
-    rank: its rank among the hosts that fit, from 1, or its rank if it did fit;
-        equal hosts share a rank.  among: number of these hosts, with it.
+    rank: its rank among the hosts that fit, from 1, or the rank that it would
+        have if it fitted; equal hosts share a rank.
+    among: number of these hosts, with it.
     picked: name of the picked host; None if no host fits.
     gaps: list of WeigherGap, in the order of weighers; empty without two
         hosts.
@@ -189,7 +190,7 @@ def weigh(matrix, rows):
 
 
 def _weighing(matrix, row, picked):
-    """Return rank, among, picked, gaps and error, as of WhyNot."""
+    """Return rank, among, picked, gaps and error of a WhyNot."""
     fitting = matrix.fitting
     rows = np.union1d(fitting, [row] if picked is None else [row, picked])
     try:

@@ -97,7 +97,7 @@ class Matrix:
 
     def _counted(self, i):
         """Return Placement's usage of the hosts that a rule of Placement
-        rejects: text; '' for other rules.
+        rejects: text, often ''; None for other rules.
         """
         counted = getattr(self.judges[i], 'counted', None)
         return counted and counted(self.hosts.block(
@@ -120,7 +120,7 @@ class Matrix:
     def kind(self, kind):
         """Return the kind of a refusal, refined by the verdicts of all rules.
 
-        kind: as of rules.refusals; None if unknown.  A host may have room by
+        kind: see rules.refusals; None if unknown.  A host may have room by
             its own report, and none by Placement's count.
         """
         of_amounts = [count.code in codes.OF_AMOUNTS
@@ -246,7 +246,7 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
     judged = _Judged(hosts.copy(), private(spec_obj, hosts), ranker)
     every = judged.hosts.block()
     if hosts.offer.asked:
-        judged.ask_placement(placement, _all_but(
+        judged.add_placement(placement, _all_but(
             hosts.size, attempt.offered(every, hosts.offer).rows))
     for name, narrowed in narrowing.asked(every, judged.spec_obj):
         judged.add(name, _all_but(hosts.size, narrowed.rows))
@@ -261,8 +261,8 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
         if rule_inputs.asks_others(filter_, spec_obj)]
     for filter_ in enabled:
         if filter_ not in skipped:
-            judged.ask(filter_)
-    judged.ask_together()
+            judged.add_filter(filter_)
+    judged.add_together()
     if len(refused):
         judged.add(REFUSED, np.isin(np.arange(hosts.size), refused))
     return Matrix(
@@ -288,7 +288,7 @@ def private(spec_obj, hosts):
 
 
 class _Judged:
-    """The verdicts of the rules so far; attributes as of Matrix."""
+    """The verdicts of the rules so far; attributes as in Matrix."""
 
     def __init__(self, hosts, spec_obj, ranker):
         self.hosts, self.spec_obj = hosts, spec_obj
@@ -304,7 +304,7 @@ class _Judged:
         self.judges.append(filter_)
         self.rejected.append(rejected)
 
-    def ask(self, filter_):
+    def add_filter(self, filter_):
         """Add the verdicts of a filter on all hosts."""
         name = type(filter_).__name__
         with _caught(self.errors, name):
@@ -314,7 +314,7 @@ class _Judged:
             passes = np.zeros(self.hosts.size) if passes is None else passes
             self.add(name, ~np.asarray(passes, dtype=np.bool_), filter_)
 
-    def ask_placement(self, rules, missing):
+    def add_placement(self, rules, missing):
         """Add the conditions by which Placement does not offer hosts.
 
         missing: which hosts it does not offer, bool (hosts,).
@@ -328,7 +328,7 @@ class _Judged:
                     unexplained &= ~rejected
         self.add(OFFERED, unexplained)
 
-    def ask_together(self):
+    def add_together(self):
         """Add the hosts that pass each filter alone, but not all in turn."""
         if not self._writes:
             return

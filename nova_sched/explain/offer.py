@@ -49,15 +49,15 @@ class PlacementRule:
             self._condition, hosts.objects('uuid')), np.bool_)
 
     def codes(self, hosts, spec_obj):
-        """As of BaseFilter."""
+        """See BaseFilter."""
         return {self.code: len(hosts)}
 
     def why_not(self, host_state, spec_obj):
-        """As of BaseHostFilter."""
+        """See BaseHostFilter."""
         return self._condition.words
 
     def figures(self, hosts, spec_obj):
-        """As of BaseFilter, for one host; empty after _MOST_READ hosts."""
+        """See BaseFilter; for one host, and empty after _MOST_READ hosts."""
         condition, [uuid] = self._condition, hosts.objects('uuid')
         amounts = self._read(uuid)
         return [] if amounts is None else [figures.Figure(

@@ -17,8 +17,8 @@ _READERS = known_options.table('readers.toml', __package__)
 #: Extra specs without a scope that others read.
 _UNSCOPED = ('hide_hypervisor_id', 'group_policy')
 
-#: Extra specs that only Placement reads; filters read the sizes of the request
-#: instead of _SIZES.
+#: Extra specs that only Placement reads.  Without Placement, _SIZES do not
+#: count as unread: filters check the sizes of the flavor.
 _OF_PLACEMENT = re.compile(
     '(?:trait|resources)[a-zA-Z0-9_-]*:.*|group_policy')
 _SIZES = ('resources:VCPU', 'resources:MEMORY_MB', 'resources:DISK_GB')
@@ -34,7 +34,7 @@ def unread(spec_obj, ranker, hosts, asks_placement, aggregates=()):
     """Return the parts of a request that no rule reads, and why: sentences.
 
     ranker: rules.ranking.Ranker.  hosts: HostSnapshot.
-    asks_placement: whether Placement is asked for candidates.
+    asks_placement: whether the candidates come from Placement.
     aggregates: all aggregates, objects.Aggregate.
     """
     request = _Request(spec_obj, ranker, hosts.block(), asks_placement)

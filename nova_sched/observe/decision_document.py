@@ -109,8 +109,8 @@ def inputs(record):
 def _offered(record):
     """Return the allocation requests for each host, if they matter: dict.
 
-    ``by_provider``: allocation requests by uuid; or ``offers``: pairs of
-    resources, and the bits of the rows that offer them in hexadecimal.
+    ``by_provider``: allocation requests by uuid; or ``offers``: list of
+    (resources, the rows that offer them: bits in hexadecimal).
     """
     spec_obj = record.spec_obj
     offered = getattr(record.offer, 'by_provider', None)

@@ -42,12 +42,12 @@ _REASON, _LONGEST = 1000, 255
 #: Most decisions of a batch, and most bytes: reading one unpacks the batch.
 MOST_OF_BATCH, BATCH_BYTES = 100, 1 << 20
 #: Seconds to wait for another worker that writes.
-_PATIENCE = '5'
+_LOCK_TIMEOUT = '5'
 #: Most bytes of SQLite's write-ahead log, which grows while a process reads.
 MOST_LOG = 16 << 20
-#: Move that log into the file, without waiting for readers.
-_TAKE_IN = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
-            f'busy_timeout = {_PATIENCE}000')
+#: Pragmas that move that log into the file, without waiting for readers.
+_CHECKPOINT = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
+            f'busy_timeout = {_LOCK_TIMEOUT}000')
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
@@ -222,7 +222,7 @@ class DecisionStore:
         """Return batches of entries with the same names and base: list.
 
         Each is a row, a dict, and its entries.  Entries without names or a
-        base fit into any batch.  names: as of ``_names_id``.
+        base fit into any batch.  names: ``new`` of ``_names_id``.
         """
         batches, size, names_id, base_id = [], 0, None, None
         for member in entries:
@@ -341,7 +341,7 @@ class DecisionStore:
                     break
                 removed = True
         if removed:
-            self._pragmas('incremental_vacuum', *_TAKE_IN)
+            self._pragmas('incremental_vacuum', *_CHECKPOINT)
 
     def bound_log(self, most_bytes):
         """Move SQLite's write-ahead log into the file when it has grown.
@@ -352,7 +352,7 @@ class DecisionStore:
         """
         most_bytes = min(most_bytes, MOST_LOG)
         if self._file.log_bytes() > most_bytes / 2:
-            self._pragmas(*_TAKE_IN)
+            self._pragmas(*_CHECKPOINT)
         if self._file.log_bytes() > most_bytes:
             raise exception.DatabaseUnavailable(
                 f'Database {self._database.masked}: a process has been '
@@ -397,10 +397,10 @@ class DecisionStore:
                 'request_id', 'arrived', 'outcome', 'instances', 'service',
                 'reason', 'code', 'kind'))).order_by(
                     columns.arrived.desc(), columns.id.desc()).limit(most)
-        for name, filtered in (('outcome', outcome), ('code', code),
-                             ('kind', kind)):
-            if filtered is not None:
-                statement = statement.where(columns[name] == _text(filtered))
+        for name, value in (('outcome', outcome), ('code', code),
+                            ('kind', kind)):
+            if value is not None:
+                statement = statement.where(columns[name] == _text(value))
         if since is not None:
             statement = statement.where(columns.arrived >= since)
         if host is not None:
@@ -472,7 +472,7 @@ class DecisionStore:
 
 def _database(where):
     url = sa.URL.create('sqlite', database=str(where),
-                        query={'timeout': _PATIENCE})
+                        query={'timeout': _LOCK_TIMEOUT})
     return db_engine.Database(url)
 
 
@@ -507,7 +507,7 @@ def newest(store, key, every=False):
     """Return the newest decision of a DecisionStore by a key: dict.
 
     ``others`` are the numbers of the other decisions by that key, a list.
-    The arguments and errors are as of the methods of DecisionStore.
+    For arguments and errors see the methods of DecisionStore.
     """
     *others, number = store.numbers(key)
     return store.document(number, every) | {'others': others}

@@ -1,5 +1,4 @@
-"""Guru Meditation reports: the state of a process, on a signal or a file
-event.
+"""Guru Meditation reports of a process, on a signal or a file event.
 
 On SIGUSR2 a process writes the stacks of its threads, its children and its
 configuration to stderr, or into a file in ``[oslo_reports] log_dir``, as
@@ -28,7 +27,7 @@ _VERSION = types.SimpleNamespace(
 def answer_signals(conf):
     """Write a report on SIGUSR2, in this process and in its later children.
 
-    SIGUSR1, which asks services of older releases, is ignored.
+    SIGUSR1, the signal of older releases, is ignored.
     conf: ConfigOpts.
     Must be called from the main thread.  With ``[oslo_reports]
     file_event_handler`` SIGUSR2 is ignored, too; see ``watch_file``.

@@ -42,8 +42,8 @@ def apply_logger_names(novas):
     """
     for name in _loggers():
         logger = logging.getLogger(name)
-        # A logger inherits only by its parent.  Parents are made first,
-        # because making a logger later resets the parents below it.
+        # A logger inherits only through its parent.  Parents come first:
+        # creating one later resets the parents of the loggers below it.
         if novas:
             logger.name = nova_name(name)
             logger.parent = logging.getLogger(logger.name)

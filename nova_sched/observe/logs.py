@@ -32,7 +32,7 @@ from nova_sched.printable import printable
 LONGEST = 16384
 LONGEST_FIELD = 100
 
-#: Most lines of a traceback, whose middle is left out, and their length.
+#: Most lines of a traceback (the middle is left out), and their length.
 TRACEBACK_LINES = 400
 LONGEST_LINE = 1000
 
@@ -55,8 +55,8 @@ def setup(conf, product=None):
 
     conf: ConfigOpts.  product: name for formats that show it, and of the
         file in a ``log_dir``; by default its project's, and its program's.
-    Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
-    be used, and OSError for a file; all loggers are as they were then.
+    Raises oslo.log's LogConfigError for an unusable ``log_config_append``, and
+    OSError for a log file; then no logger is changed.
     """
     if py_logging.getLogRecordFactory() is py_logging.LogRecord:
         # A plug-in may have set its own factory; formatters escape its
@@ -72,9 +72,9 @@ def setup(conf, product=None):
             logging.setup(conf, product or conf.project,
                           version.version_string())
     except BaseException:
-        for logger, level, logger.propagate, kept in before:
+        for logger, level, logger.propagate, old_handlers in before:
             logger.setLevel(level)
-            logger.handlers[:] = kept
+            logger.handlers[:] = old_handlers
         raise
     logger_names.apply_logger_names(log_files.takes_nova_names(conf))
     for logger in _loggers():
@@ -170,7 +170,7 @@ class _Record(py_logging.LogRecord):
     """A record whose message is one line in every handler.
 
     Formatters of handlers that plug-ins add, of a MemoryHandler's target, and
-    of handlers that a reload is about to set up, are not replaced.
+    of handlers that a reload is about to set up, do not escape messages.
     """
 
     def getMessage(self):    # noqa: N802, logging's own name

@@ -172,7 +172,7 @@ class _Reported:
                      'hosts of a cell, the longest of all workers.',
                      _most(figures, 'state_age'), 'cell')
         yield _gauge('mirror_age_seconds', 'Time since a worker compared its '
-                     'copy of Placement, the longest of all workers.',
+                     'mirror with Placement, the longest of all workers.',
                      _largest(figures, 'mirror_age'))
         newest = min(figures, default={}, key=lambda report: max(
             report.get('state_age', {}).values(), default=float('inf')))
@@ -190,7 +190,7 @@ def _gauge(name, text, value, label=None):
     value: a number, None for no value, or with a label a dict by its values.
     """
     gauge = core.GaugeMetricFamily(f'nova_sched_{name}', text,
-                                  labels=[label] if label else None)
+                                   labels=[label] if label else None)
     if label:
         for key, number in value.items():
             gauge.add_metric([key], number)

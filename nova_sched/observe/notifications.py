@@ -54,7 +54,7 @@ class Notifications:
     def configure(self):
         """Apply the current options.
 
-        Raises ConfigurationError for an impossible bus; nothing changes then.
+        Raises ConfigurationError for an unusable bus; then nothing changes.
         """
         options = _options(self._conf)
         if options == self._options:
@@ -72,7 +72,8 @@ class Notifications:
         self._notify('start', context, spec_obj)
 
     def ended(self, context, spec_obj, picks):
-        """Notify that hosts were selected: a decision.Pick each instance."""
+        """Notify that hosts were selected.  picks: decision.Pick per instance.
+        """
         self._notify('end', context, spec_obj, picks)
 
     def stop(self):
@@ -158,7 +159,7 @@ class Outbox:
         # Number of notifications dropped in the present trouble; None without
         # trouble.
         self._lock, self._lost = threading.Lock(), None
-        # Last logged reason why the bus refused a notification for ever.
+        # repr of the last logged error that no further try would solve.
         self._refused = None
         self._busy = False
         self._thread = threading.Thread(
@@ -172,12 +173,11 @@ class Outbox:
             return
         except queue.Full:
             reason = f'{self._waiting.maxsize} wait already'
-        # Outside of the except block, whose error oslo.log would append.
+        # Outside of the except block: oslo.log would append its error.
         self._log_trouble(reason, lost=1)
 
     def stop(self, seconds):
-        """Send queued notifications, for at most so many seconds, and close.
-        """
+        """Send queued notifications, for at most ``seconds``, and close."""
         end = time.monotonic() + seconds
         self._stopping.set()
         with contextlib.suppress(queue.Full):

@@ -29,7 +29,7 @@ class PastDecision:
     view: DecisionView.
     call: the arguments of the call, a dict; None if they are not stored.
     table: HostTable that the request was decided on.
-    inputs: as of decision_document.inputs.
+    inputs: result of decision_document.inputs.
     """
 
     view: decision_view.DecisionView

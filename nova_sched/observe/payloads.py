@@ -3,9 +3,9 @@
 They are made while another thread decides on the same request, so they must
 not change it: the default of an unset field is looked up, not set.
 
-``picks`` is a list of decision.Pick, for a request that has ended.  Like
-Nova's, its notification names the last instance, and adds the picked hosts to
-the hosts of its server group.
+``picks`` is a list of decision.Pick, for a request that has ended.  As in
+Nova, the notification of its end names the last instance, and adds the picked
+hosts to the hosts of its server group.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from nova_sched.objects import spec_dicts
 
 
 def unversioned(spec_obj, picks=()):
-    """Return the older form: ``request_spec`` as of RPC 4.2, plain JSON."""
+    """Return the older form: the ``request_spec`` of RPC 4.2, plain JSON."""
     request_spec = spec_dicts.to_request_spec_dict(spec_obj)
     request_spec['instance_type'] = _flat(spec_obj.flavor)
     request_spec['instance_properties'] |= {

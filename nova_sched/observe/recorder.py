@@ -123,7 +123,7 @@ class Recorder:
         """
         if not self._writing.acquire(timeout=LAST_WRITE):
             raise exception.DatabaseUnavailable(
-                'The decision store is busy with a long write')
+                'Another write to the decision store takes too long')
         try:
             failure = self._write()
             if failure is not None:
@@ -174,8 +174,7 @@ class Recorder:
         return failure
 
     def _write_in_file(self, records):
-        """Write records as ``_write_to`` does; replace a damaged file first.
-        """
+        """Write records by ``_write_to``; replace a damaged file and retry."""
         store = self._open()
         try:
             return self._write_to(store, records)
@@ -258,7 +257,7 @@ def log(record):
             'lost': ''.join(f', without cell {_shown(cell)} ({why})'
                             for cell, why in record.state.lost),
             'copy': '' if age is None else (
-                f', candidates from a copy {age:.1f} s old'),
+                f', candidates from the mirror, {age:.1f} s old'),
             'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
                              in record.milliseconds.items()),
             'seed': record.seed})

@@ -58,9 +58,9 @@ class SharedSums:
     def place(self, key, width=1):
         """Return the position of a key's first sum in ``mine``: int.
 
-        key: tuple of texts.  width: number of sums. None if there is no room
-            for more keys, or while another process writes a key: it may be
-            stopped, so there is no waiting.
+        key: tuple of texts.  width: number of sums.
+        Returns None if there is no room for more keys, or while another
+        process writes a key: it may be stopped, so there is no waiting.
         """
         position = self._places.get(key)
         return self._new_place(key, width) if position is None else position[0]

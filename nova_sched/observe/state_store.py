@@ -121,7 +121,9 @@ def read(connection, base_id, number):
 
 
 def forget_oldest(connection, batches):
-    """Remove the oldest base from the decisions; return whether there was one.
+    """Remove the oldest base; return whether there was one.
+
+    Its decisions stay, without the state of the hosts.
 
     batches: table of decisions with the column ``base_id``.
     """

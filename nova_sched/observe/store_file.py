@@ -32,10 +32,9 @@ class StoreFile:
         self._status = None
 
     def make(self):
-        """Make the file, unless it exists, readable for the service's group
-        only.
+        """Make the file, unless it exists; only the service's group may read.
 
-        It holds other people's requests.  Raises OSError.
+        It holds requests of all projects.  Raises OSError.
         """
         file = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o640)
         try:
@@ -55,8 +54,9 @@ class StoreFile:
     def move_aside(self, damage):
         """Move the file aside, unless another worker has replaced it already.
 
-        damage: the error by which the damage was found. This process must have
-            no connection to it: its locks would be lost.
+        damage: the error by which the damage was found.
+        This process must have no connection to the file: its locks would be
+        lost.
         Raises OSError.
         """
         aside = f'{self.path}.damaged'

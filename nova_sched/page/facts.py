@@ -15,7 +15,7 @@ CLAIM_RESULTS = {True: 'granted', False: 'refused',
 
 #: The source of the allocation candidates.
 _SOURCES = {'placement': 'listed by Placement',
-            'copy': 'from a copy of what Placement knows'}
+            'copy': 'from the mirror of Placement'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,7 @@ def state(facts):
     document = facts.document
     if facts.is_plan:
         offered = document['placement']['offered']
-        placement = ('not asked' if offered is None
+        placement = ('not used' if offered is None
                      else f'offers {offered:,} resource providers')
     else:
         placement = candidates(document['candidates'])
@@ -184,7 +184,7 @@ def state_texts(fields):
 def candidates(fields):
     """Return the source of the allocation candidates, a dict, as text."""
     if fields['source'] not in _SOURCES:
-        return 'not asked'
+        return 'not used'
     age, why = fields['age_seconds'], fields.get('why_none')
     return (f'{fields["providers"]:,} resource providers, '
             f'{_SOURCES[fields["source"]]}'

@@ -82,16 +82,16 @@ def _by_all(facts, infos):
     """
     marks = _marks(facts)
     longest = min(LONGEST, MOST_TEXT // len(infos))
-    cells_by_rules = collections.defaultdict(list)
+    by_rules = collections.defaultdict(list)
     for name, host in sorted(
             ((facts_.name(host), host) for host in infos),
             key=lambda pair: phrases.natural(pair[0])):
-        cells_by_rules[tuple((verdict['rule'], verdict['code'])
-                    for verdict in host['filters'])].append(Cell(
+        by_rules[tuple((verdict['rule'], verdict['code'])
+                       for verdict in host['filters'])].append(Cell(
             name, _cut(host['reason'] or '', longest), marks.get(name, '')))
     return {rules: Group(0, together([rule for rule, _ in rules]),
                          [code for _, code in rules], len(cells), cells)
-            for rules, cells in cells_by_rules.items()}
+            for rules, cells in by_rules.items()}
 
 
 def _by_first(facts):
@@ -112,7 +112,7 @@ def _sorted(groups):
     """Return the groups in order, the smallest ones combined: list."""
     fitting = [groups[()]] if () in groups else []
     rejected = sorted((group for rules, group in groups.items() if rules),
-                    key=lambda group: -group.hosts)
+                      key=lambda group: -group.hosts)
     first, rest = rejected[:MOST_GROUPS], rejected[MOST_GROUPS:]
     if len(rest) > 1:
         rest = [Group(

@@ -64,19 +64,19 @@ def weights(facts):
         return None
     scores = [_scores(host) for host in best]
     ran = [part['name'] for part in best[0]['weighers']]
-    weighers = [host for host in dict.fromkeys(ran) if any(
-        by_weigher.get(host) for by_weigher in scores)]
-    silent = [host for host in ran if host not in weighers]
+    weighers = [weigher for weigher in dict.fromkeys(ran) if any(
+        by_weigher.get(weigher) for by_weigher in scores)]
+    silent = [weigher for weigher in ran if weigher not in weighers]
     named = _largest(weighers, scores)
     pieces = [_pieces(by_weigher, named) for by_weigher in scores]
-    low = max(-sum(min(piece, 0) for piece in host) for host in pieces)
-    high = max(sum(max(piece, 0) for piece in host) for host in pieces)
+    low = max(-sum(min(piece, 0) for piece in bar) for bar in pieces)
+    high = max(sum(max(piece, 0) for piece in bar) for bar in pieces)
     scale = 1000 / ((low + high) or 1)
     return Weights(
         weighers, named + ([OTHERS] if len(named) < len(weighers) else []),
         silent, [Row(host['host'], host['weight'],
-                     _parts(piece, low * scale, scale), by_weigher)
-                 for host, piece, by_weigher
+                     _parts(bar, low * scale, scale), by_weigher)
+                 for host, bar, by_weigher
                  in zip(best, pieces, scores, strict=True)],
         low * scale)
 

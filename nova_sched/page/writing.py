@@ -94,15 +94,15 @@ def _environment():
         loader=jinja2.PackageLoader('nova_sched', 'page'), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown)
     environment.filters |= {'whole': '{:,}'.format, 'number': _number,
-                     'signed': _signed, 'moment': facts_.moment,
-                     'together': host_map.together}
+                            'signed': _signed, 'moment': facts_.moment,
+                            'together': host_map.together}
     return environment
 
 
 def _shown(value):
-    """Return a value of a template with special characters escaped.
+    """Return a value of a template with unprintable characters escaped.
 
-    HTML that the template itself has made is escaped already.
+    HTML that the template itself has made is not changed.
     """
     return (printable(value) if isinstance(value, str)
             and not hasattr(value, '__html__') else value)

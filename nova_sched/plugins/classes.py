@@ -48,7 +48,7 @@ _OF_NOVA = frozenset(f'nova.scheduler.{module}' for module in (
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of class that an option names one of.
+    """A kind of class that an option names.
 
     option: ``[group] name``.  namespace: of the entry points.
     noun: the kind, for messages.  base: the class to derive from.
@@ -150,7 +150,7 @@ def is_built_in(cls):
 
 
 def is_there(name):
-    """Return whether a module can be found, as far as its parents import."""
+    """Return whether a module can be found; imports only its parents."""
     try:
         return importlib.util.find_spec(name) is not None
     except ImportError:
@@ -158,8 +158,8 @@ def is_there(name):
 
 
 def provide_names(conf):
-    """Make importable what lies under ``[nova_sched] plugin_path``, and
-    Nova's module names.
+    """Make the modules of ``[nova_sched] plugin_path`` and Nova's module names
+    importable.
     """
     sys.path += [directory for directory in conf.nova_sched.plugin_path
                  if directory not in sys.path]
@@ -173,7 +173,7 @@ def _hint(error):
 def set_up(build, option, value):
     """Return what ``build()`` returns.
 
-    Raises ConfigurationError: its own, or one with what else it raised.
+    Raises ConfigurationError, in place of any other exception of ``build``.
     """
     try:
         return build()
@@ -228,9 +228,7 @@ def _load_one(path, base, built_in, option):
 
 
 def _built_in(path, built_in, option):
-    """Return built-in classes for a path of Nova's; None for one to be
-    imported.
-    """
+    """Return built-in classes for a path of Nova's; None to import it."""
     root, _, below = path.partition('.scheduler.')
     package, _, rest = below.partition('.')
     if root not in ('nova', 'nova_sched') or package not in _PACKAGES:
@@ -303,7 +301,7 @@ def _called(function, option, path):
     try:
         classes = function()
     except Exception as exc:
-        # As above: whatever it raises, it is this option's fault.
+        # As above: the operator needs to know the option.
         raise exception.ConfigurationError(
             option, path, f'calling it failed: {exc!r}{_hint(exc)}'
         ) from exc

@@ -23,7 +23,7 @@ _ENABLED = '[filter_scheduler] enabled_filters'
 _BAREMETAL = '[filter_scheduler] baremetal_enabled_filters'
 _WEIGHERS = '[filter_scheduler] weight_classes'
 
-#: The options that ``problems`` is about.
+#: The options that ``problems`` checks.
 OPTIONS = (_AVAILABLE, _ENABLED, _BAREMETAL, _WEIGHERS)
 
 _ALL_FILTERS = 'nova.scheduler.filters.all_filters'
@@ -33,13 +33,13 @@ _FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
 #: ... and a weigher one of these.
 _WEIGHER_METHODS = ('_weigh_object', 'column', 'weigh_objects', 'raw')
 
-#: How a weigher's method for its multiplier was called.
+#: Name of the method ``weight_multiplier`` until Havana.
 _OLD_MULTIPLIER = '_weight_multiplier'
 
-#: How like one of them a name must be to be taken for it, misspelt.
+#: Similarity from which a name counts as a misspelling.
 _LIKE = 0.85
 
-#: Where the methods that do nothing useful are.
+#: Base classes; their own methods do not count as definitions.
 _BASES = (base_filters.BaseFilter, filters.BaseHostFilter,
           filters.ColumnFilter, base_weights.BaseWeigher,
           weights.BaseHostWeigher, weights.ColumnWeigher)
@@ -56,9 +56,9 @@ def all_weighers():
 
 
 def problems(conf):
-    """Return all that keeps filters and weighers from loading: list.
+    """Return the errors that prevent filters and weighers from loading: list.
 
-    Of ConfigurationError, one for each path or name that cannot be used.
+    One ConfigurationError for each path or name that cannot be used.
     """
     return _filters(conf)[1] + _weighers(conf)[1]
 
@@ -128,8 +128,8 @@ def make_weigher(cls, conf):
     if _owner(cls, _OLD_MULTIPLIER) < _owner(cls, 'weight_multiplier'):
         raise exception.ConfigurationError(
             _WEIGHERS, f'{cls.__module__}.{cls.__qualname__}',
-            f'its {_OLD_MULTIPLIER} is never called, which is the name until '
-            'Havana; rename it to weight_multiplier')
+            f'its {_OLD_MULTIPLIER}, the name until Havana, is never called; '
+            'rename it to weight_multiplier')
     return _made(cls, _WEIGHERS, _WEIGHER_METHODS, conf)
 
 
@@ -141,7 +141,7 @@ def _or_first_error(found):
 
 
 def _each(items, load):
-    """Return (what ``load`` makes of each item, the errors that it raised)."""
+    """Return (the results of ``load`` for the items, the errors of others)."""
     made, errors = [], []
     for item in items:
         try:
@@ -203,8 +203,8 @@ def _unknown_filter(name, available):
 def _made(cls, option, methods, conf):
     """Return an object of a plug-in class, configured.
 
-    Refuses classes without a method to judge hosts by, and reports whatever
-    goes wrong in the making.
+    Raises ConfigurationError for a class without a method that judges hosts,
+    and for any error of its code.
     """
     name = f'{cls.__module__}.{cls.__qualname__}'
     own = [method for method in methods if _is_own(cls, method)]
@@ -228,26 +228,24 @@ def _configured(plugin, conf):
 
 
 def _misspelt(cls, methods):
-    """Return which of a class's methods has the wrong name, in words, or None.
-    """
+    """Return the advice for a misspelt method of a class: text, or None."""
     for name in dir(cls):
         right = nearest.nearest(name, methods, _LIKE)
         if right and _is_own(cls, name):
-            return f'it has {name}: is {right} meant?'
+            return f'it has {name}; did you mean {right}?'
     return None
 
 
 def _is_own(cls, method):
-    """Return whether a class has a method from elsewhere than the base
-    classes.
-    """
+    """Return whether a class has a method that no base class defines."""
     return any(method in vars(parent) for parent in cls.__mro__
                if parent not in _BASES and parent is not object)
 
 
 def _owner(cls, method):
-    """Return which class a method is of: its place in ``__mro__``; behind all
-    if of none.
+    """Return the place in ``__mro__`` of the class that defines a method.
+
+    The length of ``__mro__`` if none does.
     """
     owners = [method in vars(parent) for parent in cls.__mro__]
     return owners.index(True) if True in owners else len(owners)

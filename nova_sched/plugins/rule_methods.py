@@ -1,4 +1,4 @@
-"""Checks of the methods of filters and weighers, without calls of them."""
+"""Checks of the methods of filters and weighers, without calling them."""
 
 import dis
 import inspect
@@ -42,17 +42,17 @@ def _takes(method, arguments):
 
 
 def _returns_nothing(method):
-    """Return whether all that a method returns, if it does, is None."""
+    """Return whether every return of a method returns None."""
     function = inspect.unwrap(getattr(method, '__func__', method))
     if not inspect.isfunction(function) or inspect.isgeneratorfunction(
             function):
         return False
-    found, before = [], None
-    for each in dis.get_instructions(function):
-        if each.opname == 'RETURN_CONST':
-            found.append(each.argval is None)
-        elif each.opname == 'RETURN_VALUE':
-            found.append(before.opname == 'LOAD_CONST'
-                         and before.argval is None)
-        before = each
-    return bool(found) and all(found)
+    returns_none, before = [], None
+    for instruction in dis.get_instructions(function):
+        if instruction.opname == 'RETURN_CONST':
+            returns_none.append(instruction.argval is None)
+        elif instruction.opname == 'RETURN_VALUE':
+            returns_none.append(before.opname == 'LOAD_CONST'
+                                and before.argval is None)
+        before = instruction
+    return bool(returns_none) and all(returns_none)

@@ -122,7 +122,7 @@ def test_ping_reports_consumers_and_answers(cloud):
 
     assert served[0] == 0
     assert '2 consumer(s) of the queue ' in served[1]
-    assert 'A scheduler answers, within ' in served[1]
+    assert 'A scheduler responded in ' in served[1]
     assert silent[0] == 1
     assert '0 consumer(s) of the queue ' in silent[1]
     assert broken[0] == 3

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_sched import exception
-from nova_sched.compat.nova.host_manager import Lent
+from nova_sched.compat.nova.host_manager import NovaHostManager
 from nova_sched.compat.row_api import attempt as row_api
 from nova_sched.compat.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.hosts.decision import Decision
@@ -131,7 +131,8 @@ class RowScheduler(PlainScheduler):
         super().__init__(**options)
         self._steps = NovaSchedulerMixin()
         self._steps.conf = self.conf
-        self._steps.host_manager = Lent(self.conf, self.host_manager)
+        self._steps.host_manager = NovaHostManager(
+            self.conf, self.host_manager)
 
     def _attempt(self, request, offer, record):
         return super()._attempt(request, offer, record, functools.partial(

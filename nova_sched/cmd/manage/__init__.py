@@ -25,15 +25,15 @@ from nova_sched.printable import Stream
 #: backend; oslo.db adds a traceback to each refused statement; the command
 #: that decides a request prints the reason itself.
 _LEVELS = {'alembic': py_logging.WARNING,
-              'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
-              'oslo_service': py_logging.WARNING,
-              **dict.fromkeys(('nova_sched.scheduler.manager',
-                               'nova_sched.scheduler.client.report',
-                               'nova_sched.scheduler.filters'),
-                              py_logging.CRITICAL),
-              **dict.fromkeys(('nova_sched.filters',
-                               'nova_sched.scheduler.candidates'),
-                              py_logging.WARNING)}
+           'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
+           'oslo_service': py_logging.WARNING,
+           **dict.fromkeys(('nova_sched.scheduler.manager',
+                            'nova_sched.scheduler.client.report',
+                            'nova_sched.scheduler.filters'),
+                           py_logging.CRITICAL),
+           **dict.fromkeys(('nova_sched.filters',
+                            'nova_sched.scheduler.candidates'),
+                           py_logging.WARNING)}
 
 
 class Commands(commandmanager.CommandManager):
@@ -99,7 +99,7 @@ class ManageApp(app.App):
     def configuration(self):
         """Return a new ConfigOpts with the options of the command line.
 
-        Raises ConfigurationError as of ``new_conf``.
+        Raises ConfigurationError, see ``new_conf``.
         """
         from nova_sched import conf as configuration
         files, dirs = self.options.config_file, self.options.config_dir
@@ -116,7 +116,7 @@ class ManageApp(app.App):
         return conf
 
     def configure_logging(self):
-        """Make the handlers of the log, also of --log-file."""
+        """Create the log handlers, including the handler of --log-file."""
         try:
             super().configure_logging()
         except OSError as error:
@@ -142,15 +142,16 @@ class ManageApp(app.App):
         return super().run_subcommand(argv)
 
     def prepare_to_run_command(self, cmd):
-        """Have errors name options as in the files, and exit as in ``exits``.
+        """Wrap a command: errors name options as the files do, and exit codes
+        are those of ``exits``.
         """
         from nova_sched.options import spelling
         get_parser = cmd.get_parser
         cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)
         if type(cmd).__module__.startswith(f'{__name__}.'):
-            # The epilog names the package of a foreign command, for which
-            # cliff looks through all installed packages.
+            # The epilog names the package of a foreign command; cliff would
+            # search all installed packages for it.
             cmd.get_epilog = str
 
 

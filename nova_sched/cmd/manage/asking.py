@@ -16,18 +16,16 @@ _BROKEN = (messaging.MessagingException, amqp.AMQPError, kombu.KombuError,
 
 
 class NotServed(exits.NoAnswer):
-    """No scheduler answers, though the broker does, as far as that is known.
-    """
+    """No scheduler responds in time; the broker does, as far as is known."""
 
 
 def consumers(conf, seconds):
-    """Return the number of consumers of the request queue: list of (host,
-    number).
+    """Return the number of consumers of the request queue: (host, number).
 
-    One entry, for the first host of a cluster that answers; empty if the
-    broker is not RabbitMQ.  The number is None if there is no queue.
+    A list with one pair, of the first host of a cluster that responds; empty
+    if the broker is not RabbitMQ.  The number is None if there is no queue.
     seconds: timeout.
-    Raises NoAnswer if the broker does not answer.
+    Raises NoAnswer if the broker does not respond.
     """
     counts, failures = message_broker.consumers(conf, seconds)
     if failures and not counts:
@@ -36,24 +34,24 @@ def consumers(conf, seconds):
     return counts[:1]
 
 
-def answer(conf, seconds, ask):
-    """Return the scheduler's answer to a question.
+def call(conf, seconds, make_call):
+    """Call a scheduler over RPC and return its reply.
 
-    ask: function of an RPC transport.
+    make_call: function of an RPC transport that returns the reply.
     seconds: timeout.  oslo.messaging's own timeout does not cover the
         connection, for which it waits for ever.
-    Raises NotServed without an answer in time, NoAnswer if the broker does not
-    take the question, and NovaSchedException if the scheduler fails.
+    Raises NotServed without a reply in time, NoAnswer if the broker does not
+    take the call, and NovaSchedException if the scheduler fails.
     """
-    def ask_over_transport():
+    def call_over_transport():
         transport = rpc.get_transport(conf)
-        result = ask(transport)
+        result = make_call(transport)
         transport.cleanup()
         return result
 
     broker = config.masked(config.transport_url(conf))
     try:
-        return remote.Call(seconds + 1, ask_over_transport).result()
+        return remote.Call(seconds + 1, call_over_transport).result()
     except (remote.DeadlineExceeded, TimeoutError,
             messaging.MessagingTimeout):
         raise NotServed(
@@ -63,8 +61,8 @@ def answer(conf, seconds, ask):
     except messaging.RemoteError as exc:
         # Its str() includes the traceback.
         raise exception.NovaSchedException(
-            f'The scheduler failed with {exc.exc_type}: {exc.value}; its log '
-            'says more') from None
+            f'The scheduler failed with {exc.exc_type}: {exc.value}; see '
+            'its log') from None
     except _BROKEN as exc:
         raise exits.NoAnswer(f'The broker at {broker} does not take the '
                              f'request: {exc}') from None

@@ -71,10 +71,10 @@ class Fake(command.Command):
 
 
 def _number(kind, is_allowed, words):
-    """Return a type of an option: function of a text.
+    """Return an argparse type: function of the text of an option.
 
     kind: int or float.  is_allowed: function of a number.
-    words: for the allowed numbers.
+    words: description of the allowed numbers, for the error.
     """
     def parse(text):
         with contextlib.suppress(ValueError):

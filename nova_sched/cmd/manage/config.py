@@ -64,12 +64,12 @@ class Check(forms.Lister):
                 else exits.DONE)
 
     def take_action(self, parsed_args):
-        conf = self.app.configuration()    # a copy, defaults may be set in it
+        conf = self.app.configuration()    # a copy: its defaults may be set
         problems, wrong = startup.all_problems(conf)
         self._refused = bool(problems)
         self._rows = self._checked(conf, problems, wrong, parsed_args)
         self._rows.append(_verdict(self._rows, self._refused))
-        if forms.for_programs(parsed_args):
+        if forms.is_structured(parsed_args):
             return _KEYS, self._rows
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
@@ -95,9 +95,7 @@ class Check(forms.Lister):
         return rows
 
     def _connected(self, setup, wrong):
-        """Return the rows about the services that the scheduler depends on:
-        list.
-        """
+        """Return the rows about services that the scheduler needs: list."""
         addresses = sorted(option for option in wrong
                            if option.startswith(_ADDRESSES))
         if addresses:
@@ -111,7 +109,7 @@ class Check(forms.Lister):
 
 @contextlib.contextmanager
 def _hushed(hushed):
-    """Keep the log from repeating the rows, in a context."""
+    """Mute log lines that repeat the rows: a context."""
     loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

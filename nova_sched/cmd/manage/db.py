@@ -30,6 +30,6 @@ class Version(forms.ShowOne):
 
     def take_action(self, parsed_args):
         version = schema.version(self.app.conf)
-        if version is None and not forms.for_programs(parsed_args):
+        if version is None and not forms.is_structured(parsed_args):
             version = 'none'
         return ('version',), (version,)

@@ -54,7 +54,7 @@ def _call(conf, parsed_args, method, **arguments):
         namespace=decision_endpoint.NAMESPACE,
         version=decision_endpoint.VERSION)
     admin = context.RequestContext(is_admin=True).to_dict()
-    return asking.answer(
+    return asking.call(
         conf, parsed_args.timeout,
         lambda transport: messaging.get_rpc_client(
             transport, target, timeout=parsed_args.timeout).call(
@@ -73,11 +73,11 @@ class List(forms.Lister):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('--limit', type=int, default=20, metavar='N',
-                            help='Most decisions (default: 20).')
+                            help='Maximum number of decisions (default: 20).')
         outcome = parser.add_mutually_exclusive_group()
         for name, meaning in (
                 (decision.PLACED, 'got hosts'),
-                (decision.REFUSED, 'got none, or were invalid'),
+                (decision.REFUSED, 'got no host, or were invalid'),
                 (decision.FAILED, 'ended in an error')):
             outcome.add_argument(
                 f'--{name}', dest='outcome', action='store_const', const=name,
@@ -139,9 +139,9 @@ def _row(summary):
     return (summary.number, decision_document.iso(summary.arrived),
             summary.request_id, summary.service, summary.outcome,
             summary.instances,
-            forms.Shown(hosts, words.examples(hosts, count)), summary.code,
+            forms.DualValue(hosts, words.examples(hosts, count)), summary.code,
             summary.kind,
-            forms.Shown(summary.reason, reason if len(reason) <= 80
+            forms.DualValue(summary.reason, reason if len(reason) <= 80
                         else f'{reason[:77]}...'))
 
 
@@ -169,7 +169,7 @@ class Show(forms.ShowOne):
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, document)
         names = [*document]
-        if not forms.for_programs(parsed_args):
+        if not forms.is_structured(parsed_args):
             names = [name for name in _FIELDS
                      if document.get(name) not in (None, [])]
             if not parsed_args.rejected:
@@ -207,8 +207,8 @@ class Explain(forms.ShowOne):
 
     All enabled filters judge all hosts as they were then, with the filters and
     weighers of the present configuration.  Of several decisions on a request
-    or an instance the newest is explained; of several instances the one that
-    is named, or the first.
+    or an instance the newest is explained; of its instances the named one, or
+    the first.
 
     Reads the file of this machine; on another machine run the command there.
     """
@@ -280,8 +280,8 @@ def _notes(conf, document):
              'enabled now'] if unknown else []
     if document['candidates']['source'] != 'none' and (
             config.placement_configured(conf)):
-        notes.append('Resources, traits and aggregates in Placement are as '
-                     'of now')
+        notes.append('Resources, traits and aggregates are read from '
+                     'Placement now, and may have changed since')
     if 'cut_at' in document['candidates']:
         notes.append(offer.cut(document['candidates']['cut_at']))
     return notes
@@ -306,7 +306,7 @@ def _explained(conf, document, past, key, args):
 def _lines(values, text):
     """Return a list; for people a line for each of the first values."""
     more = len(values) - SHOWN
-    return forms.Shown(values, *map(text, values[:SHOWN]), *(
+    return forms.DualValue(values, *map(text, values[:SHOWN]), *(
         [f'and {more} more'] if more > 0 else []))
 
 
@@ -357,8 +357,8 @@ _FORMS = {
     'codes': lambda codes: forms.lines(
         codes, lambda code: f'{code["code"]}: {code["hosts"]} hosts'),
     'milliseconds': forms.pairs,
-    'state': lambda state: forms.Shown(state, *facts.state_texts(state)),
-    'candidates': lambda found: forms.Shown(found, facts.candidates(found)),
+    'state': lambda state: forms.DualValue(state, *facts.state_texts(state)),
+    'candidates': lambda data: forms.DualValue(data, facts.candidates(data)),
     'filters': lambda found: _lines(found, _filter),
     'picks': lambda found: _lines(found, _pick),
     'best': lambda found: _lines(

@@ -143,8 +143,9 @@ def request_groups(requests, conf):
 
 
 def _is_in_placement(request):
-    """Return whether Placement has the devices of a request; ports' are not
-    there.
+    """Return whether Placement has the devices of a request.
+
+    Devices of ports are not in Placement.
     """
     spec = request.spec[0] if request.spec else {}
     return None not in (request.alias_name, request.request_id) and (

@@ -10,12 +10,12 @@ DONE = 0
 NO = 1
 #: The command line, a file or the configuration is wrong.
 WRONG = 2
-#: Broker, scheduler, database or Placement does not answer, or is not usable.
-NOT_ASKED = 3
+#: Broker, scheduler, database or Placement is unavailable or not usable.
+UNREACHABLE = 3
 
 
 class NoAnswer(exception.NovaSchedException):
-    """No broker, or no scheduler behind it, answers."""
+    """The broker, or a scheduler behind it, does not respond."""
 
 
 class WrongFile(exception.NovaSchedException):
@@ -26,10 +26,10 @@ class WrongFile(exception.NovaSchedException):
 _CODES = {exception.ConfigurationError: WRONG,
           exception.InvalidInput: WRONG,
           WrongFile: WRONG,
-          exception.DatabaseUnavailable: NOT_ASKED,
-          exception.PlacementUnavailable: NOT_ASKED,
-          exception.PlacementError: NOT_ASKED,
-          NoAnswer: NOT_ASKED}
+          exception.DatabaseUnavailable: UNREACHABLE,
+          exception.PlacementUnavailable: UNREACHABLE,
+          exception.PlacementError: UNREACHABLE,
+          NoAnswer: UNREACHABLE}
 
 
 def coded(run, app):

@@ -50,10 +50,10 @@ def _service(state):
         'service': status(state),
         'disabled_reason': service['disabled_reason'],
         'forced_down': bool(service['forced_down']),
-        'last_heartbeat': forms.moment(
+        'last_heartbeat': forms.timestamp(
             service['last_seen_up'] or service['created_at']),
         'service_version': service['version'],
-        'usage_reported': forms.moment(state.updated)}
+        'usage_reported': forms.timestamp(state.updated)}
 
 
 def _usage(state):
@@ -77,7 +77,7 @@ def _cpu_info(state):
         return None
     if not isinstance(info, dict):
         return None
-    return forms.Shown(info, ' '.join(
+    return forms.DualValue(info, ' '.join(
         str(info[name]) for name in ('arch', 'vendor', 'model')
         if info.get(name)))
 
@@ -127,16 +127,16 @@ def _pci_pools(state):
 
 def _metrics(state):
     metrics = [{'name': metric.name, 'value': metric.value,
-              'timestamp': forms.moment(metric.timestamp),
-              'source': metric.source} for metric in state.metrics]
+                'timestamp': forms.timestamp(metric.timestamp),
+                'source': metric.source} for metric in state.metrics]
     return forms.lines(metrics, lambda metric: (
         f'{metric["name"]}={metric["value"]}'))
 
 
 def _aggregates(state):
-    aggregates = [{'id': aggregate.id, 'uuid': aggregate.uuid,
-              'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
-             for aggregate in state.aggregates]
-    return forms.lines(aggregates, lambda aggregate: aggregate['name'] + (
+    rows = [{'id': aggregate.id, 'uuid': aggregate.uuid,
+             'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
+            for aggregate in state.aggregates]
+    return forms.lines(rows, lambda aggregate: aggregate['name'] + (
         f' ({forms.pairs(aggregate["metadata"])})'
         if aggregate['metadata'] else ''))

@@ -1,4 +1,4 @@
-"""``ping``: whether a scheduler answers requests."""
+"""``ping``: whether a scheduler responds to requests."""
 
 import time
 
@@ -14,26 +14,26 @@ from nova_sched.cmd.manage import exits
 class Ping(command.Command):
     """Count the consumers of the request queue, and ping a scheduler over RPC.
 
-    Decides nothing.  Exits with 0 if a scheduler answers, even with an error,
-    1 if none does, and 3 if the broker does not answer.
+    Selects no hosts.  Exits with 0 if a scheduler responds, even with an
+    error, 1 if none does, and 3 if the broker does not respond.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('--timeout', type=int, default=5,
                             metavar='SECONDS',
-                            help='How long to wait for an answer.')
+                            help='How long to wait for a reply.')
         parser.add_argument('--server', metavar='HOST',
-                            help='Ping the scheduler of this host, its '
-                                 '[DEFAULT] host, instead of any one.')
+                            help='Ping the scheduler with this [DEFAULT] host '
+                                 'instead of any scheduler.')
         return parser
 
     def take_action(self, parsed_args):
         conf, seconds = self.app.conf, parsed_args.timeout
         topic = conf.scheduler_topic
         consumers = asking.consumers(conf, seconds)
-        for where, count in consumers:
-            self._say(f'{where}: ' + (
+        for broker, count in consumers:
+            self._say(f'{broker}: ' + (
                 f'no queue {topic}' if count is None else
                 f'{count} consumer(s) of the queue {topic}'))
         target = messaging.Target(topic=topic, version='1.0',
@@ -47,18 +47,18 @@ class Ping(command.Command):
 
         begin = time.monotonic()
         try:
-            asking.answer(conf, seconds, ping)
+            asking.call(conf, seconds, ping)
         except asking.NotServed as error:
             self._say(str(error))
-            # Without a count the broker may be down as well.
-            return exits.NO if consumers else exits.NOT_ASKED
+            # If no consumers were counted, the broker itself may be down.
+            return exits.NO if consumers else exits.UNREACHABLE
         except exits.NoAnswer:
             raise
         except exception.NovaSchedException as error:
-            self._say(f'A scheduler is there. {error}')
+            self._say(f'A scheduler responded with an error: {error}')
             return exits.DONE
         took = (time.monotonic() - begin) * 1000
-        self._say(f'{parsed_args.server or "A scheduler"} answers, within '
+        self._say(f'{parsed_args.server or "A scheduler"} responded in '
                   f'{took:.0f} ms')
         return exits.DONE
 

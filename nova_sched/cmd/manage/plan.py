@@ -92,7 +92,7 @@ class Plan(forms.Lister):
         return plan_report.COLUMNS, self._report.rows()
 
     def produce_output(self, parsed_args, column_names, data):
-        if forms.for_programs(parsed_args):
+        if forms.is_structured(parsed_args):
             document = self._report.document()
             self.formatter.emit_one(tuple(document), tuple(document.values()),
                                     self.app.stdout, parsed_args)
@@ -164,9 +164,9 @@ def _changed(parsed_args, settings):
 
 
 def _load(conf, path, stack):
-    """Load the cloud of a file, and have a ConfigOpts use only that.
+    """Load the cloud of a file, and make it the only database of a ConfigOpts.
 
-    It is in a temporary database until the stack is closed.
+    It is a temporary database, which is removed when the stack is closed.
     """
     cloud = json_files.read(path)
     folder = stack.enter_context(
@@ -185,13 +185,13 @@ def _load(conf, path, stack):
 
 
 def _check_sizes(conf, app):
-    """Warn if no filter checks the sizes of the request."""
+    """Warn of disabled filters for the amounts that Placement checks."""
     lacking = [name for name in ('RamFilter', 'DiskFilter')
                if name not in config.enabled_filters(conf)]
     if lacking:
         app.stderr.write(
-            f'Without Placement and {" and ".join(lacking)} the sizes of the '
-            'request are not checked; --enable runs a filter\n')
+            f'Neither Placement nor {" nor ".join(lacking)} checks the '
+            'amounts of the request; --enable runs a filter\n')
 
 
 class _Source:
@@ -283,7 +283,7 @@ class _Source:
 def _decide(conf, spec, uuids, stack, reported):
     """Decide a request; return the DryRun, and the changes of the hosts since.
 
-    spec: envelope of a RequestSpec.  reported: as of decider.Decider.
+    spec: envelope of a RequestSpec.  reported: see decider.Decider.
     The changes are texts; None if unknown.
     Raises the errors that prevent a decision.
     """

@@ -151,8 +151,8 @@ class PlanReport:
     def write(self, out, write_table):
         """Write the text below the table of the instances.
 
-        write_table: function of names of columns, and rows. The last line is
-            for programs.
+        write_table: function of names of columns, and rows.
+        The last line is for programs.
         """
         if not self.fits:
             out.write(f'No valid host: {printable(self.reason)}\n')
@@ -228,7 +228,7 @@ class PlanReport:
 def _placement(pick, selections):
     """Return the host of an instance as plain JSON: dict.
 
-    pick: as of DecisionView.picks.  selections: list of Selection.
+    pick: element of DecisionView.picks.  selections: list of Selection.
     """
     selected, *others = selections
     return {
@@ -264,9 +264,7 @@ def _worded(spec_obj):
 
 
 def _together(rows):
-    """Return the row of several instances: hosts with their number of
-    instances.
-    """
+    """Return one row for several instances, with the number on each host."""
     hosts, nodes = (_some([
         name if count == 1 else f'{name} x {count}' for name, count in sorted(
             collections.Counter(row[place] for row in rows).items(),

@@ -157,16 +157,14 @@ class Call(forms.Lister):
                     f'allocation delete UUID". {error}') from error
 
     def _answer(self, *args, **kwargs):
-        """Return the scheduler's answer.  Raises NotServed without one in
-        time.
-        """
+        """Return the scheduler's reply.  Raises NotServed without a reply."""
         conf = self.app.conf
         if any(not count for _where, count in asking.consumers(
                 conf, conf.long_rpc_timeout)):
             raise asking.NotServed(
                 f'The queue {conf.scheduler_topic} has no consumer at '
                 f'{config.masked(config.transport_url(conf))}')
-        return asking.answer(
+        return asking.call(
             conf, conf.long_rpc_timeout,
             lambda transport: rpcapi.SchedulerAPI(
                 conf, transport).select_destinations(*args, **kwargs))

@@ -25,8 +25,8 @@ class Report(forms.Lister):
             help='List the requests with a disagreement, instead of totals.')
         instead.add_argument(
             '--copy', action='store_true',
-            help='Count the requests by how far the candidates from the copy '
-                 'of Placement agree with its listing ([nova_sched] '
+            help='Count the requests by how far the candidates from the '
+                 "mirror agree with Placement's listing ([nova_sched] "
                  'candidates = mirror).')
         return parser
 
@@ -71,5 +71,6 @@ def _row(entry):
 
 def _side(side):
     """Return the hosts of one side, or its outcome without hosts."""
-    return forms.Shown({'outcome': side['outcome'], 'hosts': side['hosts']},
-                       ', '.join(side['hosts']) or side['outcome'])
+    return forms.DualValue(
+        {'outcome': side['outcome'], 'hosts': side['hosts']},
+        ', '.join(side['hosts']) or side['outcome'])

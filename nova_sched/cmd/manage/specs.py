@@ -217,7 +217,7 @@ def _complete(spec_obj, conf, extra=(), keeps=()):
     """Derive NUMA cells, PCI devices and request groups, as Nova's API does.
 
     The devices of ports stay.
-    extra: more PCI devices, as of devices.pci_requests.
+    extra: more PCI devices, see devices.pci_requests.
     keeps: names of fields that stay unchanged.
     Raises InvalidInput.
     """
@@ -229,7 +229,7 @@ def _complete(spec_obj, conf, extra=(), keeps=()):
         spec_obj.pci_requests.requests += [
             request for request in existing if request.alias_name is None]
     prefixes = tuple(f'{request.request_id}-' for request in existing
-                 if request.alias_name is not None)
+                     if request.alias_name is not None)
     spec_obj.requested_resources = [
         *(group for group in spec_obj.requested_resources or ()
           if not (group.requester_id or '').startswith(prefixes)),

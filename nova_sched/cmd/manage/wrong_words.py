@@ -9,7 +9,7 @@ _UNKNOWN = 'unrecognized arguments: '
 
 
 def short(parser):
-    """Return a parser whose errors are one line, without the usage."""
+    """Return a parser with errors of one line, without the usage."""
     def error(message):
         unknown = message.removeprefix(_UNKNOWN)
         if unknown != message:

@@ -62,9 +62,9 @@ def spec_from_dicts(request_spec, filter_properties):
 
 
 def _wire_version(spec_obj):
-    """Return the version of RequestSpec that fits the caller's release.
+    """Return the RequestSpec version of the caller's release: text.
 
-    Only nested objects show the release: NUMA cells of version 1.5 or later
+    Only nested objects reveal the release: NUMA cells of version 1.5 or later
     come from Victoria or later.
     """
     cells = spec_obj.numa_topology.cells if spec_obj.numa_topology else ()

@@ -4,8 +4,8 @@ A plug-in may call the built-in rule that it derives from with a changed
 request: a RequestSpec, or Kilo's filter_properties as the mapping, a copy of
 the mapping or a dict of its own.  ``request_of`` makes a RequestSpec of each.
 
-A copy of the mapping changes only the fields in which it differs from the
-request, because the mapping does not contain all fields.
+From a copy of the mapping only the changed fields are read; the request has
+the others, because the mapping does not contain all fields.
 """
 
 import collections.abc
@@ -31,9 +31,9 @@ _FIELDS = {
     **dict.fromkeys(_GROUP, 'instance_group'),
     'instance_type': 'flavor',
 }
-#: Likewise of the request_spec in it ...
+#: Key of its request_spec -> field ...
 _SPEC_FIELDS = {'image': 'image', 'num_instances': 'num_instances'}
-#: ... and of the instance_properties in that.
+#: ... and of the instance_properties there.
 _INSTANCE_FIELDS = {
     'uuid': 'instance_uuid',
     **{name: name for name in ('project_id', 'user_id', 'availability_zone',
@@ -45,7 +45,7 @@ def request_of(given):
     """Return the RequestSpec of a rule's argument.
 
     given: a RequestSpec, or a mapping in the form of Kilo's
-    filter_properties.
+        filter_properties.
     Raises ValueError, which names the key, for invalid values: the plug-in
     has written them, not the RPC caller.
     """
@@ -128,9 +128,9 @@ def _flavor(given):
 
 
 def _image_properties(properties, made):
-    """Return image properties without the old or new name of a changed one.
+    """Return image properties with one name of each: the old or the new.
 
-    If both names were changed, the name that Kilo's filters read counts.
+    A changed value of the old name, which Kilo's filters read, counts.
     """
     dropped = set()
     for old, now in kilo_mapping.OLD_PROPERTIES.items():

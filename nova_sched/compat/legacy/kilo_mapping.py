@@ -1,12 +1,12 @@
 """The request as Kilo's filters knew it: a dict called filter_properties.
 
 Filters written for Kilo read ``filter_properties['scheduler_hints']`` and
-the like.  Plug-ins get a ``KiloRequestSpec``, a RequestSpec that answers such
-reads as well: ``with_mapping`` makes it of a request.
+the like.  Plug-ins get a ``KiloRequestSpec``, a RequestSpec that supports such
+reads as well: ``with_mapping`` returns it for a request.
 
 Values have Kilo's form: the flavor and instance properties are plain dicts,
-hints are not wrapped in lists, groups are sets.  What a feature of the
-request does not use is an absent key, as it was then.
+hints are not wrapped in lists, groups are sets.  Keys of features that the
+request does not use are absent, as in Kilo.
 
 Plug-ins may write to the mapping, as in Kilo: later plug-ins and built-in
 rules read the changes (``written``).  The request's own fields do not change.
@@ -19,7 +19,7 @@ import weakref
 from nova_sched.compat.legacy import nova_dicts
 from nova_sched.objects import request_spec
 
-#: Properties Kilo's own rules read, by the names images used then.
+#: Image properties that Kilo's filters read: old name -> today's name.
 OLD_PROPERTIES = {
     'architecture': 'hw_architecture',
     'hypervisor_type': 'img_hv_type',
@@ -45,7 +45,8 @@ class SentSpec(dict):
 class _Made(typing.NamedTuple):
     """The mapping of a request.
 
-    basis: values that the service changes during a request, at that time.
+    basis: values that the service changes during a request, as they were when
+        the mapping was made.
     pristine: the mapping as it was made.  mapping: the copy for plug-ins,
         which may write to it.
     """
@@ -56,7 +57,7 @@ class _Made(typing.NamedTuple):
 
 
 class KiloMapping:
-    """Mapping side of a request.
+    """The mapping interface of a request.
 
     ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
     for a key of the mapping.  All else about the mapping is as for a dict;
@@ -179,16 +180,16 @@ class KiloMapping:
         return self._mapping().setdefault(key, default)
 
     def pop(self, key, *default):
-        """Take a key out of the mapping: its value."""
+        """Remove a key of the mapping and return its value."""
         return self._mapping().pop(key, *default)
 
 
 class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
                       request_spec.RequestSpec):
-    """A RequestSpec as plug-ins get it.
+    """The RequestSpec that plug-ins get.
 
-    Also behaves as the mapping that Kilo gave to filters, and makes the two
-    dicts of itself that Nova's does.  On the wire it is a RequestSpec.
+    It is also the mapping that Kilo passed to filters, and has Nova's methods
+    that return a request as two dicts.  On the wire it is a RequestSpec.
     """
 
     #: A view shares ``__dict__`` with its request; these are its own.
@@ -196,18 +197,18 @@ class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
     SHARED = request_spec.RequestSpec.SHARED | {'config_options'}
 
 
-# By it, objects are named on the wire and in messages.
+# The class name appears on the wire and in messages.
 KiloRequestSpec.__name__ = request_spec.RequestSpec.__name__
 
-#: What plug-ins are given of a request, for as long as there is the request.
+#: Request -> its KiloRequestSpec, for the lifetime of the request.
 _views = weakref.WeakKeyDictionary()
 
 
 def with_mapping(spec_obj):
-    """Return a request as plug-ins get it: KiloRequestSpec.
+    """Return the KiloRequestSpec of a request.
 
-    Both share their attributes.  The same request gives the same object each
-    time.  An argument that is no RequestSpec, or has a mapping already, is
+    It shares the request's attributes, and is the same object at each call.
+     An argument that is no RequestSpec, or has a mapping already, is
     returned unchanged.
     """
     if (not isinstance(spec_obj, request_spec.RequestSpec)
@@ -222,7 +223,7 @@ def with_mapping(spec_obj):
 
 
 def without_mapping(spec_obj):
-    """Return a request as the service knows it, of one of a plug-in's.
+    """Return the plain RequestSpec of a KiloRequestSpec.
 
     Both share their attributes; the mapping is left out.
     """
@@ -234,7 +235,7 @@ def without_mapping(spec_obj):
 
 
 class _Sent:
-    """The dicts that a request came as; copies of the request share them."""
+    """The dicts that the caller sent; copies of the request share them."""
 
     def __init__(self, *dicts):
         self.dicts = dicts
@@ -244,7 +245,7 @@ class _Sent:
 
 
 def remember_dicts(spec_obj, request_spec, filter_properties):
-    """Have plug-ins see the values of the dicts that a request came as."""
+    """Record the dicts that the caller sent, for the mapping of plug-ins."""
     spec_obj.__dict__['_sent_dicts'] = _Sent(request_spec, filter_properties)
 
 
@@ -257,21 +258,21 @@ def _basis(spec_obj):
                               len(group.members or ())))
 
 
-def _carry(made, written, anew):
+def _carry(made, written, new):
     """Apply the changes of a previous mapping to a new one.
 
     made: the previous mapping without changes.
     """
     for key in made.keys() - written.keys():
-        anew.pop(key, None)
+        new.pop(key, None)
     for key, value in written.items():
-        before, now = made.get(key), anew.get(key)
+        before, now = made.get(key), new.get(key)
         if key in made and value == before:
             continue
         if all(isinstance(part, dict) for part in (value, before, now)):
             _carry(before, value, now)
         else:
-            anew[key] = value
+            new[key] = value
 
 
 def _filter_properties(spec_obj):
@@ -309,15 +310,15 @@ def _filter_properties(spec_obj):
 def _overlaid(made, sent):
     """Return a mapping with the caller's plain values in place of made ones.
     """
-    kept = {key: value for key, value in sent.items()
-            if not (key in made and (key in _SETS or _is_envelope(value)))}
-    properties = kept.get('properties')
+    plain = {key: value for key, value in sent.items()
+             if not (key in made and (key in _SETS or _is_envelope(value)))}
+    properties = plain.get('properties')
     if isinstance(properties, dict) and 'properties' in made:
         if _is_envelope(properties):
-            del kept['properties']
+            del plain['properties']
         else:
-            kept['properties'] = {**made['properties'], **properties}
-    return {**made, **kept}
+            plain['properties'] = {**made['properties'], **properties}
+    return {**made, **plain}
 
 
 def _is_envelope(value):

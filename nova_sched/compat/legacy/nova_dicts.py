@@ -1,4 +1,4 @@
-"""A request as the two dicts that Nova's RequestSpec makes of itself.
+"""Methods of Nova's RequestSpec that convert a request to two dicts.
 
 For plug-ins and drivers that pass them on: with objects as values, and
 without keys of features that the request does not use.
@@ -14,7 +14,7 @@ _NAMES = ('ignore_hosts', 'force_hosts', 'force_nodes',
 
 
 class NovaDicts:
-    """Mixed into the RequestSpec of plug-ins."""
+    """A mixin for the RequestSpec of plug-ins."""
 
     def to_legacy_request_spec_dict(self):
         """Return the dict that Nova called request_spec.
@@ -34,8 +34,8 @@ class NovaDicts:
     def to_legacy_filter_properties_dict(self):
         """Return the dict that Nova called filter_properties.
 
-        What the request does not use is no key of it; hints of one value are
-        that value.
+        Features that the request does not use have no key; a hint with one
+        value is that value, not a list.
         """
         made = {name: getattr(self, name) for name in _NAMES}
         for name in ('retry', 'limits'):

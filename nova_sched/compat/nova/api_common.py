@@ -7,7 +7,7 @@ from nova_sched.compat import nova_exception
 
 def get_instance(compute_api, context, instance_id, expected_attrs=None,
                  cell_down_support=False):
-    """Return the Instance of a uuid, by an API of ``nova.compute``.
+    """Return the Instance of a uuid from an API of ``nova.compute``.
 
     Raises webob's HTTPNotFound without one, or InstanceNotFound where webob
     is not installed.

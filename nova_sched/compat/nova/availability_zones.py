@@ -24,7 +24,6 @@ def get_host_availability_zone(context, host, conductor_api=None):
 def get_instance_availability_zone(context, instance):
     """Return the zone of an instance: its host's, or the requested one: text.
 
-
     instance: an object, or a dict.
     Raises current_hosts.NoCurrentHosts.
     """
@@ -35,10 +34,10 @@ def get_instance_availability_zone(context, instance):
 
 def get_availability_zones(context, *args, get_only_available=False,
                            with_hosts=False, hostapi=None, services=None):
-    """Return the zones with a host that is enabled, and the others: two lists.
+    """Return the zones with an enabled host, and the other zones: two lists.
 
-    args: get_only_available and with_hosts, behind a host API since Rocky.
-    get_only_available: whether the first list is enough.
+    args: get_only_available and with_hosts, after a host API since Rocky.
+    get_only_available: whether to return only the first list.
     with_hosts: whether to return pairs of the zone and a set of its hosts,
         enabled or not, instead of the zone's name.
     Raises current_hosts.NoCurrentHosts.
@@ -80,8 +79,8 @@ def set_availability_zones(context, services):
 
 def update_host_availability_zone_cache(context, host,
                                         availability_zone=None):
-    """Nothing: there is no such cache."""
+    """Do nothing: there is no such cache."""
 
 
 def reset_cache():
-    """Nothing: there is no such cache."""
+    """Do nothing: there is no such cache."""

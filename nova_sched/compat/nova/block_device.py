@@ -1,4 +1,4 @@
-"""The block devices of instances, for lookups of plug-ins."""
+"""The block devices of instances, for lookups by plug-ins."""
 
 from nova_sched.compat import current_hosts
 from nova_sched.objects import base
@@ -44,8 +44,8 @@ class BlockDeviceMapping(base.NovaObject, base.DictCompat):
 class BlockDeviceMappingList(base.NovaObjectList):
     """Block devices.
 
-    The class methods return the devices of instances on the current hosts; an
-    instance that is being created has none in a cell yet.
+    The class methods return the devices of instances on the hosts of the
+    current request; an instance that is being created has none in a cell yet.
     They raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
     """
 
@@ -70,7 +70,7 @@ class BlockDeviceMappingList(base.NovaObjectList):
     def bdms_by_instance_uuid(cls, context, instance_uuids):
         """Return a dict uuid -> BlockDeviceMappingList.
 
-        Instances without devices are missing.
+        Instances without devices are left out.
         """
         return {uuid: devices for uuid in instance_uuids
                 if (devices := cls.get_by_instance_uuid(context, uuid))}

@@ -16,7 +16,7 @@ with contextlib.suppress(cfg.DuplicateOptError):
 def get_client(expiration_time=0):
     """Return a CacheClient of this process.
 
-    expiration_time: seconds that a value is kept; 0: as long as the process.
+    expiration_time: seconds that a value is kept; 0 for no limit.
     Raises RuntimeError with [cache] enabled.
     """
     _refuse_shared()
@@ -69,7 +69,7 @@ class CacheClient:
         return True
 
     def add(self, key, value):
-        """Keep a value unless there is one: whether it is kept."""
+        """Keep a value if the key has none; return whether it is kept."""
         with self._lock:
             is_new = self._get(key) is None
             if is_new:
@@ -77,11 +77,11 @@ class CacheClient:
         return is_new
 
     def delete(self, key):
-        """Forget a value, if there is one."""
+        """Delete a value, if there is one."""
         self.delete_multi([key])
 
     def delete_multi(self, keys):
-        """Forget some values."""
+        """Delete values."""
         with self._lock:
             for key in keys:
                 self._kept.pop(key, None)
@@ -95,8 +95,6 @@ class CacheClient:
     def _set(self, key, value):
         now = self._now()
         if self._limit:
-            # In the order in which they were set.
-            self._kept.pop(key, None)
             for old in [old for old, (kept_at, _) in self._kept.items()
                         if now - kept_at >= self._limit]:
                 del self._kept[old]

@@ -6,4 +6,4 @@ from nova_sched.scheduler import caching_scheduler
 
 class CachingScheduler(filter_scheduler.FilterScheduler,
                        caching_scheduler.CachingScheduler):
-    """The caching scheduler, made without arguments, with Nova's methods."""
+    """The caching scheduler, constructed without arguments."""

@@ -9,7 +9,7 @@ from nova_sched.scheduler import chance
 class ChanceScheduler(driver.Scheduler, chance.ChanceScheduler):
     """The chance scheduler with arguments of any release up to Wallaby.
 
-    Made without arguments.
+    Constructed without arguments.
     """
 
     def select_destinations(self, context, *args, **kwargs):

@@ -10,14 +10,14 @@ from nova_sched.compat import nova_exception
 
 
 class NotOffered(current_hosts.NotAnswered, AttributeError):
-    """A method that changes a cloud, or that is not needed here."""
+    """A method that changes the cloud, or that only Nova's API needs."""
 
 
-class Telling:
+class LookupsOnly:
     """Takes any arguments; refuses a missing method by name."""
 
     MODULE = 'nova.compute.api'
-    INSTEAD = "ask Nova's API for it"
+    INSTEAD = "call Nova's API"
 
     def __init__(self, *args, **kwargs):
         pass
@@ -26,11 +26,11 @@ class Telling:
         if name.startswith('_'):
             raise AttributeError(name)
         raise NotOffered(
-            f'{self.MODULE}.{type(self).__name__}.{name} is none of a '
-            f"scheduler's: {self.INSTEAD}")
+            f'{self.MODULE}.{type(self).__name__}.{name} is not '
+            f'offered in a scheduler: {self.INSTEAD}')
 
 
-class API(Telling):
+class API(LookupsOnly):
     """Instances.  Raises InstanceNotFound, current_hosts.NoCurrentHosts."""
 
     def get(self, context, instance_id, expected_attrs=None,
@@ -58,7 +58,7 @@ class API(Telling):
         return dict(instance.metadata or {})
 
 
-class HostAPI(Telling):
+class HostAPI(LookupsOnly):
     """Hosts.  Raises ComputeHostNotFound, current_hosts.NoCurrentHosts."""
 
     def service_get_all(self, context, filters=None, set_zones=False,

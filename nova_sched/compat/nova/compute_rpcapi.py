@@ -14,8 +14,8 @@ CONF.register_opt(cfg.StrOpt(
     'compute_topic', default=RPC_TOPIC, help='For plug-ins that read it.'))
 
 
-class ComputeAPI(compute_api.Telling):
+class ComputeAPI(compute_api.LookupsOnly):
     """Has no methods: only conductors call compute services."""
 
     MODULE = 'nova.compute.rpcapi'
-    INSTEAD = 'answer with the hosts, and the caller casts to them'
+    INSTEAD = 'return the hosts; the caller casts to them'

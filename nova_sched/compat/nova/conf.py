@@ -41,8 +41,7 @@ class _WithOldNames(cfg.ConfigOpts):
         return _class_path(today, self[section][name])
 
     def _is_own(self, name, section, today):
-        """Return whether an option that a plug-in has registered by an old
-        name has a value of its own.
+        """Return whether a plug-in's option by an old name has its own value.
         """
         return (self.get_location(name).location.is_user_controlled
                 or self.get_location(today, section).location
@@ -74,11 +73,10 @@ def _class_path(option, value):
 
 
 def follow(conf):
-    """Have ``CONF`` read the files that a service's configuration was read
-    from, as they now are.
+    """Read the configuration files of a service into ``CONF``.
 
-    In a program that has read a configuration of its own into ``CONF``,
-    plug-ins see that one.
+    In a program that has read its own configuration into ``CONF``, nothing
+    happens: plug-ins see that configuration.
     """
     program = getattr(CONF, 'prog', None)
     if program not in (None, conf.prog):

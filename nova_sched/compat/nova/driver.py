@@ -14,8 +14,8 @@ from nova_sched.scheduler import driver
 class OfNova:
     """A mixin for drivers that are constructed without arguments, as in Nova.
 
-    ``host_manager`` returns the states of hosts, ``servicegroup_api`` whether
-    a service is up.
+    ``host_manager`` returns the states of hosts; ``servicegroup_api`` returns
+    whether a service is up.
     """
 
     #: See driver_signatures.
@@ -25,7 +25,7 @@ class OfNova:
 
     def __new__(cls, *args, **kwargs):
         made, conf = super().__new__(cls), nova_conf.given(args)
-        # A printed __init__ does not call that of the base class.
+        # First: an __init__ as documented may not call its base class's.
         super().__init__(made, conf)
         made.host_manager = host_manager.of_nova(conf, made.host_manager)
         made.servicegroup_api = servicegroup.ServiceGroup(
@@ -47,7 +47,7 @@ class OfNova:
     def hosts_up(self, context, topic):
         """Return the names of hosts with an enabled service that is up: list.
 
-        topic: of the service; only ``compute`` has any.
+        topic: of the service; empty for any other than ``compute``.
         """
         if topic != 'compute':
             return []

@@ -38,13 +38,13 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
 
     @functools.cached_property
     def notifier(self):
-        """Sends notifications as scheduler.<host>."""
+        """The Notifier with publisher id scheduler.<host>."""
         return rpc.notifier(self.conf, f'scheduler.{self.conf.host}')
 
     def select_destinations(self, context, *args, **kwargs):
         """Choose a host for each instance.
 
-        Arguments and result are those of any release::
+        The arguments and the result are those of the driver's release::
 
             (request_spec, filter_properties)               to Liberty
             (spec_obj)                                      to Ocata
@@ -55,10 +55,10 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
 
         alloc_reqs_by_rp_uuid: provider uuid -> allocation requests that may
             be claimed; None for no claims, and any host.
-        provider_summaries: by the uuids of the providers whose hosts may be
-            chosen; None for any host, and no claims.
-        Returns a dict, from Pike a HostState, from Queens a list of
-        Selection an instance.
+        provider_summaries: dict by the uuids of the providers whose hosts may
+            be chosen; None for any host, and no claims.
+        Returns, for each instance, a dict, from Pike on a HostState, from
+        Queens on a list of Selection.
         Raises NoValidHost when not every instance gets a host.
         """
         call, form = driver_signatures.parse_call(
@@ -69,7 +69,8 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         return self.in_form(form, context, found)
 
     def _schedule(self, context, *args, **kwargs):
-        """Return the same, with WeighedObjects in place of dicts."""
+        """Return as select_destinations, with WeighedObjects instead of dicts.
+        """
         call, form = driver_signatures.parse_call(
             driver_signatures.PIKE
             if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
@@ -90,7 +91,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         return driver_results.as_weighed(found, self.states_of(context))
 
     def _attempt(self, request, offer, record):
-        """As of the base class; an override may fail after it."""
+        """Return an attempt, recorded because an override may fail later."""
         attempt, call = super()._attempt(request, offer, record), (
             driver_signatures.current())
         if call is not driver_signatures.NO_CALL:
@@ -105,5 +106,5 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         filter_properties['os_type'] = instance.get('os_type')
 
     def _signature(self):
-        """Return the Form of its _schedule."""
+        """Return the DriverSignature of its _schedule."""
         return driver_signatures.signature_of(type(self)._schedule)

@@ -1,8 +1,8 @@
-"""As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
+"""As ``nova.scheduler.host_manager``: HostState and HostManager.
 
 Plug-ins derive from ``HostManager`` and may override Nova's methods
-(compat.nova_methods).  ``Lent`` is the ``host_manager`` of a driver plug-in
-where the configured host manager is not derived from it.
+(compat.nova_methods).  If the configured host manager has none of these, a
+driver plug-in gets it in a ``NovaHostManager``.
 """
 
 import collections
@@ -23,7 +23,7 @@ MetricItem = monitor_metric.MetricItem
 
 
 class ReadOnlyDict(collections.UserDict):
-    """A dict that is not to be changed once it is made."""
+    """A dict that cannot be changed."""
 
     def __init__(self, source=None):
         self.data = dict(source or {})
@@ -36,7 +36,7 @@ class ReadOnlyDict(collections.UserDict):
 
 
 def set_update_time_on_success(function):
-    """Decorate methods of a HostState that consume.
+    """Decorate a method of HostState that consumes an instance.
 
     An exception is only logged; ``updated`` is the time of the last success.
     """
@@ -48,9 +48,9 @@ def set_update_time_on_success(function):
 
 
 class HostManager(NovaHostManagerMixin, host_manager.HostManager):
-    """This service's, made without arguments, by the service or a plug-in.
+    """This service's host manager, constructed without arguments.
 
-    Its configuration is that of the service, or CONF.
+    The service passes its configuration; a plug-in's object uses CONF.
     """
 
     #: See driver_signatures.
@@ -59,7 +59,7 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
     def __new__(cls, *args, **kwargs):
         made = super().__new__(cls)
         made.conf = nova_conf.given(args)
-        # A printed __init__ does not call that of the base class.
+        # First: an __init__ as documented may not call its base class's.
         super().__init__(made, made.conf)
         return made
 
@@ -69,11 +69,11 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
     def check_set_up(self):
         """Raise ConfigurationError for faults of its filters and weighers."""
         if nova_methods.overridden(self, nova_methods.RULES):
-            # Faults must appear at the start.
+            # Faults must appear at start.
             self.rules  # noqa: B018
 
 
-class Lent(NovaHostManagerMixin):
+class NovaHostManager(NovaHostManagerMixin):
     """Nova's methods in front of another host manager.
 
     manager: scheduler.host_manager.HostManager.
@@ -95,4 +95,4 @@ def of_nova(conf, manager):
     """Return a host manager that has Nova's methods."""
     if isinstance(manager, NovaHostManagerMixin):
         return manager
-    return Lent(conf, manager)
+    return NovaHostManager(conf, manager)

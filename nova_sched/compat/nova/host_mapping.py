@@ -1,4 +1,4 @@
-"""The mapping of a host to its cell, for lookups of plug-ins."""
+"""The mapping of a host to its cell, for lookups by plug-ins."""
 
 from nova_sched import exception
 from nova_sched.compat import current_hosts
@@ -23,7 +23,7 @@ class HostMapping(base.NovaObject):
 
     @classmethod
     def get_by_host(cls, context, host):
-        """Return the mapping of one of the current hosts.
+        """Return the mapping of a host of the current request.
 
         Its cell has only a uuid.
         Raises HostMappingNotFound, current_hosts.NoCurrentHosts.

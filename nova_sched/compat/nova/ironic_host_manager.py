@@ -1,4 +1,4 @@
-"""As ``nova.scheduler.ironic_host_manager``, to derive one from."""
+"""As ``nova.scheduler.ironic_host_manager``, to derive a host manager from."""
 
 from nova_sched.compat.nova import host_manager
 from nova_sched.scheduler import ironic_host_manager
@@ -9,4 +9,4 @@ IronicNodeState = host_manager.HostState
 
 class IronicHostManager(host_manager.HostManager,
                         ironic_host_manager.IronicHostManager):
-    """This service's, made without arguments, with Nova's methods."""
+    """This service's class, constructed without arguments."""

@@ -1,4 +1,5 @@
-"""As ``nova.scheduler.manager``: the endpoint, in a program of one's own."""
+"""As ``nova.scheduler.manager``, for programs that import SchedulerManager.
+"""
 
 from nova_sched import conf as config
 from nova_sched.compat import report_methods
@@ -13,14 +14,16 @@ from nova_sched.scheduler.candidates import CandidateSource
 
 
 class SchedulerManager(manager.SchedulerManager):
-    """This service's, made as Nova's is; it sends no notifications.
+    """This service's manager with Nova's constructor.
+
+    It sends no notifications.
 
     scheduler_driver: entry point name or class path of its driver; None for
-        that of ``[scheduler] driver``.  Further arguments count for nothing.
+        ``[scheduler] driver``.  Further arguments are ignored.
 
-    It goes by the files that ``nova.conf.CONF`` was read from.
+    It reads the configuration files of ``nova.conf.CONF``.
     Raises ConfigurationError for a driver that cannot be loaded,
-    DatabaseUnavailable when its first state cannot be read.
+    DatabaseUnavailable if the initial read of the hosts fails.
     """
 
     def __init__(self, scheduler_driver=None, *args, **kwargs):
@@ -28,20 +31,20 @@ class SchedulerManager(manager.SchedulerManager):
                                 in files.config_files(CONF)], [])
         if scheduler_driver is not None:
             conf.set_override('driver', scheduler_driver, 'scheduler')
-        made = loading.load_driver(conf)
-        made.start()
+        loaded = loading.load_driver(conf)
+        loaded.start()
         super().__init__(
-            made, CandidateSource(conf, made, reach.only),
+            loaded, CandidateSource(conf, loaded, reach.reader),
             recorder.Recorder(),
             text=conf.nova_sched.no_valid_host_text,
             limits=manager.Limits.of(conf))
 
     def select_destinations(self, ctxt, *args, **kwargs):
-        """Choose hosts; arguments as of any release from Kilo on.
+        """Choose hosts; arguments are those of any release from Kilo on.
 
         Returns dicts, or with return_objects lists of Selection.
-        Raises oslo_messaging's ExpectedException as over RPC, with the
-        exc_info of a NoValidHost and others.
+        Raises oslo_messaging's ExpectedException, which wraps NoValidHost and
+        others, as the RPC endpoint does.
         """
         found = super().select_destinations(ctxt, *args, **kwargs)
         return [_as_objects(chosen) if isinstance(chosen, list) else chosen
@@ -49,7 +52,7 @@ class SchedulerManager(manager.SchedulerManager):
 
     @property
     def placement_client(self):
-        """The client of Placement with Nova's methods; None without one."""
+        """The client of Placement with Nova's methods, or None."""
         client = self.offers.placement_client
         return client and report_methods.with_nova_methods(client)
 
@@ -59,6 +62,7 @@ class SchedulerManager(manager.SchedulerManager):
 
     def reset(self):
         """Read cells and aggregates again."""
+        # An empty update forces a full read.
         self.driver.update_aggregates(())
 
 

@@ -2,14 +2,14 @@
 
 from nova_sched.compat import report_methods
 
-#: The SchedulerReportClient of all plug-ins; None where plug-ins may claim,
-#: call schedulers and send notifications.
-only = None
+#: SchedulerReportClient that only reads, for all plug-ins; None where plug-ins
+#: may claim, call schedulers and send notifications.
+reader = None
 
 
 def is_limited():
     """Return whether plug-ins may read only."""
-    return only is not None
+    return reader is not None
 
 
 def limit(client):
@@ -17,5 +17,5 @@ def limit(client):
 
     client: SchedulerReportClient; None removes the limit.
     """
-    global only
-    only = client and report_methods.with_nova_methods(client)
+    global reader
+    reader = client and report_methods.with_nova_methods(client)

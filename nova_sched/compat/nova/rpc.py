@@ -12,28 +12,28 @@ from nova_sched.compat.nova.conf import CONF
 from nova_sched.rpc import driver
 
 #: Notifications that the service sends itself.
-_OF_SERVICE = tuple(f'scheduler.select_destinations.{phase}'
-              for phase in ('start', 'end'))
+_SENT_BY_SERVICE = tuple(f'scheduler.select_destinations.{phase}'
+                         for phase in ('start', 'end'))
 
 _transports = {}
 
 
 class Notifier(messaging.Notifier):
-    """Sends notifications, except those of the service itself."""
+    """Sends notifications, except duplicates of the service's own."""
 
     def info(self, ctxt, event_type, payload):
         """Send a notification of priority INFO."""
-        is_sent = driver_signatures.current().is_told
-        if not (event_type in _OF_SERVICE and is_sent):
+        is_sent = driver_signatures.current().notifies
+        if not (event_type in _SENT_BY_SERVICE and is_sent):
             super().info(ctxt, event_type, payload)
 
 
 def get_notifier(service, host=None, publisher_id=None):
-    """Return a notifier of a service, as of the process's configuration.
+    """Return a notifier of a service with the process's configuration.
 
     publisher_id: ``<service>.<host>`` unless given; host: this one.
     It has debug, info, warn, error and critical, each with the arguments
-    (context, event_type, payload), and goes by
+    (context, event_type, payload), and uses
     [oslo_messaging_notifications] and [notifications] notification_format.
     """
     return notifier(CONF, publisher_id or f'{service}.{host or CONF.host}')

@@ -6,10 +6,10 @@ from nova_sched.scheduler import rpcapi
 
 
 class SchedulerAPI(rpcapi.SchedulerAPI):
-    """As of this service, by the process's configuration."""
+    """This service's client, with the process's configuration."""
 
     def __init__(self):
         if reach.is_limited():
-            raise RuntimeError('a shadow asks no scheduler, which would '
-                               'claim what it answers')
+            raise RuntimeError('a shadow calls no scheduler: that one '
+                               'would claim the hosts that it returns')
         super().__init__(CONF)

@@ -7,16 +7,15 @@ from nova_sched.scheduler import scheduler_options
 
 
 class SchedulerOptions:
-    """The content of that file, read again when it changes."""
+    """The content of the file, read again when it changes."""
 
     def __init__(self):
         self._files = {}
 
     def get_configuration(self, filename=None):
-        """Return the content as a dict of the caller's own; {} without a file.
+        """Return a copy of the content: dict; {} without a file.
 
-        filename: of another file than [DEFAULT]
-            scheduler_json_config_location.
+        filename: path; None for [DEFAULT] scheduler_json_config_location.
         """
         path = filename or CONF.scheduler_json_config_location
         if path not in self._files:

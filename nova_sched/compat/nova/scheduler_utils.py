@@ -19,7 +19,7 @@ from nova_sched.scheduler import utils
 
 LOG = logging.getLogger(__name__)
 
-#: Name that is not offered -> the alternative.
+#: Name that is not offered -> the reason, for its error text.
 _INSTEAD = {
     'setup_instance_group': ', because spec_obj.instance_group is there',
     'set_vm_state_and_notify':
@@ -31,7 +31,7 @@ ResourceRequest = utils.ResourceRequest
 def resources_from_request_spec(*args, spec_obj=None, **kwargs):
     """Return the query of a RequestSpec for Placement: ResourceRequest.
 
-    It is the only argument, as in Queens, or the second one.
+    spec_obj: the only argument, as in Queens, or the second argument.
     Raises InvalidInput if flavor and image contradict each other.
     """
     spec_obj = spec_obj or args[0 if len(args) == 1 else 1]
@@ -60,9 +60,9 @@ def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
                     consumer_generation=None):
     """Claim an allocation request for an instance: whether it succeeds.
 
-    client: SchedulerReportClient, which queries the generation of the
-        consumer.  A rebuild needs no claim.
-    Raises AllocationUpdateFailed when something else claims for it.
+    A rebuild needs no claim.
+    client: SchedulerReportClient, which queries the consumer's generation.
+    Raises AllocationUpdateFailed when another service claims for the instance.
     """
     if request_is_rebuild(spec_obj):
         return True
@@ -77,10 +77,9 @@ def validate_filter(filter):
 
 
 def validate_weigher(weigher):
-    """Return whether a weigher runs, by its class path as of
-    ``weight_classes``.
+    """Return whether ``weight_classes`` enables a weigher, by class path.
 
-    With ``all_weighers`` among these, each of them does.
+    ``all_weighers`` enables every weigher.
     """
     enabled = CONF.filter_scheduler.weight_classes
     return weigher in enabled or any(
@@ -90,15 +89,15 @@ def validate_weigher(weigher):
 def parse_options(opts, sep='=', converter=str, name=''):
     """Return the texts ``key=value`` of an option: list of (key, value).
 
-    converter: makes the value of its text. What cannot be read is left out,
-    with a warning that has the option's name.
+    converter: function of the text of a value.
+    Invalid texts are left out with a warning, which has the option's name.
     """
     found = []
     for text in opts:
         key, separator, value = text.partition(sep)
         try:
             if not (key and separator):
-                raise ValueError(f'no {sep} behind a name')
+                raise ValueError(f'no {sep} after a name')
             found.append((key, converter(value)))
         except ValueError as error:
             LOG.warning('Option %(name)s: %(text)r is left out: %(error)s',
@@ -108,9 +107,9 @@ def parse_options(opts, sep='=', converter=str, name=''):
 
 def build_request_spec(*args, ctxt=None, image=None, instances=None,
                        instance_type=None, flavor=None):
-    """Return a request as of before Mitaka: dict of plain dicts and lists.
+    """Return the request_spec of releases before Mitaka: dict of plain values.
 
-    args: image, instances (list) and flavor, behind a context until Mitaka.
+    args: image, instances (list) and flavor, after a context until Mitaka.
     The flavor is that of the first instance, unless it is given.
     """
     if args and not (len(args) > 1 and isinstance(args[1], list)):
@@ -131,7 +130,7 @@ def _plain(value):
 
 def build_filter_properties(scheduler_hints, forced_host, forced_node,
                             instance_type):
-    """Return the properties of such a request: dict."""
+    """Return the filter_properties of releases before Mitaka: dict."""
     return {'scheduler_hints': scheduler_hints,
             'instance_type': instance_type,
             **({'force_hosts': [forced_host]} if forced_host else {}),
@@ -139,8 +138,9 @@ def build_filter_properties(scheduler_hints, forced_host, forced_node,
 
 
 def populate_retry(filter_properties, instance_uuid):
-    """Count one more try in ``retry``, unless there is only one to be.
+    """Count an attempt in ``retry``.
 
+    Without retries (max_attempts 1, forced hosts or nodes) nothing happens.
     Raises MaxRetriesExceeded after [scheduler] max_attempts.
     """
     most = CONF.scheduler.max_attempts
@@ -159,7 +159,7 @@ def populate_retry(filter_properties, instance_uuid):
 def populate_filter_properties(filter_properties, host_state):
     """Add a host to the retries, and set its limits.
 
-    host_state: that of the host, its Selection or the dict of one.
+    host_state: HostState or Selection of the host, or a Selection as a dict.
     """
     host = (host_state if isinstance(host_state, dict) else
             host_state.to_dict() if isinstance(host_state, objects.Selection)
@@ -177,11 +177,11 @@ def resources_from_flavor(instance, flavor):
     An instance with an empty ``image_ref`` boots from a volume, and needs no
     root disk.  Raises InvalidInput.
     """
-    asked = resources_from_request_spec(objects.RequestSpec(
+    requested = resources_from_request_spec(objects.RequestSpec(
         flavor=flavor, is_bfv=instance['image_ref'] == '',
         image=objects.ImageMeta(properties=objects.ImageMetaProps())))
     amounts = collections.Counter()
-    for group in asked.groups.values():
+    for group in requested.groups.values():
         amounts.update(group.resources)
     return dict(amounts)
 
@@ -190,4 +190,4 @@ def __getattr__(name):
     raise AttributeError(
         f'nova.scheduler.utils.{name} is not offered here'
         f'{_INSTEAD.get(name, "")}; '"'Drivers' in "
-        'doc/source/plugins.rst says what is')
+        'doc/source/plugins.rst lists the names')

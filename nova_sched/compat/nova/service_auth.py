@@ -14,9 +14,9 @@ _GROUP = 'service_user'
 def get_auth_plugin(context, user_auth=None):
     """Return a plug-in of keystoneauth1 with the token of a context.
 
-    user_auth: plug-in in place of that of the token.
-    With [service_user] send_service_user_token, a token of that user goes
-    beside it.
+    user_auth: plug-in to use instead of the context's token.
+    With [service_user] send_service_user_token, calls carry a token of that
+    user as well.
     """
     auth = user_auth or UserToken(context.auth_token,
                                   context.service_catalog)
@@ -30,9 +30,9 @@ get_service_user_token_auth_plugin = get_auth_plugin
 
 @functools.cache
 def _service_auth():
-    """Return the plug-in of [service_user], which keeps its token."""
+    """Return the plug-in of [service_user]; cached, as it has the token."""
     found = loading.load_auth_from_conf_options(CONF, _GROUP)
     if found is None:
-        raise RuntimeError('[service_user] send_service_user_token asks for '
-                           'a token, and no auth_type is set there')
+        raise RuntimeError('[service_user] send_service_user_token needs '
+                           'credentials; no auth_type is set there')
     return found

@@ -8,7 +8,7 @@ from nova_sched.compat.nova.conf import CONF
 
 
 class ServiceGroup:
-    """Goes by the rows of services.
+    """Derives whether services are up from their rows.
 
     conf: ConfigOpts.  now: function that returns the seconds since the epoch.
     """
@@ -32,7 +32,7 @@ class ServiceGroup:
 
 
 class API(ServiceGroup):
-    """By the process's configuration, whatever the arguments."""
+    """Uses the process's configuration; ignores its arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(CONF, time.time)

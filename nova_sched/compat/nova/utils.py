@@ -26,7 +26,7 @@ _NOTHING = object()
 def expects_func_args(*args):
     """Return a decorator of decorators for functions with these arguments.
 
-    Raises TypeError at the decoration of anything else.
+    The decorator raises TypeError for a function without them.
     """
     def checked(decorator):
         @functools.wraps(decorator)
@@ -46,7 +46,7 @@ def expects_func_args(*args):
 
 
 def is_none_string(val):
-    """Return whether it is the text ``none``, in whatever capitals."""
+    """Return whether a value is the text ``none``, in any case."""
     return isinstance(val, str) and val.lower() == 'none'
 
 
@@ -57,7 +57,7 @@ def metadata_to_dict(metadata, include_deleted=False):
 
 
 def instance_meta(instance):
-    """Return an instance's metadata as a dict, whether these are one or rows.
+    """Return an instance's metadata, a dict or rows, as a dict.
     """
     return _as_dict(instance.get('metadata'))
 
@@ -74,7 +74,7 @@ def _as_dict(metadata):
 
 @contextlib.contextmanager
 def temporary_mutation(obj, **kwargs):
-    """Give an object other attributes for a block, or a dict items."""
+    """Set attributes of an object, or items of a dict: a context."""
     is_dict = hasattr(obj, '__setitem__')
     get = obj.get if is_dict else functools.partial(getattr, obj)
     put = obj.__setitem__ if is_dict else functools.partial(setattr, obj)

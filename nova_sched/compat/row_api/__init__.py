@@ -1,7 +1,8 @@
 """Requests decided host state by host state, through methods of Nova's.
 
 The methods of Nova's driver and host manager work on host states, and plug-ins
-override them.  ``driver.in_front_of`` adds ``driver.RowApi`` to such a driver.
+override them.  ``driver.in_front_of`` adds ``driver.RowApi`` to the class of a
+driver, which decides by these methods if any is overridden.
 
 1. ``nova_scheduler`` has the driver's steps, ``nova_host_manager`` those of
    the host manager, with Nova's signatures of any release.  Methods without

@@ -42,7 +42,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             return super().place(hosts, siblings, **kwargs)
 
     def selections(self):
-        self._sufficient()
+        self._ensure_sufficient()
         offer, most = self.hosts.offer, self.request.most_alternates
         hosts = self._ranked.hosts.states()
         # A copy: requests share the candidates, and an override may change
@@ -55,7 +55,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         with request.deciding(dataclasses.replace(
                 self._request, claimed=claimed or (),
                 record=decision.Decision())):
-            found = list(filter(None, self._ask(
+            found = list(filter(None, self._call(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
                 self.request.count - 1, most, by_provider,
                 self.claims.version, claimed) or ()))
@@ -66,20 +66,18 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         return found
 
     def _refuse(self):
-        self._sufficient()
+        self._ensure_sufficient()
         super()._refuse()
 
-    def _sufficient(self):
+    def _ensure_sufficient(self):
         uuids = self.request.instance_uuids if self.claims.claiming else ()
         with request.deciding(self._request):
-            self._ask('_ensure_sufficient_hosts', self._context(),
-                      self._states(), self.request.count,
-                      uuids[:len(self._placed)])
+            self._call('_ensure_sufficient_hosts', self._context(),
+                       self._states(), self.request.count,
+                       uuids[:len(self._placed)])
 
     def _states(self):
-        """Return the hosts that were chosen: list of HostState, one an
-        instance.
-        """
+        """Return the chosen hosts: list of HostState, one per instance."""
         return [self.hosts.state(selections.row_of(self.hosts, each))
                 for each in self._picks()]
 
@@ -87,8 +85,11 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         context = self.request.context
         return context and context.elevated()
 
-    def _ask(self, name, *args):
-        """Return the result of one of Nova's steps; log what it raises."""
+    def _call(self, name, *args):
+        """Return the result of one of Nova's methods.
+
+        An error other than a refusal is logged.
+        """
         try:
             return host_states.call(getattr(self._nova, name), *args)
         except (exception.NoValidHost, exception.InvalidInput):
@@ -111,8 +112,8 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         if offer is not None and offer.asked:
             summaries = getattr(offer, 'summaries', None) or dict.fromkeys(
                 offer.providers)
-        found = self._ask('_get_all_host_states', self._context(),
-                          self._spec_obj, summaries)
+        found = self._call('_get_all_host_states', self._context(),
+                           self._spec_obj, summaries)
         rows = host_states.rows_of(found or (), self.hosts,
                                    '_get_all_host_states')
         return self._left(left, rows[np.isin(rows, left.rows)], 0,
@@ -123,8 +124,8 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         self._request.index, self._request.record = position, record
         self._request.weighed, self._request.weights = None, {}
         with record.timed('sort'):
-            found = self._ask('_get_sorted_hosts', self._spec_obj,
-                              left.states(), position) or ()
+            found = self._call('_get_sorted_hosts', self._spec_obj,
+                               left.states(), position) or ()
         rows = host_states.rows_of(found, self.hosts, '_get_sorted_hosts')
         hosts = self._left(left, rows, position, 'get_sorted_hosts')
         return Ranked.of(hosts, _weighed(
@@ -147,7 +148,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         state.limits.update(limits)
         # An override may consume more or less than the ledger entry.
         self.hosts.writes += 1
-        self._ask('_consume_selected_host', state, self._spec_obj, uuid)
+        self._call('_consume_selected_host', state, self._spec_obj, uuid)
 
 
 def _weighed(hosts, by_name, last):

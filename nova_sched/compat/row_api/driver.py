@@ -25,13 +25,13 @@ class RowApi:
 
     def check_set_up(self):
         super().check_set_up()
-        # Faults of the host manager's rules must appear at the start.
+        # Faults of the host manager's rules must appear at start.
         self._make_attempt  # noqa: B018
 
     @functools.cached_property
     def placement_client(self):
         """The client of Placement for plug-ins: SchedulerReportClient."""
-        return reach.only or report_methods.NovaReportClient(self.conf)
+        return reach.reader or report_methods.NovaReportClient(self.conf)
 
     def _attempt(self, request, offer, record, make=None):
         return super()._attempt(request, offer, record,
@@ -72,4 +72,4 @@ def in_front_of(cls):
     if not issubclass(cls, filter_scheduler.FilterScheduler) or issubclass(
             cls, RowApi):
         return cls
-    return driver_signatures.behind(RowApi, cls)
+    return driver_signatures.with_adapter(RowApi, cls)

@@ -37,7 +37,7 @@ def rows_of(states, snapshot, method):
     for state in states:
         if not isinstance(state, host_state.HostState):
             raise TypeError(
-                f'{method} answers with {state!r}, which is no HostState of '
+                f'{method} returned {state!r}, which is no HostState of '
                 'nova.scheduler.host_manager')
         if state._snapshot is snapshot:
             rows.append(state._row)
@@ -45,17 +45,17 @@ def rows_of(states, snapshot, method):
         known = known or by_name(snapshot)
         row = known.get(names_of(state))
         if row is None:
-            raise not_there(method, state)
+            raise unknown_host(method, state)
         # A copy: the plug-in may keep the state for other requests.
         snapshot.have(row, copy.copy(state))
         rows.append(row)
     return np.array(rows, dtype=np.int64)
 
 
-def not_there(method, state):
+def unknown_host(method, state):
     """Return the ValueError for the unknown host of a host state."""
-    return ValueError(f'{method} answers with host {state.host!r}, node '
-                      f'{state.nodename!r}, which is not there')
+    return ValueError(f'{method} returned host {state.host!r}, node '
+                      f'{state.nodename!r}, which does not exist')
 
 
 def names_of(state):

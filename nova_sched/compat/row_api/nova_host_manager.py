@@ -39,12 +39,12 @@ class FilterHandler(filters.HostFilterHandler):
         if hosts is None:
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
-        asked = request.current()
+        current = request.current()
         left = base_filters.FilterHandler().run(
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
-            asked.record, given.request_of(spec_obj)).states()
-        if asked.hosts is None:
-            # The plug-in uses the states outside of an attempt.
+            current.record, given.request_of(spec_obj)).states()
+        if current.hosts is None:
+            # Outside of an attempt the plug-in reads the limits of the states.
             for state in left:
                 state.limits.update(
                     base_filters.limits_of(hosts.snapshot, state._row))
@@ -61,10 +61,10 @@ class WeightHandler(weights.HostWeightHandler):
         if hosts is None:
             return super().get_weighed_objects(weighers, states,
                                                weighing_properties)
-        asked = request.current()
-        asked.weighed = weighed = base_weights.WeightHandler().weigh(
+        current = request.current()
+        current.weighed = weighed = base_weights.WeightHandler().weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
-            functools.partial(budget.Step, index=asked.index))
+            functools.partial(budget.Step, index=current.index))
         return [self.object_class(hosts.snapshot.state(row), weight)
                 for row, weight in zip(weighed.rows.tolist(),
                                        weighed.weights.tolist(), strict=True)]
@@ -94,7 +94,7 @@ class NovaHostManagerMixin:
 
     @functools.cached_property
     def filter_obj_map(self):
-        """Those that were made: name -> filter."""
+        """The filters that were constructed: name -> filter."""
         return {}
 
     @functools.cached_property
@@ -104,7 +104,7 @@ class NovaHostManagerMixin:
 
     @functools.cached_property
     def default_filters(self):
-        """The same, as they were called before Ocata."""
+        """``enabled_filters`` by its name before Ocata."""
         return self.enabled_filters
 
     @functools.cached_property
@@ -120,8 +120,8 @@ class NovaHostManagerMixin:
     def host_state_map(self):
         """The hosts of the request by name: (host, node) -> HostState.
 
-        A dict that the manager's methods may change; the same until the next
-        hosts of a request.
+        A dict that the manager's methods may change; each snapshot of hosts
+        has its own.
         Raises NoCurrentHosts outside of a request.
         """
         snapshot = current_hosts.get('HostManager.host_state_map')
@@ -140,7 +140,8 @@ class NovaHostManagerMixin:
     def rules(self):
         """The filters and weighers that run, configured: two lists.
 
-        Whoever overrides how they are chosen may have made them.
+        A plug-in that overrides their choice may have constructed them
+        without the configuration.
         """
         found = list(self.running_filters()), list(self.weighers)
         for rule in (*found[0], *found[1]):
@@ -171,9 +172,7 @@ class NovaHostManagerMixin:
         return [self.filter_obj_map[name] for name in names]
 
     def running_filters(self):
-        """Return the filters that run, whichever of Nova's names they were set
-        by.
-        """
+        """Return the filters that run, by either of Nova's names for them."""
         if nova_methods.overridden(self, ('default_filters',)):
             return self.default_filters
         return self.enabled_filters
@@ -185,9 +184,9 @@ class NovaHostManagerMixin:
         hosts: iterable of HostState.  spec_obj: RequestSpec, or Kilo's
             filter_properties.
         args: filter_class_names and index, or from Newton on index alone;
-            a context may follow, which is not needed.
+            a context may follow, which is ignored.
         filter_class_names: in place of the filters that run.
-        index: which instance of the request.
+        index: number of the instance in the request.
         """
         for arg in args:
             if isinstance(arg, int):
@@ -208,10 +207,9 @@ class NovaHostManagerMixin:
             chosen, states, spec_obj, index)
 
     def _block_of(self, states):
-        """Return the HostBlock of host states; None for hosts that there are
-        not.
+        """Return the HostBlock of host states; None if a host is unknown.
 
-        Those that an override has made are rows of the table from then on.
+        States that an override has made become the states of their rows.
         """
         block = host_states.block_of(states) if states else None
         if block is None and states and all(
@@ -227,15 +225,13 @@ class NovaHostManagerMixin:
         """Return host states with their weights, best first: list of
         WeighedHost.
 
-        context: is not needed.
+        context: ignored.
         """
         return self.weight_handler.get_weighed_objects(
             self.weighers, hosts, spec_obj)
 
     def get_all_host_states(self, context):
-        """Return the states of all hosts; as ``get_host_states_by_uuids``
-        does.
-        """
+        """Return the states of all hosts; see ``get_host_states_by_uuids``."""
         # An override of either method may call the other.
         return NovaHostManagerMixin.get_host_states_by_uuids(
             self, context, None, None)
@@ -306,7 +302,7 @@ class NovaHostManagerMixin:
                     cell_uuid, compute=node)
                 row = rows.get(host_states.names_of(state))
                 if row is None:
-                    raise host_states.not_there(
+                    raise host_states.unknown_host(
                         '_get_computes_for_cells', state)
                 snapshot.have(row, state)
                 state.update(node, services.get(node.host),
@@ -314,9 +310,7 @@ class NovaHostManagerMixin:
                 yield state
 
     def host_state_cls(self, host, node, cell, **kwargs):
-        """Return a new HostState; a class may be put in the place of the
-        method.
-        """
+        """Return a new HostState; a class may take the place of the method."""
         return host_state.HostState(host, node, cell)
 
     @nova_methods.to_call_alone
@@ -331,7 +325,7 @@ class NovaHostManagerMixin:
 
     @nova_methods.to_call_alone
     def _get_instances_by_host(self, context, host_name):
-        """Return the same, by the host's name."""
+        """Return the instances of a host by its name: uuid -> Instance."""
         return self._hosts().instances.on_host(host_name)
 
     @nova_methods.to_call_alone

@@ -46,11 +46,11 @@ class NovaSchedulerMixin:
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         """Return the host states that can take an instance: list.
 
-        The drawn one comes first, then the best.
+        The drawn host comes first, the others follow by weight.
 
-        index: which instance of the request.
+        index: number of the instance in the request.
         """
-        manager, asked = self.host_manager, request.current()
+        manager, current = self.host_manager, request.current()
         context = spec_obj._context
         found = list(_filtered(manager, host_states, spec_obj, index,
                                context) or ())
@@ -62,10 +62,10 @@ class NovaSchedulerMixin:
         ranking.log_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
-        asked.weights = dict(zip(map(rows.names_of, states), weights,
+        current.weights = dict(zip(map(rows.names_of, states), weights,
                                  strict=True))
         order = attempt.HostSelector.of(self.conf).select(
-            np.array(weights), asked.draw)
+            np.array(weights), current.draw)
         return states if order is None else [states[i] for i in order]
 
     @staticmethod
@@ -90,8 +90,8 @@ class NovaSchedulerMixin:
                                  claimed_uuids=None):
         """Raise NoValidHost for fewer hosts than instances.
 
-        hosts: list of HostState.  claimed_uuids: of the instances that hold
-            a claim, which is given back.
+        hosts: list of HostState.  claimed_uuids: of the instances with a
+            claim, which is released.
         """
         if len(hosts) >= required_count:
             return
@@ -106,7 +106,7 @@ class NovaSchedulerMixin:
     @nova_methods.to_call_alone
     def _legacy_find_hosts(self, context, num_instances, spec_obj, hosts,
                            num_alts, instance_uuids=None):
-        """Return what ``_get_alternate_hosts`` does, without claims.
+        """Choose hosts without claims; return as ``_get_alternate_hosts``.
 
         hosts: HostStates that may be chosen.  num_alts: alternates for each.
         instance_uuids: of the instances, if known.
@@ -129,7 +129,7 @@ class NovaSchedulerMixin:
     def _cleanup_allocations(self, *args):
         """Remove the allocations of instances.
 
-        args: list of their uuids, or None, behind a context from Queens on.
+        args: list of their uuids, or None, after a context from Queens on.
         Nothing happens where the service has claimed: it releases the claims
         of a failed request itself.
         """
@@ -150,11 +150,10 @@ class NovaSchedulerMixin:
                              num_alts, alloc_reqs_by_rp_uuid=None,
                              allocation_request_version=None,
                              selected_alloc_reqs=None):
-        """Return lists of Selection, one a selected host: it and its
-        alternates.
+        """Return a list of Selection per selected host, with its alternates.
 
         hosts: HostStates, best first.  index: of the last instance.
-        num_alts: for each of them, at most.
+        num_alts: maximum number of alternates of an instance.
         selected_alloc_reqs: claimed allocation requests, in the order of
             ``selected_hosts``; None in releases without it.
         """
@@ -193,5 +192,5 @@ def _filtered(manager, host_states, spec_obj, index, context):
     method = manager.get_filtered_hosts
     if rows.takes(method, 'index'):
         return rows.call(method, host_states, spec_obj, context=context,
-                          filter_class_names=None, index=index)
+                         filter_class_names=None, index=index)
     return rows.call(method, host_states, spec_obj, index, context=context)

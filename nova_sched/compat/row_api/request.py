@@ -19,7 +19,7 @@ class Request:
     draw: function that returns the random.Random to draw by.
     refuse: function that raises NoValidHost with the reasons of the rejected
         hosts; None where there are no reasons.
-    index: number of the instance.
+    index: number of the instance in the request.
     weighed: weights.Weighed of the last weighing, or None.
     weights: (host, node) -> weight of the last sort, best first.
     claimed: the allocation request of each instance that has a claim: list.

@@ -30,12 +30,13 @@ def test_without_a_service_exits_with_1_if_there_is_a_broker(
 
 
 def test_a_scheduler_that_answers_with_an_error_is_there(ping, monkeypatch):
-    def fail(conf, seconds, ask):
+    def fail(conf, seconds, make_call):
         raise exits.exception.NovaSchedException('It failed')
-    monkeypatch.setattr(asking, 'answer', fail)
+    monkeypatch.setattr(asking, 'call', fail)
     ended = ping()
 
-    assert (ended.code, ended.out) == (0, 'A scheduler is there. It failed\n')
+    assert ended.code == 0
+    assert ended.out == 'A scheduler responded with an error: It failed\n'
 
 
 @pytest.mark.parametrize('command', [('ping',), ('request', 'call')])

@@ -306,7 +306,7 @@ class TestCloudFile:
     def test_warns_if_no_filter_checks_sizes(self, plan, file):
         ended = plan('--cloud', file, '--without', 'RamFilter')
 
-        assert 'Without Placement and RamFilter the sizes' in ended.err
+        assert 'Neither Placement nor RamFilter checks' in ended.err
 
     def test_moves_the_instance_of_a_spec(self, plan, tmp_path):
         file, spec = tmp_path / 'cloud.json', tmp_path / 'spec.json'

@@ -35,11 +35,11 @@ pytestmark = pytest.mark.usefixtures('fresh_nova_names')
 class TestRefusals:
     @pytest.mark.parametrize(('options', 'text'), [
         ({'name': f'{MODULE}.CastingScheduler'},
-         'its schedule_run_instance would never be called: write '
+         'its schedule_run_instance would never be called: override '
          'select_destinations'),
         ({'filter_scheduler__weight_classes': [f'{MODULE}.OldWeigher']},
-         'its _weight_multiplier is never called, which is the name until '
-         'Havana; rename it to weight_multiplier')])
+         'its _weight_multiplier, the name until Havana, is never called; '
+         'rename it to weight_multiplier')])
     def test_override_of_an_old_method_is_refused_at_start(
             self, cloud, options, text):
         with pytest.raises(exception.ConfigurationError, match=text):
@@ -50,7 +50,7 @@ class TestRefusals:
          'nova.scheduler.filters.utils.aggregate_values_of_all '
          + nova_names.NOT_OFFERED),
         ('LateWeigher', True, f'nova.objects.NoSuch {nova_names.NOT_OFFERED}'),
-        ('KillingFilter', False, 'nova.compute.api.API.delete is none of a')])
+        ('KillingFilter', False, 'nova.compute.api.API.delete is not offered')])
     def test_rule_that_fails_names_what_is_missing(
             self, cloud, caplog, name, weigher, text):
         cloud.load(['a', 'b'], instances=[
@@ -88,7 +88,7 @@ class TestDriverOfJuno:
             CALL, requests.a_request(), [clouds.a_uuid(7)])) == [['a']]
         assert type(driver.options).__module__.endswith('scheduler_options')
         with pytest.raises(AttributeError, match=(
-                r'rpcapi\.ComputeAPI\.run_instance is none')):
+                r'rpcapi\.ComputeAPI\.run_instance is not')):
             driver.schedule_run_instance(CALL, {})
 
     def test_its_options_reach_filters(self, driver):
@@ -215,7 +215,7 @@ class TestReportClient:
     def test_shadow_has_its_own(self, report, monkeypatch):
         from nova_sched.compat.nova import reach
         client = report.SchedulerReportClient()
-        monkeypatch.setattr(reach, 'only', client)
+        monkeypatch.setattr(reach, 'reader', client)
 
         assert report.report_client_singleton() is client
 

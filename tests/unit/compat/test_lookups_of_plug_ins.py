@@ -62,7 +62,7 @@ class TestOnACloud:
 
     def test_change_is_refused(self, servers):
         with pytest.raises(current_hosts.NotAnswered,
-                           match=r'API\.reboot is none of a'):
+                           match=r'API\.reboot is not offered'):
             passing(servers, 'RebootingFilter')
 
     def test_weighers_read_other_hosts(self, servers):

@@ -305,7 +305,7 @@ class TestSignature:
 
     def test_another_release_is_refused_at_start(self):
         with pytest.raises(exception.ConfigurationError,
-                           match='from Queens to Wallaby'):
+                           match='Nova Queens to Wallaby'):
             driver_signatures.adapt(Older, '[scheduler] driver')
 
 

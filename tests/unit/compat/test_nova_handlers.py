@@ -71,6 +71,9 @@ def site_rules(tmp_path, monkeypatch):
         '    return [judging.EvenFilter]\n')
     (package / 'judging.py').write_text(FILTERS)
     (package / 'rating.py').write_text(WEIGHERS)
+    for name in [*sys.modules]:
+        if name.partition('.')[0] == package.name:
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
     nova_names.provide(a_conf())
     yield

@@ -31,7 +31,7 @@ def test_override_is_called_or_refused(base, name, instead):
     own = type('Own', (base,), {name: lambda self, *args: None,
                                 '__module__': 'theirs'})
 
-    if nova_methods.is_asked(base, name):
+    if nova_methods.is_called(base, name):
         nova_methods.check(own, 'x')
     else:
         with pytest.raises(exception.ConfigurationError) as refused:
@@ -46,7 +46,7 @@ def test_override_is_called_or_refused(base, name, instead):
 def test_table_knows_which_methods_are_called(base):
     assert [name for name, method in TABLES[base].items()
             if method.called] == [
-        name for name in TABLES[base] if nova_methods.is_asked(base, name)]
+        name for name in TABLES[base] if nova_methods.is_called(base, name)]
 
 
 class Mixed:

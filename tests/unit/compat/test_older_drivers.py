@@ -104,7 +104,7 @@ def test_other_host_than_the_claimed_one_is_refused(endpoint, placement,
     """The claim is released; the error names the remedy."""
     holding = http_placement.remembering(placement)
     with pytest.raises(ValueError, match=(
-            rf"{name} answers with host 'c', node 'c' for instance .* "
+            rf"{name} returned host 'c', node 'c' for instance .* "
             r"claimed .* 'a'.* USES_ALLOCATION_CANDIDATES")):
         ask(endpoint(name, has_placement=True))
     assert claimed(placement)[0] == A
@@ -146,7 +146,8 @@ def test_pike_driver_gets_a_state_of_a_host_that_has_gone(endpoint):
 def test_signature_of_no_release_is_refused_at_start(endpoint, name, takes):
     with pytest.raises(exception.ConfigurationError, match=(
             takes + r'.*\(self, context, request_spec, filter_properties\) '
-            r'from Juno to Liberty.*\(self, context, spec_obj\) from Mitaka')):
+            r'\(Nova Juno to Liberty\).*'
+            r'\(self, context, spec_obj\) \(Nova Mitaka')):
         endpoint(name)
 
 

@@ -156,8 +156,8 @@ def test_changed_attributes_last_for_one_request(a_driver, options):
 
 
 @pytest.mark.parametrize(('manager', 'match'), [
-    ('AddingManager', "host 'z', node 'z', which is not there"),
-    ('NaughtyManager', "answers with 'a', which is no HostState"),
+    ('AddingManager', "host 'z', node 'z', which does not exist"),
+    ('NaughtyManager', "returned 'a', which is no HostState"),
     ('BreakingManager', 'no such rack')])
 def test_wrong_result_fails_each_request(a_driver, manager, match):
     driver = a_driver(manager=manager)

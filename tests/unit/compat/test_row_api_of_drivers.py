@@ -126,7 +126,7 @@ class TestSteps:
 
     def test_missing_method_is_refused_with_an_alternative(self, a_driver):
         with pytest.raises(AttributeError,
-                           match='no sync_instance_info to call: where inst'):
+                           match='no sync_instance_info to call: the hosts'):
             ask(a_driver('AskingScheduler'))
 
     def test_states_of_several_readings_are_narrowed(self, driver_of,

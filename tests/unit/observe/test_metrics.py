@@ -116,7 +116,7 @@ def test_claims_are_counted_in_earlier_tries_too(metrics, samples):
 
 def test_reports_of_workers_are_gauges(board, samples):
     for number, age in enumerate((5.0, 2.0)):
-        board.note({'worker': number, 'at': 0.0, 'service_id': None,
+        board.add({'worker': number, 'at': 0.0, 'service_id': None,
                     'checks': {'api_db': ['fail', 1e12, 'gone']},
                     'figures': {'state_age': {'cell:a': age}, 'up': number,
                                 'down': 7, 'unmapped': 2 * number,
@@ -133,7 +133,7 @@ def test_reports_of_workers_are_gauges(board, samples):
 
 
 def test_unknown_values_are_left_out(board, samples):
-    board.note({'worker': 0, 'at': 0.0, 'service_id': None, 'checks': {},
+    board.add({'worker': 0, 'at': 0.0, 'service_id': None, 'checks': {},
                 'figures': {'mirror_age': None}})
     assert not [key for key in samples() if key[0] in (
         'mirror_age_seconds', 'hosts', 'hosts_unmapped',

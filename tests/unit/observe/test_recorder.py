@@ -469,4 +469,4 @@ class TestLine:
 
         [line] = self.lines(caplog, record)
 
-        assert '2000 hosts, candidates from a copy 1.4 s old, ' in line
+        assert '2000 hosts, candidates from the mirror, 1.4 s old, ' in line

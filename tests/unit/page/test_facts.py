@@ -73,11 +73,11 @@ def test_the_page_is_about_the_instance_that_got_no_host():
 
 
 @pytest.mark.parametrize('candidates, words', [
-    (('none', None, None), 'not asked'),
+    (('none', None, None), 'not used'),
     (('placement', 1200, None),
      '1,200 resource providers, listed by Placement'),
-    (('copy', 3, 1.25), '3 resource providers, from a copy of what '
-                        'Placement knows, 1.2 s old')])
+    (('copy', 3, 1.25), '3 resource providers, from the mirror of '
+                        'Placement, 1.2 s old')])
 def test_has_the_source_of_the_candidates(candidates, words):
     found = facts.of(documents.a_decision(candidates=dict(zip(
         ('source', 'providers', 'age_seconds'), candidates, strict=True))))

@@ -23,7 +23,7 @@ from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 
 #: Stands for a CandidateSource.
-SOURCE = types.SimpleNamespace(doubt=lambda providers: None)
+SOURCE = types.SimpleNamespace(invalidate=lambda providers: None)
 UUIDS = [f'instance-{number}' for number in range(26)]
 
 

@@ -252,7 +252,7 @@ class TestWeighers:
     ('SiteWeigher', 'idle = lambda self, host, spec: 1', None,
      'defines none of _weigh_object, column'),
     ('SiteWeigher', '_weight_object = lambda self, host, spec: 1', None,
-     'it has _weight_object: is _weigh_object meant?'),
+     'it has _weight_object; did you mean _weigh_object?'),
     *(('SiteWeigher', '_weigh_object = lambda self, host, spec: 1\n'
        '_weight_multiplier = lambda self: -1.0', base,
        'rename it to weight_multiplier') for base in (None, 'ram.RAMWeigher'))

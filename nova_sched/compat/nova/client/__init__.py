@@ -23,7 +23,7 @@ class SchedulerClient:
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_objects=False, return_alternates=False):
-        """As of SchedulerQueryClient."""
+        """See SchedulerQueryClient."""
         return self.queryclient.select_destinations(
             context, spec_obj, instance_uuids, return_objects,
             return_alternates)

@@ -5,7 +5,7 @@ from nova_sched.scheduler.client import query
 
 
 class SchedulerQueryClient(query.SchedulerQueryClient):
-    """As of this service, by the process's configuration."""
+    """This service's client, with the process's configuration."""
 
     def __init__(self):
         self.scheduler_rpcapi = rpcapi.SchedulerAPI()

@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 class SchedulerReportClient(report_methods.NovaReportClient):
-    """As of this service, by the process's configuration.
+    """This service's client, with the process's configuration.
 
     adapter: None; [placement] configures the connection.
     """
@@ -21,21 +21,21 @@ class SchedulerReportClient(report_methods.NovaReportClient):
     def __new__(cls, adapter=None):
         if reach.is_limited() and cls is SchedulerReportClient:
             # An object of another class, so that __init__ does not run.
-            return reach.only
+            return reach.reader
         return super().__new__(cls)
 
     def __init__(self, adapter=None):
         if adapter is not None:
             raise TypeError('SchedulerReportClient takes no adapter here; '
-                            'Placement is asked as [placement] says')
-        super().__init__(CONF, reach.only and reach.only._adapter)
+                            '[placement] configures the connection')
+        super().__init__(CONF, reach.reader and reach.reader._adapter)
 
 
 def report_client_singleton():
     """Return the SchedulerReportClient of the process, made at the first use.
     """
     with _lock:
-        return _singleton(reach.only)
+        return _singleton(reach.reader)
 
 
 @functools.cache

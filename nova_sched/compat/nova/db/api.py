@@ -54,7 +54,7 @@ def aggregate_metadata_get(context, aggregate_id):
 
 
 def aggregate_metadata_get_by_host(context, host, key=None):
-    """Metadata of a host's aggregates, of this key alone if there is one.
+    """Return the metadata of a host's aggregates, of one key if it is given.
 
     Returns {key: set of texts as they were written}, in which any other key
     reads as an empty set.
@@ -63,7 +63,7 @@ def aggregate_metadata_get_by_host(context, host, key=None):
 
 
 def aggregate_metadata_get_by_metadata_key(context, aggregate_id, key):
-    """Return one key of an aggregate's metadata, as of the function before.
+    """Return one key of an aggregate's metadata: {key: set of texts}.
 
     Raises AggregateNotFound.
     """
@@ -166,8 +166,8 @@ def service_get_by_compute_host(context, host, use_slave=False):
 
 def __getattr__(name):
     instead = next((
-        f'; objects.{known.__name__} has what is known'
+        f'; objects.{known.__name__} has the lookups'
         for table, known in _LISTS.items() if name.startswith(table)), '')
     raise AttributeError(
-        f'nova.db.{name} is not offered, because plug-ins ask no database '
+        f'nova.db.{name} is not offered, because plug-ins query no database '
         f'here{instead}; doc/source/plugins.rst says which names are')
