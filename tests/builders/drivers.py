@@ -1,5 +1,7 @@
 """Drivers on hosts in memory, without a database."""
 
+import oslo_messaging as messaging
+
 from nova_sched import context
 from nova_sched import nova_compat
 from nova_sched.hosts.decision import Decision
@@ -54,7 +56,6 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         return super().new_seed() if self.seed is None else self.seed
 
 
-
 class Records:
     """A recorder that keeps the records in a list, oldest first."""
 
@@ -98,6 +99,24 @@ def select(driver, spec, instance_uuids=None, **kwargs):
     """A driver's answer to a request: lists of Selection."""
     return driver.select_destinations(
         context.RequestContext(), spec, instance_uuids, **kwargs)
+
+
+def ask(door, spec, uuids, **kwargs):
+    """An RPC endpoint's answer with Selections; its errors are raised.
+
+    kwargs: of select_destinations.
+    """
+    try:
+        return door.select_destinations(
+            context.RequestContext(user_id='u'), instance_uuids=uuids,
+            spec_obj=spec.obj_to_primitive(), return_objects=True, **kwargs)
+    except messaging.ExpectedException as error:
+        raise error.exc_info[1] from None
+
+
+def hosts_in(answer):
+    """The names of the picked hosts in an endpoint's answer."""
+    return [chosen[0]['nova_object.data']['service_host'] for chosen in answer]
 
 
 def free_ram_mb(driver):

@@ -70,11 +70,6 @@ class Kept:
             self._generation = None
         return TAKEN
 
-    def change(self, allocations):
-        """Replace the allocations, as another client does."""
-        self.allocations = allocations
-        self._generation = (self._generation or 0) + 1
-
     def delete(self, asked):
         """Remove all allocations."""
         answer = TAKEN if self.allocations else error(404)

@@ -151,6 +151,12 @@ def a_conf(directory, **options):
     return config.new_conf([], [str(path)])
 
 
+def conf_of(server, directory, **options):
+    """The ConfigOpts of a Placement without Keystone."""
+    return a_conf(directory, auth_type='none', endpoint_override=server.url,
+                  **options)
+
+
 @dataclasses.dataclass(frozen=True)
 class Query:
     """A query to Placement, for tests of its senders."""

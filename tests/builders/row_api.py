@@ -1,7 +1,6 @@
 """Calls of drivers that decide on host states."""
 
 
-
 from nova_sched.context import RequestContext
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door

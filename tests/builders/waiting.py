@@ -1,7 +1,8 @@
-"""Waiting for a condition, with a useful text if it does not come true."""
+"""Waiting for a condition, with a useful text, and for threads."""
 
 import functools
 import inspect
+import threading
 import time
 import types
 
@@ -28,6 +29,17 @@ def until(condition, what=None, seconds=PATIENCE, interval=0.01):
             raise AssertionError('\n'.join(lines))
         time.sleep(interval)
     return result
+
+
+def in_threads(*functions):
+    """Call functions at the same time, and wait for all of them."""
+    start = threading.Barrier(len(functions))
+    threads = [threading.Thread(target=lambda each=each: (
+        start.wait(PATIENCE), each())) for each in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
 
 
 def _source(condition):

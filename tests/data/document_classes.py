@@ -1,7 +1,7 @@
-"""Drivers and host managers whose methods make the calls that articles show.
+"""Drivers and host managers that make the calls which articles show.
 
-Each method calls what that of Nova calls, in that order and with those
-arguments; what it imports are names of Nova's modules.
+Each method makes the calls of Nova's method, in its order and with its
+arguments, by Nova's names.
 """
 
 import collections
@@ -120,7 +120,7 @@ class KiloHostManager(host_manager.HostManager):
 
 
 class MappingHostManager(KiloHostManager):
-    """Hands out the states that it has in its map, as Kilo does."""
+    """Returns the states of its map, as Kilo does."""
 
     def get_all_host_states(self, context):
         seen = {('a', 'a')}
@@ -147,7 +147,7 @@ class MakingScheduler(KiloScheduler):
 
 
 class QueensScheduler(filter_scheduler.FilterScheduler):
-    """Tells of its requests by itself, and takes each step by itself."""
+    """Sends the notifications of its requests itself, as Queens does."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -218,7 +218,7 @@ class QueensLoop(QueensScheduler):
 
 
 class QueensCaching(caching_scheduler.CachingScheduler):
-    """Hands on what it is asked."""
+    """Passes its arguments on."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             *placement):
@@ -242,7 +242,7 @@ class KiloChance(chance.ChanceScheduler):
 
 
 class IronManager(ironic_host_manager.IronicHostManager):
-    """Hands on what it is asked."""
+    """Passes its arguments on."""
 
     def get_all_host_states(self, context):
         return super().get_all_host_states(context)

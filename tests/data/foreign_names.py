@@ -1,4 +1,4 @@
-"""Plug-ins that ask for names as some of other authors do."""
+"""Plug-ins that use rare names of Nova, as some authors do."""
 
 from nova import compute
 from nova import objects
@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 class LateFilter(filters.BaseHostFilter):
-    """Asks for a function that there was until Juno."""
+    """Calls a function that Nova had until Juno."""
 
     def host_passes(self, host_state, filter_properties):
         return utils.aggregate_values_of_all(
@@ -36,7 +36,7 @@ class KillingFilter(filters.BaseHostFilter):
 
 
 class VolumeFilter(filters.BaseHostFilter):
-    """Hosts on which all servers boot from volumes, and are told so."""
+    """Passes hosts on which all servers boot from volumes; logs roles."""
 
     def host_passes(self, host_state, filter_properties):
         api = compute.API()
@@ -63,7 +63,7 @@ class LateScheduler(filter_scheduler.FilterScheduler):
 
 
 class BothScheduler(filter_scheduler.FilterScheduler):
-    """As of Juno, with a constructor that is Nova's, copied."""
+    """As in Juno, with a copy of Nova's constructor."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

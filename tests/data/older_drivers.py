@@ -68,7 +68,7 @@ class KiloOptionsScheduler(filter_scheduler.FilterScheduler):
 
 
 class ForgetfulScheduler(driver.Scheduler):
-    """Makes itself alone, without what it derives from."""
+    """Does not call its base class's constructor."""
 
     def __init__(self):
         self.given = []
@@ -90,7 +90,7 @@ class MitakaScheduler(driver.Scheduler):
 
 
 class MitakaFilterScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, which notes what it hands on."""
+    """The filter scheduler; keeps its answers."""
 
     def select_destinations(self, context, spec_obj):
         self.answers = super().select_destinations(context, spec_obj)
@@ -98,7 +98,7 @@ class MitakaFilterScheduler(filter_scheduler.FilterScheduler):
 
 
 class MovingScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, whose answers are changed to host c."""
+    """The filter scheduler; changes its answers to host c."""
 
     def select_destinations(self, context, spec_obj):
         found = super().select_destinations(
@@ -107,7 +107,7 @@ class MovingScheduler(filter_scheduler.FilterScheduler):
 
 
 class MovingPikeScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler of Pike, whose answers are changed to host c."""
+    """The filter scheduler of Pike; changes its answers to host c."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries):
@@ -120,13 +120,13 @@ class MovingPikeScheduler(filter_scheduler.FilterScheduler):
 
 
 class MovingAloneScheduler(MovingScheduler):
-    """The same, which decides without Placement as its release did."""
+    """The same without allocation candidates, as in its release."""
 
     USES_ALLOCATION_CANDIDATES = False
 
 
 class GenerousScheduler(driver.Scheduler):
-    """Answers with one host more than it is asked for."""
+    """Answers with one host more than there are instances."""
 
     def select_destinations(self, context, spec_obj):
         return [{'host': host, 'nodename': host, 'limits': {}} for host
@@ -141,28 +141,28 @@ class OddStepsScheduler(filter_scheduler.FilterScheduler):
 
 
 class OddScheduler(driver.Scheduler):
-    """As above, of what it is asked by."""
+    """Its select_destinations has arguments of no release."""
 
     def select_destinations(self):
         return []
 
 
 class LostScheduler(driver.Scheduler):
-    """Names a host that is not there."""
+    """Selects an unknown host."""
 
     def select_destinations(self, context, spec_obj):
         return [{'host': 'z', 'nodename': 'z', 'limits': {}}]
 
 
 class ShortScheduler(driver.Scheduler):
-    """Finds nothing, and says so by an empty list."""
+    """Finds no host and returns an empty list."""
 
     def select_destinations(self, context, spec_obj):
         return []
 
 
 class EmptyScheduler(driver.Scheduler):
-    """Finds a host for no instance but the first, as Queens' lists."""
+    """Finds a host for the first instance alone, in Queens' form."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries,
@@ -174,7 +174,7 @@ class EmptyScheduler(driver.Scheduler):
 
 
 class PikeScheduler(driver.Scheduler):
-    """Host b, whatever is asked."""
+    """Always selects host b."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries):
@@ -185,7 +185,7 @@ class PikeScheduler(driver.Scheduler):
 
 
 class PikeFilterScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler of Pike, which notes what it hands on."""
+    """The filter scheduler of Pike; keeps arguments and answers."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries):
@@ -197,7 +197,7 @@ class PikeFilterScheduler(filter_scheduler.FilterScheduler):
 
 
 class ReversingScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler of Queens, of whose lists the last goes first."""
+    """The filter scheduler of Queens; reverses its lists of hosts."""
 
     def _schedule(self, context, spec_obj, instance_uuids,
                   alloc_reqs_by_rp_uuid, provider_summaries,
@@ -210,7 +210,7 @@ class ReversingScheduler(filter_scheduler.FilterScheduler):
 
 
 class KiloWholeScheduler(filter_scheduler.FilterScheduler):
-    """As Kilo's own: its hosts are those of its _schedule, with limits."""
+    """Copied from Kilo: answers with _schedule's hosts and limits."""
 
     def select_destinations(self, context, request_spec, filter_properties):
         hosts = self._schedule(context, request_spec, filter_properties)
@@ -220,7 +220,7 @@ class KiloWholeScheduler(filter_scheduler.FilterScheduler):
 
 
 class KiloWritingScheduler(filter_scheduler.FilterScheduler):
-    """Changes what it is given in place."""
+    """Changes its arguments in place."""
 
     def select_destinations(self, context, request_spec, filter_properties):
         request_spec['instance_type']['memory_mb'] = 10 ** 7
@@ -229,7 +229,7 @@ class KiloWritingScheduler(filter_scheduler.FilterScheduler):
 
 
 class PikeWholeScheduler(filter_scheduler.FilterScheduler):
-    """As Pike's own: the states of its _schedule."""
+    """Copied from Pike: answers with _schedule's host states."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries):

@@ -36,7 +36,7 @@ class QuietScheduler(filter_scheduler.FilterScheduler):
 
 
 class PersistentScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, which tries again."""
+    """The filter scheduler; decides a second time after a refusal."""
 
     def select_destinations(self, *args):
         try:
@@ -46,7 +46,7 @@ class PersistentScheduler(filter_scheduler.FilterScheduler):
 
 
 class ThreadedScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, at work in a thread of its own."""
+    """The filter scheduler in a thread of its own."""
 
     def select_destinations(self, *args):
         with futures.ThreadPoolExecutor(1) as pool:
@@ -54,7 +54,7 @@ class ThreadedScheduler(filter_scheduler.FilterScheduler):
 
 
 class EmptiestScheduler(driver.Scheduler):
-    """Of what Placement offers, the provider that is used least."""
+    """Selects the least used provider of the allocation candidates."""
 
     def __init__(self):
         super().__init__()
@@ -91,7 +91,7 @@ class EmptiestScheduler(driver.Scheduler):
 
 
 class WordyScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, with the calls of Queens' own in its words."""
+    """The filter scheduler with a copy of Queens' _schedule."""
 
     def _schedule(self, context, spec_obj, instance_uuids,
                   alloc_reqs_by_rp_uuid, provider_summaries,
@@ -121,7 +121,7 @@ class WordyScheduler(filter_scheduler.FilterScheduler):
 
 
 class SufficingScheduler(WordyScheduler):
-    """The same, which counts hosts by itself."""
+    """The same; checks the number of hosts itself."""
 
     def _ensure_sufficient_hosts(self, context, hosts, required_count,
                                  claimed_uuids=None):
@@ -131,20 +131,20 @@ class SufficingScheduler(WordyScheduler):
 
 
 class CountingScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, which counts hosts by itself."""
+    """The filter scheduler; checks the number of hosts itself."""
 
     _ensure_sufficient_hosts = SufficingScheduler._ensure_sufficient_hosts
 
 
 class MisspeltScheduler(WordyScheduler):
-    """The same, with a mistake behind the claims."""
+    """The same, with a mistake after the claims."""
 
     def _get_alternate_hosts(self, *args):
         return self._get_alternative_hosts(*args)
 
 
 class MisspeltStepsScheduler(filter_scheduler.FilterScheduler):
-    """The filter scheduler, with a mistake behind its _schedule."""
+    """The filter scheduler, with a mistake after its _schedule."""
 
     def _schedule(self, *args):
         super()._schedule(*args)
@@ -152,7 +152,7 @@ class MisspeltStepsScheduler(filter_scheduler.FilterScheduler):
 
 
 class MisspeltEmptiestScheduler(EmptiestScheduler):
-    """A driver of its own, with a mistake behind its claims."""
+    """EmptiestScheduler, with a mistake after its claims."""
 
     def select_destinations(self, *args):
         return super().select_destinations(*args).sorted()

@@ -17,7 +17,7 @@ CALLS = []
 
 
 def noted(method):
-    """A method that notes its name when it is called."""
+    """Return a method that records its name when it is called."""
     @functools.wraps(method)
     def noting(*args, **kwargs):
         CALLS.append(method.__name__)
@@ -26,7 +26,7 @@ def noted(method):
 
 
 class KiloManager(host_manager.HostManager):
-    """Of Kilo: without the host b, which is only seen by administrators."""
+    """Kilo: without the host b, as administrator."""
 
     @noted
     def get_all_host_states(self, context):
@@ -44,13 +44,13 @@ class KiloManager(host_manager.HostManager):
 
     @noted
     def get_weighed_hosts(self, hosts, weight_properties):
-        """The last of the alphabet first."""
+        """Return hosts in reverse order of their names."""
         return [weights.WeighedHost(host, float(ord(host.host))) for host
                 in sorted(hosts, key=lambda host: host.host, reverse=True)]
 
 
 class DocumentedManager(host_manager.HostManager):
-    """As a document on Kilo shows the methods."""
+    """With the signatures of a document on Kilo."""
 
     @noted
     def get_filtered_hosts(self, hosts, filter_properties,
@@ -66,7 +66,7 @@ class DocumentedManager(host_manager.HostManager):
 
 
 class OcataManager(host_manager.HostManager):
-    """Of Ocata: fewer arguments; a host a day."""
+    """Ocata: fewer arguments; without the host c."""
 
     @noted
     def get_host_states_by_uuids(self, context, compute_uuids):
@@ -77,7 +77,7 @@ class OcataManager(host_manager.HostManager):
 
 
 class RackState(host_manager.HostState):
-    """Knows its rack; half of its memory is another's."""
+    """Has a rack, and half of the memory."""
 
     @noted
     def _update_from_compute_node(self, compute):
@@ -92,7 +92,7 @@ class RackState(host_manager.HostState):
 
 
 class RackManager(host_manager.HostManager):
-    """Of Queens: states of a class of its own."""
+    """Queens: with its own class of host states."""
 
     host_state_cls = RackState
 
@@ -104,7 +104,7 @@ class RackManager(host_manager.HostManager):
 
 
 class HalvingFilter(filters.BaseHostFilter):
-    """Half of the memory is another's."""
+    """Halves the free memory."""
 
     def host_passes(self, host_state, spec_obj):
         host_state.free_ram_mb //= 2
@@ -112,7 +112,7 @@ class HalvingFilter(filters.BaseHostFilter):
 
 
 class MethodicalManager(host_manager.HostManager):
-    """Of Queens: the same by a method; the parts of reading hosts."""
+    """Queens: the same by a method; overrides the steps of reading hosts."""
 
     @noted
     def host_state_cls(self, host, node, cell, **kwargs):
@@ -140,7 +140,7 @@ class MethodicalManager(host_manager.HostManager):
 
 
 class ChoosyManager(host_manager.HostManager):
-    """Runs other filters than the configuration names."""
+    """Runs other filters than the enabled filters."""
 
     @noted
     def _load_filters(self):
@@ -153,7 +153,7 @@ class ChoosyManager(host_manager.HostManager):
 
 
 class SetManager(host_manager.HostManager):
-    """Runs what it sets itself, under the names of before Ocata."""
+    """Sets filters and weighers by the names before Ocata."""
 
     def __init__(self):
         super().__init__()
@@ -162,7 +162,7 @@ class SetManager(host_manager.HostManager):
 
 
 class KiloBornManager(host_manager.HostManager):
-    """Makes all of it itself, as Kilo's did."""
+    """Makes handlers and rules itself, as in Kilo."""
 
     def __init__(self):
         super().__init__()
@@ -179,14 +179,14 @@ class KiloBornManager(host_manager.HostManager):
 
 
 class UnmadeManager(host_manager.HostManager):
-    """Does not make what it derives from."""
+    """Does not call its base class's constructor."""
 
     def __init__(self):
         self.racks = 3
 
 
 class HandlingManager(host_manager.HostManager):
-    """Has handlers of its own."""
+    """Is its own handler of filters and weighers."""
 
     def __init__(self):
         super().__init__()
@@ -216,14 +216,14 @@ class KeepingManager(host_manager.HostManager):
 
 
 class AddingManager(host_manager.HostManager):
-    """Answers with a host that is not there."""
+    """Returns an unknown host."""
 
     def get_all_host_states(self, context):
         return [host_manager.HostState('z', 'z', 'cell')]
 
 
 class NaughtyManager(host_manager.HostManager):
-    """Answers with what is no host state."""
+    """Returns a name in place of a host state."""
 
     def get_all_host_states(self, context):
         return ['a']
@@ -237,7 +237,7 @@ class BreakingManager(host_manager.HostManager):
 
 
 class LateManager(host_manager.HostManager):
-    """Sets what nobody asks."""
+    """Sets a method that is never called."""
 
     def __init__(self):
         super().__init__()
@@ -245,7 +245,7 @@ class LateManager(host_manager.HostManager):
 
 
 class ListingManager(host_manager.HostManager):
-    """Looks up all there is to the hosts, before and after it has them."""
+    """Looks up all objects before and after it reads the hosts."""
 
     @noted
     def get_all_host_states(self, context):
@@ -281,7 +281,7 @@ class OwnScheduler(driver.Scheduler):
 
 
 class StepsScheduler(filter_scheduler.FilterScheduler):
-    """Of Queens: every step."""
+    """Queens: overrides every step."""
 
     @noted
     def _get_all_host_states(self, context, spec_obj, provider_summaries):
@@ -319,7 +319,7 @@ class StepsScheduler(filter_scheduler.FilterScheduler):
 
 
 class StrictScheduler(filter_scheduler.FilterScheduler):
-    """Has no request placed twice on one host."""
+    """Refuses two instances of a request on one host."""
 
     def _ensure_sufficient_hosts(self, context, hosts, required_count,
                                  claimed_uuids=None):
@@ -328,21 +328,21 @@ class StrictScheduler(filter_scheduler.FilterScheduler):
 
 
 class LenientScheduler(filter_scheduler.FilterScheduler):
-    """Would do with less."""
+    """Accepts too few hosts."""
 
     def _ensure_sufficient_hosts(self, *args, **kwargs):
         pass
 
 
 class OptionsScheduler(filter_scheduler.FilterScheduler):
-    """Has options of its own for filters."""
+    """Has its own options for filters."""
 
     def _get_configuration_options(self):
         return {'racks': 3}
 
 
 class KiloScheduler(filter_scheduler.FilterScheduler):
-    """Of Kilo: the whole of it is its own."""
+    """Kilo: with a _schedule of its own."""
 
     def _schedule(self, context, request_spec, filter_properties):
         elevated = context.elevated()
@@ -366,7 +366,7 @@ class KiloScheduler(filter_scheduler.FilterScheduler):
 
 
 class QueensScheduler(filter_scheduler.FilterScheduler):
-    """Of Queens: the same, of its own steps."""
+    """Queens: the same, in Queens' steps."""
 
     def _schedule(self, context, spec_obj, instance_uuids,
                   alloc_reqs_by_rp_uuid, provider_summaries,
@@ -387,7 +387,7 @@ class QueensScheduler(filter_scheduler.FilterScheduler):
 
 
 class AskingScheduler(driver.Scheduler):
-    """Calls what there is not to call."""
+    """Calls a method that does not exist."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             alloc_reqs_by_rp_uuid, provider_summaries,

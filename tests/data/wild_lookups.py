@@ -48,7 +48,7 @@ class BesideInstanceFilter(filters.BaseHostFilter):
 
 
 class YoungerServiceFilter(filters.BaseHostFilter):
-    """Hosts whose service is as new as another one's."""
+    """Hosts with a service at least as new as another host's."""
 
     def host_passes(self, host_state, spec_obj):
         get = service_obj.Service.get_by_compute_host
@@ -86,7 +86,7 @@ class RoomierFilter(filters.BaseHostFilter):
 
 
 class RebootingFilter(filters.BaseHostFilter):
-    """Would reboot what is there."""
+    """Tries to reboot an instance."""
 
     def host_passes(self, host_state, spec_obj):
         api.API().reboot(spec_obj._context, None, 'SOFT')

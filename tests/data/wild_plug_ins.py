@@ -29,7 +29,7 @@ def _other(spec_obj):
 
 
 class AdminFilter(filters.BaseHostFilter):
-    """Passes for the project of the call, whose context it may elevate."""
+    """Passes for the call's project; elevates the context."""
 
     def host_passes(self, host_state, spec_obj):
         context = spec_obj._context
@@ -94,7 +94,7 @@ class SmallFlavorFilter(filters.BaseHostFilter):
 
 
 class RackWeigher(weights.BaseHostWeigher):
-    """Counts as much as the aggregates of a host say."""
+    """Has its multiplier from the host's aggregates."""
 
     def weight_multiplier(self, host_state):
         return utils.get_weight_multiplier(host_state, 'rack_weight', 1.0)
@@ -104,8 +104,7 @@ class RackWeigher(weights.BaseHostWeigher):
 
 
 class RamOfOthersFilter(filters.BaseHostFilter):
-    """Hosts whose instances have flavors of less memory than the one asked.
-    """
+    """Hosts with instances of smaller flavors than the request's alone."""
 
     def host_passes(self, host_state, spec_obj):
         return all(
@@ -134,7 +133,7 @@ class YoungWeigher(weights.BaseHostWeigher):
 
 
 class LiveFilter(filters.BaseHostFilter):
-    """Hosts whose service is up, as a driver of Nova asks it."""
+    """Hosts with a service that is up, by Nova's service group."""
 
     def __init__(self):
         self.servicegroup_api = servicegroup.API()

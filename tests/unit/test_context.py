@@ -77,8 +77,7 @@ def test_elevation_returns_a_copy_with_admin_rights():
     admin = made.elevated(read_deleted='yes')
 
     assert admin.is_admin and admin.roles == ['member', 'admin']
-    assert admin.read_deleted == 'yes'
-    assert admin.request_id == made.request_id
+    assert (admin.read_deleted, admin.request_id) == ('yes', made.request_id)
     assert not made.is_admin and made.roles == ['member']
     assert admin.elevated().roles == ['member', 'admin']
     assert admin.elevated().read_deleted == 'yes'
@@ -125,8 +124,7 @@ def test_only_contexts_of_requests_become_the_thread_s_context():
 def test_timestamp_is_naive_utc(text):
     made = context.RequestContext.from_dict({'timestamp': text})
 
-    assert made.timestamp == datetime.datetime(
-        2015, 5, 1, 10, 0, 0, 250000)
+    assert made.timestamp == datetime.datetime(2015, 5, 1, 10, 0, 0, 250000)
     assert made.to_dict()['timestamp'] == '2015-05-01T10:00:00.250000'
     assert made.get_logging_values()['timestamp'] == (
         '2015-05-01 10:00:00.250000')
@@ -148,8 +146,7 @@ def test_empty_context_has_no_rights():
     assert (made.is_admin, made.read_only, made.show_deleted) == (
         False, False, False)
     assert made.is_admin_project is True
-    assert made.read_deleted == 'no'
-    assert made.service_catalog == []
+    assert (made.read_deleted, made.service_catalog) == ('no', [])
 
 
 def test_arguments_take_precedence():

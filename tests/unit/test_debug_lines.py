@@ -114,8 +114,7 @@ class TestManyHosts:
     def test_lines_of_weighers_name_the_best_hosts_only(self, found):
         weighed = [line for line in found if 'FreeRam: ' in line]
         assert len(weighed) == 14
-        assert all('h1999' in line and 'h1000' not in line
-                   for line in weighed)
+        assert all('h1999' in line and 'h1000' not in line for line in weighed)
         assert sum(line.count("'h") for line in weighed) == (
             14 * 2 * base_weights.NAMED)
 

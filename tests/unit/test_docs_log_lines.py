@@ -78,8 +78,7 @@ LINES, ENTRIES = lines(), entries()
 @pytest.mark.parametrize('place, levels, text', LINES,
                          ids=[place for place, *_ in LINES])
 def test_a_line_of_the_log_is_explained(place, levels, text):
-    assert [entry for of, entry in ENTRIES
-            if entry in text and of & levels], (
+    assert [entry for of, entry in ENTRIES if entry in text and of & levels], (
         f'doc/source/log-lines.rst needs a bullet "* {min(levels)} '
         f'``{text[:60]}``: what it means"')
 

@@ -43,8 +43,7 @@ def group(policy='anti-affinity', version='1.11', **values):
 
 
 def hints(**values):
-    return {'hints': {name: value.split()
-                      for name, value in values.items()}}
+    return {'hints': {name: value.split() for name, value in values.items()}}
 
 
 def devices(*wanted):
@@ -144,8 +143,7 @@ def reason(name, records, wanted, options):
 
 
 @pytest.mark.parametrize('name, records, wanted, options', CASES)
-def test_the_reason_of_a_filter_is_on_its_page(
-        name, records, wanted, options):
+def test_the_reason_of_a_filter_is_on_its_page(name, records, wanted, options):
     assert (name, reason(name, records, wanted, options)) in (
         doc_pages.reasons())
 

@@ -55,8 +55,7 @@ def test_beyond_64_bits_are_left_out(ratio):
     block = hosts(a_host(total_usable_ram_mb=100000,
                          aggregates=[{'ram_allocation_ratio': ratio}]))
 
-    assert filters.limits_of(
-        judged(AggregateRamFilter, block=block), 0) == {}
+    assert filters.limits_of(judged(AggregateRamFilter, block=block), 0) == {}
 
 
 def test_include_those_for_earlier_instances():

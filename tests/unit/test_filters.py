@@ -248,8 +248,7 @@ class TestColumnFilter:
         (OnlyA, 'a'), (AorB, 'ab'), (Last, 'c')])
     def test_judges_by_its_mask_unless_overridden(self, cls, expected):
         assert left(cls()) == expected
-        assert left(cls(), hints=REBUILD) == (
-            'c' if cls is Last else 'abc')
+        assert left(cls(), hints=REBUILD) == ('c' if cls is Last else 'abc')
 
     def test_judges_one_host_by_its_mask(self):
         rule = a_plug_in(OnlyA, reason=lambda self, hosts, spec_obj: (

@@ -63,14 +63,12 @@ def test_a_cidr_needs_its_slash(cidr, near):
 
     selections, = select(driver, spec, return_alternates=True)
 
-    assert sorted(selection.service_host
-                  for selection in selections) == near
+    assert sorted(selection.service_host for selection in selections) == near
 
 
 def test_the_chosen_host_is_logged_as_in_queens(caplog):
     with caplog.at_level(logging.DEBUG):
-        select(MemoryScheduler(a_host('a'), a_host('b')),
-               requests.a_request())
+        select(MemoryScheduler(a_host('a'), a_host('b')), requests.a_request())
 
     selected, = [text for text in caplog.messages
                  if text.startswith('Selected host: ')]
@@ -81,8 +79,7 @@ def test_the_chosen_host_is_logged_as_in_queens(caplog):
 
 
 def test_failed_extra_specs_are_logged_as_a_flavors(caplog):
-    with caplog.at_level(logging.DEBUG), pytest.raises(
-            exception.NoValidHost):
+    with caplog.at_level(logging.DEBUG), pytest.raises(exception.NoValidHost):
         select(MemoryScheduler(a_host('a'), enabled_filters=[
             'AggregateInstanceExtraSpecsFilter']),
                requests.a_request(extra_specs={'ssd': 'true'}))

@@ -7,17 +7,13 @@ import pytest
 
 from nova_sched import service
 from nova_sched.scheduler import driver
-from tests.builders import cloud_database
-from tests.builders import rules
 from tests.builders.services import select
-from tests.builders.services import wait_for
 
 
 @pytest.fixture
 def conf(cloud):
     cloud.load(hosts=2)
-    return cloud.conf(DEFAULT__transport_url='fake://',
-                      DEFAULT__host='here')
+    return cloud.conf(DEFAULT__transport_url='fake://', DEFAULT__host='here')
 
 
 @pytest.fixture
@@ -27,15 +23,6 @@ def running(conf):
     scheduler.start()
     yield scheduler
     scheduler.stop()
-
-
-@pytest.fixture
-def unreachable(tmp_path):
-    """A configuration with a database without tables, and quick retries."""
-    return rules.a_conf(
-        DEFAULT__transport_url='fake://',
-        database__connection=f'sqlite:///{tmp_path}/empty.sqlite',
-        database__max_retries=0, database__retry_interval=0.01)
 
 
 class NoHosts(driver.Scheduler):
@@ -63,74 +50,29 @@ class NoHostCount(NoHosts):
         raise LookupError('not read yet')
 
 
-class TestStart:
-    def test_waits_for_the_tables_of_the_database(
-            self, unreachable, tmp_path):
-        waiting = threading.Event()
-        scheduler = service.SchedulerService(unreachable)
-        scheduler.waiting = lambda dependency: waiting.set()
-        thread = threading.Thread(target=scheduler.start)
-        thread.start()
-        assert waiting.wait(10)
-        assert not scheduler.serving
-        cloud_database.make_tables(tmp_path).rename(
-            tmp_path / 'empty.sqlite')
-        thread.join(10)
-        assert scheduler.serving
-        scheduler.stop()
-
-    def test_ends_with_a_stop(self, unreachable):
-        scheduler = service.SchedulerService(unreachable)
-        thread = threading.Thread(target=scheduler.start)
-        thread.start()
-        scheduler.stop()
-        thread.join(10)
-        assert not thread.is_alive()
-        assert not scheduler.serving
-
-
 class TestStop:
-    @pytest.fixture
-    def call(self, conf, running, monkeypatch):
-        """A call in flight: (its answers, Event that ends its decision)."""
-        began, go_on, answers = threading.Event(), threading.Event(), []
-        decide = running.driver.select_destinations
+    def test_gives_up_a_call_after_its_timeout(
+            self, conf, running, monkeypatch, caplog):
+        began, go_on = threading.Event(), threading.Event()
 
         def slowly(*args, **kwargs):
             began.set()
-            assert go_on.wait(30)
-            return decide(*args, **kwargs)
+            go_on.wait(30)
+            return []
         monkeypatch.setattr(running.driver, 'select_destinations', slowly)
-        caller = threading.Thread(
-            target=lambda: answers.append(select(conf)))
+        monkeypatch.setattr(threading, 'excepthook', lambda _: None)
+        caller = threading.Thread(target=select, args=(conf,))
         caller.start()
         assert began.wait(10)
-        yield answers, go_on
-        go_on.set()
-        caller.join(10)
-
-    def test_answers_a_call_in_flight(self, running, call):
-        answers, go_on = call
-        stopping = threading.Thread(target=running.stop)
-        stopping.start()
-        assert running._stopping.wait(10)
-        assert not running.serving
-        go_on.set()
-        running.wait()
-        stopping.join(10)
-        wait_for(lambda: answers)
-        assert answers[0][0] in ('host1', 'host2')
-
-    def test_gives_up_a_call_after_its_timeout(
-            self, conf, running, call, caplog):
         conf.set_override('manager_shutdown_timeout', 0)
         running.stop()
         running.wait()
         assert 'Calls are still being answered' in caplog.text
         # Stop consuming for the following tests.
         conf.set_override('manager_shutdown_timeout', 60)
-        call[1].set()
+        go_on.set()
         running.stop()
+        caller.join(10)
 
 
 @pytest.mark.parametrize(('driver_name', 'has_hosts', 'has_cells', 'lines'), [
@@ -198,8 +140,7 @@ class TestBroker:
                     error = errors.pop(0)
                     server.start = lambda: (_ for _ in ()).throw(error)
                 return server
-            monkeypatch.setattr(service.rpc, 'get_server',
-                                get_refusing_server)
+            monkeypatch.setattr(service.rpc, 'get_server', get_refusing_server)
             monkeypatch.setattr(service, 'BROKER_RETRY', 0.01)
         return arrange
 

@@ -47,8 +47,7 @@ def test_timeout_is_option_or_30_seconds(tmp_path, option, seconds):
 
 @pytest.mark.parametrize(('error', 'detail'), [
     (ValueError('a  b.'), 'a b'), (ValueError(), 'ValueError'),
-    (ValueError('http://u:pw@h/v3?token=x is odd'),
-     'http://***@h/v3 is odd'),
+    (ValueError('http://u:pw@h/v3?token=x is odd'), 'http://***@h/v3 is odd'),
     (ValueError('see https://h/?a=b: no'), 'see https://h/: no')])
 def test_error_text_has_no_secret_query_or_full_stop(error, detail):
     unreachable = service_adapter._unreachable(

@@ -137,12 +137,6 @@ class TestConnections:
 
         assert not opened()
 
-    def test_for_the_check_of_a_database_are_closed(
-            self, conf, opened):
-        engine.wait_for_database(conf, None)
-
-        assert not opened()
-
     def test_for_the_discovery_of_hosts_are_closed(self, cloud, conf, opened):
         conf.set_override('connection', cloud.url, 'api_database')
         cloud.execute('DELETE FROM host_mappings')
@@ -159,18 +153,6 @@ class TestConnections:
 
 
 class TestPeriodicWork:
-    def test_is_replaced_by_a_reload(self, cloud, loops, serving):
-        serving.reset()
-        assert [loop.running for loop in loops] == [False, True]
-        old, fresh = Kept.made
-        cloud.execute('DELETE FROM compute_nodes WHERE host = ?', 'host1')
-
-        loops[-1].round()
-
-        assert old.host_count() == fresh.host_count() == 1
-        serving.stop()
-        assert [loop.running for loop in loops] == [False, False]
-
     def test_survives_a_lost_database(self, cloud, loops, serving, caplog):
         [old] = Kept.made
         cloud.execute('ALTER TABLE services RENAME TO moved')

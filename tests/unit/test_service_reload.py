@@ -19,8 +19,7 @@ from tests.builders.services import wait_for
 @pytest.fixture
 def conf(cloud):
     cloud.load(hosts=2)
-    return cloud.conf(DEFAULT__transport_url='fake://',
-                      DEFAULT__host='here')
+    return cloud.conf(DEFAULT__transport_url='fake://', DEFAULT__host='here')
 
 
 @pytest.fixture
@@ -40,8 +39,7 @@ def reloading():
 
 def test_log_without_output_is_reported_on_stderr(
         running, conf, tmp_path, monkeypatch, capsys):
-    conf.set_override('log_config_append',
-                      str(logging_files.a_file(tmp_path)))
+    conf.set_override('log_config_append', str(logging_files.a_file(tmp_path)))
     monkeypatch.setattr(conf, 'reload_config_files', lambda: True)
     monkeypatch.setattr(service.logs, 'setup', lambda conf: None)
 
@@ -95,15 +93,6 @@ class TestReset:
         yield scheduler, path
         scheduler.stop()
 
-    def test_driver_follows_the_files(
-            self, conf, running, monkeypatch):
-        Changes(conf, monkeypatch, driver='chance_scheduler')
-        before = running.driver
-        running.reset()
-        assert running.driver is not before
-        assert type(running.driver).__name__ == 'ChanceScheduler'
-        assert select(conf)[0] in ('host1', 'host2')
-
     def test_no_valid_host_text_follows_the_files(self, cloud, from_file):
         scheduler, path = from_file
         cloud.load(hosts=2)
@@ -129,14 +118,6 @@ class TestReset:
         with running.recorder.reading() as store:
             assert [store.document(number)['configuration']
                     for number in (1, 2)] == [1, 2]
-
-    def test_invalid_driver_leaves_the_old_one(
-            self, conf, running, monkeypatch):
-        Changes(conf, monkeypatch, driver='no_such_driver')
-        before = running.driver
-        running.reset()
-        assert running.driver is before
-        assert select(conf)[0] in ('host1', 'host2')
 
     def test_new_driver_takes_over_between_its_start_and_its_first_request(
             self, conf, running, monkeypatch):
@@ -168,16 +149,6 @@ class TestReset:
         assert scheduler.driver is before
         assert len([line for line in caplog.records
                     if line.levelno >= logging.WARNING]) == 1
-
-    def test_refused_option_is_named_as_in_the_file(
-            self, from_file, caplog, monkeypatch):
-        scheduler, path = from_file
-        monkeypatch.setattr(service.logs, 'setup', lambda *_: None)
-        path.write_text('[DEFAULT]\nscheduler_default_filters = RamFilters\n')
-        scheduler.reset()
-
-        assert "[DEFAULT] scheduler_default_filters = 'RamFilters'" in (
-            caplog.text)
 
     @pytest.mark.parametrize('error', [
         OSError(2, 'No such file or directory', '/no/nova.log'),
@@ -342,8 +313,7 @@ class TestReloadWithoutDatabase:
         changed.stop()
         wait_for(lambda: not reloading())
 
-    def test_does_not_start_once_cancelled(
-            self, changed, cloud, monkeypatch):
+    def test_does_not_start_once_cancelled(self, changed, cloud, monkeypatch):
         """A newer reload or a stop cancels it."""
         self.mend(cloud)
         monkeypatch.setattr(changed, '_replace_driver', pytest.fail)

@@ -73,8 +73,7 @@ def test_waiting_calls_share_answer(scene):
     for number in range(single_flight.MOST + 1):
         scene.placement.answer(number)
 
-    assert {future.result() for future in crowd} == {
-        ('q', single_flight.MOST)}
+    assert {future.result() for future in crowd} == {('q', single_flight.MOST)}
     assert scene.placement.begun.count('q') == 1
 
 

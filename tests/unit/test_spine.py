@@ -142,8 +142,7 @@ def test_calls_go_down_the_floors_only(trace, hosts, name, placement,
 
 
 @pytest.mark.parametrize(('name', 'placement'), WAYS)
-def test_a_plain_request_does_not_know_the_edge(trace, hosts, name,
-                                                placement):
+def test_a_plain_request_does_not_know_the_edge(trace, hosts, name, placement):
     calls = trace(hosts.driver(name), placement)
 
     assert not {name for name in calls.modules if EDGE.match(f'{name}.')}

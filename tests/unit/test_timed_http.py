@@ -56,8 +56,7 @@ def slow_handshakes():
 @pytest.mark.parametrize('part', ['head', 'body'])
 def test_trickling_response_is_given_up(part, tls, tmp_path):
     with http_server.Server(tls=tls).running() as server:
-        server.on('GET', '/slow', http_server.Answer(
-            body=LONG, trickles=part))
+        server.on('GET', '/slow', http_server.Answer(body=LONG, trickles=part))
         server.on('GET', '/good', http_server.Answer(body='{}'))
         adapter = an_adapter(tmp_path, server.url, **(
             {'cafile': http_server.CERTIFICATE} if tls else {}))

@@ -59,8 +59,7 @@ def test_the_export_has_the_rows_of_all_cells(cloud):
     assert [row['host'] for row in found['compute_nodes']] == [*'abc']
     assert [row['host'] for row in found['instances']] == ['c']
     assert len({row['id'] for row in found['services']}) == 4
-    assert [aggregate['hosts'] for aggregate in found['aggregates']] == [
-        ['c']]
+    assert [aggregate['hosts'] for aggregate in found['aggregates']] == [['c']]
 
 
 def test_the_export_has_the_cell_of_each_host(cloud):

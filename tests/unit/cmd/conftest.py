@@ -11,6 +11,7 @@ from nova_sched.cmd import manage
 from tests.builders import cloud_database
 from tests.builders import commands
 from tests.builders import messages
+from tests.builders import plans as plan_hosts
 from tests.builders import rules
 
 #: Configuration of a client of the scheduler of ``call``.
@@ -50,6 +51,28 @@ def plans():
     """What a plan keeps this process from, the next test may do."""
     with commands.plans_undone():
         yield
+
+
+@pytest.fixture
+def plan_by(run, plans, tmp_path):
+    """Function: "request plan" by a configuration file with this text."""
+    def plan_by(text):
+        file = tmp_path / 'plan.conf'
+        file.write_text(text)
+        return lambda *options: run('--config-file', file, 'request', 'plan',
+                                    *options)
+    return plan_by
+
+
+@pytest.fixture
+def plan(plan_by, cloud):
+    """Function: "request plan" with these options; more: of the file.
+
+    On the hosts a, b and c, each with less free memory.
+    """
+    cloud.load_nodes(*plan_hosts.nodes())
+    return lambda *options, more='': plan_by(
+        plan_hosts.FILE.format(url=cloud.url) + more)(*options)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from nova_sched.cmd import manage
 from nova_sched.cmd.manage import config
 from nova_sched.observe import logs
 from tests.builders import logging_files
+from tests.builders.case_tables import case_table
 
 
 @pytest.fixture
@@ -76,16 +77,6 @@ class TestCheck:
 
         assert found(rows, 'notifications') == 'messagingv2, unversioned'
 
-    def test_reads_the_names_of_kilo(self, check):
-        ended = check(
-            '[DEFAULT]\nscheduler_driver = '
-            'nova.scheduler.caching_scheduler.CachingScheduler\n'
-            'scheduler_default_filters = DiskFilter\n')
-
-        assert ended.code == 0
-        assert found(ended.out, 'driver') == 'caching_scheduler'
-        assert found(ended.out, 'filters') == 'DiskFilter'
-
     def test_has_no_rules_for_the_chance_scheduler(self, check):
         rows = check('[scheduler]\ndriver = chance_scheduler\n').out
 
@@ -94,36 +85,7 @@ class TestCheck:
         assert value(rows, 'filters') == []
         assert found(rows, 'weighers') == 'none'
 
-    @pytest.mark.parametrize('text, words', [
-        ('[scheduler]\ndriver = filter_sheduler\n',
-         "[scheduler] driver: 'filter_sheduler': no such driver; "
-         "did you mean filter_scheduler?"),
-        ('[filter_scheduler]\nenabled_filters = RamFilte\n',
-         'did you mean RamFilter?'),
-        ('[filter_scheduler]\nweight_classes = nova.scheduler.weights.x.Y\n',
-         'nova.scheduler.weights.x.Y'),
-        ('[scheduler]\nmax_attempts = many\n', 'max_attempts'),
-        ('[DEFAULT]\ndebug = maybe\n',
-         "[DEFAULT] debug: 'maybe': must be true or false"),
-        ('[DEFAULT]\nservice_down_time = long\n', 'service_down_time'),
-        ('[scheduler]\nhost_manager = my.module.HostManager\n',
-         "[scheduler] host_manager: 'my.module.HostManager': there "
-         'is no module my'),
-        ('[scheduler]\nhost_manager = ironic_host_manager\n'
-         '[filter_scheduler]\nuse_baremetal_filters = true\n'
-         'baremetal_enabled_filters = RamFilte\n',
-         "[filter_scheduler] baremetal_enabled_filters: 'RamFilte': "
-         'no such filter; did you mean RamFilter?'),
-        ('[DEFAULT]\ntransport_url = nonsense\n', 'transport_url'),
-        ('[database]\nconnection = nonsense\n', 'connection'),
-        ('[DEFAULT]\nlog_config_append = /no/such.ini\n',
-         "[DEFAULT] log_config_append: '/no/such.ini': cannot be read"),
-        ('[DEFAULT]\ntransport_url = kafka://u:p@h/\n',
-         "[DEFAULT] transport_url: 'kafka://u:***@h/': kafka carries "
-         'notifications, but no requests'),
-        ('[oslo_messaging_rabbit]\nconn_pool_min_size = 99\n',
-         'rpc_conn_pool_size: 30 must be greater'),
-    ])
+    @case_table('cmd-config', 'refused')
     def test_refuses_values_that_prevent_a_start(self, check, text, words):
         ended = check(text)
 
@@ -139,14 +101,6 @@ class TestCheck:
         assert any('the service writes no line' in text
                    for text in texts(ended.out, 'warning'))
 
-    def test_lists_every_wrong_filter(self, check):
-        errors = texts(check('[filter_scheduler]\n'
-                            'enabled_filters = RamFilte,JsonFilte\n').out,
-                      'error')
-
-        assert len(errors) == 2 + 1
-        assert 'did you mean JsonFilter?' in errors[1]
-
     def test_shows_no_password(self, check):
         ended = check('[DEFAULT]\ntransport_url = rabbit://u:secr/et@h:1/\n'
                       '[database]\nconnection = mysql:/u:secr/et@h/nova\n')
@@ -154,15 +108,7 @@ class TestCheck:
         assert ended.code == 2
         assert 'secr' not in str(ended.out) + ended.err
 
-    @pytest.mark.parametrize('text, words', [
-        ('[DEFAULT]\nperiodic_fuzzy_delay = 7\n',
-         'This release accepts these options but does not act on '
-         'them: [DEFAULT] periodic_fuzzy_delay'),
-        ('[placement]\nauth_url = http://192.0.2.1:5000\n'
-         '[scheduler]\ndriver = caching_scheduler\n'
-         '[filter_scheduler]\nenabled_filters = RamFilter\n',
-         '[placement] is configured, but the caching scheduler does '
-         'not use Placement')])
+    @case_table('cmd-config', 'without_effect')
     def test_warns_of_options_without_effect(self, check, text, words):
         ended = check(text)
 
@@ -380,8 +326,7 @@ class TestAppOptions:
         assert levels() == [logging.NOTSET] * 2
         assert setups == [(True, 'nova-sched-manage')]
 
-    def test_an_error_of_the_options_library_is_a_row(
-            self, run, monkeypatch):
+    def test_an_error_of_the_options_library_is_a_row(self, run, monkeypatch):
         monkeypatch.setattr(config.startup, 'all_problems', lambda _: (
             [cfg.ConfigFileValueError('it is odd')], set()))
         ended = run('config', 'check', '-f', 'json')

@@ -101,12 +101,6 @@ class TestList:
         """But plug-ins have codes of their own."""
         assert decision('list', '--code', code) == ended
 
-    def test_may_be_empty(self, decision, store):
-        ended = decision('list', '--failed')
-
-        assert (ended.code, ended.out) == (
-            0, 'There are no such decisions.\n')
-
     def test_names_the_missing_file(self, decision, tmp_path):
         ended = decision('list')
 
@@ -167,8 +161,7 @@ class TestShow:
         found = json.loads(decision('show', '1', '--html', page, '-f',
                                     'json').out)
 
-        assert found['passed']['hosts'] == len(
-            found['passed']['named']) == 20
+        assert found['passed']['hosts'] == len(found['passed']['named']) == 20
         assert page.read_text() == writing.html(found)
 
     def test_prints_the_same_with_a_page(self, decision, store, tmp_path):
@@ -360,8 +353,7 @@ def test_a_schema_is_of_this_version(schema, command, version):
 def test_schemas_agree_on_shared_parts():
     """Each schema is a file by itself, for users who validate."""
     own, shown = EXPLAIN_SCHEMA['properties'], SCHEMA['properties']
-    shared = ('why', 'why_not', 'changes', 'changes_complete',
-              'schedule_info')
+    shared = ('why', 'why_not', 'changes', 'changes_complete', 'schedule_info')
 
     assert {name: own[name] for name in shared} == {
         name: PLAN_SCHEMA['properties'][name] for name in shared}

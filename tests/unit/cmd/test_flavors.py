@@ -44,8 +44,7 @@ def add_flavors(database, flavors=(XLARGE, LARGE), table='flavors',
 def spec(cloud):
     """Function: the RequestSpec of options, where the cloud has flavors."""
     add_flavors(cloud)
-    return lambda *options: spec_of(*options,
-                                    database__connection=cloud.url)
+    return lambda *options: spec_of(*options, database__connection=cloud.url)
 
 
 def sizes_of(spec):
@@ -157,14 +156,11 @@ def test_other_amounts_are_refused(text):
 
 class TestPlan:
     @pytest.fixture
-    def plan(self, run, plans, cloud, tmp_path):
+    def plan(self, plan_by, cloud):
         """Function: "request plan" where the cloud has flavors."""
         add_flavors(cloud)
-        file = tmp_path / 'plan.conf'
-        file.write_text(f'[database]\nconnection = {cloud.url}\n')
         cloud.load(2)
-        return lambda *options: run('--config-file', file, 'request', 'plan',
-                                    *options)
+        return plan_by(f'[database]\nconnection = {cloud.url}\n')
 
     @pytest.mark.parametrize('options, asked', [
         ([], '1 x 1 VCPU, 512 MB, 1 GB'),

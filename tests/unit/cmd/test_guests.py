@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import exception
+from tests.builders.case_tables import case_table
 from tests.unit.cmd.test_request_spec import spec_of
 
 
@@ -54,26 +55,7 @@ class TestGuest:
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
 
-    @pytest.mark.parametrize('specs, name', [
-        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes'},
-         'hw:cpu_realtime_mask'),
-        ({'hw:cpu_policy': 'dedicated', 'hw:cpu_realtime': 'yes',
-          'hw:cpu_realtime_mask': '0-3'}, 'hw:cpu_realtime_mask'),
-        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime': 'yes',
-          'hw:cpu_realtime_mask': '^0', 'hw:cpu_dedicated_mask': '^0'},
-         'hw:cpu_policy'),
-        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime_mask': '^0'},
-         'hw:cpu_policy'),
-        ({'hw:cpu_realtime': 'yes'}, 'hw:cpu_realtime'),
-        ({'hw:cpu_dedicated_mask': '^0'}, 'hw:cpu_dedicated_mask'),
-        ({'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '0-3'},
-         'hw:cpu_dedicated_mask'),
-        ({'hw:locked_memory': 'true'}, 'hw:locked_memory'),
-        ({'hw:mem_page_size': 'large', 'hw:numa_cpus.0': '0-3'},
-         'hw:numa_nodes'),
-        ({'hw:mem_encryption': 'true'}, 'hw_firmware_type'),
-        ({'hw:tpm_version': '1.2', 'hw:tpm_model': 'tpm-crb'},
-         'hw:tpm_version')])
+    @case_table('cmd-guests', 'contradictions')
     def test_contradictions_are_refused(self, specs, name):
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, *(

@@ -11,30 +11,12 @@ from tests.builders import http_server
 from tests.builders import requests
 from tests.builders import schemas
 from tests.builders.clouds import a_uuid
-from tests.builders.plans import FILE
 from tests.builders.plans import HOSTS
 from tests.builders.plans import SCHEMA
 from tests.builders.plans import document
 from tests.builders.plans import hosts_of
 from tests.builders.plans import last_line
 from tests.builders.plans import nodes
-
-
-@pytest.fixture
-def database(cloud):
-    """The CloudDatabase of three hosts, each with less free memory."""
-    cloud.load_nodes(*nodes())
-    return cloud
-
-
-@pytest.fixture
-def plan(run, plans, database, tmp_path):
-    """Function: "request plan" with these options; more: of the file."""
-    def plan(*options, more=''):
-        file = tmp_path / 'plan.conf'
-        file.write_text(FILE.format(url=database.url) + more)
-        return run('--config-file', file, 'request', 'plan', *options)
-    return plan
 
 
 class TestAnswer:
@@ -52,8 +34,7 @@ class TestAnswer:
     def test_has_the_reason_of_a_refusal(self, plan):
         ended = plan('--ram', 10 ** 6)
 
-        assert ended.code == 1
-        assert ended.err == ''
+        assert (ended.code, ended.err) == (1, '')
         assert ended.out.startswith(
             'Requested: 1 x 1 VCPU, 1,000,000 MB, 1 GB\n'
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
@@ -98,9 +79,9 @@ class TestAnswer:
         assert found['state']['moved'] is False
         assert len(found['state']['cells']) == 1
 
-    def test_has_text_for_weights_that_json_lacks(self, plan, database):
+    def test_has_text_for_weights_that_json_lacks(self, plan, cloud):
         """Metadata of an aggregate may set such a multiplier."""
-        database.load_nodes(*nodes(), aggregates=[clouds.an_aggregate(
+        cloud.load_nodes(*nodes(), aggregates=[clouds.an_aggregate(
             hosts=['a', 'b', 'c'],
             metadata={'ram_weight_multiplier': 'nan'})])
         ended = plan('-f', 'json')
@@ -193,13 +174,13 @@ class TestAnswer:
 
 class TestState:
     @pytest.fixture
-    def meanwhile(self, monkeypatch, database):
+    def meanwhile(self, monkeypatch, cloud):
         """Function: have a statement run between decision and second read."""
         def meanwhile(statement):
             refresh = decider.Decider.refresh
 
             def refreshed(self):
-                database.execute(statement)
+                cloud.execute(statement)
                 return refresh(self)
             monkeypatch.setattr(decider.Decider, 'refresh', refreshed)
         return meanwhile
@@ -211,8 +192,7 @@ class TestState:
                 in plan().out)
         meanwhile("UPDATE services SET deleted = id WHERE host = 'c'")
         state = document(plan('-f', 'json'))['state']
-        assert (state['moved'], state['changes']) == (
-            True, ['host c is gone'])
+        assert (state['moved'], state['changes']) == (True, ['host c is gone'])
 
     def test_changes_are_unknown_with_a_caching_driver(self, plan):
         found = document(plan('--set', 'scheduler.driver=caching_scheduler',
@@ -220,19 +200,19 @@ class TestState:
 
         assert found['state']['moved'] is None
 
-    def test_stays_as_it_is(self, plan, database):
-        before = dump(database)
+    def test_stays_as_it_is(self, plan, cloud):
+        before = dump(cloud)
 
         plan('--count', 3)
 
-        assert dump(database) == before
+        assert dump(cloud) == before
 
 
-def dump(database):
+def dump(cloud):
     """All rows of all tables."""
-    tables = database.rows(
+    tables = cloud.rows(
         "SELECT name FROM sqlite_master WHERE type = 'table'")
-    return {name: database.rows(f'SELECT * FROM {name}') for name, in tables}
+    return {name: cloud.rows(f'SELECT * FROM {name}') for name, in tables}
 
 
 class TestWhatIf:
@@ -254,8 +234,7 @@ class TestWhatIf:
         """By whatever name a file may give it."""
         for name in ('filter_scheduler.ram_weight_multiplier',
                      'DEFAULT.ram_weight_multiplier'):
-            assert hosts_of(plan('--set', f'{name}=-1', '-f', 'json')) == [
-                'c']
+            assert hosts_of(plan('--set', f'{name}=-1', '-f', 'json')) == ['c']
 
     @pytest.mark.parametrize('name', [
         'ram_allocation_ratio', 'initial_ram_allocation_ratio'])
@@ -300,11 +279,11 @@ class TestCloudFile:
         file.write_text(json.dumps(clouds.a_cloud(['d'])))
         return file
 
-    def test_has_the_hosts_that_are_decided_on(self, plan, database, file):
-        before = dump(database)
+    def test_has_the_hosts_that_are_decided_on(self, plan, cloud, file):
+        before = dump(cloud)
 
         assert hosts_of(plan('--cloud', file, '-f', 'json')) == ['d']
-        assert dump(database) == before
+        assert dump(cloud) == before
 
     def test_leaves_nothing_behind(self, plan, file, tmp_path, monkeypatch):
         folder = tmp_path / 'temporary'

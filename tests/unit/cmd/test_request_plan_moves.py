@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from tests.builders import requests
+from tests.builders.case_tables import case_table
 from tests.builders.clouds import a_uuid
 from tests.builders.plans import FILE
 from tests.builders.plans import document
@@ -44,19 +45,14 @@ class TestMoves:
         return store
 
     @pytest.fixture
-    def plan(self, run, plans, nova, tmp_path):
+    def plan(self, plan_by, nova):
         """Function: "request plan" in that cloud."""
-        def plan(*options):
-            file = tmp_path / 'plan.conf'
-            file.write_text(FILE.format(url=nova.cell0.url) + (
-                f'[api_database]\nconnection = {nova.api.url}\n'))
-            return run('--config-file', file, 'request', 'plan', *options)
-        return plan
+        return plan_by(FILE.format(url=nova.cell0.url) + (
+            f'[api_database]\nconnection = {nova.api.url}\n'))
 
     @pytest.mark.parametrize('operation', [
         'live-migration', 'evacuate', 'resize'])
-    def test_leave_the_host_and_stay_in_the_cell(self, plan, store,
-                                                 operation):
+    def test_leave_the_host_and_stay_in_the_cell(self, plan, store, operation):
         uuid = store('a', force_hosts=['a'])
 
         found = document(plan('--instance', uuid, '--for', operation, '-f',
@@ -133,23 +129,10 @@ class TestMoves:
         assert [lost['cell'] for lost in found['state']['lost_cells']] == [
             '00000000-0000-0000-0000-0000000000c2(two)']
 
-    @pytest.mark.parametrize(('host', 'options', 'words'), [
-        ('a', ['--for', 'unshelve'], 'is on host a'),
-        (None, ['--for', 'live-migration'], 'is on no host'),
-        (None, ['--for', 'evacuate'], 'is on no host'),
-        (None, ['--for', 'resize'], 'is on no host'),
-        ('a', ['--for', 'evacuate', '--same-host'],
-         '--same-host needs --for resize'),
-        ('a', ['--for', 'evacuate', '--ram', 9], 'leave out --ram'),
-        ('a', ['--for', 'resize', '--hint', 'x=y', '--count', 2],
-         'leave out --count, --hint'),
-        ('a', ['--cloud', 'x'], 'has no stored requests'),
-        ('a', ['--for', 'resize', '--extra-spec', 'hw:numa_nodes=x'],
-         'hw:numa_nodes'),
-    ])
+    @case_table('cmd-request-plan-moves', 'impossible')
     def test_impossible_moves_are_one_error(
             self, plan, store, host, options, words):
-        ended = plan('--instance', store(host), *options)
+        ended = plan('--instance', store(host or None), *options)
 
         assert ended.code == 2
         assert words in ended.err

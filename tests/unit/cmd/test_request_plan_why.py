@@ -1,54 +1,21 @@
 """nova-sched-manage request plan: explanations and changes that help."""
 
-import json
 
 import jsonschema
 import pytest
 
 from nova_sched.cmd.manage import plan_report
 from nova_sched.page import writing
-from tests.builders import clouds
+from tests.builders import plans
 from tests.builders import schemas
 from tests.builders.clouds import a_uuid
-
-#: Weighs hosts by their memory alone.
-FILE = """
-[database]
-connection = {url}
-[filter_scheduler]
-weight_classes = nova_sched.scheduler.weights.ram.RAMWeigher
-"""
-
-
-@pytest.fixture
-def plan(run, plans, cloud, tmp_path):
-    """Function: "request plan" with these options, on the hosts a, b and c,
-    each with less free memory.
-    """
-    cloud.load_nodes(*(
-        clouds.a_compute_node(host, uuid=a_uuid(number), free_ram_mb=ram)
-        for number, (host, ram) in enumerate(
-            (('a', 9000), ('b', 8000), ('c', 7000)), 1)))
-
-    def plan(*options):
-        file = tmp_path / 'plan.conf'
-        file.write_text(FILE.format(url=cloud.url))
-        return run('--config-file', file, 'request', 'plan', *options)
-    return plan
-
-
-SCHEMA = schemas.schema('nova_sched.cmd.manage', 'plan')
 
 
 @pytest.fixture
 def document(plan):
     """Function: the JSON of "request plan", which fits the schema."""
     def document(*options, code=0):
-        ended = plan(*options, '-f', 'json')
-        assert ended.code == code, ended.err
-        found = json.loads(ended.out)
-        schemas.check(found, SCHEMA)
-        return found
+        return plans.document(plan(*options, '-f', 'json'), code)
     return document
 
 
@@ -107,14 +74,12 @@ class TestWhy:
 
         assert placed['why']['instance'] == 0
         assert refused['why']['instance'] == 3
-        assert refused['changes'][0]['change'] == {
-            'instances': 3, 'wanted': 4}
+        assert refused['changes'][0]['change'] == {'instances': 3, 'wanted': 4}
 
     def test_is_about_the_host_that_is_drawn(self, document):
         found = document('--set', 'filter_scheduler.host_subset_size=3')
 
-        assert found['why']['pick']['host'] == (
-            found['placements'][0]['host'])
+        assert found['why']['pick']['host'] == (found['placements'][0]['host'])
         assert (found['why']['pick']['tied'], found['why']['pick']['drawn']
                 ) == (3, True)
 
@@ -203,14 +168,6 @@ class TestNamedHosts:
             'what': 'RAM', 'kind': 'left', 'need_mb': 7500, 'have_mb': 7000,
             'lacking_mb': 500}]
 
-    @pytest.mark.parametrize('options', [[], ['-f', 'json']])
-    def test_unknown_host_is_one_error(self, plan, options):
-        ended = plan('--host', 'compute', *options)
-
-        assert (ended.code, ended.out) == (2, '')
-        assert '--host: there is no host compute' in ended.err
-        assert len(ended.err.splitlines()) == 1
-
     def test_all_hosts_have_a_verdict(self, document):
         found = document('--ram', 8500, '--all-hosts')['schedule_info']
 
@@ -232,8 +189,8 @@ def test_the_decision_is_logged_once(run, plan, tmp_path):
 
 
 def test_the_schema_is_of_this_version():
-    assert SCHEMA['title'] == (
+    assert plans.SCHEMA['title'] == (
         f'nova-sched-manage request plan -f json, version '
         f'{plan_report.VERSION}')
     with pytest.raises(jsonschema.ValidationError):
-        schemas.check({'version': plan_report.VERSION}, SCHEMA)
+        schemas.check({'version': plan_report.VERSION}, plans.SCHEMA)

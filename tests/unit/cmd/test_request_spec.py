@@ -129,19 +129,6 @@ class TestSpec:
 
         assert spec.image.properties.get(today) == value
 
-    @pytest.mark.parametrize('name, text, today, value', [
-        ('xenapi_device_id', '1', 'hw_device_id', 1),
-        ('xenapi_image_compression_level', '9', 'img_compression_level', 9),
-        ('xenapi_use_agent', 'true', 'img_use_agent', True),
-        ('xenapi_skip_agent_inject_ssh', 'no', 'os_skip_agent_inject_ssh',
-         False),
-        ('hw_qemu_guest_agent', 'true', 'hw_qemu_guest_agent', True)])
-    def test_takes_flags_and_numbers_as_nova_reads_them(self, name, text,
-                                                        today, value):
-        spec = spec_of('--image-property', f'{name}={text}')
-
-        assert spec.image.properties.get(today) is value
-
     def test_warns_of_properties_that_nova_drops(self, call):
         """The call goes on, since images may have any property."""
         ended = call('--image-property', 'hw_archtecture=x86_64',

@@ -15,8 +15,7 @@ def report(run, tmp_path):
     path = tmp_path / 'shadow.jsonl'
 
     def report(*entries, options=()):
-        path.write_text(''.join(json.dumps(entry) + '\n'
-                                for entry in entries))
+        path.write_text(''.join(json.dumps(entry) + '\n' for entry in entries))
         return run('shadow', 'report', path, *options)
     return report
 

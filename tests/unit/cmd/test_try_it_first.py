@@ -15,8 +15,7 @@ MADE = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 #: (command line, what stands below it) of each console that shows both.
 SHOWN = [(command.removeprefix('$ nova-sched-manage '), output)
          for page, text in doc_pages.blocks('console')
-         for command, _, output in [
-             text.replace('\\\n', ' ').partition('\n')]
+         for command, _, output in [text.replace('\\\n', ' ').partition('\n')]
          if page == 'try-it-first.rst' and output
          and not output.startswith('$')]
 

@@ -61,8 +61,7 @@ def test_ten_of_many_instances_are_named(ask, count, more):
     [(uuids, first)] = API.requests
     assert len({*uuids}) == count
     assert first == uuids[0]
-    assert (f' for instance(s) {", ".join(uuids[:10])}{more}\n'
-            in ended.err)
+    assert (f' for instance(s) {", ".join(uuids[:10])}{more}\n' in ended.err)
 
 
 @pytest.mark.parametrize(('data', 'count'), [

@@ -215,8 +215,9 @@ class TestLookups:
 class TestWithPlacement:
     """Hosts are narrowed and claimed as without overrides."""
 
-    def selected(self, driver, placement, count=1):
-        providers = placement.candidates().providers
+    def selected(self, driver, placement, count=1, others=()):
+        """Call a driver; others: providers with a summary alone."""
+        providers = [*placement.candidates().providers, *others]
         return select(
             driver, a_request(num_instances=count),
             [a_uuid(number) for number in range(count)],
@@ -263,6 +264,8 @@ class TestWithPlacement:
                                                  uuids):
         """Whatever candidates filters leave for later instances.
 
+        A host with a provider summary and no candidate is skipped.
+
         Queens' signature of the method does not receive the claim.
         """
         def host_passes(self, host_state, spec_obj):
@@ -288,5 +291,6 @@ class TestWithPlacement:
 
         assert [[json.loads(chosen.allocation_request)['allocations'].keys()
                  for chosen in hosts] for hosts in self.selected(
-            driver, Placement([uuids['a'], uuids['b']]), 2)] == [
+            driver, Placement([uuids['a'], uuids['b']]), 2,
+            others=[uuids['c']])] == [
             [{uuids['b']}], [{uuids['a']}]]

@@ -82,22 +82,14 @@ class TestRecord:
         assert waits == [0]
         assert cloud.rows(COUNT, HOST) == [(0,)]
 
-    @pytest.mark.parametrize('periodic', [True, False])
-    def test_gets_heartbeats(self, quick, cloud, begin, periodic):
-        quick.set_override('periodic_enable', periodic)
-        begin(quick)
-        wait_for(lambda: cloud.rows(COUNT, HOST)[0][0] >= 2 - (not periodic))
-
     @pytest.mark.parametrize(('interval', 'waits'), [
         (0, []), (-1, []), (10, [5, 10, 10])])
-    def test_gets_the_first_heartbeat_after_5_seconds_as_in_nova(
-            self, conf, interval, waits):
+    def test_gets_first_heartbeat_after_5_seconds(self, conf, interval, waits):
         conf.set_override('report_interval', interval)
         assert list(itertools.islice(
             background_tasks.heartbeat_waits(conf), 3)) == waits
 
-    def test_is_created_again_after_its_deletion(
-            self, quick, cloud, begin, lines):
+    def test_is_created_again_if_deleted(self, quick, cloud, begin, lines):
         begin(quick)
         cloud.execute('UPDATE services SET deleted = id WHERE host = ?', HOST)
         wait_for(lambda: len(cloud.rows(COUNT, HOST)) == 2)
@@ -192,8 +184,7 @@ class TestDiscovery:
         discoverer()
         assert lines() == before
 
-    def test_is_left_to_the_leading_scheduler(
-            self, discoverer, cloud, lines):
+    def test_is_left_to_the_leading_scheduler(self, discoverer, cloud, lines):
         cloud.execute(
             'INSERT INTO services (host, "binary", topic, report_count, '
             'deleted, created_at) VALUES (?, ?, ?, 0, 0, '
@@ -203,12 +194,10 @@ class TestDiscovery:
         assert lines() == []
         cloud.execute('UPDATE services SET forced_down = 1 WHERE host = ?',
                       'first')
-        cloud.execute('UPDATE services SET disabled = 1 WHERE host = ?',
-                      HOST)
+        cloud.execute('UPDATE services SET disabled = 1 WHERE host = ?', HOST)
         discoverer()
         assert self.mapped(cloud) == []
-        cloud.execute('UPDATE services SET disabled = 0 WHERE host = ?',
-                      HOST)
+        cloud.execute('UPDATE services SET disabled = 0 WHERE host = ?', HOST)
         discoverer()
         assert self.mapped(cloud) == ['host1', 'host2']
 
@@ -219,8 +208,7 @@ class TestDiscovery:
         discoverer()
         assert self.mapped(cloud) == ['host1', 'host2']
 
-    def test_beside_another_program_is_warned_of_once(
-            self, discoverer, lines, monkeypatch):
+    def test_other_program_is_warned_of(self, discoverer, lines, monkeypatch):
         monkeypatch.setattr(
             discoverer._discovery, 'run',
             lambda: discovery.Discovered(

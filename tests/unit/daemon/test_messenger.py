@@ -101,8 +101,7 @@ def test_picks_are_published_also_during_a_stop(
     assert broker.stopped
 
 
-def test_stop_does_not_wait_without_another_daemon(process, broker,
-                                                   monkeypatch):
+def test_stop_does_not_wait_without_peers(process, broker, monkeypatch):
     monkeypatch.setattr(peers, 'QUIET', 60)
     process.start()
     until(lambda: process._listening, 'it listens')
@@ -112,8 +111,7 @@ def test_stop_does_not_wait_without_another_daemon(process, broker,
     assert broker.stopped
 
 
-def test_stop_does_not_wait_for_a_silent_broker(process, broker,
-                                                monkeypatch):
+def test_stop_does_not_wait_for_a_silent_broker(process, broker, monkeypatch):
     monkeypatch.setattr(messenger, 'GRACE', 60)
     broker.silent = threading.Event()
     process.start()

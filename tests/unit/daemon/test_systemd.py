@@ -73,8 +73,7 @@ def test_missing_socket_costs_a_line(address, caplog):
     assert caplog.messages == []
     systemd.Notifier(address).ready()
     [line] = caplog.messages
-    assert line.startswith(
-        f'Cannot notify systemd of READY=1 at {address}: ')
+    assert line.startswith(f'Cannot notify systemd of READY=1 at {address}: ')
 
 
 def test_variables_are_removed_from_the_environment(address, received):
@@ -90,8 +89,7 @@ def test_variables_are_removed_from_the_environment(address, received):
 
 
 @pytest.mark.parametrize(('watchdog', 'count'), [(9, 4), (None, 0)])
-def test_heartbeats_are_sent_only_with_a_watchdog(
-        address, received, watchdog, count):
+def test_only_a_watchdog_gets_heartbeats(address, received, watchdog, count):
     """Three within its time, until the stop."""
     waits = []
 

@@ -100,8 +100,7 @@ def test_silent_worker_is_killed_with_a_line(dog, worker, caplog):
     assert dog._notifier.beats == beats + 1
 
 
-def test_processes_other_than_living_workers_are_never_killed(
-        dog, worker, caplog):
+def test_only_living_workers_are_killed(dog, worker, caplog):
     """The process id of an ended worker may be reused."""
     dog.check()
     worker.end()

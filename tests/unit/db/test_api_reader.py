@@ -1,6 +1,8 @@
 """Reading of aggregates and host mappings, and the stamp of their changes."""
 
+import pathlib
 import threading
+import tomllib
 
 import pytest
 
@@ -84,35 +86,9 @@ class TestAggregates:
         assert hosts.aggregates() == []
 
 
-CHANGES = {
-    'a new aggregate':
-        "INSERT INTO aggregates (name, created_at) VALUES ('new', '{then}')",
-    'a renamed aggregate':
-        "UPDATE aggregates SET name = 'x', updated_at = '{then}' "
-        "WHERE id = 1",
-    'a deleted aggregate': 'DELETE FROM aggregates WHERE id = 2',
-    'a new host': "INSERT INTO aggregate_hosts (host, aggregate_id) "
-                  "VALUES ('host3', 1)",
-    'a removed host': 'DELETE FROM aggregate_hosts WHERE id = 1',
-    'the newest host replaced':
-        "DELETE FROM aggregate_hosts WHERE id = 3;"
-        "INSERT INTO aggregate_hosts (host, aggregate_id, created_at) "
-        "VALUES ('host3', 2, '{long_ago}')",
-    'a new metadata item':
-        "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
-        "VALUES (1, 'k', 'v')",
-    'a changed metadata item':
-        "UPDATE aggregate_metadata SET value = 'x', updated_at = '{then}' "
-        "WHERE id = 1",
-    'a removed metadata item': 'DELETE FROM aggregate_metadata WHERE id = 2',
-    'a host mapped to a cell':
-        "INSERT INTO host_mappings (host, cell_id) SELECT 'new', id "
-        "FROM cell_mappings LIMIT 1",
-    'a replaced metadata item':
-        "DELETE FROM aggregate_metadata WHERE id = 2;"
-        "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
-        "VALUES (2, 'ssd', 'false')",
-}
+#: Name of a change -> its statements.
+CHANGES = tomllib.loads(pathlib.Path(__file__).parents[2].joinpath(
+    'data', 'api-database-changes.toml').read_text())
 
 
 @pytest.mark.parametrize(('cls', 'method', 'args'), [

@@ -315,8 +315,7 @@ def test_amount_edited_by_hand_is_found_at_once(scene, execute):
     assert [*scene.read(0.1)[0].rows] == [3]
 
 
-def test_text_edited_by_hand_is_found_within_a_minute(
-        scene, execute, caplog):
+def test_text_edited_by_hand_is_found_within_a_minute(scene, execute, caplog):
     """It is logged, as no service of Nova does this."""
     caplog.set_level(logging.INFO)
     inventory, found = CellInventory('cell', 1), []

@@ -162,8 +162,7 @@ def test_host_that_another_process_maps_is_reported_separately(
 
 
 @pytest.mark.parametrize('name', ['one', 'api'])
-def test_cell_without_an_answer_is_skipped(
-        databases, search, tmp_path, name):
+def test_cell_without_an_answer_is_skipped(databases, search, tmp_path, name):
     """The API database is required."""
     databases.add(databases.two, 'host2')
     (tmp_path / f'{name}.sqlite').write_text('this is no database')
@@ -191,21 +190,6 @@ def test_cell_that_is_mapped_later_is_searched(databases, search):
 def test_cloud_without_cells_has_nothing_to_map(databases, search):
     with databases.api.writing() as connection:
         connection.execute(tables.cell_mappings.delete())
-    assert search.run() == discovery.Discovered()
-
-
-def test_cell_of_ocata_has_no_marks(databases, search):
-    """Each host is compared with the mappings."""
-    with databases.one.writing() as connection:
-        connection.exec_driver_sql(
-            'ALTER TABLE compute_nodes DROP COLUMN mapped')
-    with databases.one.writing() as connection:
-        connection.exec_driver_sql(
-            'INSERT INTO compute_nodes (host, vcpus, memory_mb, local_gb, '
-            'vcpus_used, memory_mb_used, local_gb_used, hypervisor_type, '
-            'hypervisor_version, cpu_info, deleted) '
-            "VALUES ('host1', 1, 1, 1, 0, 0, 0, 'QEMU', 1, '', 0)")
-    assert search.run().mapped == ['one:host1']
     assert search.run() == discovery.Discovered()
 
 

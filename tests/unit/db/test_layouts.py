@@ -12,8 +12,7 @@ class TestLayouts:
         """Function of tables and their columns: a Database of them."""
         def tables(**columns):
             (tmp_path / 'era.sqlite').touch()
-            made = engine.Database(
-                f'sqlite:///{tmp_path}/era.sqlite')
+            made = engine.Database(f'sqlite:///{tmp_path}/era.sqlite')
             with made.writing() as connection:
                 for table, names in columns.items():
                     connection.exec_driver_sql(
@@ -23,10 +22,8 @@ class TestLayouts:
 
     @pytest.mark.parametrize(('columns', 'words', 'version'), [
         ({'instances': 'hidden, compute_id'}, 'as of 2026.2', 74),
-        ({'instances': 'hidden'},
-         'newer than Queens, older than 2026.2', 35),
-        ({'instances': 'id', 'services': 'uuid'},
-         'as of Pike and Queens', 22),
+        ({'instances': 'hidden'}, 'newer than Queens, older than 2026.2', 35),
+        ({'instances': 'id', 'services': 'uuid'}, 'as of Pike and Queens', 22),
         ({'compute_nodes': 'id, disk_allocation_ratio'},
          'as of Mitaka, before Pike', 9),
         ({'compute_nodes': 'id, ram_allocation_ratio'}, 'as of Liberty', 2),

@@ -129,21 +129,6 @@ class TestRows:
         assert node.get(column) is None
         assert node['hypervisor_hostname'] == 'host1'
 
-    def test_service_of_kilo_was_seen_at_its_update(
-            self, load, hosts, execute):
-        load(hosts=1)
-        execute('CREATE TABLE old AS SELECT id, host, "binary", disabled, '
-                'disabled_reason, deleted, created_at, updated_at '
-                'FROM services')
-        execute('DROP TABLE services')
-        execute('ALTER TABLE old RENAME TO services')
-        service, = services_of(cell_rows(hosts)[0])
-        assert service['host'] == 'host1'
-        assert not service['disabled']
-        assert [service[name] for name in (
-            'uuid', 'forced_down', 'version')] == [None] * 3
-        assert service['last_seen_up'] == service['updated_at'] is not None
-
     def test_only_the_given_columns_are_read(self, conf, load):
         load(hosts=1)
         narrow = reader.HostReader(conf,
@@ -222,8 +207,7 @@ class TestSeveralCells:
         assert {'east', 'north'} == {
             i['host'] for i in both.instances_on(['east', 'north'])}
 
-    def test_failing_cell_is_left_out_with_a_warning(
-            self, conf, cell, caplog):
+    def test_failing_cell_is_left_out_with_a_warning(self, conf, cell, caplog):
         east = cell('east')
         gone = cells.Cell(clouds.a_uuid(), 'gone',
                            'mysql://u:secret@127.0.0.1:1/d')
@@ -298,12 +282,10 @@ class TestInstances:
     def test_many_names_are_read_in_several_statements(self, servers, hosts):
         names = [f'none{n}' for n in range(1200)]
         assert len(hosts.instances_on([*names, 'host1'])) == 1
-        assert len(
-            hosts.locate_instances({*names, servers.one['uuid']})) == 1
+        assert len(hosts.locate_instances({*names, servers.one['uuid']})) == 1
 
     def test_nothing_is_read_without_names(self, hosts):
-        assert hosts.locate_instances([]) == {}
-        assert hosts.instances_on([]) == []
+        assert (hosts.locate_instances([]), hosts.instances_on([])) == ({}, [])
         assert hosts.image_properties([], ['os_type']) == []
 
 

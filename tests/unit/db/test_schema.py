@@ -66,8 +66,7 @@ class TestSync:
         with db.writing() as writer:
             writer.execute(tables.aggregates.insert(), {'name': 'new'})
             with db.reading() as reader:
-                assert reader.execute(
-                    sa.select(tables.aggregates)).all() == []
+                assert reader.execute(sa.select(tables.aggregates)).all() == []
 
     @pytest.mark.parametrize('table', [
         'compute_nodes', 'cell_mappings', 'migrate_version',

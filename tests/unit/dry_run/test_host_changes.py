@@ -10,8 +10,7 @@ A, B = ('a', 'a.org'), ('b', 'b.org')
 
 def a_table(**values):
     """A table of the hosts a, with these values, and b."""
-    return hosts.table(hosts.a_host('a', nodename='a.org', uuid='A',
-                                    **values),
+    return hosts.table(hosts.a_host('a', nodename='a.org', uuid='A', **values),
                        hosts.a_host('b', nodename='b.org', uuid='B'))
 
 

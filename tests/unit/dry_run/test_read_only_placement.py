@@ -95,8 +95,7 @@ def test_listing_shows_a_missing_answer(server, client):
 
 
 def test_allocations_are_read(server, placement):
-    server.on('GET', '/allocations/me', http_placement.held(
-        {A: {'VCPU': 2}}))
+    server.on('GET', '/allocations/me', http_placement.held({A: {'VCPU': 2}}))
     assert placement.consumer_allocations('me') == {A: {'VCPU': 2}}
     assert placement.consumer_allocations('unknown') == {}
 
@@ -111,8 +110,7 @@ def test_allocations_are_read(server, placement):
 @pytest.mark.parametrize('answer', [
     http_placement.error(500, 'broken'), http_server.Answer(body={}),
     http_server.Answer(body=[]), http_server.Answer(body='text')])
-def test_error_for_unexpected_answer_names_the_path(
-        server, placement, answer):
+def test_error_for_unexpected_answer_names_the_path(server, placement, answer):
     for path in ('/allocations/', '/resource_providers/'):
         server.on('GET', path, answer)
 

@@ -76,8 +76,7 @@ class TestFilterOff:
         host = a_host('a', service_up=False, free_disk_mb=1024,
                       total_usable_disk_gb=1)
 
-        assert what(changes(host))['filter_off'] == {
-            'filter': 'ComputeFilter'}
+        assert what(changes(host))['filter_off'] == {'filter': 'ComputeFilter'}
         assert 'filter_off' not in changes(host, count=2)
 
     @pytest.mark.parametrize('values', [
@@ -241,8 +240,7 @@ class TestFewerInstances:
         found = changes(full('a', free_ram_mb=1100), full(
             'b', free_ram_mb=600), count=5)
 
-        assert what(found)['fewer_instances'] == {
-            'instances': 3, 'wanted': 5}
+        assert what(found)['fewer_instances'] == {'instances': 3, 'wanted': 5}
         assert str(found['fewer_instances']) == (
             'with 3 instead of 5 instances the request is placed')
 

@@ -7,6 +7,7 @@ import pytest
 from nova_sched.explain.host import why_not
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
+from tests.builders.case_tables import case_table
 from tests.builders.hosts import a_host
 from tests.unit.explain.builders import a_matrix
 from tests.unit.explain.builders import a_ranker
@@ -44,26 +45,7 @@ class TestVerdicts:
             'RamFilter rejects it: needs 512 MB of RAM, has 1 MB left, lacks '
             '511 MB', 'it would be number 1 of 1 host that fits']
 
-    @pytest.mark.parametrize(('rule', 'values', 'expected'), [
-        ('RamFilter', {'total_usable_ram_mb': 1000, 'free_ram_mb': -500},
-         {'what': 'RAM', 'kind': 'left', 'need_mb': 512, 'have_mb': 0,
-          'lacking_mb': 512}),
-        ('DiskFilter', {'total_usable_disk_gb': 2, 'free_disk_mb': 1000},
-         {'what': 'disk', 'kind': 'left', 'need_mb': 1024, 'have_mb': 1000,
-          'lacking_mb': 24}),
-        ('CoreFilter', {'vcpus_total': 2, 'vcpus_used': 32},
-         {'what': 'VCPUs', 'kind': 'left', 'need_vcpus': 1, 'have_vcpus': 0,
-          'lacking_vcpus': 1}),
-        ('NumInstancesFilter', {'num_instances': 52},
-         {'what': 'instances', 'kind': 'room', 'need_instances': 1,
-          'have_instances': -2, 'lacking_instances': 3}),
-        ('IoOpsFilter', {'num_io_ops': 8},
-         {'what': 'I/O operations', 'kind': 'room', 'need_io_operations': 1,
-          'have_io_operations': 0, 'lacking_io_operations': 1}),
-        ('ExactRamFilter', {'free_ram_mb': 1000},
-         {'what': 'RAM', 'kind': 'exactly', 'need_mb': 512, 'have_mb': 1000,
-          'lacking_mb': -488}),
-    ], ids=lambda value: value if isinstance(value, str) else '')
+    @case_table('explain-host', 'amounts')
     def test_amounts_include_overcommit(self, rule, values, expected):
         assert figures(a_host(**values), rule) == [expected]
 
@@ -152,5 +134,4 @@ class TestWeighing:
         shown = why_not(a_matrix(*self.CLOUD), 3).to_dict()
 
         assert json.loads(json.dumps(shown)) == shown
-        assert [each['rule'] for each in shown['rejected_by']] == [
-            'RamFilter']
+        assert [each['rule'] for each in shown['rejected_by']] == ['RamFilter']

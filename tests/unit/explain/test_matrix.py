@@ -57,8 +57,7 @@ CLOUD = [full('a'), full('b', service_up=False), a_host('c'),
 
 class TestFilters:
     def test_each_judges_hosts_that_another_rejects(self):
-        found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter',
-                                                 'RamFilter'))
+        found = a_matrix(*CLOUD, ranker=a_ranker('ComputeFilter', 'RamFilter'))
 
         assert rejecting(found) == {'ComputeFilter': ['b', 'd'],
                                     'RamFilter': ['a', 'b', 'e']}
@@ -66,8 +65,7 @@ class TestFilters:
     def test_one_that_is_enabled_twice_has_one_row(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', 'RamFilter'))
 
-        assert found.by_rule() == [
-            ('RamFilter', 3, 3, 'ram', {'ram': 3})]
+        assert found.by_rule() == [('RamFilter', 3, 3, 'ram', {'ram': 3})]
 
     def test_one_of_a_plug_in_judges_host_by_host(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', OddFilter()))
@@ -103,8 +101,7 @@ class TestFilters:
             a_host(), ranker=a_ranker('TrustedFilter'),
             extra_specs={'trust:trusted_host': level} if level else {})
 
-        assert found.not_asked == not_asked
-        assert len(found.fitting) == 1
+        assert (found.not_asked, len(found.fitting)) == (not_asked, 1)
 
     @pytest.mark.parametrize('ask_others', [False, True])
     def test_one_of_a_plug_in_that_queries_a_service_is_optional(
@@ -132,8 +129,7 @@ class TestFilters:
         block.snapshot.consume(0, a_request(), 0.0)
         before = block.snapshot.cell('free_ram_mb', 0)
 
-        matrices.judge(block.snapshot, a_request(),
-                       a_ranker(DrainingFilter()))
+        matrices.judge(block.snapshot, a_request(), a_ranker(DrainingFilter()))
 
         assert block.snapshot.cell('free_ram_mb', 0) == before
 

@@ -119,8 +119,7 @@ def test_placement_s_count_covers_the_first_hosts():
 
     assert [line for line in found.sentences() if 'counts' in line]
     assert reader.asked == list(UUIDS)
-    assert offer.PlacementRule(GOLD, reader).counted(
-        found.hosts.block()) == ''
+    assert offer.PlacementRule(GOLD, reader).counted(found.hosts.block()) == ''
 
 
 def test_hosts_beyond_the_limit_have_words_only():

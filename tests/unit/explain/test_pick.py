@@ -54,10 +54,8 @@ def test_hosts_of_its_weight_are_counted():
 def test_hosts_that_are_drawn_from_count_as_tied():
     small = [a_host(f'a{i}', free_ram_mb=30000 - i) for i in range(5)]
 
-    assert why_pick(a_matrix(*small), selector=HostSelector(
-        None, 3)).tied == 3
-    assert why_pick(a_matrix(*small), selector=HostSelector(
-        0.5, 1)).tied == 5
+    assert why_pick(a_matrix(*small), selector=HostSelector(None, 3)).tied == 3
+    assert why_pick(a_matrix(*small), selector=HostSelector(0.5, 1)).tied == 5
 
 
 def test_the_gap_is_to_the_best_host_that_weighs_less():

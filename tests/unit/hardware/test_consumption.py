@@ -99,8 +99,7 @@ def test_guest_that_does_not_fit_loses_its_topology(cpus, usage, limits):
     assert cell == a_cell(pages=PAGES, cpu_usage=usage)
 
 
-def test_guest_keeps_its_topology_if_the_search_is_given_up(
-        monkeypatch):
+def test_guest_keeps_its_topology_if_the_search_is_given_up(monkeypatch):
     monkeypatch.setattr(consumption, '_MOST', 0)
     spec = a_numa_request(guest_cell(floating=1))
 

@@ -16,8 +16,7 @@ class Workers:
 
     def __init__(self):
         self.now = 0.0
-        self.board = Board(Settings('sched-1', 2, 300, None),
-                           lambda: self.now)
+        self.board = Board(Settings('sched-1', 2, 300, None), lambda: self.now)
 
     def report(self, number, at=None, service_id=None, **statuses):
         self.board.add({
@@ -73,8 +72,7 @@ def test_silent_worker_warns_then_fails_until_it_is_replaced(workers):
 @pytest.mark.parametrize('seconds, status', [
     (boards.START - 1, 'pass'), (boards.START, 'warn'),
     (boards.START + boards.LASTING, 'fail')])
-def test_worker_without_a_first_report_warns_after_a_minute(
-        workers, seconds, status):
+def test_worker_without_report_warns_after_a_minute(workers, seconds, status):
     workers.now = seconds
     workers.report(0)
     assert workers.statuses() == {'workers': status}

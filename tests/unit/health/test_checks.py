@@ -33,8 +33,7 @@ def failing(at=FRESH):
     ([passing(OLD)], TTL, 'fail'),
     ([passing(NOW - TTL)], TTL, 'pass'),
     ([passing(0), passing(OLD)], 0, 'pass')])
-def test_status_is_the_worst_and_fails_if_all_are_outdated(
-        results, ttl, status):
+def test_status_is_worst_and_fails_if_all_are_outdated(results, ttl, status):
     assert checks.status(results, NOW, ttl) == status
 
 
@@ -61,8 +60,7 @@ class TestDocument:
                                     'output': 'it is away'}}}
 
     def test_warns_of_outdated_checks_and_omits_an_unknown_record(self):
-        document = checks.document(
-            {'api_db': passing(0)}, NOW, TTL, 'sched-1')
+        document = checks.document({'api_db': passing(0)}, NOW, TTL, 'sched-1')
         assert 'serviceId' not in document
         assert document['checks']['api_db'] == {
             'status': 'warn', 'time': '1970-01-01T00:00:00+00:00',

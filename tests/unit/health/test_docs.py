@@ -47,8 +47,7 @@ def used(text):
             for name in re.findall(r'nova_sched_\w+', text)}
 
 
-def test_alerts_and_dashboard_query_existing_metrics_and_checks(
-        metrics):
+def test_alerts_and_dashboard_query_existing_metrics_and_checks(metrics):
     dashboard = (TOP / 'etc/nova-sched/grafana/nova-sched.json').read_text()
     expressions = [rule['expr'] for rule in ALERTS.values()] + [
         target['expr'] for panel in json.loads(dashboard)['panels']

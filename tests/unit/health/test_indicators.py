@@ -163,5 +163,4 @@ def test_cloud_without_a_host_that_is_up_warns(up, down, status, words):
 
 def test_unknown_checks_are_not_reported():
     found = {'a': Check('warn', 1.0, 'x'), 'b': None}
-    assert indicators.from_list(indicators.as_list(found)) == {
-        'a': found['a']}
+    assert indicators.from_list(indicators.as_list(found)) == {'a': found['a']}

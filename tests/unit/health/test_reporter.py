@@ -57,8 +57,7 @@ class Scheduler:
             contact=a_contact(), gone_count=0, gone_at=None, is_gone=False)
         self.server = types.SimpleNamespace(
             connection=self.connection, polled_at=time.monotonic(), busy_for=0)
-        self.driver = types.SimpleNamespace(
-            host_manager=hosts, PERIODIC=False)
+        self.driver = types.SimpleNamespace(host_manager=hosts, PERIODIC=False)
         self.offers = types.SimpleNamespace(
             mirror_age=4.0, placement_client=placement
             and types.SimpleNamespace(contact=placement))

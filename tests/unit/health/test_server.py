@@ -63,10 +63,9 @@ class TestPage:
         serve()
         status, headers, body = ask(path, page)
         assert (status, body) == (200, WELL.body)
-        assert headers['Content-Type'] == 'application/health+json'
-        assert headers['Cache-Control'] == 'no-cache'
-        assert headers['Connection'] == 'close'
-        assert headers['Server'] == 'nova-sched'
+        expected = {**WELL.headers, 'Connection': 'close',
+                    'Server': 'nova-sched'}
+        assert headers.items() >= expected.items()
 
     def test_has_headers_only_for_head(self, path, serve):
         serve()
@@ -158,8 +157,7 @@ class TestCallers:
                     slow.send(b'GET /health HTTP/1.1\r\nHost:')
                 assert [ask(path)[0] for _ in range(20)] == [200] * 20
 
-    def test_remote_callers_close_no_local_connection(
-            self, path, serve, monkeypatch):
+    def test_remote_callers_close_no_local_one(self, path, serve, monkeypatch):
         """Local probes find out whether the service lives."""
         monkeypatch.setattr(server, 'MOST_CALLERS', 1)
         addresses = iter(['', '192.0.2.1', '192.0.2.1'])

@@ -42,9 +42,8 @@ def test_update_sets_its_arguments_only():
     assert (state.total_usable_ram_mb, state.free_ram_mb) == (4096, 3000)
     assert (state.free_disk_mb, state.disk_mb_used) == (7168, 3072)
     assert (state.num_instances, state.num_io_ops) == (5, 1)
-    assert state.service == {'disabled': False}
-    assert state.aggregates == ['an aggregate']
-    assert state.instances == {'i': 'an instance'}
+    assert (state.service, state.aggregates, state.instances) == (
+        {'disabled': False}, ['an aggregate'], {'i': 'an instance'})
     assert state.host_ip is None
 
 

@@ -136,8 +136,7 @@ def test_another_thread_is_not_charged():
         others.submit(budget.check, 'weigh').result()
 
 
-def test_processor_time_is_read_rarely(
-        monkeypatch):
+def test_processor_time_is_read_rarely(monkeypatch):
     """It costs ten times as much as the wall clock."""
     asked = []
     monkeypatch.setattr(time, 'thread_time', lambda: asked.append(1) or 0.0)

@@ -50,8 +50,7 @@ def test_determine_the_selected_columns():
     assert reader.SERVICE_COLUMNS == columns.SERVICE_COLUMNS
     assert len(set(columns.NAMES)) == len(columns.NAMES)
     for names in (columns.COMPUTE_NODE_COLUMNS, columns.SERVICE_COLUMNS):
-        assert names[0] == 'id'
-        assert len(set(names)) == len(names)
+        assert (names[0], len(set(names))) == ('id', len(names))
     assert {name for column in columns.COLUMNS if column.source
             for name in column.source.columns} <= {
                 *columns.COMPUTE_NODE_COLUMNS, *columns.SERVICE_COLUMNS}

@@ -140,8 +140,7 @@ class TestPackedRequest:
         record.pack()
         record.pack()
 
-        assert record.request == arguments
-        assert record.asked_uuids() == ['a']
+        assert (record.request, record.asked_uuids()) == (arguments, ['a'])
 
     def test_takes_no_more_than_on_the_wire(self):
         arguments = {'spec_obj': requests.a_request().obj_to_primitive()}
@@ -180,8 +179,7 @@ def test_weights_are_kept_for_the_first_instances():
     assert record.weighing.parts(99) and not record.weighing.parts(100)
 
 
-def test_all_weights_are_kept_on_demand_within_a_limit(
-        monkeypatch):
+def test_all_weights_are_kept_on_demand_within_a_limit(monkeypatch):
     """Later instances keep the best hosts, and then none."""
     monkeypatch.setattr(decision, 'MOST_WEIGHTS', 50)
 
@@ -250,9 +248,8 @@ def test_a_forgotten_request_keeps_its_instances(is_packed):
 
     record.forget_request()
 
-    assert record.request == {'instance_uuids': ['u' * 36] * 36}
-    assert record.asked_uuids() == ['u' * 36] * 36
-    assert record.instance_uuid == 'v' * 36
+    assert (record.request, record.asked_uuids(), record.instance_uuid) == (
+        {'instance_uuids': ['u' * 36] * 36}, ['u' * 36] * 36, 'v' * 36)
 
 
 @pytest.mark.parametrize('uuid_', [None, UUID])

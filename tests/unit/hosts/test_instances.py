@@ -22,8 +22,7 @@ class Asked:
 
     def locate(self, uuids):
         self.located.append(list(uuids))
-        return {uuid: self.HOSTS[uuid] for uuid in uuids
-                if uuid in self.HOSTS}
+        return {uuid: self.HOSTS[uuid] for uuid in uuids if uuid in self.HOSTS}
 
     def on_hosts(self, *names):
         self.listed.append(names)
@@ -98,8 +97,7 @@ class TestOnHost:
 
         found.on_host('a').clear()
         assert list(found.on_host('a')) == ['u1', 'u2']
-        assert found.on_host('a')['u1'].vcpus == 2
-        assert found.on_host('c') == {}
+        assert (found.on_host('a')['u1'].vcpus, found.on_host('c')) == (2, {})
 
     def test_are_listed_once_for_all_hosts(self):
         found, asked = made()

@@ -80,8 +80,7 @@ class TestDerived:
         more = other.replaced({0: 'klmno'})
 
         some = column.codes[:1]
-        assert column.derived(some, 'length', length, np.int64).tolist() == [
-            1]
+        assert column.derived(some, 'length', length, np.int64).tolist() == [1]
         for found, expected in ((more, [5, 4]), (other, [2, 4]),
                                 (column, [1, 3]), (more, [5, 4])):
             assert found.derived(found.codes, 'length', length,

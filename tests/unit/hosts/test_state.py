@@ -82,8 +82,7 @@ def test_shows_aggregates_and_instances():
     state, other = hosts(a_host('h', aggregates=[aggregate]),
                          a_host('i'), running={'u': 'h'}).states()
 
-    assert state.aggregates == [aggregate]
-    assert set(state.instances) == {'u'}
+    assert (state.aggregates, set(state.instances)) == ([aggregate], {'u'})
     assert other.aggregates == [] == list(other.instances)
 
 

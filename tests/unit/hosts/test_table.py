@@ -56,8 +56,7 @@ class TestHostTable:
 
         new._check()
         assert new.keys() == [('a', 'a'), ('c', 'c'), ('d', 'd')]
-        assert new.columns['service'] == [
-            one['service'] for one in (a, c, d)]
+        assert new.columns['service'] == [one['service'] for one in (a, c, d)]
         assert old.keys() == [('b', 'b'), ('d', 'd')]
 
     @pytest.mark.parametrize('name, value', [

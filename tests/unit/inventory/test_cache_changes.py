@@ -20,26 +20,23 @@ def cache(cloud):
     cache = cache_of(cloud)
     refreshed(cache)
     return cache
-class TestUnchangedRows:
-
-    def test_older_table_keeps_its_rows(self, cloud, cache):
-        before = refreshed(cache)
-        cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
-                      "hypervisor_type = 'xen' WHERE host = 'b'")
-        refreshed(cache)
-
-        assert column(before, 'vcpus_used') == [0, 0, 0]
-        assert column(before, 'hypervisor_type') == ['QEMU'] * 3
 
 
-class TestServices:
+def test_older_table_keeps_its_rows(cloud, cache):
+    before = refreshed(cache)
+    cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
+                  "hypervisor_type = 'xen' WHERE host = 'b'")
+    refreshed(cache)
 
-    def test_unseen_service_counts_from_creation(self, cloud, cache):
-        cloud.execute("UPDATE services SET last_seen_up = NULL, "
-                      "created_at = '2030-01-01 00:00:00' WHERE host = 'b'")
+    assert column(before, 'vcpus_used') == [0, 0, 0]
+    assert column(before, 'hypervisor_type') == ['QEMU'] * 3
 
-        assert column(refreshed(cache), 'service_last_seen')[1] == (
-            1893456000.0)
+
+def test_unseen_service_counts_from_creation(cloud, cache):
+    cloud.execute("UPDATE services SET last_seen_up = NULL, "
+                  "created_at = '2030-01-01 00:00:00' WHERE host = 'b'")
+
+    assert column(refreshed(cache), 'service_last_seen')[1] == (1893456000.0)
 
 
 def age(cloud):
@@ -76,17 +73,6 @@ class TestAggregates:
         cloud.execute(statement)
 
         assert self.seen(cache) == expected
-
-    def test_forget_aggregates_rereads_them(self, cloud, cache):
-        """Nova's API casts changes that the change stamp cannot show."""
-        age(cloud)
-        self.seen(cache)
-        cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
-        assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
-
-        cache.forget_aggregates()
-
-        assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
 
     def test_forget_during_read_rereads_them(self, cloud, cache):
         """The cast may concern rows that changed after the read."""

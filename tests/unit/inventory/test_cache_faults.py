@@ -1,6 +1,5 @@
 """Bad rows and database failures in the host table."""
 
-import threading
 import time
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.inventory import cell
 from tests.builders import clouds
+from tests.builders.waiting import in_threads
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
 from tests.unit.inventory.test_cache import names
@@ -19,14 +19,15 @@ def cache(cloud):
     """A HostCache of the hosts a, b and c."""
     cloud.load_nodes(*(clouds.a_compute_node(host) for host in 'abc'))
     return cache_of(cloud)
+
+
 class TestRow:
     @pytest.mark.parametrize('change', [
         'host = NULL', 'memory_mb = 99999999999999999999',
         'free_disk_gb = 9223372036854775807, disk_available_least = NULL',
     ])
     @pytest.mark.parametrize('late', [False, True])
-    def test_unreadable_row_hides_no_other_host(self, cloud, cache, change,
-                                                late):
+    def test_unreadable_row_hides_no_other(self, cloud, cache, change, late):
         """From the start, or after a change."""
         if late:
             refreshed(cache)
@@ -80,17 +81,16 @@ class TestRow:
         assert [len(aggregates) for aggregates in found] == [0, 1, 0]
 
 
-class TestCells:
-    def test_new_mapping_sets_cell(self, cloud, cache):
-        """A host exists before a discovery maps it."""
-        cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
-        refreshed(cache)
-        cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
-                      "VALUES (9, 'the-cell', 'x')")
-        cloud.execute('INSERT INTO host_mappings (host, cell_id) '
-                      "VALUES ('b', 9)")
+def test_new_mapping_sets_cell(cloud, cache):
+    """A host exists before a discovery maps it."""
+    cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
+    refreshed(cache)
+    cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
+                  "VALUES (9, 'the-cell', 'x')")
+    cloud.execute('INSERT INTO host_mappings (host, cell_id) '
+                  "VALUES ('b', 9)")
 
-        assert column(refreshed(cache), 'cell_uuid')[1] == 'the-cell'
+    assert column(refreshed(cache), 'cell_uuid')[1] == 'the-cell'
 
 
 class SlowFailure:
@@ -123,11 +123,7 @@ def test_concurrent_refreshes_share_failure(cache, error):
             cache.refresh()
         raised.append(True)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[ask] * 8)
 
     assert len(raised) == 8
     assert reader.reads <= 4

@@ -36,6 +36,8 @@ def quick(monkeypatch):
 def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
     return mapped_cloud
+
+
 def in_cell(uuid, **values):
     """A request for a host of one cell."""
     return a_request(requested_destination=Destination(
@@ -151,8 +153,7 @@ class TestTemplates:
          'mysql+pymysql://nova:p%40ss@db1:3307/nova?charset=utf8'),
         ('{scheme}://other:{password}@db2/{path}_2#{fragment}',
          'mysql+pymysql://other:p%40ss@db2/nova_cell0_2#')])
-    def test_template_is_filled_from_database_connection(self, template,
-                                                         meant):
+    def test_template_is_filled_from_the_connection(self, template, meant):
         assert cells.fill_template(template, self.URL) == meant
 
     @pytest.mark.parametrize('template', [
@@ -167,13 +168,6 @@ class TestTemplates:
             '/x', '/../../two/cloud.sqlite'))
 
         assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
-
-    def test_invalid_template_leaves_cell_out(self, cloud, caplog):
-        cloud.change(CELL2, database_connection='mysql://{nobody}:pw@h/d')
-
-        assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
-        assert f'Cell two ({CELL2}) is left out' in caplog.text
-        assert 'pw@' not in caplog.text
 
 
 class TestDisabledCells:
@@ -207,13 +201,6 @@ class TestDisabledCells:
 
 
 class TestNewCells:
-    def test_new_cell_is_found_by_next_request(self, cloud):
-        driver = cloud.driver()
-        picks(driver, a_request())
-        cloud.add_cell(CELL3, 'three', ['d'])
-
-        assert picks(driver, in_cell(CELL3)) == ['d']
-
     def test_new_cell_causes_no_parsing_of_others(self, cloud):
         driver = cloud.driver()
         cache = driver.host_manager._cache
@@ -224,17 +211,13 @@ class TestNewCells:
 
         assert cache.rows_parsed == before + 1
 
-    def test_deleted_cell_takes_its_hosts_along(self, cloud):
+    @pytest.mark.parametrize('change', [
+        lambda cloud: cloud.api.execute(
+            'DELETE FROM cell_mappings WHERE uuid = ?', CELL2),
+        lambda cloud: cloud.change(CELL2, database_connection=cloud.one.url)])
+    def test_deleted_or_moved_cell_takes_its_hosts_along(self, cloud, change):
         driver = cloud.driver()
-        cloud.api.execute('DELETE FROM cell_mappings WHERE uuid = ?', CELL2)
-
-        picks(driver, a_request())
-
-        assert sorted(free_ram_mb(driver)) == ['a', 'b']
-
-    def test_moved_cell_is_read_at_new_url(self, cloud):
-        driver = cloud.driver()
-        cloud.change(CELL2, database_connection=cloud.one.url)
+        change(cloud)
 
         picks(driver, a_request())
 
@@ -279,16 +262,6 @@ class TestLostCells:
             a_uuid()]) and 'c' in free_ram_mb(driver))
 
         assert before - free_ram_mb(driver)['c'] == taken
-
-    def test_loss_of_all_cells_is_database_failure(self, cloud):
-        driver = cloud.driver()
-        lose(cloud.one)
-        lose(cloud.two)
-
-        with pytest.raises(exception.DatabaseUnavailable, match=(
-                r'cell \S+\(one\) cannot be read: .*; '
-                r'cell \S+\(two\) cannot be read: ')):
-            picks(driver, a_request())
 
     def test_service_starts_without_lost_cell(self, cloud):
         lose(cloud.two)

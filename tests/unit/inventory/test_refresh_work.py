@@ -41,51 +41,43 @@ def work(cloud):
     work = Work(cache_of(cloud))
     assert work() == (HOSTS, HOSTS * ALL)
     return work
-class TestRefresh:
-    def test_unchanged_cloud_causes_no_work(self, work):
-        assert work() == (0, 0)
 
-    def test_heartbeat_writes_service_cells_of_one_row(self, cloud, work):
-        cloud.execute('UPDATE services SET report_count = 9 '
-                      "WHERE host = 'host7'")
 
-        assert work() == (0, OF_SERVICES)
+@pytest.mark.parametrize(('statements', 'expected'), [
+    ([], (0, 0)),
+    (["UPDATE services SET report_count = 9 WHERE host = 'host7'"],
+     (0, OF_SERVICES)),
+    (["UPDATE compute_nodes SET vcpus_used = 9 WHERE host = 'host7'"],
+     (1, OF_NODES)),
+    (['INSERT INTO cell_mappings (id, uuid, name) '
+      "VALUES (9, 'the-cell', 'x')",
+      "UPDATE host_mappings SET cell_id = 9 WHERE host = 'host7'"],
+     (1, OF_NODES)),
+    (["INSERT INTO aggregates (id, name) VALUES (2, 'two')",
+      'INSERT INTO aggregate_hosts (aggregate_id, host) '
+      "VALUES (2, 'host7')"], (0, 1))],
+    ids=['nothing', 'heartbeat', 'report', 'mapping', 'aggregate'])
+def test_refresh_parses_and_writes_changes_only(cloud, work, statements,
+                                                expected):
+    for statement in statements:
+        cloud.execute(statement)
 
-    def test_report_parses_one_row(self, cloud, work):
-        cloud.execute('UPDATE compute_nodes SET vcpus_used = 9 '
-                      "WHERE host = 'host7'")
+    assert work() == expected
 
-        assert work() == (1, OF_NODES)
 
-    @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
-    def test_new_host_or_service_parses_one_row(self, cloud, work, table):
-        cloud.execute(f'UPDATE {table} SET deleted = id '
-                      "WHERE host = 'host7'")
-        assert work() == (0, 0)
-        cloud.execute(f'UPDATE {table} SET deleted = 0')
+@pytest.mark.parametrize('table', ['compute_nodes', 'services'])
+def test_new_host_or_service_parses_one_row(cloud, work, table):
+    cloud.execute(f"UPDATE {table} SET deleted = id WHERE host = 'host7'")
+    assert work() == (0, 0)
+    cloud.execute(f'UPDATE {table} SET deleted = 0')
 
-        assert work() == (1, ALL)
+    assert work() == (1, ALL)
 
-    def test_remapped_host_parses_one_row(self, cloud, work):
-        cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
-                      "VALUES (9, 'the-cell', 'x')")
-        cloud.execute('UPDATE host_mappings SET cell_id = 9 '
-                      "WHERE host = 'host7'")
 
-        assert work() == (1, OF_NODES)
+def test_equal_full_read_causes_no_work(work):
+    work._cache.forget_aggregates()
 
-    def test_new_aggregate_member_writes_one_cell(self, cloud, work):
-        cloud.execute('INSERT INTO aggregates (id, name) '
-                      "VALUES (2, 'two')")
-        cloud.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
-                      "VALUES (2, 'host7')")
-
-        assert work() == (0, 1)
-
-    def test_equal_full_read_causes_no_work(self, work):
-        work._cache.forget_aggregates()
-
-        assert work() == (0, 0)
+    assert work() == (0, 0)
 
 
 def drop_constraints(cloud, *tables):

@@ -1,6 +1,7 @@
 """Picks shared by the workers of a service, also of killed workers."""
 
 import contextlib
+import functools
 import threading
 import time
 
@@ -8,14 +9,14 @@ import pytest
 
 from nova_sched import shared_region
 from nova_sched.inventory import shared_picks
-from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders.forks import in_worker
 from tests.builders.forks import stopped_in
+from tests.builders.waiting import in_threads
 
 
 @pytest.fixture
 def picks():
-    return SharedPicks(2, size=1000)
+    return shared_picks.SharedPicks(2, size=1000)
 
 
 @pytest.fixture
@@ -26,6 +27,8 @@ def one(picks):
 @pytest.fixture
 def other(picks):
     return picks.sharing()
+
+
 class TestNews:
     def test_news_reach_others_once_and_in_order(self, one, other):
         one.tell('a')
@@ -64,19 +67,13 @@ class TestNews:
 
             assert other.news() == ['x' * size]
 
-    def test_oversized_news_are_left_out(self, one, other, caplog):
-        one.tell('a')
-        one.tell('x' * 2000)
-        one.tell('b')
+    @pytest.mark.parametrize('odd', ['x' * 2000, threading.Lock()],
+                             ids=['too large', 'no pickle'])
+    def test_impossible_news_are_left_out(self, one, other, caplog, odd):
+        for news in ('a', odd, 'b'):
+            one.tell(news)
 
         assert other.news() == ['a', 'b']
-        assert 'cannot be shared with other workers' in caplog.text
-
-    def test_unpicklable_news_are_left_out(self, one, other, caplog):
-        one.tell(threading.Lock())
-        one.tell('b')
-
-        assert other.news() == ['b']
         assert 'cannot be shared with other workers' in caplog.text
 
     def test_news_of_all_threads_arrive(self, picks, other):
@@ -85,29 +82,23 @@ class TestNews:
             for index in range(5):
                 mine.tell((number, index))
 
-        threads = [threading.Thread(target=tell, args=(number,))
-                   for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*(functools.partial(tell, number) for number in range(4)))
 
         assert sorted(other.news()) == [
             (number, index) for number in range(4) for index in range(5)]
 
 
-class TestRingLock:
-    def test_stopped_lock_holder_is_not_waited_for(self, picks, one, other,
-                                                   monkeypatch, caplog):
-        monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
-        one.tell('before')
-        with stopped_in(picks.exclusive):
-            one.tell('what nobody hears')
+def test_stopped_lock_holder_is_not_waited_for(picks, one, other,
+                                               monkeypatch, caplog):
+    monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
+    one.tell('before')
+    with stopped_in(picks.exclusive):
+        one.tell('what nobody hears')
 
-            assert other.news() == ['before']
-        assert 'continuing without it' in caplog.text
-        one.tell('after')
-        assert other.news() == ['after']
+        assert other.news() == ['before']
+    assert 'continuing without it' in caplog.text
+    one.tell('after')
+    assert other.news() == ['after']
 
 
 class TestExchange:
@@ -134,15 +125,14 @@ class TestExchange:
         assert picks.exchange().news() == ['a']
 
 
-class TestOneWorker:
-    def test_single_worker_does_not_wait(self):
-        picks = SharedPicks(1, size=1000)
-        exchange, worker = picks.exchange(), picks.sharing()
-        with picks.deciding(0), picks.exclusive():
-            worker.tell('a')
+def test_single_worker_does_not_wait():
+    picks = shared_picks.SharedPicks(1, size=1000)
+    exchange, worker = picks.exchange(), picks.sharing()
+    with picks.deciding(0), picks.exclusive():
+        worker.tell('a')
 
-        assert exchange.news() == ['a']
-        assert worker.news() == []
+    assert exchange.news() == ['a']
+    assert worker.news() == []
 
 
 def test_overwriting_entry_is_read_once(monkeypatch):

@@ -11,7 +11,6 @@ from nova_sched.inventory import ledger
 from nova_sched.inventory import state
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import is_uuid
-from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
 from tests.builders.requests import a_request
@@ -23,13 +22,16 @@ SPEC = a_request(memory_mb=1000)
 UUID = '8d3f2c1e-0000-4000-8000-00000000000{}'
 
 
+def a_state(clock):
+    return state.SchedulingState(LIFETIME, clock, monotonic=clock)
+
+
 class Cloud:
     """Picks on the hosts a and b, with a manual clock."""
 
     def __init__(self):
         self.now, self.base, self.taken = 1000.0, None, {}
-        self.state = SchedulingState(LIFETIME, lambda: self.now,
-                                     monotonic=lambda: self.now)
+        self.state = a_state(lambda: self.now)
         self.rebase()
 
     def rebase(self, located=None, changed=(), names='ab', **taken):
@@ -69,6 +71,8 @@ class Cloud:
 @pytest.fixture
 def cloud():
     return Cloud()
+
+
 class TestReads:
     def test_new_values_keep_entries(self, cloud):
         cloud.assume('k')
@@ -169,8 +173,7 @@ class TestAssume:
         view = cloud.state.view(['k'])
         cloud.assume('other', host='b', group='group')
 
-        assert cloud.assume('k', view=view,
-                            related=frozenset(related)) is done
+        assert cloud.assume('k', view=view, related=frozenset(related)) is done
 
     def test_repeated_decision_is_added_anyway(self, cloud):
         view = cloud.state.view(['k'])
@@ -192,8 +195,7 @@ class TestAssume:
     def test_view_of_replaced_state_is_refused(self, cloud):
         cloud.assume('before', group='g')
         view = cloud.state.view(['k'])
-        later = SchedulingState(LIFETIME, lambda: cloud.now,
-                                monotonic=lambda: cloud.now)
+        later = a_state(lambda: cloud.now)
         later.rebase(table(a_host('a', free_ram_mb=4000)), {})
 
         later.take_over(cloud.state)
@@ -226,13 +228,12 @@ class TestAssume:
         assert cloud.free() == [4000, 3000]
 
 
-class TestForget:
-    def test_forgotten_pick_is_no_conflict(self, cloud):
-        cloud.assume('k')
-        view = cloud.state.view([])
-        cloud.state.forget([cloud.pick('k')])
+def test_forgotten_pick_is_no_conflict(cloud):
+    cloud.assume('k')
+    view = cloud.state.view([])
+    cloud.state.forget([cloud.pick('k')])
 
-        assert cloud.assume('other', view=view)
+    assert cloud.assume('other', view=view)
 
 
 def test_group_includes_picks_of_its_members(cloud):
@@ -258,7 +259,7 @@ def test_bad_entry_is_skipped_and_logged(cloud, caplog):
 
 
 def test_entry_counts_on_its_node_only():
-    found = SchedulingState(LIFETIME, lambda: 0.0, monotonic=lambda: 0.0)
+    found = a_state(lambda: 0.0)
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
 
@@ -275,6 +276,8 @@ def test_entry_counts_on_its_node_only():
     (None, False), (('x', 1), False)])
 def test_only_possible_uuids_are_looked_up(key, expected):
     assert is_uuid(key) is expected
+
+
 def test_demand_contains_no_token():
     spec_obj = a_request()
     spec_obj._context = RequestContext(auth_token='SECRET')
@@ -289,8 +292,7 @@ class TestDeciding:
         with futures.ThreadPoolExecutor() as pool:
             yield pool
 
-    def test_decisions_follow_order_of_arrival(self, cloud, threads,
-                                               monkeypatch):
+    def test_decisions_follow_arrival_order(self, cloud, threads, monkeypatch):
         monkeypatch.setattr(state, 'PATIENCE', 999)
         order, waiting = [], cloud.state._decision_lock._queue
 

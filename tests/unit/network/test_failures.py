@@ -76,8 +76,7 @@ class TestToken:
         found = of_port(reader(context))
 
         assert type(found) is exception.Unauthorized
-        assert str(found) == 'Not authorized.'
-        assert found.kwargs['code'] == 401
+        assert (str(found), found.kwargs['code']) == ('Not authorized.', 401)
         assert len(neutron.asked) == requests
         assert ADMIN_TOKEN not in caplog.text
 
@@ -123,8 +122,7 @@ class TestToken:
     ('/v2.0/extensions', 'segments_of_subnet'),
     ('/v2.0/subnets?', 'segments_of_network'),
     ('/v2.0/subnets/', 'segments_of_subnet')])
-def test_forbidden_read_has_neutrons_text(
-        neutron, reader, path, method):
+def test_forbidden_read_has_neutrons_text(neutron, reader, path, method):
     neutron.on('GET', path, error(403, 'PolicyNotAuthorized',
                                   'rule:get_it is disallowed by policy'))
 
@@ -163,8 +161,7 @@ class TestSegments:
                               'Neutron cannot be read: Oops.')
 
     @pytest.mark.parametrize('path', ['/v2.0/extensions', '/v2.0/subnets'])
-    @pytest.mark.parametrize('answer', [
-        Answer(200, 'Hello'), Answer(200, {})])
+    @pytest.mark.parametrize('answer', [Answer(200, 'Hello'), Answer(200, {})])
     def test_other_answer_is_an_error(self, neutron, reader, method, where,
                                       path, answer):
         for known in (path, path + '?', path + '/'):
@@ -221,8 +218,7 @@ class TestNoAnswer:
 
     @pytest.mark.parametrize('path', ['/v2.0/ports/', '/v2.0/extensions',
                                       '/v2.0/subnets'])
-    def test_deadline_bounds_all_reads_together(
-            self, neutron, reader, path):
+    def test_deadline_bounds_all_reads_together(self, neutron, reader, path):
         for known in (path, path + '?', path + '/'):
             neutron.on('GET', known, HANG)
         asking, begin = reader(limit=1), time.monotonic()
@@ -265,8 +261,7 @@ class TestNoAnswer:
             '[neutron] auth_type and the options that it needs')
 
 
-def test_endpoint_added_to_the_catalog_is_found(
-        neutron, reader, keystone):
+def test_endpoint_added_to_the_catalog_is_found(neutron, reader, keystone):
     server = keystone()
     asking = reader(options={'auth_type': 'password', 'auth_url': server.url,
                              **http_keystone.USER})

@@ -49,8 +49,7 @@ class TestPort:
 
         assert reader(a_context(service_catalog=catalog), {}).port(PORT)
 
-    def test_is_read_at_the_endpoint_override(
-            self, neutron, reader):
+    def test_is_read_at_the_endpoint_override(self, neutron, reader):
         neutron.on('GET', '/networking/v2.0/ports/', a_port())
 
         assert reader(a_context(), {
@@ -87,15 +86,13 @@ def test_request_id_is_sent_preferably_the_global_one(
 
 
 class TestSegmentsOfNetwork:
-    def test_are_read_from_its_subnets_by_the_service(
-            self, neutron, reader):
+    def test_are_read_from_its_subnets_by_the_service(self, neutron, reader):
         """Neutron shows them to administrators only."""
         neutron.on('GET', '/v2.0/subnets?', subnets('s1', None, 's2', 's1'))
 
         assert reader().segments_of_network('net') == ['s1', 's2', 's1']
         [asked] = neutron.to('GET', '/v2.0/subnets')
-        assert asked.path == (
-            '/v2.0/subnets?network_id=net&fields=segment_id')
+        assert asked.path == ('/v2.0/subnets?network_id=net&fields=segment_id')
         assert {asked.headers['X-Auth-Token'] for asked in neutron.asked
                 } == {'token-of-the-service'}
 

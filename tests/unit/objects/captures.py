@@ -1,5 +1,6 @@
 """Captured messages for tests."""
 
+import copy
 import json
 import pathlib
 
@@ -45,6 +46,17 @@ def with_argument(argument):
     return names_where(
         lambda m: m['method'] == 'select_destinations'
         and isinstance(m['args'].get(argument), dict))
+
+
+def changed(spec, path, value):
+    """Return a copy of an envelope with another value at a path of its data.
+    """
+    spec = copy.deepcopy(spec)
+    place = spec['nova_object.data']
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return spec
 
 
 def envelopes(value, name):

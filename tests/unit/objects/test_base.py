@@ -26,8 +26,7 @@ class TestEnvelopes:
         destination = base.NovaObject.obj_from_primitive(
             envelope('Destination', {'host': 'h'}, version))
 
-        assert destination.host == 'h'
-        assert destination.wire_version == version
+        assert (destination.host, destination.wire_version) == ('h', version)
 
     @pytest.mark.parametrize('version', [
         '1', '1.', '1.x', '1.2.x', '1.2.3.4', '1.-2', '1.\u0664',
@@ -48,8 +47,7 @@ class TestEnvelopes:
         with pytest.raises(ovo_exception.UnsupportedObjectError):
             base.NovaObject.obj_from_primitive(envelope('Teleporter', {}))
 
-    @pytest.mark.parametrize('value', [
-        None, [], {}, {'nova_object.name': 5}])
+    @pytest.mark.parametrize('value', [None, [], {}, {'nova_object.name': 5}])
     def test_value_without_class_is_refused(self, value):
         with pytest.raises(MalformedError, match='must be an object'):
             base.NovaObject.obj_from_primitive(value)

@@ -1,6 +1,5 @@
 """The limits of the size of a request."""
 
-import copy
 import json
 import re
 import tracemalloc
@@ -11,7 +10,6 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.compat.legacy import numa as numa_legacy
 from nova_sched.objects import bounds
-from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
 from nova_sched.objects.fields import MalformedError
@@ -116,12 +114,7 @@ BOUNDED = [
 
 
 def changed(path, value):
-    spec = copy.deepcopy(SPEC)
-    place = spec['nova_object.data']
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return spec
+    return captures.changed(SPEC, path, value)
 
 
 @pytest.mark.parametrize('path, made, below, limit', BOUNDED)
@@ -278,14 +271,3 @@ def test_largest_requests_of_nova_are_accepted():
         'extra_specs'] = by_name(128)
 
     assert objects.arguments.from_wire(spec).num_instances == 1000
-
-
-def test_refusal_of_size_has_field_and_limit():
-    fields.check_size('a.b', 3, 3)
-
-    with pytest.raises(exception.InvalidInput) as caught:
-        fields.check_size('a.b', 4, 3, 'bytes')
-
-    assert caught.value.kwargs['reason'] == (
-        'a.b: 4 bytes, and at most 3 are allowed')
-

@@ -80,12 +80,10 @@ def test_legacy_dicts_are_read(name):
 
     spec = objects.arguments.from_legacy_dicts(sent, properties)
 
-    assert spec.instance_uuid == instance['uuid']
-    assert spec.project_id == instance['project_id']
-    assert spec.memory_mb == instance['memory_mb']
-    assert spec.vcpus == instance['vcpus']
-    assert spec.root_gb == instance['root_gb']
-    assert spec.num_instances == sent['num_instances']
+    assert (spec.instance_uuid, spec.project_id, spec.memory_mb) == (
+        instance['uuid'], instance['project_id'], instance['memory_mb'])
+    assert (spec.vcpus, spec.root_gb, spec.num_instances) == (
+        instance['vcpus'], instance['root_gb'], sent['num_instances'])
     assert spec.image.id == sent['image']['id']
     assert spec.image.min_disk == int(sent['image']['min_disk'])
     assert spec.wire_version == (
@@ -108,9 +106,8 @@ class TestLegacyParts:
         assert group.policy == 'anti-affinity'
         assert group.policies == ['anti-affinity']
         assert group.hosts == args['filter_properties']['group_hosts']
-        assert group.members == args['filter_properties']['group_members']
-        assert group.rules == {}
-        assert group.wire_version == '1.9'
+        assert (group.members, group.rules, group.wire_version) == (
+            args['filter_properties']['group_members'], {}, '1.9')
 
     def test_numa_and_pci_envelopes_are_read(self, era):
         spec = objects.arguments.from_legacy_dicts(
@@ -127,8 +124,7 @@ class TestLegacyParts:
         ).numa_topology.cells[0]
 
         assert cell.pcpuset and not cell.cpuset
-        assert cell.cpu_policy == 'dedicated'
-        assert cell.pagesize == 2048
+        assert (cell.cpu_policy, cell.pagesize) == ('dedicated', 2048)
 
     def test_group_has_policy_and_policies(self, era):
         group = objects.arguments.from_wire(

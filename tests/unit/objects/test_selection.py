@@ -42,8 +42,7 @@ def test_selection_is_1_1_since_ussuri(caller, version):
     ('1.8', NETWORKS, '1.0'), ('1.11', None, '1.0'),
     ('1.11', NETWORKS, '1.1'), ('1.13', None, '1.1'),
     ('1.15', NETWORKS, '1.1')])
-def test_numa_limits_have_the_version_of_the_caller(
-        caller, networks, version):
+def test_numa_limits_have_the_version_of_the_caller(caller, networks, version):
     """Before Ussuri 1.1 is used only for networks."""
     more = {} if networks is None else {'network_metadata': networks}
     chosen = a_selection(numa_topology=numa_limits(**more))
@@ -126,8 +125,7 @@ class TestNumaLimitsOfThirdParties:
     @pytest.mark.parametrize('caller, version', [
         ('1.0', '1.0'), ('1.8', '1.0'), ('1.11', '1.0'), ('1.12', '1.0'),
         ('1.13', '1.1'), ('1.15', '1.1')])
-    @pytest.mark.parametrize('form', [
-        *FORMS, *map(json.dumps, FORMS)])
+    @pytest.mark.parametrize('form', [*FORMS, *map(json.dumps, FORMS)])
     def test_replies_contain_the_object(self, form, caller, version):
         chosen = a_selection(numa_topology=form)
 

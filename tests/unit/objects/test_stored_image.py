@@ -36,8 +36,7 @@ def test_other_properties_are_left_out():
     ('hw_a_new_share', '0.50', 1.0, 0.5),
     ('hw_a_new_text', 'True', 'x', 'True'),
 ])
-def test_text_has_its_type_or_the_type_of_the_example(
-        name, text, like, value):
+def test_text_has_its_type_or_the_type_of_the_example(name, text, like, value):
     read = stored_image.typed({name: text}, {name: like})
 
     assert read == {name: value}

@@ -72,19 +72,6 @@ class TestList:
 
 
 class TestFinding:
-    @pytest.mark.parametrize('key', ['1', 'req-1', UUIDS[0], UUIDS[2]])
-    def test_is_by_number_request_and_each_instance(self, store, key):
-        store.add([a_record(instances=3)])
-
-        assert decision_store.newest(store, key)['request_id'] == 'req-1'
-
-    def test_finds_the_newest_and_the_numbers_of_others(self, store):
-        store.add([a_record(arrived=1.0), a_refusal(arrived=2.0)])
-
-        found = decision_store.newest(store, UUIDS[0])
-
-        assert (found['number'], found['others']) == (2, [1])
-
     @pytest.mark.parametrize('key', ['2', 'req-9', '', '9' * 30, '\ud800',
                                      "'; --"])
     def test_unknown_key_is_an_error_with_advice(self, store, key):
@@ -107,8 +94,7 @@ class TestDocument:
         assert found['request'] == {'instance_uuids': UUIDS[:1]}
         assert found['service'] == 'here'
         assert len(found['rejected'][0]['named']) == 3
-        assert len(store.document(1, every=True)['rejected'][0][
-            'named']) == 20
+        assert len(store.document(1, every=True)['rejected'][0]['named']) == 20
 
     def test_has_no_hosts_without_host_names(self, store):
         store.add([a_refusal()])

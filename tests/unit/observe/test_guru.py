@@ -10,26 +10,8 @@ from nova_sched import conf as config
 from nova_sched.observe import guru
 from tests.functional import processes
 
-SECRETS = """
-[DEFAULT]
-transport_url = rabbit://nova:geheim@broker/
-[database]
-connection = mysql+pymysql://nova:geheim@db/nova
-slave_connection = mysql+pymysql://nova:geheim@db2/nova
-[api_database]
-connection = mysql+pymysql://nova:geheim@db/nova_api
-[oslo_messaging_rabbit]
-rabbit_password = geheim
-[oslo_messaging_notifications]
-transport_url = rabbit://nova:geheim@broker/
-[placement]
-auth_type = password
-username = nova
-password = geheim
-auth_url = http://nova:geheim@keystone/
-[filter_scheduler]
-isolated_hosts = http://nova:geheim@h/
-"""
+SECRETS = pathlib.Path(__file__).parents[2].joinpath(
+    'data', 'secrets.conf').read_text()
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from nova_sched.observe import logger_names
 from nova_sched.observe import logs
 from tests.builders import logging_files
 from tests.builders import rules
+from tests.builders.case_tables import case_table
 from tests.unit import doc_pages
 
 MANAGER = 'nova_sched.scheduler.manager'
@@ -38,18 +39,7 @@ def names_in_log(tmp_path):
     return written
 
 
-@pytest.mark.parametrize(('ours', 'novas'), [
-    (MANAGER, 'nova.scheduler.manager'),
-    ('nova_sched.scheduler.host_manager', 'nova.scheduler.host_manager'),
-    ('nova_sched.filters', 'nova.filters'),
-    ('nova_sched.weights', 'nova.weights'),
-    ('nova_sched.scheduler.filters.ram_filter',
-     'nova.scheduler.filters.ram_filter'),
-    ('nova_sched.scheduler.attempt', 'nova.scheduler.filter_scheduler'),
-    ('nova_sched.placement.claims', 'nova.scheduler.client.report'),
-    ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
-    ('nova_sched.rules.flavor_image', 'nova.scheduler.utils'),
-    ('nova_sched.observe.log_line', 'nova.observe.log_line')])
+@case_table('observe-logger-names', 'modules')
 def test_a_line_bears_the_name_of_nova_s_module(names_in_log, ours, novas):
     assert names_in_log(ours, level='INFO') == [novas]
     assert names_in_log(ours, wanted=False, level='INFO') == [ours]

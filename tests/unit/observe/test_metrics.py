@@ -58,8 +58,7 @@ def test_usual_outcomes_exist_before_any_request(samples):
 
 def test_requests_are_counted_by_how_they_ended(metrics, samples):
     metrics.note(Decision(outcome=PLACED, tries=3))
-    refused = Decision(outcome=REFUSED,
-                       refusal=Refusal('no-room', 'capacity'))
+    refused = Decision(outcome=REFUSED, refusal=Refusal('no-room', 'capacity'))
     metrics.note(refused)
     metrics.note(refused)
 

@@ -150,8 +150,7 @@ class TestConfiguredAgain:
         sender = opened(conf)
         sender.began(CONTEXT, SPEC)
         wait_for(lambda: received.heard)
-        conf.set_override('notification_format', 'versioned',
-                          'notifications')
+        conf.set_override('notification_format', 'versioned', 'notifications')
         sender.configure()
         sender.ended(CONTEXT, SPEC, PICKS)
 

@@ -94,13 +94,6 @@ def test_recovery_is_logged_with_the_number_of_drops(bus, outbox, lines):
         'INFO', 'Notifications are sent again; 4 were dropped')
 
 
-def test_nothing_is_logged_without_trouble(bus, outbox, lines):
-    for number in range(3):
-        outbox.put(number)
-    wait_for(lambda: len(bus.taken) == 3)
-    assert lines() == []
-
-
 def test_a_refused_notification_is_repeated(bus, outbox, lines):
     """Before the next ones, and with one line in the log."""
     bus.refuses = [1]
@@ -192,8 +185,6 @@ def test_faults_and_final_refusals_drop_one_notification_each(
 
 def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):
     made = Outbox(bus.send, bus.closed.set)
-    assert made._waiting.maxsize == 1000
-    assert made._pause == 5
+    assert (made._waiting.maxsize, made._pause) == (1000, 5)
     made.stop(10)
     assert bus.closed.wait(20)
-

@@ -96,8 +96,7 @@ def test_has_the_candidates_of_placement(tmp_path):
 @pytest.mark.parametrize('refused', [[], [1]])
 def test_has_the_hosts_that_placement_refused(tmp_path, refused):
     hosts = builders.table(*map(builders.a_host, 'abc'))
-    record = decisions.a_refusal(
-        state=decision.State.of(hosts, 0, 0.0))
+    record = decisions.a_refusal(state=decision.State.of(hosts, 0, 0.0))
     rows = np.arange(3)
     record.funnel.step(0, 'AFilter', rows, rows[:2])
     record.funnel.step(1, 'claims refused', np.array(refused, dtype=int),

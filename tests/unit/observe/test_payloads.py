@@ -52,8 +52,7 @@ def picks(name):
 def made(form, era, case, phase):
     """The payload of a form for a captured call, as it arrives."""
     name = f'{era}-{case}'
-    return wired(form(request(name),
-                      picks(name) if phase == 'end' else ()))
+    return wired(form(request(name), picks(name) if phase == 'end' else ()))
 
 
 def wired(payload):
@@ -137,8 +136,7 @@ class TestVersioned:
                  {'host': 'h', 'aggregates': ['a']})):
             spec.requested_destination = objects.Destination(**wanted)
             data = payloads.versioned(spec)['nova_object.data']
-            assert data['requested_destination'][
-                'nova_object.data'] == shown
+            assert data['requested_destination']['nova_object.data'] == shown
 
 
 class TestUnversioned:

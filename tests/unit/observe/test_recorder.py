@@ -134,8 +134,7 @@ def test_without_a_configuration_nothing_is_stored(caplog):
         made.add(a_record())
 
     assert 'Request for 1 instance(s) placed' in caplog.text
-    assert 'decisions' not in [thread.name for thread
-                               in threading.enumerate()]
+    assert 'decisions' not in [thread.name for thread in threading.enumerate()]
 
 
 class TestWithoutAFile:
@@ -201,8 +200,7 @@ class TestFileThatCannotBeWritten:
                 made.add(a_record(request_id=f'req-{number}',
                                   arrived=NOW + number))
 
-        assert kept(made) == [f'req-{number}' for number
-                              in range(first, 20)]
+        assert kept(made) == [f'req-{number}' for number in range(first, 20)]
 
     def test_cannot_be_read(self, made, monkeypatch):
         monkeypatch.setattr(recorder, 'LAST_WRITE', 0.01)

@@ -31,8 +31,7 @@ def a_table(**values):
 
 def on(hosts, **fields):
     """A record of a decision on a HostTable."""
-    return decisions.a_refusal(state=State.of(hosts, 0, 0.0),
-                               **fields)
+    return decisions.a_refusal(state=State.of(hosts, 0, 0.0), **fields)
 
 
 def free(store, number):
@@ -139,8 +138,7 @@ class TestRoom:
         with pytest.raises(exception.InvalidInput, match='are not stored'):
             store.past(1)
 
-    def test_is_made_by_the_last_base_before_the_newest_decisions(self,
-                                                                  store):
+    def test_is_made_by_the_last_base_before_the_newest_decisions(self, store):
         """With so many hosts that one base is too large."""
         hosts = a_table(stats={'x': decisions.noise(3 << 20)})
         store.add([on(hosts, request_id=f'req-{number}')

@@ -5,6 +5,7 @@ import pytest
 from nova_sched import conf
 from nova_sched.conf import healthcheck
 from nova_sched.conf.healthcheck import Endpoint
+from tests.builders.case_tables import case_table
 
 OPTIONS = [('healthcheck', 'uri'), ('nova_sched', 'metrics_uri')]
 
@@ -21,22 +22,7 @@ def test_a_uri_has_host_and_port_or_a_path(uri, endpoint):
     assert healthcheck.endpoint(uri) == endpoint
 
 
-@pytest.mark.parametrize('uri, words', [
-    ('9000', 'neither tcp://host:port nor unix:///absolute/path'),
-    ('http://localhost:9000', 'neither'),
-    ('tcp://localhost', 'no host and port'),
-    ('tcp://:9000', 'no host and port'),
-    ('tcp://::1:9000', 'an IPv6 address stands in [ ]'),
-    ('tcp://local host:9000', 'no host and port'),
-    ('tcp://localhost:0', 'no port from 1 to 65535'),
-    ('tcp://localhost:424242', 'no port from 1 to 65535'),
-    ('tcp://localhost:90x', 'no port from 1 to 65535'),
-    ('tcp://localhost:9000/health', 'no port from 1 to 65535'),
-    ('unix://health.sock', 'no absolute path'),
-    ('unix:///run/../etc/x', 'no absolute path'),
-    ('unix:///run/a b', 'no absolute path'),
-    ('unix:///run/', 'no absolute path'),
-    ('unix:///' + 'x' * 100, 'more than 100 characters')])
+@case_table('options-endpoint-uris', 'refused')
 def test_another_uri_is_refused(parsed, uri, words):
     [problem] = conf.check(parsed(f'[healthcheck]\nuri = {uri}\n'))
     assert words in str(problem)

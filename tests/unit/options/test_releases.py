@@ -6,6 +6,7 @@ from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.options import sections
 from nova_sched.preflight import differences
+from tests.builders.case_tables import case_table
 
 
 @pytest.mark.parametrize('text', [
@@ -14,8 +15,7 @@ from nova_sched.preflight import differences
 def test_a_release_is_found_by_any_spelling(text):
     release = releases.find(text)
 
-    assert release.number == 17
-    assert str(release) == '17.0.0 (Queens)'
+    assert (release.number, str(release)) == (17, '17.0.0 (Queens)')
 
 
 @pytest.mark.parametrize('text, number, shown', [
@@ -64,22 +64,7 @@ def test_a_release_reads_all_options_of_a_file_of_its_time(era, name):
     assert releases.not_read(given, releases.find(name)) == []
 
 
-@pytest.mark.parametrize('option, release, is_read', [
-    ('[nova_sched] pick_lifetime', 'queens', False),
-    ('[scheduler] workers', 'queens', False),
-    ('[scheduler] workers', 'rocky', True),
-    ('[scheduler] driver', 'wallaby', False),
-    ('[scheduler] driver', 'victoria', True),
-    ('[filter_scheduler] enabled_filters', 'mitaka', False),
-    ('[filter_scheduler] enabled_filters', 'ocata', True),
-    ('[DEFAULT] scheduler_default_filters', 'xena', False),
-    ('[DEFAULT] scheduler_default_filters', 'wallaby', True),
-    ('[DEFAULT] scheduler_driver_task_period', 'rocky', False),
-    ('[DEFAULT] cpu_allocation_ratio', 'kilo', True),
-    ('[placement] auth_type', 'mitaka', False),
-    ('[oslo_messaging_notifications] driver', 'kilo', False),
-    ('[notifications] notification_format', 'mitaka', False),
-    ('[another_service] thing', 'queens', True)])
+@case_table('options-releases', 'reads')
 def test_options_that_a_release_does_not_read_are_listed_as_written(
         parsed, option, release, is_read):
     section, name = option.split()
@@ -99,5 +84,4 @@ def test_options_that_only_the_release_uses_are_listed(parsed):
 @pytest.mark.parametrize('version, release', [
     (2, 'liberty'), (30, 'queens'), (74, '2026.2'), (31, None), (None, None)])
 def test_a_service_version_belongs_to_a_release(version, release):
-    assert releases.of_service(version) == (
-        release and releases.find(release))
+    assert releases.of_service(version) == (release and releases.find(release))

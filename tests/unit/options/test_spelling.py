@@ -6,6 +6,7 @@ from nova_sched import conf
 from nova_sched.options import sections
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
+from tests.builders.case_tables import case_table
 
 TODAY = '[filter_scheduler] enabled_filters'
 KILO = '[DEFAULT] scheduler_default_filters'
@@ -16,20 +17,7 @@ def refusals(parsed, text):
     return list(map(str, startup.problems(parsed(text))))
 
 
-@pytest.mark.parametrize(('line', 'name', 'today'), [
-    ('scheduler_default_filters = RamFliter',
-     'scheduler_default_filters', TODAY),
-    ('scheduler_available_filters = no.such.Filter',
-     'scheduler_available_filters', '[filter_scheduler] available_filters'),
-    ('scheduler_weight_classes = no.such.Weigher',
-     'scheduler_weight_classes', '[filter_scheduler] weight_classes'),
-    ('scheduler_driver = nova.scheduler.filter.FilterScheduler',
-     'scheduler_driver', '[scheduler] driver'),
-    ('scheduler_host_manager = no_such', 'scheduler_host_manager',
-     '[scheduler] host_manager'),
-    ('sql_connection = nowhere', 'sql_connection', '[database] connection'),
-    ('scheduler_max_attempts = many', 'scheduler_max_attempts',
-     '[scheduler] max_attempts')])
+@case_table('options-spelling', 'older')
 def test_an_error_has_the_name_as_written_and_the_current_name(
         parsed, line, name, today):
     error, = refusals(parsed, f'[DEFAULT]\n{line}\n')

@@ -7,6 +7,7 @@ import pytest
 from nova_sched import conf
 from nova_sched.conf import filter_scheduler
 from nova_sched.options import settings
+from tests.builders.case_tables import case_table
 
 
 class TestEnabledFilters:
@@ -57,16 +58,7 @@ class TestEnabledFilters:
 
 
 class TestDriverName:
-    @pytest.mark.parametrize(('written', 'name'), [
-        ('filter_scheduler', 'filter_scheduler'),
-        ('nova.scheduler.filter_scheduler.FilterScheduler',
-         'filter_scheduler'),
-        ('nova.scheduler.caching_scheduler.CachingScheduler',
-         'caching_scheduler'),
-        ('nova.scheduler.chance.ChanceScheduler', 'chance_scheduler'),
-        ('nova_sched.scheduler.chance.ChanceScheduler', 'chance_scheduler'),
-        ('example.driver.MyDriver', 'example.driver.MyDriver'),
-        ('my_driver', 'my_driver')])
+    @case_table('options-values', 'driver_name')
     def test_class_paths_of_nova_become_names(self, parsed, written, name):
         config = parsed(f'[DEFAULT]\nscheduler_driver = {written}\n')
 
@@ -80,47 +72,14 @@ class TestDriverName:
 
 
 class TestTransportUrl:
-    @pytest.mark.parametrize(('text', 'url'), [
-        ('', 'rabbit://'),
-        ('[DEFAULT]\nrpc_backend = rabbit\n', 'rabbit://'),
-        ('[DEFAULT]\nrpc_backend = fake\n', 'fake://'),
-        ('[DEFAULT]\nrpc_backend = nova.openstack.common.rpc.impl_kombu\n'
-         'rabbit_host = mq\n', 'rabbit://guest:guest@mq:5672//'),
-        ('[DEFAULT]\nrabbit_host = mq\nrabbit_port = 5673\n'
-         'rabbit_userid = u\nrabbit_password = p@ss/w:rd\n'
-         'rabbit_virtual_host = nova\n',
-         'rabbit://u:p%40ss%2Fw%3Ard@mq:5673/nova'),
-        ('[oslo_messaging_rabbit]\nrabbit_password = secret\n',
-         'rabbit://guest:secret@localhost:5672//'),
-        ('[oslo_messaging_rabbit]\nrabbit_hosts = a:1, b\n',
-         'rabbit://guest:guest@a:1,guest:guest@b:5672//'),
-        ('[oslo_messaging_rabbit]\nrabbit_host = 2001:db8::1\n',
-         'rabbit://guest:guest@[2001:db8::1]:5672//'),
-        ('[oslo_messaging_rabbit]\nrabbit_hosts = [2001:db8::1]:5673\n',
-         'rabbit://guest:guest@[2001:db8::1]:5673//'),
-        ('[DEFAULT]\ntransport_url = rabbit://\nrabbit_host = mq\n',
-         'rabbit://'),
-        ('[DEFAULT]\ntransport_url = kombu+memory:////\n',
-         'kombu+memory:////'),
-    ])
+    @case_table('options-values', 'transport_url')
     def test_transport_url_comes_before_older_options_and_the_default(
             self, parsed, text, url):
         assert url == conf.transport_url(parsed(text))
 
 
 class TestMasked:
-    @pytest.mark.parametrize(('url', 'shown'), [
-        ('rabbit://u:pw@h:5672/v', 'rabbit://u:***@h:5672/v'),
-        ('rabbit://u:@h/', 'rabbit://u:***@h/'),
-        ('rabbit://:pw@h/', 'rabbit://:***@h/'),
-        ('rabbit://u:p%40w@h1:1,v:pw@h2:2/',
-         'rabbit://u:***@h1:1,v:***@h2:2/'),
-        ('rabbit://u:pw@h1:1,h2:2/v', 'rabbit://u:***@h1:1,h2:2/v'),
-        ('rabbit://h1,u:pw@h2/', 'rabbit://h1,u:***@h2/'),
-        ('rabbit://u:pw@[::1]:1,v:pw@[2001:db8::2]:2/v',
-         'rabbit://u:***@[::1]:1,v:***@[2001:db8::2]:2/v'),
-        ('rabbit://u:pw@h/v?ssl=1&x=a,b', 'rabbit://u:***@h/v?ssl=1&x=a,b'),
-    ])
+    @case_table('options-values', 'masked')
     def test_only_the_password_of_each_host_is_hidden(self, url, shown):
         assert shown == conf.masked(url)
 
@@ -148,24 +107,7 @@ class TestMasked:
 
 
 class TestDatabaseUrl:
-    @pytest.mark.parametrize(('text', 'url'), [
-        ('', 'sqlite:////var/lib/nova-sched/nova_sched.sqlite'),
-        ('[DEFAULT]\nstate_path = /srv/x\n',
-         'sqlite:////srv/x/nova_sched.sqlite'),
-        ('[database]\nconnection = mysql://u:p@h/n\n',
-         'mysql+pymysql://u:p@h/n'),
-        ('[database]\nconnection = mysql+pymysql://u:p@h/n?a=b\n',
-         'mysql+pymysql://u:p@h/n?a=b'),
-        ('[database]\nconnection = postgres://u:p@h/n\n',
-         'postgresql+psycopg2://u:p@h/n'),
-        ('[database]\nconnection = postgresql://u:p@h/n\n',
-         'postgresql+psycopg2://u:p@h/n'),
-        ('[database]\nconnection = postgresql+psycopg://u:p@h/n\n',
-         'postgresql+psycopg://u:p@h/n'),
-        ('[DEFAULT]\nsql_connection = mysql://u:p%40@h/n\n',
-         'mysql+pymysql://u:p%40@h/n'),
-        ('[database]\nconnection = sqlite:///x.db\n', 'sqlite:///x.db'),
-    ])
+    @case_table('options-values', 'database_url')
     def test_is_the_configured_url_with_a_driver_or_the_embedded_file(
             self, parsed, text, url):
         assert url == conf.database_url(parsed(text))
@@ -187,25 +129,17 @@ class TestServiceDownTime:
 
 
 class TestFallbackRatios:
-    @pytest.mark.parametrize(('text', 'ratios'), [
-        ('', (16.0, 1.5, 1.0)),
-        ('cpu_allocation_ratio = 4.0\n', (4.0, 1.5, 1.0)),
-        ('ram_allocation_ratio = 0.0\n', (16.0, 1.5, 1.0)),
-        ('initial_disk_allocation_ratio = 2\n', (16.0, 1.5, 2.0)),
-        ('disk_allocation_ratio = 3\ninitial_disk_allocation_ratio = 2\n',
-         (16.0, 1.5, 3.0)),
-        ('cpu_allocation_ratio = -1\n', (16.0, 1.5, 1.0))])
+    @case_table('options-values', 'fallback_ratios')
     def test_a_ratio_of_0_or_unset_is_the_initial_ratio(
             self, parsed, text, ratios):
-        assert ratios == conf.fallback_ratios(parsed(f'[DEFAULT]\n{text}'))
+        assert ratios == [*conf.fallback_ratios(parsed(f'[DEFAULT]\n{text}'))]
 
 
 class TestParseWeights:
     @pytest.mark.parametrize(('items', 'good', 'bad'), [
         (['a=1', 'b = -0.5 '], (('a', 1.0), ('b ', -0.5)), ()),
         (['a=1', 'a=2'], (('a', 1.0), ('a', 2.0)), ()),
-        (['a', '=1', 'a=b', 'a=1=2', ''], (),
-         ('a', '=1', 'a=b', 'a=1=2', '')),
+        (['a', '=1', 'a=b', 'a=1=2', ''], (), ('a', '=1', 'a=b', 'a=1=2', '')),
         ([], (), ())])
     def test_pairs_are_split_at_the_first_equals_sign(self, items, good, bad):
         assert (good, bad) == settings.parse_weights(items)

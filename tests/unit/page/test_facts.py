@@ -22,8 +22,7 @@ def test_decisions_and_plans_are_as_their_schemas_say():
 
 @pytest.mark.parametrize('document, title', [
     (documents.a_decision(), 'Decision 7'),
-    (documents.an_explanation(documents.a_decision(), VERDICTS),
-     'Decision 7'),
+    (documents.an_explanation(documents.a_decision(), VERDICTS), 'Decision 7'),
     (documents.a_plan(VERDICTS), 'Plan of a boot'),
     (documents.a_plan(VERDICTS, operation='live-migration'),
      'Plan of a live migration')])
@@ -39,9 +38,8 @@ def test_an_explanation_is_of_its_decision():
     found = facts.of(documents.an_explanation(
         documents.a_decision(), VERDICTS, notes=['decided by others']))
 
-    assert found.picks[0]['host'] == 'a'
-    assert found.matrix['fitting'] == 2
-    assert found.notes == ['decided by others']
+    assert (found.picks[0]['host'], found.matrix['fitting'], found.notes) == (
+        'a', 2, ['decided by others'])
 
 
 def test_the_request_is_described_in_words():

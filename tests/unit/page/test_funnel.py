@@ -56,8 +56,7 @@ def test_instances_in_turn_that_differ_in_numbers_alone_are_alike():
     document = documents.a_decision('refused', instances=6, filters=[
         step for i, (before, after) in enumerate(
             [(9, 8), (8, 7), (7, 7), (7, 7), (7, 6), (6, 0)])
-        for step in documents.steps(('RamFilter', before, after),
-                                    instance=i)])
+        for step in documents.steps(('RamFilter', before, after), instance=i)])
     found = funnel.alike(funnel.funnels(facts.of(document)))
 
     assert [(each.first.instance, each.last.instance) for each in found] == [

@@ -13,8 +13,7 @@ def of(*scores, **fields):
              'weighers': documents.weighers(**each)}
             for number, each in enumerate(scores)]
     fields = {'picks': []} | fields
-    return weights.weights(facts.of(documents.a_decision(
-        best=best, **fields)))
+    return weights.weights(facts.of(documents.a_decision(best=best, **fields)))
 
 
 def pieces(row):

@@ -12,6 +12,7 @@ from nova_sched.page import writing
 from nova_sched.printable import printable
 from tests.builders import documents
 from tests.builders import html_pages
+from tests.builders.case_tables import case_table
 
 VERDICTS = {'a': (), 'b': (), 'c': ('RamFilter',), 'd': ('RamFilter', 'X')}
 EVIL = '<script>alert(1)</script>"\'&'
@@ -49,8 +50,7 @@ DOCUMENTS = {
             {'kind': 'filter_off', 'change': {'filter': 'RamFilter'},
              'sentence': 'without RamFilter the request is placed'}]),
     'a plan': documents.a_plan(VERDICTS, pick=documents.a_pick('a')),
-    'a refused plan': documents.a_plan(
-        {'c': ('RamFilter',)}, 'refused'),
+    'a refused plan': documents.a_plan({'c': ('RamFilter',)}, 'refused'),
     'a plan without rules': documents.a_plan(
         VERDICTS, why=None, schedule_info=None, best=[]),
     'a plan of many': documents.a_plan(documents.of_many(500)),
@@ -183,18 +183,7 @@ class TestContent:
     def test_the_headline_is_the_outcome(self, name, headline):
         assert headline in page(DOCUMENTS[name]).words('h1')
 
-    @pytest.mark.parametrize('name, headings', [
-        ('a failure', []),
-        ('a refusal', ['From 6 hosts to 2', 'All 6 hosts',
-                       'Weights of the best 2 hosts']),
-        ('an explanation', [
-            'Where it goes', 'From 6 hosts to 2', 'All 4 hosts',
-            'Reasons, alone and together', 'Weights of the best 2 hosts',
-            'Why not this host']),
-        ('an explained refusal', [
-            'What would help', 'From 6 hosts to 2', 'All 1 host',
-            'Reasons, alone and together', 'Weights of the best 2 hosts']),
-        ('a plan without rules', ['Where it goes', 'From 4 hosts to 2'])])
+    @case_table('page-writing', 'headings')
     def test_has_the_sections_for_the_content_of_the_document(
             self, name, headings):
         assert page(DOCUMENTS[name]).headings() == headings
@@ -216,8 +205,7 @@ class TestContent:
                   for attributes in found.all('li', tabindex='-1')}
 
         assert {attributes['id'] for attributes in found.all(
-            'input', type='checkbox')} == {f'show-{group}'
-                                           for group in groups}
+            'input', type='checkbox')} == {f'show-{group}' for group in groups}
         assert all(f'#show-{group}:not(:checked)) .cells .g{group}'
                    in found.text for group in groups)
 

@@ -15,6 +15,18 @@ def ask(client, *queries):
     return client.candidates(queries or [Query()], CONTEXT)
 
 
+NO_PCPU = error(400, 'Invalid resource class in resources: PCPU')
+
+
+def ask_both(client, placement, pinned, shared, limit=1000):
+    """The result of two queries with these responses."""
+    queries = []
+    for name, answer in (('PCPU', pinned), ('VCPU', shared)):
+        placement.on('GET', f'/allocation_candidates?resources={name}', answer)
+        queries.append(Query(f'resources={name}%3A1', limit=limit))
+    return ask(client, *queries)
+
+
 class TestOffer:
     def test_requests_are_grouped_by_provider(self, client, placement):
         first, second = a_candidate('a', VCPU=1), a_candidate('b')
@@ -35,64 +47,39 @@ class TestOffer:
 
     def test_first_query_comes_first(self, client, placement):
         pinned, shared = a_candidate('a', PCPU=1), a_candidate('a', VCPU=1)
-        placement.on('GET', '/allocation_candidates?resources=PCPU',
-                     candidates(pinned))
-        placement.on('GET', '/allocation_candidates?resources=VCPU',
-                     candidates(shared, a_candidate('b')))
 
-        found = ask(client, Query('resources=PCPU%3A1'),
-                    Query('resources=VCPU%3A1'))
+        found = ask_both(client, placement, candidates(pinned),
+                         candidates(shared, a_candidate('b')))
 
         assert found.of('a') == [pinned, shared]
         assert found.providers == {'a', 'b'}
 
     @pytest.mark.parametrize(('limit', 'cut_at'), [
         (1, 1), (2, 2), (3, None), (None, None)])
-    def test_response_at_limit_is_marked_as_cut(self, client, placement, limit,
-                                                cut_at):
-        placement.on('GET', '/allocation_candidates?resources=PCPU',
-                     candidates(a_candidate('a', PCPU=1)))
-        placement.on('GET', '/allocation_candidates?resources=VCPU',
-                     candidates(a_candidate('a'), a_candidate('b')))
+    def test_response_at_limit_is_cut(self, client, placement, limit, cut_at):
+        assert ask_both(
+            client, placement, candidates(a_candidate('a', PCPU=1)),
+            candidates(*map(a_candidate, 'ab')), limit).cut_at == cut_at
 
-        found = ask(client, Query('resources=PCPU%3A1', limit=limit),
-                    Query('resources=VCPU%3A1', limit=limit))
+    @pytest.mark.parametrize(('keeps', 'summaries'), [
+        (False, None), (True, {'a', 'b', 'parent'})])
+    def test_summaries_of_all_queries_are_merged(self, client, placement,
+                                                 keeps, summaries):
+        client.keeps_summaries = keeps
+        found = ask_both(client, placement, *(
+            candidates(a_candidate(provider), others=['parent'])
+            for provider in 'ab')).summaries
 
-        assert found.cut_at == cut_at
-
-    def test_summaries_of_all_queries_are_merged(self, client, placement):
-        for name, provider in (('PCPU', 'a'), ('VCPU', 'b')):
-            placement.on(
-                'GET', f'/allocation_candidates?resources={name}',
-                candidates(a_candidate(provider), others=['parent']))
-        queries = Query('resources=PCPU%3A1'), Query('resources=VCPU%3A1')
-
-        assert ask(client, *queries).summaries is None
-        client.keeps_summaries = True
-        assert ask(client, *queries).summaries.keys() == {'a', 'b', 'parent'}
+        assert (found and {*found}) == summaries
 
     def test_refused_query_is_skipped(self, client, placement):
         """Placement has no dedicated CPUs before Train."""
-        placement.on('GET', '/allocation_candidates?resources=PCPU',
-                     error(400, 'Invalid resource class in resources: PCPU'))
-        placement.on('GET', '/allocation_candidates?resources=VCPU',
-                     candidates(a_candidate('b')))
-
-        found = ask(client, Query('resources=PCPU%3A1'),
-                    Query('resources=VCPU%3A1'))
-
-        assert found.providers == {'b'}
+        assert ask_both(client, placement, NO_PCPU, candidates(
+            a_candidate('b'))).providers == {'b'}
 
     def test_reason_is_that_of_refused_query(self, client, placement):
-        placement.on('GET', '/allocation_candidates?resources=PCPU',
-                     error(400, 'Invalid resource class in resources: PCPU'))
-        placement.on('GET', '/allocation_candidates?resources=VCPU',
-                     candidates())
-
-        found = ask(client, Query('resources=PCPU%3A1'),
-                    Query('resources=VCPU%3A1'))
-
-        assert 'Invalid resource class' in found.reason
+        assert 'Invalid resource class' in ask_both(
+            client, placement, NO_PCPU, candidates()).reason
 
     def test_empty_response_is_no_candidates(self, client):
         assert ask(client) is NO_CANDIDATES

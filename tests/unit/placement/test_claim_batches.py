@@ -12,13 +12,10 @@ from nova_sched import exception
 from nova_sched.placement import claim_batches
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import Response
-from nova_sched.placement.claim_batches import ClaimBatches
 from nova_sched.service_adapter import FailureReason
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
-from tests.builders.http_placement import FULL
-from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import candidates
 from tests.builders.waiting import until
 
@@ -37,7 +34,7 @@ class Scene:
     """
 
     def __init__(self, pool):
-        self._pool, self.batches = pool, ClaimBatches()
+        self._pool, self.batches = pool, claim_batches.ClaimBatches()
         self.sent, self.gate = [], threading.Event()
         self.full, self.odd, self.trouble = set(), set(), {}
         self.refusal, self.hanging, self.late = REFUSED, '', threading.Event()
@@ -274,7 +271,7 @@ class TestClaims:
         """The candidates of five requests, all on one host."""
         http_placement.remembering(placement)
         placement.on('GET', '/allocation_candidates',
-                     candidates(a_candidate('a')))
+                     candidates(http_placement.a_candidate('a')))
         return [http_placement.ask(client) for _ in range(5)]
 
     def crowd(self, placement, offers, answer=None):
@@ -308,7 +305,7 @@ class TestClaims:
         assert len(placement.to('PUT')) == 1
 
     def test_refused_batch_is_split(self, placement, offers):
-        assert self.crowd(placement, offers, FULL) == [True] * 5
+        assert self.crowd(placement, offers, http_placement.FULL) == [True] * 5
         assert len(placement.to('PUT')) == 5
 
     def test_batched_claims_are_released_separately(self, placement, offers):

@@ -22,7 +22,6 @@ from tests.builders.http_claims import WANTED
 from tests.builders.http_claims import Kept
 from tests.builders.http_placement import CONSUMER
 from tests.builders.http_placement import CONTEXT
-from tests.builders.http_placement import FULL
 from tests.builders.http_placement import RACE
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
@@ -37,13 +36,11 @@ class TestClaim:
             **WANTED, 'project_id': 'p', 'user_id': 'u',
             'consumer_generation': None}
 
-    def test_generation_is_sent_since_1_28(self, scene):
-        assert 'consumer_generation' in scene.claim(STEIN).body
-        assert 'consumer_generation' not in scene.claim(ROCKY).body
-
-    def test_mappings_are_sent_since_1_34(self, scene):
-        assert 'mappings' not in scene.claim('1.32').body
-        assert 'mappings' in scene.claim('1.35').body
+    @pytest.mark.parametrize(('key', 'before', 'since'), [
+        ('consumer_generation', ROCKY, STEIN), ('mappings', '1.32', '1.35')])
+    def test_key_is_sent_since_its_version(self, scene, key, before, since):
+        assert key in scene.claim(since).body
+        assert key not in scene.claim(before).body
 
     @pytest.mark.parametrize(('version', 'read'), [
         (QUEENS, '1.17'), (ROCKY, '1.25'), (STEIN, '1.28'),
@@ -62,9 +59,8 @@ class TestClaim:
 
     def test_missing_owner_is_placeholder(self, scene):
         """Placement requires a name."""
-        body = scene.claim(
-            spec=requests.a_request(project_id=None, user_id=None),
-            identity=claims.RequestIdentity()).body
+        spec = requests.a_request(project_id=None, user_id=None)
+        body = scene.claim(spec=spec, identity=claims.RequestIdentity()).body
 
         assert body['user_id'] == body['project_id'] == claims.NOBODY
 
@@ -106,24 +102,21 @@ class TestMove:
         assert body.get('consumer_generation', 4) == 4
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_resize_to_same_host_adds_up_until_rocky(self, scene, placement,
-                                                     version):
+    def test_resize_to_same_host_adds_up(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1, 'DISK_GB': 5}}))
 
         assert scene.claim(version).body['allocations'] == {
             'a': {'resources': {'VCPU': 3, 'DISK_GB': 5, 'MEMORY_MB': 512}}}
 
     @pytest.mark.parametrize('version', [STEIN, CURRENT])
-    def test_resize_to_same_host_changes_nothing_since_stein(
-            self, scene, placement, version):
+    def test_same_host_resize_adds_nothing(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}, 'z': {'VCPU': 4}}))
 
         assert scene.claim(version).body['allocations'] == {
             'a': {'resources': {'VCPU': 1}}, 'z': {'resources': {'VCPU': 4}}}
 
     @pytest.mark.parametrize('version', [QUEENS, CURRENT])
-    def test_common_host_keeps_its_allocations(self, scene, placement,
-                                               version):
+    def test_common_host_keeps_allocations(self, scene, placement, version):
         placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
         both = {'allocations': {
             uuid: {'resources': {'VCPU': 2}} for uuid in 'ab'}}
@@ -144,7 +137,7 @@ class TestMove:
 
 class TestRefusal:
     @pytest.mark.parametrize('answer', [
-        FULL, http_placement.error(400, 'No such provider'),
+        http_placement.FULL, http_placement.error(400, 'No such provider'),
         http_placement.error(404),
         http_placement.error(406), Answer(409, 'Conflict'),
         Answer(409, '<html/>'), Answer(409, '[]'), Answer(409, '{"errors":1}'),
@@ -232,14 +225,13 @@ class TestNewInstance:
         assert body['consumer_generation'] is None
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_old_version_reads_allocations_first(self, scene, placement,
-                                                 version):
+    def test_old_version_reads_allocations(self, scene, placement, version):
         scene.claim(version)
 
         assert [asked.method for asked in placement.asked] == ['GET', 'PUT']
 
     def test_next_host_needs_one_request(self, scene, placement):
-        placement.on('PUT', PATH, FULL, TAKEN)
+        placement.on('PUT', PATH, http_placement.FULL, TAKEN)
         made = scene.claims()
 
         assert not made.claim(UUID, WANTED, SPEC)
@@ -265,8 +257,7 @@ class TestNewInstance:
         assert [asked.body['consumer_generation'] for asked
                 in placement.to('PUT')] == [None, 0]
 
-    def test_existing_allocations_survive_unanswered_claim(self, scene,
-                                                           placement):
+    def test_allocations_survive_unanswered_claim(self, scene, placement):
         kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
         placement.on('PUT', PATH, DROP, kept.put)
         made = scene.claims()
@@ -312,8 +303,7 @@ class TestRace:
         assert scene.claims(CURRENT).claim(UUID, WANTED, SPEC)
         assert len(placement.to('GET', PATH)) == 2
 
-    def test_race_is_given_up_after_four_attempts(self, scene, placement,
-                                                  caplog):
+    def test_race_is_given_up_after_4_attempts(self, scene, placement, caplog):
         placement.on('PUT', PATH, RACE)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)

@@ -96,8 +96,7 @@ class TestFailing:
         placement.on('GET', '/resource_providers?required=R',
                      listed(('a', 'a'), ('child', 'b')))
 
-        assert self.failing(reader, root_required={'R'}) == [
-            False, True, True]
+        assert self.failing(reader, root_required={'R'}) == [False, True, True]
 
     def test_forbidden_trait_fails_its_nodes(self, placement, reader):
         placement.on('GET', '/resource_providers?required=R',
@@ -139,8 +138,7 @@ class TestFailing:
 
     @pytest.mark.parametrize('value, version', [
         ('A', '1.32'), ('in:A,B', '1.39')])
-    def test_query_uses_needed_version(self, placement, reader, value,
-                                       version):
+    def test_query_has_needed_version(self, placement, reader, value, version):
         placement.on('GET', '/resource_providers', listed())
 
         self.failing(reader, required={value})

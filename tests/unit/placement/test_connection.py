@@ -6,15 +6,11 @@ import threading
 
 from tests.builders import http_placement
 from tests.builders.http_claims import SPEC
-from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import ask
 from tests.builders.http_placement import candidates
 
 THREADS = 64
-
-
-def ask(client):
-    return http_placement.ask(client)
 
 
 def test_first_request_opens_connection(client, placement):
@@ -27,7 +23,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
     def met(asked):
         together.wait(30)
-        return TAKEN
+        return http_placement.TAKEN
 
     hosts = [f'host-{number}' for number in range(THREADS)]
     placement.on('GET', '/allocation_candidates',
@@ -45,8 +41,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
 def test_forked_process_opens_own_connection(client, placement):
     """Otherwise processes would read each other's responses."""
-    placement.on('GET', '/allocation_candidates',
-                 candidates(a_candidate('a')))
+    placement.on('GET', '/allocation_candidates', candidates(a_candidate('a')))
     ask(client)
     child = os.fork()
     if not child:

@@ -12,8 +12,6 @@ from tests.builders.http_claims import STEIN
 from tests.builders.http_placement import CONSUMER
 from tests.builders.http_placement import FULL
 from tests.builders.http_placement import RACE
-from tests.builders.http_placement import TAKEN
-from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import error
 from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
@@ -21,7 +19,7 @@ from tests.builders.http_server import Answer
 
 UUIDS = A, B, C = [a_uuid(number) for number in (1, 2, 3)]
 #: Each instance on its own host.
-WANTED = {uuid: a_candidate(host, VCPU=2)
+WANTED = {uuid: http_placement.a_candidate(host, VCPU=2)
           for uuid, host in zip(UUIDS, 'abc', strict=True)}
 
 
@@ -29,6 +27,8 @@ WANTED = {uuid: a_candidate(host, VCPU=2)
 def holding(placement):
     """The allocations of consumers: uuid -> allocations."""
     return http_placement.remembering(placement)
+
+
 def methods(placement):
     return [asked.method for asked in placement.asked]
 
@@ -48,8 +48,7 @@ class TestClaim:
         assert holding.keys() == set(UUIDS)
 
     @pytest.mark.parametrize('version', [QUEENS, ROCKY])
-    def test_old_version_does_not_claim_together(self, scene, placement,
-                                                 version):
+    def test_old_version_claims_singly(self, scene, placement, version):
         made = scene.claims(version)
 
         assert not made.has_generations
@@ -67,17 +66,8 @@ class TestClaim:
             made.release(uuid)
         assert methods(placement) == ['POST']
 
-    def test_refused_joint_claim_can_be_made_singly(self, scene, placement,
-                                                    holding):
-        placement.on('POST', '/allocations', FULL)
-        made = scene.claims()
-        made.claim_all(WANTED, SPEC)
-
-        assert all(made.claim(uuid, WANTED[uuid], SPEC) for uuid in UUIDS)
-        assert methods(placement) == ['POST', 'PUT', 'PUT', 'PUT']
-
     def test_race_is_retried(self, scene, placement):
-        placement.on('POST', '/allocations', RACE, RACE, TAKEN)
+        placement.on('POST', '/allocations', RACE, RACE, http_placement.TAKEN)
 
         assert scene.claims(STEIN).claim_all(WANTED, SPEC)
         assert scene.slept == [0, 0, 2]
@@ -99,20 +89,6 @@ class TestClaim:
         for uuid in UUIDS:
             made.release(uuid)
         assert holding == {}
-
-    def test_unanswered_claim_is_released_before_next(self, scene, placement,
-                                                      holding):
-        [take] = placement.routes('POST', '/allocations')
-
-        def lose(asked):
-            take(asked)
-            return DROP
-        placement.on('POST', '/allocations', lose)
-        made = scene.claims()
-        made.claim_all(WANTED, SPEC)
-
-        assert made.claim(A, a_candidate('z'), SPEC)
-        assert holding[A] == a_candidate('z')['allocations']
 
 
 class TestRelease:

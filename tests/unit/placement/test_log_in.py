@@ -14,7 +14,6 @@ from tests.builders.http_keystone import PASSWORD
 from tests.builders.http_keystone import USER
 from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_placement import CONTEXT
-from tests.builders.http_placement import Query
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 
@@ -30,12 +29,22 @@ def keystone():
 
 
 @pytest.fixture
+def server(keystone, placement):
+    """A Keystone with the endpoint of the Placement."""
+    return keystone(an_endpoint(placement.url))
+
+
+@pytest.fixture
 def by_password(client_of):
     """Function that makes a client with a password for a Keystone."""
     return lambda server, **options: client_of(
         auth_type='password', auth_url=server.url, **USER | options)
+
+
 def ask(client):
-    return client.candidates([Query()], CONTEXT)
+    return client.candidates([http_placement.Query()], CONTEXT)
+
+
 def reason(client):
     return ask(client).reason
 
@@ -48,9 +57,7 @@ def late(client):
 
 
 class TestLogIn:
-    def test_log_in_by_password(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
-
+    def test_log_in_by_password(self, server, by_password, placement):
         ask(by_password(server))
 
         [asked] = server.to('POST', TOKENS)
@@ -69,19 +76,15 @@ class TestLogIn:
          'application_credential', {'id': 'c-1', 'secret': PASSWORD}),
         ({'auth_type': 'v3token', 'token': 'first', 'project_name': 'service',
           'project_domain_name': 'Default'}, 'token', {'id': 'first'})])
-    def test_log_in_by_application_credential_or_token(
-            self, keystone, client_of, placement, options, method, identity):
-        server = keystone(an_endpoint(placement.url))
-
+    def test_log_in_by_credential_or_token(
+            self, server, client_of, placement, options, method, identity):
         ask(client_of(auth_url=server.url + '/v3', **options))
 
         [asked] = server.to('POST', TOKENS)
         assert asked.body['auth']['identity'][method] == identity
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_log_in_by_options_of_other_section(self, keystone, tmp_path,
-                                                placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_log_in_by_other_section(self, server, tmp_path, placement):
         conf = http_placement.a_conf(tmp_path, auth_section='service_login')
         path = tmp_path / 'placement-client.conf'
         path.write_text(path.read_text() + '[service_login]\n' + ''.join(
@@ -98,16 +101,13 @@ class TestLogIn:
         {'auth_type': 'none', 'endpoint': '{url}'},
         {'auth_type': 'none', 'endpoint_override': '{url}'},
         {'endpoint_override': '{url}'}])
-    def test_cloud_without_keystone_needs_no_log_in(self, client_of, placement,
-                                                    options):
+    def test_no_keystone_needs_no_log_in(self, client_of, placement, options):
         ask(client_of(**{name: value.format(url=placement.url)
                          for name, value in options.items()}))
 
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_refused_token_causes_new_log_in(self, keystone, by_password,
-                                             placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_refused_token_is_renewed(self, server, by_password, placement):
         placement.on('GET', '/allocation_candidates', Answer(401),
                      http_placement.candidates(
                          http_placement.a_candidate('a')))
@@ -130,8 +130,7 @@ class TestEndpoint:
 
         assert placement.asked
 
-    def test_service_type_selects_endpoint(self, keystone, by_password,
-                                           placement):
+    def test_service_type_is_matched(self, keystone, by_password, placement):
         server = keystone(
             an_endpoint('http://127.0.0.1:9'),
             an_endpoint(placement.url, service_type='placement-next'))
@@ -140,8 +139,7 @@ class TestEndpoint:
         assert placement.asked[0].version is None
         assert placement.asked[1].version == 'placement 1.36'
 
-    def test_endpoint_override_replaces_catalog(self, keystone, by_password,
-                                                placement):
+    def test_endpoint_override_counts(self, keystone, by_password, placement):
         server = keystone(an_endpoint('http://127.0.0.1:9'))
         ask(by_password(server, endpoint_override=placement.url))
 
@@ -160,8 +158,7 @@ class TestEndpoint:
         assert asked.path.startswith(
             path.rstrip('/') + '/allocation_candidates?')
 
-    def test_missing_endpoint_is_reported(self, keystone, by_password,
-                                          placement):
+    def test_missing_endpoint_is_named(self, keystone, by_password, placement):
         server = keystone(an_endpoint(placement.url, region='One'))
 
         assert reason(by_password(server, region_name='Two')) == (
@@ -241,9 +238,7 @@ class TestFailure:
         assert said in found
         assert found in caplog.text
 
-    def test_wrong_password_is_reported(self, keystone, by_password,
-                                        placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_wrong_password_is_named(self, server, by_password, placement):
         server.on('POST', TOKENS, http_keystone.REFUSED,
                   http_keystone.a_token(an_endpoint(placement.url)))
         client = by_password(server)
@@ -255,8 +250,7 @@ class TestFailure:
         ask(client)
         assert placement.to('GET', '/allocation_candidates')
 
-    def test_refused_token_is_reported(self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_refused_token_is_reported(self, server, by_password, placement):
         placement.on('GET', '/', Answer(401, 'Authentication required'))
 
         assert reason(by_password(server)) == (
@@ -278,16 +272,13 @@ class TestFailure:
         Answer(201, '[]'), Answer(201, {}), Answer(201, {'token': 1}),
         Answer(503)])
     def test_malformed_keystone_response_is_reported(
-            self, keystone, by_password, placement, answer):
-        server = keystone(an_endpoint(placement.url))
+            self, server, by_password, placement, answer):
         server.on('POST', TOKENS, answer)
 
         assert reason(by_password(server))
         assert not placement.asked
 
-    def test_timeout_of_keystone_is_shared_by_waiting_threads(
-            self, keystone, by_password, placement):
-        server = keystone(an_endpoint(placement.url))
+    def test_threads_share_a_keystone_timeout(self, server, by_password):
         server.on('POST', TOKENS, HANG)
         client = by_password(server, timeout=1)
         begin = time.monotonic()
@@ -311,21 +302,11 @@ class TestFailure:
 
 
 @pytest.mark.parametrize('failing', [False, True])
-def test_no_secret_is_logged(keystone, by_password, placement, caplog,
-                             failing):
+def test_no_secret_is_logged(server, by_password, placement, caplog, failing):
     caplog.set_level(logging.DEBUG)
-    server = keystone(an_endpoint(placement.url))
     if failing:
         server.on('POST', TOKENS, http_keystone.REFUSED)
     ask(by_password(server))
 
     for secret in (PASSWORD, http_keystone.TOKEN, CONTEXT.auth_token):
         assert secret not in caplog.text
-
-
-def test_password_in_url_is_masked(client_of):
-    found = reason(client_of(auth_type='none',
-                             endpoint='http://me:sesame@127.0.0.1:9'))
-
-    assert 'http://***@127.0.0.1:9' in found
-    assert 'sesame' not in found

@@ -8,7 +8,6 @@ from tests.builders import http_keystone
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
-from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
 from tests.builders.http_server import DROP
@@ -41,7 +40,7 @@ def new():
 @pytest.fixture
 def keystone(old):
     """A Keystone with the old endpoint in its catalog."""
-    with http_keystone.keystone(an_endpoint(old.url)) as server:
+    with http_keystone.keystone(http_keystone.an_endpoint(old.url)) as server:
         yield server
 
 
@@ -56,15 +55,14 @@ def conf(keystone, tmp_path):
 def move(request, keystone, old, new):
     """Function that moves Placement."""
     def move():
-        http_keystone.set_catalog(keystone, an_endpoint(new.url))
+        http_keystone.set_catalog(keystone, http_keystone.an_endpoint(new.url))
         for method in ('GET', 'PUT', 'POST', 'DELETE'):
             for path in PATHS:
                 old.on(method, path, request.param)
     return move
 
 
-@pytest.mark.parametrize('kind', [SchedulerReportClient,
-                                  ReadOnlyReportClient])
+@pytest.mark.parametrize('kind', [SchedulerReportClient, ReadOnlyReportClient])
 def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
     client = kind(conf)
     assert client.candidates([Query()], CONTEXT).providers == {'a'}

@@ -13,10 +13,7 @@ from tests.builders.http_claims import SPEC
 from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
 from tests.builders.http_claims import Kept
-from tests.builders.http_placement import CONSUMER
-from tests.builders.http_placement import FULL
 from tests.builders.http_placement import TAKEN
-from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import held
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
@@ -27,8 +24,7 @@ HELD = held({'a': {'VCPU': 2, 'MEMORY_MB': 512}}, generation=None)
 
 class TestUnansweredClaim:
     @pytest.mark.parametrize('failures', [0, 1])
-    def test_unanswered_claim_is_released_before_next_host(
-            self, scene, placement, failures):
+    def test_unanswered_claim_is_released(self, scene, placement, failures):
         """If the first release fails, a later one succeeds."""
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), *[DROP] * failures,
@@ -37,19 +33,18 @@ class TestUnansweredClaim:
 
         assert not made.claim(UUID, WANTED, SPEC)
         assert bool(kept.allocations) is bool(failures)
-        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert made.claim(UUID, http_placement.a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
             'PUT', *['GET', 'PUT'] * (1 + failures), 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
 
-    def test_unanswered_claim_is_deleted_without_generations(self, scene,
-                                                             placement):
+    def test_unanswered_claim_is_deleted_below_1_28(self, scene, placement):
         placement.on('GET', PATH, held(), HELD, held())
         placement.on('PUT', PATH, DROP, TAKEN)
         made = scene.claims(ROCKY)
 
         assert not made.claim(UUID, WANTED, SPEC)
-        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert made.claim(UUID, http_placement.a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
             'GET', 'PUT', 'GET', 'DELETE', 'GET', 'PUT']
 
@@ -61,8 +56,7 @@ class TestUnansweredClaim:
 
         assert len(placement.to('PUT')) == 1
 
-    def test_failed_release_is_logged_with_command(self, scene, placement,
-                                                   caplog):
+    def test_failed_release_logs_a_command(self, scene, placement, caplog):
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
 
@@ -114,7 +108,7 @@ class TestRelease:
     def test_changed_consumer_is_left_alone(self, scene, placement, caplog):
         placement.on('GET', PATH, held({'b': {'VCPU': 1}}, generation=2))
 
-        assert not self.claimed(scene, CONSUMER).release(UUID)
+        assert not self.claimed(scene, http_placement.CONSUMER).release(UUID)
 
         assert len(placement.to('PUT', PATH)) == 2
         assert not placement.to('DELETE')
@@ -123,8 +117,7 @@ class TestRelease:
         assert line == (f'The allocations of instance {UUID} have changed '
                         'since this request claimed them; they are left alone')
 
-    def test_equal_claim_of_other_request_is_left_alone(self, scene,
-                                                        placement):
+    def test_equal_claim_of_other_request_is_kept(self, scene, placement):
         kept = Kept(placement)
         first, second = scene.claims(), scene.claims()
         assert first.claim(UUID, WANTED, SPEC)
@@ -159,7 +152,7 @@ class TestRelease:
             self.claimed(scene, DROP).release(UUID)
 
     def test_release_without_claim_does_nothing(self, scene, placement):
-        placement.on('PUT', PATH, FULL)
+        placement.on('PUT', PATH, http_placement.FULL)
         made = scene.claims()
         made.claim(UUID, WANTED, SPEC)
 
@@ -234,8 +227,7 @@ class TestReleaseOfMove:
         assert (f'Restored the allocations that instance {UUID} held before'
                 ) in caplog.text
 
-    def test_earlier_allocations_are_restored_without_generations(self, scene,
-                                                                  placement):
+    def test_earlier_allocations_return_below_1_28(self, scene, placement):
         assert self.released(scene, placement, QUEENS, after=None).body == {
             'allocations': {'z': {'resources': self.BEFORE['z']}},
             'project_id': 'p-owner', 'user_id': 'u-owner'}

@@ -1,6 +1,7 @@
 """Release of claims while Placement fails."""
 
 import threading
+import types
 
 import pytest
 
@@ -21,6 +22,8 @@ from tests.builders.http_placement import TAKEN
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 
+#: Stands for a CandidateSource.
+SOURCE = types.SimpleNamespace(doubt=lambda providers: None)
 UUIDS = [f'instance-{number}' for number in range(26)]
 
 
@@ -43,6 +46,8 @@ def offer(scene):
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
     return offer_of(made)
+
+
 def given_back(placement):
     return {path.rpartition('/')[2]
             for path in http_placement.written(placement, claims=False)}
@@ -96,7 +101,7 @@ def test_possibly_late_claim_is_released():
     released = []
     taking = claims.Claims(
         Offer(AllocationCandidates({}, frozenset(), '1.36'),
-              Refusing(released), Asked()), UUIDS, Decision())
+              Refusing(released), SOURCE), UUIDS, Decision())
     for _ in range(2):
         taking.claim({UUIDS[0]: (('a', 'a'), claims.ClaimedHost(0, WANTED))},
                      SPEC)
@@ -125,17 +130,6 @@ class Refusing:
 
     def release_all(self, uuids):
         return ()
-
-
-class Asked:
-    """Stands for a CandidateSource."""
-
-    def invalidate(self, providers):
-        pass
-
-
-class State:
-    host = nodename = 'a'
 
 
 def test_unanswered_claim_is_released_after_outage(scene, placement,
@@ -214,11 +208,11 @@ class TestNewClaim:
         wait_for_the_rest()
 
 
-class Hosts(State):
-    """Ranked hosts with one State, also used as their snapshot."""
+class Hosts:
+    """One ranked host, which is also its own snapshot."""
 
     allocation_candidates = [WANTED]
-    uuid = 'a'
+    host = nodename = uuid = 'a'
 
     def __len__(self):
         return 1
@@ -239,4 +233,4 @@ class Hosts(State):
 
 def offer_of(made):
     """Return an Offer with AllocationClaims."""
-    return Offer(AllocationCandidates({}, frozenset(), '1.36'), made, Asked())
+    return Offer(AllocationCandidates({}, frozenset(), '1.36'), made, SOURCE)

@@ -29,6 +29,8 @@ def clock(monkeypatch):
     monkeypatch.setattr(releases, 'time', types.SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep))
     return made
+
+
 class Placement:
     """AllocationClaims that may refuse releases.
 
@@ -88,8 +90,7 @@ def test_late_release_is_logged(clock, caplog):
         if uuid == 'b' and now < 20 else None))
 
     assert placement.give_back('a', 'b') == [0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
-    assert caplog.messages[-1] == (
-        'The remaining claims are released: b')
+    assert caplog.messages[-1] == ('The remaining claims are released: b')
 
 
 def test_untried_claims_come_first(clock, caplog):

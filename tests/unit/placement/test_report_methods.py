@@ -24,8 +24,7 @@ def client(client):
 
 
 class TestCandidates:
-    def test_candidates_are_requests_summaries_and_version(self, client,
-                                                           placement):
+    def test_candidates_have_summaries_and_version(self, client, placement):
         wanted = [a_candidate('b'), a_candidate('a'), a_candidate('b', X=1)]
         placement.on('GET', '/allocation_candidates',
                      http_placement.candidates(*wanted))
@@ -43,8 +42,7 @@ class TestCandidates:
 
     @pytest.mark.parametrize('answer', [
         http_placement.error(500), Answer(body={}), DROP])
-    def test_failed_query_gives_three_times_none(self, client, placement,
-                                                 answer):
+    def test_failed_query_gives_three_nones(self, client, placement, answer):
         placement.on('GET', '/allocation_candidates', answer)
 
         assert client.get_allocation_candidates(CONTEXT, Query()) == (
@@ -88,12 +86,10 @@ class TestClaim:
 @pytest.mark.parametrize('answer, deleted', [
     (http_placement.TAKEN, True), (http_placement.error(404), False),
     (http_placement.error(409), False), (DROP, False)])
-def test_delete_returns_whether_allocations_existed(client, placement, answer,
-                                                    deleted):
+def test_delete_returns_whether_it_deleted(client, placement, answer, deleted):
     placement.on('DELETE', '/allocations/uuid', answer)
 
-    assert client.delete_allocation_for_instance(
-        CONTEXT, 'uuid') is deleted
+    assert client.delete_allocation_for_instance(CONTEXT, 'uuid') is deleted
 
 
 READS = [
@@ -122,8 +118,7 @@ def test_reads_have_shape_of_nova(client, placement, method, args, path,
 
 @pytest.mark.parametrize('answer', [
     http_placement.error(500), Answer(body=[]), Answer(body={}), DROP])
-@pytest.mark.parametrize('method, args, path, _answer, _found, nothing',
-                         READS)
+@pytest.mark.parametrize('method, args, path, _answer, _found, nothing', READS)
 def test_failed_reads_are_empty(client, placement, method, args, path, _answer,
                                 _found, nothing, answer):
     placement.on('GET', path, answer)
@@ -155,8 +150,7 @@ class TestTraits:
             client.get_provider_traits(CONTEXT, 'rp')
         assert [record.levelname for record in caplog.records] == ['ERROR']
 
-    def test_unanswered_traits_raise_as_keystoneauth(self, client, placement,
-                                                     tmp_path):
+    def test_unanswered_traits_raise(self, client, placement, tmp_path):
         placement.on('GET', '/resource_providers/', DROP)
 
         with pytest.raises(ks_exceptions.ConnectFailure):
@@ -177,8 +171,7 @@ class TestProvider:
         return client._get_resource_provider(CONTEXT, 'rp')
 
     def test_provider_is_whole_response(self, client, placement):
-        assert self.get(client, placement, Answer(
-            body=self.BODY)) == self.BODY
+        assert self.get(client, placement, Answer(body=self.BODY)) == self.BODY
         assert placement.asked[-1].version == 'placement 1.14'
 
     @pytest.mark.parametrize('answer', [http_placement.error(404), DROP])
@@ -211,29 +204,22 @@ class TestTree:
                  'parent_provider_uuid': None},
                 {'uuid': 'numa0', 'name': 'cn1_NUMA0', 'generation': 4,
                  'parent_provider_uuid': 'root'}]}))
-        placement.on('GET', '/resource_providers/root/inventories', Answer(
-            body={'inventories': {}}))
-        placement.on('GET', '/resource_providers/numa0/inventories', Answer(
-            body={'inventories': {'PCPU': {'total': 8}}}))
-        placement.on('GET', '/resource_providers/root/traits', TRAITS)
-        placement.on('GET', '/resource_providers/numa0/traits', Answer(
-            body={'traits': []}))
-        for uuid in ('root', 'numa0'):
-            placement.on('GET', f'/resource_providers/{uuid}/aggregates',
-                         Answer(body={'aggregates': ['u1']}))
+        for uuid, inventories, traits in (
+                ('root', {}, TRAITS.body['traits']),
+                ('numa0', {'PCPU': {'total': 8}}, [])):
+            for part, value in (('inventories', inventories),
+                                ('traits', traits), ('aggregates', ['u1'])):
+                placement.on('GET', f'/resource_providers/{uuid}/{part}',
+                             Answer(body={part: value}))
         return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
 
-    def test_tree_starts_at_root(self, tree):
+    def test_tree_has_data_of_each_provider(self, tree):
         assert tree.get_provider_uuids() == ['root', 'numa0']
         assert tree.get_provider_uuids('cn1_NUMA0') == ['numa0']
-        assert tree.exists('cn1')
-        assert not tree.exists('cn2')
-
-    def test_tree_has_data_of_each_provider(self, tree):
-        assert tree.has_traits('cn1', ['CUSTOM_A'])
-        assert not tree.has_traits('numa0', ['CUSTOM_A'])
-        assert tree.has_inventory('numa0')
-        assert not tree.has_inventory('root')
+        assert [tree.exists(name) for name in ('cn1', 'cn2')] == [True, False]
+        assert [(tree.has_traits(name, ['CUSTOM_A']), tree.has_inventory(name))
+                for name in ('root', 'numa0')] == [
+            (True, False), (False, True)]
         assert tree.in_aggregates('root', ['u1'])
         assert tree.data('numa0')[:5] == (
             'numa0', 'cn1_NUMA0', 4, 'root', {'PCPU': {'total': 8}})

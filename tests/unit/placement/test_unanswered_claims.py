@@ -4,9 +4,7 @@
 import pytest
 
 from nova_sched import exception
-from tests.builders import http_placement
 from tests.builders.http_claims import PATH
-from tests.builders.http_claims import ROCKY
 from tests.builders.http_claims import SPEC
 from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
@@ -48,15 +46,13 @@ def release(made):
     made.release(UUID)
 
 
-class TestTimeout:
-    @pytest.mark.parametrize('answer, taken', [
-        (HANG, None), (DROP, False), (TAKEN, True)])
-    def test_timeout_differs_from_refusal(self, scene, placement, answer,
-                                          taken):
-        made = scene.claims(timeout=1)
-        placement.on('PUT', PATH, answer)
+@pytest.mark.parametrize('answer, taken', [
+    (HANG, None), (DROP, False), (TAKEN, True)])
+def test_timeout_is_no_refusal(scene, placement, answer, taken):
+    made = scene.claims(timeout=1)
+    placement.on('PUT', PATH, answer)
 
-        assert made.claim(UUID, WANTED, SPEC) is taken
+    assert made.claim(UUID, WANTED, SPEC) is taken
 
 
 class TestLateClaim:
@@ -69,30 +65,20 @@ class TestLateClaim:
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert kept.allocations == {'b': {'VCPU': 1}}
 
-    def test_late_claim_is_released_at_end_of_request(self, scene, placement):
+    @pytest.mark.parametrize('looked_up', [False, True])
+    def test_late_claim_is_released_at_end(self, scene, placement, looked_up):
+        """Also a claim that arrives after a first look-up."""
         kept = Kept(placement)
         late = Late(kept, placement)
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
         assert not kept.allocations
+        if looked_up:
+            with pytest.raises(exception.PlacementError, match='not arrived'):
+                made.release(UUID)
         late.arrive()
         placement.on('PUT', PATH, kept.put)
 
-        made.release(UUID)
-
-        assert not kept.allocations
-
-    def test_claim_after_first_lookup_is_released(self, scene, placement):
-        """A hung server processes claim and look-up at the same time."""
-        kept = Kept(placement)
-        late = Late(kept, placement)
-        made = scene.claims()
-        assert not made.claim(UUID, WANTED, SPEC)
-
-        with pytest.raises(exception.PlacementError, match='not arrived yet'):
-            made.release(UUID)
-        late.arrive()
-        placement.on('PUT', PATH, kept.put)
         made.release(UUID)
 
         assert not kept.allocations
@@ -149,8 +135,7 @@ class TestClaimOfOtherRequest:
             made.claim(UUID, a_candidate('b'), SPEC)
         assert kept.allocations == THEIRS
 
-    def test_claim_of_other_request_on_unread_instance_is_kept(self, scene,
-                                                               placement):
+    def test_claim_of_other_request_is_kept_unread(self, scene, placement):
         """It may have existed before."""
         kept = Kept(placement, THEIRS, 4)
         placement.on('PUT', PATH, DROP, kept.put)
@@ -160,24 +145,3 @@ class TestClaimOfOtherRequest:
         release(made)
 
         assert kept.allocations == THEIRS
-
-    def test_claim_of_other_request_on_moved_instance_is_kept(self, scene,
-                                                              placement):
-        kept = Kept(placement, {'y': {'VCPU': 1}}, generation=4)
-        made = scene.claims()
-        assert made.claim(UUID, WANTED, SPEC)
-        kept.change(THEIRS)
-
-        made.release(UUID)
-
-        assert kept.allocations == THEIRS
-
-
-def test_allocations_are_reread_without_generations(scene, placement):
-    placement.on('PUT', PATH, http_placement.FULL, TAKEN)
-    made = scene.claims(ROCKY)
-    assert not made.claim(UUID, WANTED, SPEC)
-    assert made.claim(UUID, a_candidate('b'), SPEC)
-
-    assert [asked.method for asked in placement.asked] == [
-        'GET', 'PUT', 'GET', 'PUT']

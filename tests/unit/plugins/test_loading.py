@@ -13,7 +13,6 @@ from nova_sched.plugins import loading
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
-from nova_sched.scheduler.filters.ram_filter import RamFilter
 from nova_sched.scheduler.weights.ram import RAMWeigher
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -41,14 +40,14 @@ def site_rule(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, 'site_rules', raising=False)
 
-    def site_rule(body, name='SiteFilter', base=None, more=''):
+    def site_rule(body, name='SiteFilter', base=None):
         base = base or next(base for kind, base in BASES.items()
                             if name.endswith(kind))
         (tmp_path / 'site_rules.py').write_text(
             'from nova_sched.scheduler import filters, weights\n'
             'from nova_sched.scheduler.weights import ram\n'
             f'class {name}({base}):\n'
-            + textwrap.indent(textwrap.dedent(body), '    ') + '\n' + more)
+            + textwrap.indent(textwrap.dedent(body), '    '))
         return f'site_rules.{name}'
     return site_rule
 
@@ -99,14 +98,6 @@ class TestBuiltIns:
             for module, class_names in modules.items():
                 assert {where[name] for name in class_names} == {
                     f'nova_sched.scheduler.{package}.{module}'}
-
-    @pytest.mark.parametrize('root', ['nova', 'nova_sched'])
-    def test_class_paths_may_begin_with_either_project(self, root):
-        path = f'{root}.scheduler.filters.ram_filter.RamFilter'
-
-        assert loading.available_filters(a_conf(available_filters=[path])) == {
-            'RamFilter': RamFilter}
-
 
 class TestFilters:
     DEFAULT = [
@@ -207,17 +198,6 @@ class TestFilters:
         assert type(rule).__module__ == 'site_rules'
         assert caplog.messages == []
 
-    def test_function_may_list_several(self, site_rule):
-        site_rule('filter_all = lambda self, hosts, spec: [*hosts][:1]',
-                  more='class TwoFilter(SiteFilter):\n    pass\n'
-                  'def mine():\n    return [SiteFilter, TwoFilter]\n')
-
-        assert class_names(loading.load_filters(a_conf(
-            available_filters=['site_rules.mine'],
-            enabled_filters=['TwoFilter', 'SiteFilter']))) == [
-            'TwoFilter', 'SiteFilter']
-
-
 class TestWeighers:
     def test_all_are_loaded_by_default(self):
         assert list(map(type, loading.load_weighers(a_conf()))) == (
@@ -253,14 +233,6 @@ class TestWeighers:
         [weigher] = loading.load_weighers(enabled(path))
 
         assert weigher.weight_multiplier(None) == -1.0
-
-    def test_path_of_no_weigher_is_refused_with_the_nearest(self):
-        error = refusal(loading.load_weighers, weight_classes=[
-            'nova.scheduler.weights.ram.RamWeigher'])
-
-        assert error.option == '[filter_scheduler] weight_classes'
-        assert 'nova.scheduler.weights.ram.RAMWeigher' in error.hint
-
 
 @pytest.mark.parametrize(('name', 'body', 'base', 'hint'), [
     ('SiteFilter', 'def host_pass(self, host_state, spec): return True', None,

@@ -10,6 +10,7 @@ from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from tests.builders import clouds
+from tests.builders.case_tables import case_table
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
 
@@ -93,8 +94,7 @@ def test_without_the_database_the_cells_are_checked(cloud_of_three):
     assert [row.outcome for row in found] == [OK, ERROR, OK, OK]
 
 
-def test_an_unusable_url_is_reported_without_its_password(
-        cloud_of_three):
+def test_an_unusable_url_is_reported_without_its_password(cloud_of_three):
     cloud_of_three.change(
         CELL1, database_connection='{schema}://u:open-sesame@h/d')
     row, = rows(cloud_of_three.conf(), 'cell one')
@@ -104,21 +104,7 @@ def test_an_unusable_url_is_reported_without_its_password(
     assert 'open-sesame' not in str(row)
 
 
-@pytest.mark.parametrize(('change', 'outcome', 'words', 'advice'), [
-    ('two|DELETE FROM services', WARNING,
-     '1 hosts with compute nodes but no compute service: c',
-     'start nova-compute'),
-    ("api|DELETE FROM host_mappings WHERE host = 'c'", WARNING,
-     '1 hosts that are not mapped to a cell: c', 'discover_hosts'),
-    ("api|UPDATE host_mappings SET cell_id = (SELECT cell_id FROM "
-     "host_mappings WHERE host = 'a') WHERE host = 'c'", ERROR,
-     '1 hosts that are mapped to another cell: c', 'delete_host'),
-    ('two|UPDATE services SET disabled = 1', WARNING,
-     '0 up, 1 disabled, 0 down', 'No host is up'),
-    ('two|UPDATE services SET forced_down = 1', WARNING,
-     '0 up, 0 disabled, 1 down', 'No host is up'),
-    ("api|UPDATE cell_mappings SET disabled = 1 WHERE name = 'two'", OK,
-     'the cell is disabled', '')])
+@case_table('preflight-databases', 'inconsistent')
 def test_inconsistent_hosts_and_services_are_reported(
         cloud_of_three, change, outcome, words, advice):
     database, _, statement = change.partition('|')
@@ -232,9 +218,8 @@ class TestComputes:
             'a', hypervisor_hostname='a-node', uuid=clouds.a_uuid(3))])
         found = one()
 
-        assert found.nodes == [('a-node', clouds.a_uuid(3))]
-        assert found.hosts == {'a'}
-        assert found.layout == "this service's own"
+        assert (found.nodes, found.hosts, found.layout) == (
+            [('a-node', clouds.a_uuid(3))], {'a'}, "this service's own")
 
 
 class TestSchedulers:
@@ -282,8 +267,7 @@ class TestSchedulers:
                          '(Queens)), the least of nova-scheduler')):
             own = databases.Databases(cloud.conf(DEFAULT__host=host)).rows()[1]
             assert own.outcome == OK
-            assert own.found.endswith(
-                f'this service will use {words}')
+            assert own.found.endswith(f'this service will use {words}')
 
     def test_records_too_new_for_a_nova_scheduler_have_a_row(
             self, cloud, records):

@@ -8,62 +8,17 @@ from nova_sched.preflight.rows import DIFFERS
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import request_filter
+from tests.builders import case_tables
 
 PLACEMENT = '[placement]\nauth_type = none\n'
 CHANCE = '[scheduler]\ndriver = chance_scheduler\n'
-CACHING = '[scheduler]\ndriver = caching_scheduler\n'
-IRONIC = '[scheduler]\nhost_manager = ironic_host_manager\n'
-API = '[api_database]\nconnection = sqlite://\n'
 
 
 def chain(*names):
     return f'[filter_scheduler]\nenabled_filters = {",".join(names)}\n'
 
 
-#: Text of a fact -> a configuration that it concerns, one that it does not
-#: concern or None, its first and last release.
-FACTS = {
-    'the text for callers': ('', None, 'kilo', '34'),
-    'any of the hosts with equal weight': (
-        '', '[filter_scheduler]\nshuffle_best_same_weighed_hosts = true\n',
-        'kilo', '34'),
-    'in memory, from reports of the compute': (
-        '', '[filter_scheduler]\ntrack_instance_changes = false\n', 'kilo',
-        '34'),
-    'dropped at any newer report': ('', PLACEMENT, 'kilo', 'ocata'),
-    'dropped at the next refresh': (CACHING, '', 'pike', 'rocky'),
-    'always scheduler': (
-        '[DEFAULT]\nscheduler_topic = another\n', '', 'pike', '34'),
-    'one process decides': (
-        '[scheduler]\nworkers = 2\n', '[scheduler]\nworkers = 1\n', 'kilo',
-        'queens'),
-    'members with a claim count': (
-        PLACEMENT, PLACEMENT + chain('ComputeFilter'), 'pike', '34'),
-    'every request waits for them': (API, '', 'queens', '34'),
-    'its chance scheduler fails': (CHANCE, CACHING, 'queens', 'rocky'),
-    'there is no host manager for bare metal': (IRONIC, '', 'rocky', '34'),
-    'without it no request finds a host': ('', PLACEMENT, 'queens', '34'),
-    ': 1.35;': (PLACEMENT, '', 'ussuri', 'wallaby'),
-    'the first [scheduler] max_placement_results': (
-        PLACEMENT, PLACEMENT + '[nova_sched]\ncandidates = list\n', 'pike',
-        '34'),
-    'judged by AvailabilityZoneFilter alone': (
-        PLACEMENT, PLACEMENT + '[scheduler]\n'
-        'query_placement_for_availability_zone = true\n', 'rocky', 'wallaby'),
-    'a server may be larger': (
-        chain('RamFilter'), chain('ComputeFilter'), 'kilo', 'kilo'),
-    'never considered': (
-        chain('RamFilter'), chain('ComputeFilter'), 'kilo', 'kilo'),
-    'checks the certificate': (
-        chain('TrustedFilter') + '[trusted_computing]\n'
-        'attestation_insecure_ssl = true\n', chain('TrustedFilter'),
-        'mitaka', 'mitaka'),
-    'weighers keep the lowest': (
-        '', '[filter_scheduler]\nweight_classes = '
-        'nova.scheduler.weights.ram.RAMWeigher\n', 'kilo', 'ussuri'),
-    'servers of the same request': (
-        '', '[filter_scheduler]\nweight_classes = '
-        'nova.scheduler.weights.ram.RAMWeigher\n', 'mitaka', 'queens')}
+FACTS = case_tables.rows('preflight-differences', 'facts')
 
 
 def rows_with(setup, release, words):
@@ -74,18 +29,17 @@ def rows_with(setup, release, words):
     return [text for text in texts if words in text]
 
 
-@pytest.mark.parametrize('words', FACTS)
-def test_a_fact_is_reported_if_release_and_configuration_match(
-        setup_of, words):
-    text, other, first, last = FACTS[words]
+@pytest.mark.parametrize('fact', FACTS, ids=lambda fact: fact['words'])
+def test_a_fact_is_reported_if_release_and_configuration_match(setup_of, fact):
+    words, first, last = fact['words'], fact['first'], fact['last']
     reporting = [release for release in map(releases.Release, range(11, 35))
-                 if rows_with(setup_of(text), str(release.number)
+                 if rows_with(setup_of(fact['text']), str(release.number)
                               if release.number > 11 else 'kilo', words)]
 
     assert reporting == [releases.Release(number) for number in range(
         releases.find(first).number, releases.find(last).number + 1)]
-    if other is not None:
-        assert not rows_with(setup_of(other), first, words)
+    if 'other' in fact:
+        assert not rows_with(setup_of(fact['other']), first, words)
 
 
 def test_zones_that_are_set_in_a_file_concern_later_releases(setup_of):
@@ -119,8 +73,7 @@ def test_without_filters_and_weighers_no_row_is_about_them(setup_of):
     ('queens', 'RetryFilter, AvailabilityZoneFilter, ComputeFilter'),
     ('ussuri', 'an unknown list'),
     ('34', 'ComputeFilter, ComputeCapabilitiesFilter')])
-def test_another_default_list_of_filters_is_reported(
-        setup_of, release, there):
+def test_another_default_list_of_filters_is_reported(setup_of, release, there):
     row, = rows_with(setup_of(), release, 'enabled_filters: unset means')
 
     assert f'unset means {there}' in row
@@ -147,12 +100,10 @@ def test_filters_that_a_release_has_removed_are_named(setup_of):
               'ServerGroupSoftAffinityWeigher',
               'ServerGroupSoftAntiAffinityWeigher', 'BuildFailureWeigher',
               'CrossCellWeigher', 'HypervisorVersionWeigher']),
-    ('queens', ['CPUWeigher', 'CrossCellWeigher',
-                'HypervisorVersionWeigher']),
+    ('queens', ['CPUWeigher', 'CrossCellWeigher', 'HypervisorVersionWeigher']),
     ('2023.1', ['HypervisorVersionWeigher']),
     ('34', [])])
-def test_weighers_that_a_release_lacks_are_named(
-        setup_of, release, weighers):
+def test_weighers_that_a_release_lacks_are_named(setup_of, release, weighers):
     row = ' '.join(rows_with(setup_of(), release, 'weight_classes'))
 
     assert [name for name in sorted(nova_classes.WEIGHER_PATHS)

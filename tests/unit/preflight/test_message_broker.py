@@ -15,6 +15,7 @@ from nova_sched.preflight.rows import WARNING
 from nova_sched.rpc import brokers
 from tests.builders import authority
 from tests.builders import rules
+from tests.builders.case_tables import case_table
 
 
 def test_a_transport_in_memory_is_not_checked():
@@ -39,14 +40,7 @@ def test_each_host_of_the_broker_has_a_row():
     assert 'open-sesame' not in str(found)
 
 
-@pytest.mark.parametrize('url, where', [
-    ('rabbit://', 'localhost:5672, virtual host /'),
-    ('rabbit://u:p@h', 'h:5672, virtual host /'),
-    ('rabbit://u:p@h:1/', 'h:1, virtual host /'),
-    ('rabbit://u:p@h:1//', 'h:1, virtual host /'),
-    ('rabbit://u:p@h:1//nova', 'h:1, virtual host /nova'),
-    ('rabbit://u:p@h:1/nova', 'h:1, virtual host nova'),
-    ('rabbit://u:p@[::1]:1/nova', '[::1]:1, virtual host nova')])
+@case_table('preflight-message-broker', 'urls')
 def test_hosts_are_read_from_the_transport_url(url, where):
     broker, = brokers.brokers(rules.a_conf(), url)
 
@@ -127,14 +121,12 @@ class Connections:
     """Fake of amqp.Connection.
 
     count: consumers of any queue, or an error of its declaration.
-    forms: name -> error of the declaration of an existing queue or exchange.
     refusal: error of connecting, or None.
     made: the parameters of each; did: the calls, in order.
     """
 
     def __init__(self):
         self.count, self.refusal, self.made, self.did = 0, None, [], []
-        self.forms = {}
 
     def __call__(self, **parameters):
         self.made.append(parameters)
@@ -151,8 +143,6 @@ class Connections:
         self.did.append((name, passive))
         if isinstance(self.count, Exception):
             raise self.count
-        if not passive and name in self.forms:
-            raise self.forms[name]
         return types.SimpleNamespace(consumer_count=self.count)
 
     exchange_declare = queue_declare
@@ -206,17 +196,6 @@ class TestHost:
             ('scheduler_fanout', True)]
         assert fanout[0].startswith('scheduler_fanout_')
         assert connections.did[-2:] == ['close', 'collect']
-
-    def test_an_exchange_of_another_form_is_an_error(
-            self, connections, found):
-        connections.forms = {'nova': amqp.PreconditionFailed(
-            "PRECONDITION_FAILED - inequivalent arg 'durable' for it")}
-        *_others, row = found(DEFAULT__control_exchange='nova')
-        assert (row.check, row.outcome) == ('exchange nova', ERROR)
-        assert row.found.startswith('PRECONDITION_FAILED - inequivalent arg')
-        assert row.advice.startswith(
-            'Set [oslo_messaging_rabbit] amqp_durable_queues and '
-            'rabbit_quorum_queue as')
 
     def test_an_empty_exchange_name_is_not_declared(self, connections, found):
         found(DEFAULT__control_exchange='')

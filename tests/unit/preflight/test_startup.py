@@ -78,8 +78,7 @@ class TestProblems:
             [sys.executable, '-W', 'ignore', '-c', _READ_BY_PLUG_INS,
              '--config-file', str(file)], capture_output=True, text=True)
 
-        assert ended.stderr == ''
-        assert ended.stdout == f'3.5 {tmp_path}\n'
+        assert (ended.stderr, ended.stdout) == ('', f'3.5 {tmp_path}\n')
 
     def test_all_wrong_filters_and_weighers_are_reported(self):
         found = startup.problems(rules.a_conf(
@@ -92,13 +91,3 @@ class TestProblems:
         assert startup.problems(rules.a_conf(
             scheduler__driver='chance_scheduler',
             enabled_filters=['NoSuchFilter'])) == []
-
-    def test_an_unknown_driver_is_reported(self):
-        [found] = startup.problems(rules.a_conf(
-            scheduler__driver='filter_sheduler'))
-        assert 'did you mean filter_scheduler?' in str(found)
-
-    def test_an_unknown_host_manager_is_reported(self):
-        [found] = startup.problems(rules.a_conf(
-            scheduler__host_manager='my.module.HostManager'))
-        assert found.option == '[scheduler] host_manager'

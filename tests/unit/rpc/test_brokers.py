@@ -32,8 +32,7 @@ def test_tls_follows_the_options(options, tls):
     conf = rules.a_conf(**{f'oslo_messaging_rabbit__{name}': value
                            for name, value in options.items()})
 
-    assert brokers.connection(
-        conf, 'rabbit://me:pw@one/', 'a name').ssl == tls
+    assert brokers.connection(conf, 'rabbit://me:pw@one/', 'a name').ssl == tls
 
 
 def test_connection_has_a_name_and_timeouts_of_five_seconds():

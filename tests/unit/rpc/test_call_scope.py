@@ -139,8 +139,7 @@ class TestWorkAfterTheReply:
         assert driver._wait(lambda: done.append('waited') or 'ack') == 'ack'
         assert done == ['work', 'waited']
 
-    def test_does_not_wait_for_an_unreachable_broker(
-            self, in_a_call, monkeypatch):
+    def test_does_not_wait_for_a_lost_broker(self, in_a_call, monkeypatch):
         done, listener = [], Listener()
         monkeypatch.setattr(
             impl_rabbit.Connection, 'ensure',
@@ -171,8 +170,7 @@ class TestWorkAfterTheReply:
 
     @pytest.mark.parametrize('is_cast', [True, False], ids=['cast', 'call'])
     @pytest.mark.parametrize('fails', [True, False])
-    def test_runs_in_the_thread_of_the_call_after_any_result(
-            self, is_cast, fails):
+    def test_runs_in_thread_of_call_after_any_result(self, is_cast, fails):
         conf = rules.a_conf(DEFAULT__control_exchange='after')
         endpoint = Endpoint()
         with (messages.transport(conf, 'kombu+memory://') as made,

@@ -39,20 +39,11 @@ class TestScheduler:
             yield messages.raw_client(made).prepare(timeout=20)
 
     @pytest.mark.parametrize('name', WITHIN)
-    def test_other_names_are_no_methods(
-            self, client, endpoint, name):
+    def test_other_names_are_no_methods(self, client, endpoint, name):
         with pytest.raises(messaging.RemoteError) as refused:
             client.call(context.RequestContext(), name, **WITHIN[name])
         assert refused.value.exc_type == 'NoSuchMethod'
         assert endpoint.driver == 'the driver'
-
-    def test_base_namespace_has_its_own_methods(self, client):
-        client = client.prepare(namespace='baseapi', version='1.0')
-        with pytest.raises(messaging.RemoteError) as refused:
-            client.call(context.RequestContext(), 'service_name')
-        assert refused.value.exc_type == 'NoSuchMethod'
-        assert client.call(context.RequestContext(), 'ping', arg=1) == {
-            'service': 'scheduler', 'arg': 1}
 
 
 @pytest.mark.parametrize(('cls', 'names'), [

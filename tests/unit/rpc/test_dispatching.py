@@ -10,7 +10,6 @@ import pytest
 
 from nova_sched import context
 from nova_sched import rpc
-from nova_sched.rpc import call_scope
 from nova_sched.rpc import server as rpc_server
 from tests.builders import messages
 from tests.builders import rules
@@ -38,7 +37,7 @@ class Endpoint:
         raise SystemExit('a plug-in wants to')
 
     def lose(self, ctxt):
-        call_scope.if_reply_is_lost(lambda: UNDONE.append(True))
+        rpc.call_scope.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
 
 
@@ -163,8 +162,7 @@ class TestMalformedMessage:
     @pytest.mark.parametrize('version', [
         {}, {'version': '1.0'}, {'version': '1.0.0'}])
     def test_valid_message_is_dispatched(self, dispatch, version):
-        assert dispatch({'method': 'tell', 'args': {'arg': 5},
-                         **version}) == 5
+        assert dispatch({'method': 'tell', 'args': {'arg': 5}, **version}) == 5
 
     @pytest.mark.parametrize(('odd', 'words'), [
         ({'method': None}, 'method = None: must be a text'),
@@ -204,7 +202,6 @@ class TestMalformedMessage:
     def test_only_permitted_methods_are_called(
             self, dispatch, monkeypatch, calls, name, found):
         monkeypatch.setattr(Endpoint, 'CALLS', calls, raising=False)
-        monkeypatch.setattr(Endpoint, '_private', Endpoint.tell,
-                            raising=False)
+        monkeypatch.setattr(Endpoint, '_private', Endpoint.tell, raising=False)
         result = dispatch({'method': name, 'args': {'arg': 5}})
         assert result == found or 'does not support RPC method' in result

@@ -44,8 +44,7 @@ class TestTake:
                 for record in caplog.records] == [
             ('DEBUG', 'Message u is a duplicate')]
 
-    def test_fails_if_the_acknowledgement_does(
-            self, listener, received, caplog):
+    def test_fails_if_acknowledgement_does(self, listener, received, caplog):
         caplog.set_level(logging.INFO, 'nova_sched')
         request, channel = received
         channel.broken = True
@@ -150,8 +149,7 @@ class TestReading:
             note_alive=lambda: None)
         return reads
 
-    def test_reads_100_messages_at_a_time_while_no_thread_is_free(
-            self, listener, reads):
+    def test_reads_100_messages_while_no_thread_is_free(self, listener, reads):
         listener.incoming[:] = [*'abcd']
         listener.read_available(lambda request: request in 'bd')
         assert reads == [0.001] * 100

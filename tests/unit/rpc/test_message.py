@@ -16,6 +16,13 @@ def listener():
     return a_listener()
 
 
+def received(listener, *args):
+    """The only request after a message arrives."""
+    arrives(listener, *args)
+    [request] = listener.incoming
+    return request
+
+
 def lists(number):
     return f'[{",".join(["[]"] * number)}]'
 
@@ -32,8 +39,7 @@ class TestStructure:
         assert f'the limit is {bounds.MESSAGE_PARTS}' in caplog.text
 
     @pytest.mark.parametrize('content', [5, None, [], {}])
-    def test_content_other_than_text_is_dropped(
-            self, listener, caplog, content):
+    def test_content_without_text_is_dropped(self, listener, caplog, content):
         arrives(listener, content)
         assert listener.incoming == []
         assert 'TypeError: the JSON object must be str' in caplog.text
@@ -43,9 +49,9 @@ class TestStructure:
         json.dumps({f'{number}': '' for number in range(10_001)})])
     def test_context_with_too_many_parts_is_refused(self, listener, value):
         """Each log line would process all of it."""
-        arrives(listener, f'{{"method":"a","_msg_id":"i","_reply_q":"q",'
-                          f'"_context_roles":{value}}}')
-        [request] = listener.incoming
+        request = received(
+            listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
+                      f'"_context_roles":{value}}}')
         assert request.ctxt == {'client_timeout': None}
         assert 'context' in request.message.refused
         assert (request.msg_id, request.reply_q) == ('i', 'q')
@@ -54,8 +60,8 @@ class TestStructure:
         (9000, True), (9998, True), (9999, False)])
     def test_context_of_many_parts_is_read(self, listener, number, is_read):
         """The limit is 10 000 with the context itself and its roles."""
-        arrives(listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
-        [request] = listener.incoming
+        request = received(
+            listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
         assert (request.message.refused is None) is is_read
         assert len(request.ctxt.get('roles', ())) == (is_read and number)
 
@@ -80,8 +86,7 @@ class TestSize:
             'A message to scheduler is dropped: 61 bytes; the limit is 60'
         ] * (size == 61)
 
-    def test_line_about_an_unreadable_message_has_400_characters(
-            self, listener, caplog):
+    def test_line_about_unreadable_message_is_short(self, listener, caplog):
         a_consumer(listener)._callback(delivered('x', content_type='y' * 999))
         a_consumer(listener)._callback(delivered(
             '{}', {'compression': 'x' * 1000}))
@@ -127,15 +132,15 @@ class TestAddress:
 
 class TestOddNames:
     def test_key_of_a_library_argument_is_removed(self, listener):
-        arrives(listener, '{"method":"a","_context_self":1,"_context_x":2}')
-        [request] = listener.incoming
+        request = received(
+            listener, '{"method":"a","_context_self":1,"_context_x":2}')
         assert request.message.refused is None
         assert request.ctxt['x'] == 2
 
     @pytest.mark.parametrize('value', [[1], {}, 5, '', 'x' * 256])
     def test_invalid_unique_id_is_removed(self, listener, value):
-        arrives(listener, json.dumps({'method': 'a', '_unique_id': value}))
-        [request] = listener.incoming
+        request = received(
+            listener, json.dumps({'method': 'a', '_unique_id': value}))
         assert request.unique_id is None
         assert request.message == {'method': 'a'}
 
@@ -143,26 +148,23 @@ class TestOddNames:
         (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
         (0, None), (-1, None), ('soon', None), (None, None), ([], None),
         (float('inf'), None), (float('nan'), None)])
-    def test_timeout_is_less_than_a_week(
-            self, listener, value, seconds):
-        arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
-        [request] = listener.incoming
+    def test_timeout_is_less_than_a_week(self, listener, value, seconds):
+        request = received(
+            listener, json.dumps({'method': 'a', '_timeout': value}))
         assert request.client_timeout == seconds
 
-    def test_message_that_fails_the_library_is_refused_with_a_reply(
-            self, listener, monkeypatch):
+    def test_message_that_fails_the_library_is_refused(self, listener):
         def check(message):
             if 'method' in message:
                 raise ArithmeticError('x' * 1000)
         listener.msg_id_cache.check_duplicate_message = check
-        arrives(listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
-                          '"_context_x":5}')
-        [request] = listener.incoming
+        request = received(
+            listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
+                      '"_context_x":5}')
         assert (request.msg_id, request.reply_q) == ('i', 'q')
         assert request.message == {}
         refused = request.message.refused
-        assert refused.startswith(
-            'message: cannot be read: ArithmeticError')
+        assert refused.startswith('message: cannot be read: ArithmeticError')
         assert len(refused) < 240
 
 
@@ -172,9 +174,8 @@ class TestLarge:
     @pytest.mark.parametrize('packed', [False, True])
     def test_arguments_are_decoded_by_load(self, listener, packed):
         args = {'x': ['y' * 1000] * 100}
-        arrives(listener, json.dumps({
+        request = received(listener, json.dumps({
             'method': 'a', 'namespace': 'baseapi', 'args': args}), packed)
-        [request] = listener.incoming
         assert request.message == {'method': 'a', 'namespace': 'baseapi'}
         assert request.weight == 2
 
@@ -184,18 +185,16 @@ class TestLarge:
         assert request.message._raw is None
 
     def test_arguments_of_a_small_call_are_decoded_at_once(self, listener):
-        arrives(listener, '{"method": "a", "args": {"x": 1}}')
-        [request] = listener.incoming
+        request = received(listener, '{"method": "a", "args": {"x": 1}}')
         assert request.message['args'] == {'x': 1}
         assert request.weight == 1
         request.load()
         assert request.message['args'] == {'x': 1}
 
     def test_refused_call_has_no_arguments(self, listener):
-        arrives(listener, json.dumps({
+        request = received(listener, json.dumps({
             'args': 'x' * 200_000, '_msg_id': 'i', '_reply_q': 'q',
             '_context_roles': [['']] * 5_001}))
-        [request] = listener.incoming
         request.load()
         assert 'context' in request.message.refused
         assert 'args' not in request.message

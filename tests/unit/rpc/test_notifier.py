@@ -125,7 +125,6 @@ def test_topics_are_named_or_configured(bus):
 
 def test_close_closes_the_connections(bus, monkeypatch):
     closed = []
-    monkeypatch.setattr(bus._transport, 'cleanup',
-                        lambda: closed.append(True))
+    monkeypatch.setattr(bus._transport, 'cleanup', lambda: closed.append(True))
     bus.close()
     assert closed == [True]

@@ -50,9 +50,6 @@ ALLOWED = {
                              'oslo_messaging._drivers.impl_rabbit'},
 }
 
-#: Libraries whose attributes are never assigned.
-LIBRARIES = ('oslo_messaging', 'amqp', 'kombu')
-
 
 @functools.cache
 def tree(path):
@@ -105,24 +102,6 @@ def private_imports(path):
     return found
 
 
-def assignments(path):
-    """Assignments of a file to attributes of LIBRARIES: set."""
-    imported = {}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            origin = getattr(node, 'module', None)
-            imported |= {alias.asname or alias.name: origin or alias.name
-                         for alias in node.names}
-    names = {name for name, origin in imported.items()
-             if origin.partition('.')[0] in LIBRARIES}
-    targets = [target for node in ast.walk(tree(path))
-               if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
-               for target in getattr(node, 'targets', None) or [node.target]]
-    return {text for target in targets if isinstance(target, ast.Attribute)
-            for text in [ast.unparse(target)]
-            if text.partition('.')[0] in names}
-
-
 class TestPrivateParts:
     """A release of oslo.messaging may change them without notice."""
 
@@ -173,8 +152,3 @@ class TestPrivateParts:
             made.stop()
             made.wait()
         assert missing == set()
-
-
-def test_no_attribute_of_a_library_is_assigned():
-    assert {str(path.relative_to(ROOT)): found for path in PATHS
-            if (found := assignments(path))} == {}

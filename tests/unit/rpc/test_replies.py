@@ -176,8 +176,7 @@ class TestReplyBeingSent:
         assert driver.numbers == [0] * is_delivered
         assert undone == [0] * (not is_delivered)
 
-    def test_is_undone_after_a_stop(
-            self, retrier, driver, undone, monkeypatch):
+    def test_is_undone_after_stop(self, retrier, driver, undone, monkeypatch):
         monkeypatch.setattr(replies, 'LAST_TRY', 0.01)
         retrier.close(0.01)
         assert undone == []
@@ -185,8 +184,7 @@ class TestReplyBeingSent:
         wait_for(lambda: undone == [0])
         assert driver.sent == []
 
-    def test_stop_waits_for_the_attempt(
-            self, retrier, driver, undone, caplog):
+    def test_stop_waits_for_the_attempt(self, retrier, driver, undone, caplog):
         threading.Timer(0.1, driver.may_end.set).start()
         retrier.close(0.01)
         assert undone == [0]
@@ -245,8 +243,7 @@ def test_reply_is_lost_if_no_thread_can_retry_it(retrier, driver, undone):
     assert undone == [1]
 
 
-def test_call_is_undone_once_with_and_without_a_thread(
-        retrier, driver, undone):
+def test_call_is_undone_once_with_and_without_thread(retrier, driver, undone):
     driver.missing_destination_retry_timeout = 0
     driver.gone.add('away')
     send(retrier, a_reply('there'), [])

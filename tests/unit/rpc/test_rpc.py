@@ -1,5 +1,6 @@
 """The transport, and the request context of each call."""
 
+import functools
 import logging
 import threading
 
@@ -13,6 +14,7 @@ from nova_sched import exception
 from nova_sched import rpc
 from tests.builders import messages
 from tests.builders import rules
+from tests.builders.waiting import in_threads
 
 LOG = logging.getLogger('nova_sched.scheduler.somewhere')
 TOKEN = 'gAAAAAsecret-token-of-the-user'
@@ -117,17 +119,16 @@ class TestConfiguration:
         assert 'write rabbit://' in str(refused.value)
 
 
-class TestContext:
-    def test_arrives_as_it_was_sent(self, client, bus):
-        sent = a_context(request_id='req-1234', is_admin=True,
-                         quota_class='gold', read_deleted='yes')
+def test_context_arrives_as_it_was_sent(client, bus):
+    sent = a_context(request_id='req-1234', is_admin=True,
+                     quota_class='gold', read_deleted='yes')
 
-        client.call(sent, 'tell', arg=1)
+    client.call(sent, 'tell', arg=1)
 
-        arrived = bus[1].contexts[-1]
-        assert arrived is not sent
-        assert isinstance(arrived, context.RequestContext)
-        assert arrived.to_dict().items() >= sent.to_dict().items()
+    arrived = bus[1].contexts[-1]
+    assert arrived is not sent
+    assert isinstance(arrived, context.RequestContext)
+    assert arrived.to_dict().items() >= sent.to_dict().items()
 
 
 class TestLogLines:
@@ -140,13 +141,9 @@ class TestLogLines:
 
     def test_concurrent_calls_have_their_contexts(self, client, lines):
         written = lines()
-        threads = [threading.Thread(target=client.call, args=(
-            a_context(request_id=f'req-{name}'), 'meet'), kwargs={
-                'arg': name}) for name in 'ab']
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
+        in_threads(*(functools.partial(
+            client.call, a_context(request_id=f'req-{name}'), 'meet', arg=name)
+            for name in 'ab'))
 
         assert '[req-a a-user a-project] met a' in written
         assert '[req-b a-user a-project] met b' in written
@@ -181,19 +178,6 @@ class TestServer:
             client = messages.raw_client(made, '1.0', **target)
             assert client.prepare(timeout=20).call(
                 a_context(), 'tell', arg=5) == 5
-
-    def test_listens_on_scheduler_topic(self):
-        conf = rules.a_conf(DEFAULT__control_exchange='of another topic',
-                            DEFAULT__scheduler_topic='sched-2')
-        with (messages.transport(conf) as made,
-              messages.serving(made, conf, Endpoint())):
-            client = rpc.get_client(made, messaging.Target(
-                topic='sched-2', version='1.0'))
-            assert client.prepare(timeout=20).call(
-                a_context(), 'tell', arg=5) == 5
-            with pytest.raises(messaging.MessagingTimeout):
-                messages.raw_client(made, '1.0').prepare(timeout=0.2).call(
-                    a_context(), 'tell', arg=5)
 
     def test_does_not_decode_arguments(self, client):
         envelope = {'nova_object.name': 'NoSuch', 'nova_object.version': '9'}

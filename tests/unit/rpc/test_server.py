@@ -132,16 +132,14 @@ class TestPing:
         ping.may_end.set()
         assert call.begun.wait(20)
 
-    def test_does_not_wait_for_a_request_before_it(
-            self, server, busy, listener):
+    def test_does_not_wait_for_request_before_it(self, server, busy, listener):
         ping, other = Message(PING), Message()
         listener.looks[:] = [[], [ping, other]]
         server._on_incoming([Message()])
         assert ping.begun.wait(20)
         assert listener.waiting == [other]
 
-    def test_waits_with_the_requests_beyond_16_pings(
-            self, server, busy, listener):
+    def test_waits_with_requests_beyond_16_pings(self, server, busy, listener):
         pings = [Message(PING, ends=False) for _ in range(17)]
         listener.looks[:] = [pings]
         server._on_incoming([Message()])
@@ -215,8 +213,7 @@ class TestLargeRequest:
         assert large.begun.wait(20 if begins else 0) is begins
 
     @pytest.mark.parametrize('server', [3], indirect=True)
-    def test_is_decoded_before_its_processing_and_frees_its_threads(
-            self, server, listener):
+    def test_is_decoded_first_and_frees_its_threads(self, server, listener):
         listener.looks[:] = [[]] * 10 ** 6
         decoded = []
         for _ in range(3):
@@ -228,11 +225,9 @@ class TestLargeRequest:
         assert decoded == [False] * 3
 
 
-def test_time_of_the_last_poll_is_known_while_the_server_runs(
-        server, listener):
+def test_time_of_last_poll_is_known_while_server_runs(server, listener):
     conf = rules.a_conf(DEFAULT__transport_url='fake://')
-    assert rpc.get_server(
-        rpc.get_transport(conf), conf, []).polled_at is None
+    assert rpc.get_server(rpc.get_transport(conf), conf, []).polled_at is None
     assert server.polled_at == 5.5
     server.stop()
     assert server.polled_at is None

@@ -1,16 +1,16 @@
 """The table of taken calls that the workers of a service share."""
 
-from concurrent import futures
-import functools
+import contextlib
 import os
-import signal
 import uuid
 
 import pytest
 
 from nova_sched.rpc import taken_calls
 from nova_sched.rpc.taken_calls import Holder
+from tests.builders.forks import in_worker
 from tests.builders.forks import stopped_in
+from tests.builders.waiting import in_threads
 
 CALL = 'f2ca1bb6c7e907d06dafe4687e579fce'
 
@@ -20,53 +20,13 @@ def calls():
     return taken_calls.TakenCalls()
 
 
-class Worker:
-    """A forked process that executes orders.
-
-    calls: TakenCalls.
-    """
-
-    def __init__(self, calls):
-        self._orders, orders = os.pipe()
-        results, self._results = os.pipe()
-        self.pid = os.fork()
-        if not self.pid:
-            self._work(calls)
-        self._orders, self._results = orders, results
-
-    def _work(self, calls):
-        try:
-            while order := os.read(self._orders, 1000).decode():
-                method, call_id = order.split()
-                result = getattr(calls, method)(call_id)
-                os.write(self._results, str(result).encode())
-        finally:
-            os._exit(0)
-
-    def __call__(self, method, call_id=CALL):
-        """Call a method of TakenCalls; return its result as text."""
-        os.write(self._orders, f'{method} {call_id}'.encode())
-        return os.read(self._results, 1000).decode()
-
-    def kill(self):
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = None
-
-
-@pytest.fixture
-def worker(calls):
-    """Function that forks a Worker."""
-    made = []
-
-    def fork():
-        made.append(Worker(calls))
-        return made[-1]
-
-    yield fork
-    for each in made:
-        each.kill()
+@contextlib.contextmanager
+def taking(calls, answers=False):
+    """Take the call, and answer it."""
+    calls.take(CALL)
+    if answers:
+        calls.answered(CALL)
+    yield
 
 
 def test_call_is_taken_once(calls):
@@ -77,39 +37,20 @@ def test_call_is_taken_once(calls):
     assert calls.take('another') is None
 
 
-def test_call_of_another_worker_is_not_taken(calls, worker):
-    one, two = worker(), worker()
-    assert one('take') == 'None'
-    assert two('take') == 'Holder.ANOTHER_WORKER'
-    assert one('take') == 'Holder.THIS_WORKER'
-    assert calls.take(CALL) is Holder.ANOTHER_WORKER
-
-
-def test_call_of_a_dead_worker_is_taken_again(calls, worker):
-    """Its replacement has another number."""
-    one = worker()
-    assert one('take') == 'None'
-    one.kill()
-    two = worker()
-    assert two('take', 'another') == 'None'
+def test_call_of_another_worker_is_neither_taken_nor_answered(calls):
+    with in_worker(lambda: taking(calls)):
+        assert calls.take(CALL) is Holder.ANOTHER_WORKER
+        calls.answered(CALL)
     assert calls.take(CALL) is None
-    assert two('take') == 'Holder.ANOTHER_WORKER'
 
 
-def test_answered_call_of_a_dead_worker_is_not_taken(calls, worker):
-    one = worker()
-    one('take')
-    one('answered')
-    one.kill()
-    assert calls.take(CALL) is Holder.ANOTHER_WORKER
-
-
-def test_only_its_worker_answers_a_call(calls, worker):
-    one, two = worker(), worker()
-    one('take')
-    two('answered')
-    one.kill()
-    assert two('take') == 'None'
+@pytest.mark.parametrize(('answers', 'holder'), [
+    (False, None), (True, Holder.ANOTHER_WORKER)])
+def test_call_of_dead_worker_is_taken_unless_answered(calls, answers, holder):
+    """Though its replacement has the same number."""
+    with in_worker(lambda: taking(calls, answers)):
+        pass
+    assert calls.take(CALL) is holder
 
 
 def test_stopped_worker_blocks_no_other(calls, monkeypatch):
@@ -146,12 +87,23 @@ def test_nearly_all_of_sixty_thousand_calls_are_kept(calls):
     assert sum(calls.take(each) is not None for each in ids) > 59_400
 
 
-def test_one_of_concurrent_takers_succeeds(calls, worker):
+def test_one_of_concurrent_takers_succeeds(calls):
     """Threads of a process, and processes."""
-    takers = [calls.take, calls.take, *(
-        functools.partial(each, 'take') for each in (worker(), worker()))]
-    with futures.ThreadPoolExecutor(len(takers)) as pool:
-        for number in range(50):
-            results = pool.map(lambda take, number=number: str(
-                take(f'call-{number}')), takers)
-            assert list(results).count('None') == 1
+    ids, mine = [*map(str, range(3000))], []
+    (counts, tell), (begin, go) = os.pipe(), os.pipe()
+
+    def take():
+        return [each for each in ids if calls.take(each) is None]
+
+    @contextlib.contextmanager
+    def counting():
+        os.read(begin, 1)
+        os.write(tell, str(len(take())).encode())
+        yield
+
+    with in_worker(counting, lambda: in_threads(
+            lambda: os.write(go, b'x'),
+            *[lambda: mine.extend(take())] * 2)):
+        theirs = int(os.read(counts, 9))
+
+    assert len(mine) == len({*mine}) == len(ids) - theirs

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import threading
 import time
 
 from oslo_utils import uuidutils
@@ -15,10 +14,8 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import pci
 from tests.builders import requests
-from tests.builders.drivers import hosts_of
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
-from tests.builders.drivers import with_alternates
 from tests.builders.in_flight import Compute
 from tests.builders.in_flight import a_server
 from tests.builders.in_flight import between
@@ -33,90 +30,27 @@ def driver_name(request):
     return request.param
 
 
-class TestBurst:
-    def test_no_first_choice_is_refused(self, cloud, driver_name):
-        """40 slots, 48 requests of 8 callers, instances built after 50 ms."""
-        hosts_with_room(cloud, 10, 4)
-        driver, compute = cloud.driver(driver_name), Compute(cloud)
-        refused, timers, start = [], [], threading.Barrier(8)
+def test_member_that_shows_in_a_decision_counts(cloud, driver_name):
+    """It is no longer in flight, and was not in the earlier look-up."""
+    cloud.load_nodes(*(clouds.a_compute_node(
+        host, memory_mb=free, free_ram_mb=free)
+        for host, free in (('h0', 9000), ('h1', 3000))))
+    driver, compute = cloud.driver(driver_name), Compute(cloud)
+    members = [uuidutils.generate_uuid() for _ in range(2)]
 
-        def ask():
-            start.wait()
-            for _ in range(6):
-                spec = a_server()
-                try:
-                    [host] = picks(driver, spec, [spec.instance_uuid])
-                except exception.NoValidHost as error:
-                    refused.append(error)
-                else:
-                    timers.append(threading.Timer(
-                        0.05, compute.take, (spec.instance_uuid, host)))
-                    timers[-1].start()
+    def ask(uuid):
+        group = requests.a_group('anti-affinity', members)
+        group.wire_version = '1.11'
+        return picks(driver, a_server(instance_uuid=uuid, group=group), [uuid])
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in [*threads, *timers]:
-            thread.join(30)
-        for timer in timers:
-            timer.join(30)
+    def come_first():
+        assert ask(members[0]) == ['h0']
+        compute.take(members[0], 'h0')
+        driver.host_manager.refresh()
+        assert not driver.host_manager.state.pending()
 
-        assert compute.refused == 0
-        assert len(timers) == 40
-        assert len(refused) == 8
-
-    @pytest.mark.parametrize('version', ['1.8', '1.15'])
-    @pytest.mark.parametrize('policy, hosts', [('anti-affinity', 8),
-                                               ('affinity', 1)])
-    def test_no_group_is_broken(self, cloud, driver_name, policy, hosts,
-                                version):
-        """Eight members at once, of callers before Rocky and after."""
-        hosts_with_room(cloud, 9, 9)
-        driver, members = cloud.driver(driver_name), [
-            uuidutils.generate_uuid() for _ in range(8)]
-        found, start = {}, threading.Barrier(8)
-
-        def ask(uuid):
-            group = requests.a_group(policy, members)
-            group.wire_version = '1.11' if version == '1.15' else '1.10'
-            start.wait()
-            [found[uuid]] = picks(driver, a_server(
-                instance_uuid=uuid, group=group, wire_version=version),
-                [uuid])
-
-        threads = [threading.Thread(target=ask, args=(uuid,))
-                   for uuid in members]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-
-        assert len(found) == 8
-        assert len(set(found.values())) == hosts
-
-    def test_a_member_that_shows_during_a_decision_counts(
-            self, cloud, driver_name):
-        """It is no longer in flight, and was not in the earlier look-up."""
-        cloud.load_nodes(*(clouds.a_compute_node(
-            host, memory_mb=free, free_ram_mb=free)
-            for host, free in (('h0', 9000), ('h1', 3000))))
-        driver, compute = cloud.driver(driver_name), Compute(cloud)
-        members = [uuidutils.generate_uuid() for _ in range(2)]
-
-        def ask(uuid):
-            group = requests.a_group('anti-affinity', members)
-            group.wire_version = '1.11'
-            return picks(driver, a_server(instance_uuid=uuid, group=group),
-                         [uuid])
-
-        def come_first():
-            assert ask(members[0]) == ['h0']
-            compute.take(members[0], 'h0')
-            driver.host_manager.refresh()
-            assert not driver.host_manager.state.pending()
-
-        between(driver, come_first)
-        assert ask(members[1]) == ['h1']
+    between(driver, come_first)
+    assert ask(members[1]) == ['h1']
 
 
 class TestRepeatedCall:
@@ -130,8 +64,7 @@ class TestRepeatedCall:
         with pytest.raises(exception.NoValidHost):
             select(driver, a_server())
 
-    def test_without_uuids_does_not_count_twice(
-            self, cloud, driver_name):
+    def test_without_uuids_does_not_count_twice(self, cloud, driver_name):
         """Such a caller names only the first instance."""
         hosts_with_room(cloud, 1, 3)
         driver, spec = cloud.driver(driver_name), a_server(num_instances=3)
@@ -154,73 +87,66 @@ class TestRepeatedCall:
             ask(late)
 
 
-class TestRebuild:
-    def test_takes_nothing(self, cloud, driver_name):
-        hosts_with_room(cloud, 1, 2)
-        driver = cloud.driver(driver_name)
+def test_rebuild_takes_nothing(cloud, driver_name):
+    hosts_with_room(cloud, 1, 2)
+    driver = cloud.driver(driver_name)
 
-        select(driver, a_server(hints={'_nova_check_type': ['rebuild']}))
+    select(driver, a_server(hints={'_nova_check_type': ['rebuild']}))
 
-        assert drivers.free_ram_mb(driver) == {'h0': 2000}
-
-
-class TestRecord:
-    def test_has_the_picks_in_flight_and_the_state(self, cloud, driver_name):
-        hosts_with_room(cloud, 2, 4)
-        driver, spec = cloud.driver(driver_name), a_server()
-        before = time.time()
-        select(driver, spec, [spec.instance_uuid])
-        record = Decision()
-
-        select(driver, a_server(), record=record)
-
-        assert record.state.in_flight == 1
-        [(cell, read)] = record.state.reads
-        assert cell == cells.SINGLE_CELL_UUID
-        assert before - 60 < read <= record.state.clock <= time.time()
-        assert record.seed
+    assert drivers.free_ram_mb(driver) == {'h0': 2000}
 
 
-class TestDecidedTwice:
-    @pytest.mark.parametrize('wanted', [
-        {'group': {'policy': 'anti-affinity', 'members': [], 'hosts': []}},
-        {'group': {'policy': 'affinity', 'hosts': ['h1']}},
-        {'hints': {'a': ['b']}}, {'num_instances': 2}], ids=str)
-    def test_a_request_is_answered_alike_and_not_changed(
-            self, cloud, driver_name, wanted):
-        hosts_with_room(cloud, 4, 4)
-        driver, spec = cloud.driver(driver_name), a_server(**wanted)
-        before = copy.deepcopy(spec).obj_to_primitive()
-        uuids = [spec.instance_uuid, uuidutils.generate_uuid()]
+def test_record_has_the_picks_in_flight_and_the_state(cloud, driver_name):
+    hosts_with_room(cloud, 2, 4)
+    driver, spec = cloud.driver(driver_name), a_server()
+    before = time.time()
+    select(driver, spec, [spec.instance_uuid])
+    record = Decision()
 
-        first = with_alternates(driver, spec, uuids)
-        second = with_alternates(driver, spec, uuids)
+    select(driver, a_server(), record=record)
 
-        assert first == second
-        assert spec.obj_to_primitive() == before
-        assert spec.config_options is None
+    assert record.state.in_flight == 1
+    [(cell, read)] = record.state.reads
+    assert cell == cells.SINGLE_CELL_UUID
+    assert before - 60 < read <= record.state.clock <= time.time()
+    assert record.seed
 
 
-class TestConflict:
+@pytest.mark.parametrize('wanted', [
+    {'group': {'policy': 'anti-affinity', 'members': [], 'hosts': []}},
+    {'group': {'policy': 'affinity', 'hosts': ['h1']}},
+    {'hints': {'a': ['b']}}, {'num_instances': 2}], ids=str)
+def test_request_is_answered_alike_and_not_changed(cloud, driver_name, wanted):
+    hosts_with_room(cloud, 4, 4)
+    driver, spec = cloud.driver(driver_name), a_server(**wanted)
+    before = copy.deepcopy(spec).obj_to_primitive()
+    uuids = [spec.instance_uuid, uuidutils.generate_uuid()]
 
-    def test_a_room_that_another_request_took_is_decided_again(self, cloud,
-                                                               driver_name):
-        hosts_with_room(cloud, 2, 1)
-        driver, record = cloud.driver(driver_name), Decision()
-        ranked = driver.ranker.ranked
+    first = drivers.with_alternates(driver, spec, uuids)
+    second = drivers.with_alternates(driver, spec, uuids)
 
-        def overtaken(*args):
-            driver.ranker.ranked = ranked
-            assert picks(driver, a_server()) == ['h0']
-            return ranked(*args)
+    assert first == second
+    assert spec.obj_to_primitive() == before
+    assert spec.config_options is None
 
-        driver.ranker.ranked = overtaken
-        [[selection]] = select(driver, a_server(), record=record)
 
-        assert selection.service_host == 'h1'
-        assert record.tries == 2
-        assert [pick.host for pick in record.picks] == ['h1']
-        assert drivers.free_ram_mb(driver) == {'h0': 0, 'h1': 0}
+def test_room_that_is_gone_is_decided_again(cloud, driver_name):
+    hosts_with_room(cloud, 2, 1)
+    driver, record = cloud.driver(driver_name), Decision()
+    ranked = driver.ranker.ranked
+
+    def overtaken(*args):
+        driver.ranker.ranked = ranked
+        assert picks(driver, a_server()) == ['h0']
+        return ranked(*args)
+
+    driver.ranker.ranked = overtaken
+    [[selection]] = select(driver, a_server(), record=record)
+
+    assert selection.service_host == 'h1'
+    assert record.tries == 2
+    assert [pick.host for pick in record.picks] == ['h1']
+    assert drivers.free_ram_mb(driver) == {'h0': 0, 'h1': 0}
 
 
 HOSTS = [f'h{number}' for number in range(4)]
@@ -256,7 +182,7 @@ def ask(driver, offering, uuids, group, policy='anti-affinity'):
     group.wire_version = '1.11'
     spec = a_server(instance_uuid=uuids[0], num_instances=len(uuids),
                     group=group)
-    return [chosen[0] for chosen in hosts_of(select(
+    return [chosen[0] for chosen in drivers.hosts_of(select(
         driver, spec, list(uuids), offer=offering.offer()))]
 
 
@@ -351,8 +277,7 @@ class TestOddInstances:
 
         assert free(driver) == {'h0': 4000}
 
-    def test_named_twice_count_once(
-            self, cloud, driver_name):
+    def test_named_twice_count_once(self, cloud, driver_name):
         hosts_with_room(cloud, 1, 4)
         driver = cloud.driver(driver_name, nova_sched__pick_lifetime=0)
         uuid = uuidutils.generate_uuid()
@@ -379,8 +304,7 @@ class TestMoves:
         assert picks(driver, spec, [spec.instance_uuid]) == ['h0']
         return driver, spec.instance_uuid
 
-    def test_a_moving_instance_counts_on_its_new_host(self, cloud,
-                                                      driver_name):
+    def test_moving_instance_counts_on_its_new_host(self, cloud, driver_name):
         """While it still shows on its source host."""
         driver, uuid = self.placed(cloud, driver_name)
         moved(cloud, uuid, 'h1')
@@ -392,8 +316,7 @@ class TestMoves:
 
         assert free(driver) == {'h0': 3000, 'h1': 4000}
 
-    def test_an_instance_on_an_alternate_counts_there(
-            self, cloud, driver_name):
+    def test_instance_on_alternate_counts_there(self, cloud, driver_name):
         driver, uuid = self.placed(cloud, driver_name)
         report(cloud, 'h0')
         assert free(driver) == {'h0': 3000, 'h1': 4000}
@@ -404,28 +327,26 @@ class TestMoves:
         assert free(driver) == {'h0': 4000, 'h1': 3000}
 
 
-class TestDevices:
-    def test_stay_taken_while_other_hosts_report(self, cloud, driver_name):
-        cloud.load_nodes(clouds.a_compute_node(
-            'h0', pci_stats=pci.pci_stats(pci.a_pool())),
-            clouds.a_compute_node('h1'))
-        driver = cloud.driver(
-            driver_name, enabled_filters=['PciPassthroughFilter'])
+def test_devices_stay_taken_while_other_hosts_report(cloud, driver_name):
+    cloud.load_nodes(clouds.a_compute_node(
+        'h0', pci_stats=pci.pci_stats(pci.a_pool())),
+        clouds.a_compute_node('h1'))
+    driver = cloud.driver(
+        driver_name, enabled_filters=['PciPassthroughFilter'])
 
-        def ask():
-            return picks(driver, a_server(
-                pci_requests=pci.pci_requests(pci.a_pci_request())))
+    def ask():
+        return picks(driver, a_server(
+            pci_requests=pci.pci_requests(pci.a_pci_request())))
 
-        assert ask() == ['h0']
-        report(cloud, 'h1')
-        free(driver)
-        with pytest.raises(exception.NoValidHost):
-            ask()
+    assert ask() == ['h0']
+    report(cloud, 'h1')
+    free(driver)
+    with pytest.raises(exception.NoValidHost):
+        ask()
 
 
 class TestTakeOver:
-    def test_a_late_request_is_decided_by_the_new_driver(
-            self, cloud, driver_name):
+    def test_a_late_request_is_decided_by_new_driver(self, cloud, driver_name):
         """The new driver has already given its room away."""
         hosts_with_room(cloud, 2, 1)
         old, new = cloud.driver(driver_name), cloud.driver(driver_name)
@@ -473,8 +394,7 @@ class TestTakeOver:
     {'hints': {'different_host': ['A']}},
     {'group': {'policy': 'anti-affinity', 'members': ['A', 'B']}}],
     ids=['hint', 'group'])
-def test_a_pick_between_look_up_and_decision_counts(cloud, driver_name,
-                                                    wanted):
+def test_pick_between_look_up_and_decision_counts(cloud, driver_name, wanted):
     hosts_with_room(cloud, 2, 4)
     driver = cloud.driver(driver_name, enabled_filters=[
         'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])

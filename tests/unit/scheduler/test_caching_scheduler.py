@@ -7,13 +7,13 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.hosts.decision import Decision
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import a_server
+from tests.builders.in_flight import hosts_with_room
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_guest
 from tests.builders.numa import cells_text
@@ -32,8 +32,7 @@ MOMENT = 0.3
 @pytest.fixture
 def one_host(cloud):
     """A started driver on one host with room for four of ``a_server``."""
-    cloud.load_nodes(clouds.a_compute_node(
-        'a', memory_mb=4000, free_ram_mb=4000))
+    hosts_with_room(cloud, 1, 4)
     return a_driver(cloud)
 
 
@@ -70,7 +69,7 @@ class TestRequests:
         one_host.host_manager.close()
         cloud.path.unlink()
 
-        assert picks(one_host, a_server()) == ['a']
+        assert picks(one_host, a_server()) == ['h0']
 
     def test_with_a_group_read_only_where_its_members_are(self, cloud):
         cloud.load(['a', 'b'], instances=[clouds.an_instance('a', uuid=OLD)])
@@ -94,7 +93,7 @@ class TestRequests:
 
     def test_see_nothing_new_before_the_next_refresh(self, cloud, one_host):
         cloud.execute('UPDATE services SET disabled = 1')
-        assert picks(one_host, a_server()) == ['a']
+        assert picks(one_host, a_server()) == ['h0']
 
         refresh(one_host)
 
@@ -124,8 +123,7 @@ class TestConsumption:
         {'force_hosts': ['no-such']}])
     def test_is_undone_for_a_refused_request(self, one_host, spec):
         with pytest.raises(exception.NoValidHost):
-            select(one_host, requests.a_request(**{'memory_mb': 1000,
-                                                   **spec}))
+            select(one_host, a_server(**spec))
 
         assert free_mb(one_host) == [4000]
 
@@ -155,77 +153,37 @@ class TestConsumption:
         assert free_mb(driver) == [32256, 31256]
 
 
-class TestFailedRefresh:
-    def test_leaves_the_cache_as_it_was(self, cloud, one_host):
-        cloud.execute('ALTER TABLE services RENAME TO moved')
-        with pytest.raises(exception.DatabaseUnavailable):
-            refresh(one_host)
+def test_failed_refresh_leaves_the_cache_as_it_was(cloud, one_host):
+    cloud.execute('ALTER TABLE services RENAME TO moved')
+    with pytest.raises(exception.DatabaseUnavailable):
+        refresh(one_host)
 
-        assert picks(one_host, a_server()) == ['a']
-
-
-class TestConcurrentRequests:
-    @pytest.mark.parametrize('asks', [
-        {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
-        {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
-    def test_do_not_wait_for_look_ups_of_instances(self, one_host, asks):
-        asked, answered = threading.Event(), threading.Event()
-
-        def locate(uuids, needed):
-            asked.set()
-            assert answered.wait(10)
-            return {}
-        one_host.host_manager._reader.locate_instances = locate
-        other = threading.Thread(
-            target=select, args=(one_host, a_server(**asks)))
-        other.start()
-        assert asked.wait(10)
-
-        assert picks(one_host, a_server()) == ['a']
-
-        answered.set()
-        other.join()
+    assert picks(one_host, a_server()) == ['h0']
 
 
-class Interference:
-    """Work of another thread during a call.
+@pytest.mark.parametrize('asks', [
+    {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
+    {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
+def test_requests_do_not_wait_for_look_ups_of_others(one_host, asks):
+    asked, answered = threading.Event(), threading.Event()
 
-    ``cut_in`` starts it, and returns when it waits for the call to end, or
-    has ended.
-    """
+    def locate(uuids, needed):
+        asked.set()
+        assert answered.wait(10)
+        return {}
+    one_host.host_manager._reader.locate_instances = locate
+    other = threading.Thread(target=select, args=(one_host, a_server(**asks)))
+    other.start()
+    assert asked.wait(10)
 
-    def __init__(self, work):
-        self._thread = threading.Thread(target=work)
-        self.happened = False
+    assert picks(one_host, a_server()) == ['h0']
 
-    def cut_in(self):
-        if not self.happened:
-            self.happened = True
-            self._thread.start()
-            self._thread.join(MOMENT)
-
-    def end(self):
-        assert self.happened
-        self._thread.join(30)
-        assert not self._thread.is_alive()
+    answered.set()
+    other.join()
 
 
 class TestGroups:
     """On hosts that no weigher prefers for the next member."""
-
-    @pytest.mark.parametrize('policy, first, then', [
-        ('affinity', 'h1', 'h1'), ('anti-affinity', 'h0', 'h1')])
-    @pytest.mark.parametrize('refreshed', [False, True])
-    def test_are_remembered_for_callers_that_name_no_other_member(
-            self, two_hosts, policy, first, then, refreshed):
-        driver = a_driver(two_hosts)
-        one = in_group(policy, FIRST)
-        one.force_hosts = [first]
-        assert picks(driver, one, [FIRST]) == [first]
-        if refreshed:
-            refresh(driver)
-
-        assert picks(driver, in_group(policy, SECOND), [SECOND]) == [then]
 
     def test_without_a_uuid_are_remembered_by_their_members(self, two_hosts):
         def asked(*members, **where):
@@ -280,46 +238,27 @@ class TestTakeOver:
         assert columns['vcpus_total'].tolist() == [16, 77]
         assert drivers.free_ram_mb(heir) == {'h0': 64000, 'h1': 2500}
 
-    def test_decides_concurrent_requests_again(
-            self, two_hosts):
-        """They have not seen the picks of the old driver."""
-        driver, heir = a_driver(two_hosts), a_driver(two_hosts)
-        for each in (driver, heir):
-            picks(each, a_server(force_hosts=['h1']))
-        ranked, record = heir.ranker.ranked, Decision()
 
-        def overtaken(*args):
-            heir.ranker.ranked = ranked
-            heir.take_over(driver)
-            return ranked(*args)
-        heir.ranker.ranked = overtaken
+def test_refresh_late_refresh_does_not_undo_newer_one(two_hosts, monkeypatch):
+    """Two refreshes at a time: of periodic work and of a reload."""
+    driver = a_driver(two_hosts)
+    cache = driver.host_manager._cache
+    newer = threading.Thread(target=refresh, args=[driver])
+    patched = cache._patched
 
-        drivers.select(heir, a_server(force_hosts=['h1']), record=record)
+    def overtaken(*args):
+        if threading.current_thread() is threading.main_thread():
+            two_hosts.execute('UPDATE compute_nodes SET vcpus = 78')
+            newer.start()
+            # It ends, or waits for the other refresh.
+            newer.join(MOMENT)
+        return patched(*args)
+    two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
+    monkeypatch.setattr(cache, '_patched', overtaken)
 
-        assert record.tries == 2
-        assert drivers.free_ram_mb(heir)['h1'] == 1000
+    refresh(driver)
+    newer.join(30)
+    assert not newer.is_alive()
 
-
-class TestRefresh:
-
-    def test_a_late_refresh_does_not_undo_a_newer_one(self, two_hosts,
-                                                      monkeypatch):
-        """Two refreshes at a time: of periodic work and of a reload."""
-        driver = a_driver(two_hosts)
-        cache = driver.host_manager._cache
-        newer = Interference(lambda: refresh(driver))
-        patched = cache._patched
-
-        def overtaken(*args):
-            if threading.current_thread() is threading.main_thread():
-                two_hosts.execute('UPDATE compute_nodes SET vcpus = 78')
-                newer.cut_in()
-            return patched(*args)
-        two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
-        monkeypatch.setattr(cache, '_patched', overtaken)
-
-        refresh(driver)
-        newer.end()
-
-        columns = driver.host_manager.view().table.columns
-        assert columns['vcpus_total'].tolist() == [78, 78]
+    columns = driver.host_manager.view().table.columns
+    assert columns['vcpus_total'].tolist() == [78, 78]

@@ -2,7 +2,6 @@
 
 import json
 
-import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -14,12 +13,14 @@ from nova_sched.objects import RequestGroup
 from nova_sched.objects import selection
 from nova_sched.rpc import call_scope
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
+from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
+from tests.builders.drivers import hosts_in as hosts
 
 A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
 
@@ -43,27 +44,16 @@ def server():
 def manager(cloud, server, tmp_path):
     """Function: the RPC endpoint before a driver of that name."""
     def manager(name='filter_scheduler', **options):
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='none', endpoint_override=server.url)
-        return door(cloud.driver(name, **options), conf=conf)
+        return door(cloud.driver(name, **options),
+                    conf=http_placement.conf_of(server, tmp_path))
     return manager
 
 
 def ask(manager, count=1, **request):
     """The answer to a request for so many instances."""
-    uuids = [a_uuid() for _ in range(count)]
-    spec = requests.a_request(num_instances=count, **request)
-    try:
-        found = manager.select_destinations(
-            RequestContext(user_id='u'), spec_obj=spec.obj_to_primitive(),
-            instance_uuids=uuids, return_objects=True, return_alternates=True)
-    except messaging.ExpectedException as error:
-        raise error.exc_info[1] from None
-    return found
-
-
-def hosts(found):
-    return [chosen[0]['nova_object.data']['service_host'] for chosen in found]
+    return drivers.ask(
+        manager, requests.a_request(num_instances=count, **request),
+        [a_uuid() for _ in range(count)], return_alternates=True)
 
 
 def sent(server, method, path=''):
@@ -78,8 +68,7 @@ def test_hosts_are_those_of_the_candidates(manager, server):
     assert 'limit=1000' in query.path
 
 
-def test_each_instance_is_claimed_with_the_first_request_of_its_host(
-        manager, server):
+def test_instance_is_claimed_with_first_request_of_its_host(manager, server):
     [[selected, alternate]] = ask(manager())
 
     [claim] = sent(server, 'PUT')
@@ -105,8 +94,7 @@ def test_the_next_host_is_claimed_when_one_refuses(manager, server):
         ('b', False), ('c', True)]
 
 
-def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
-        manager, server):
+def test_refused_joint_claim_is_made_one_by_one(manager, server):
     server.on('POST', '/allocations', http_placement.FULL)
     server.on('PUT', '/allocations/', http_placement.FULL,
               http_placement.TAKEN)
@@ -142,8 +130,7 @@ def test_claims_without_an_answer_are_released_before_single_claims(
                             for host in hosts(found)))
 
 
-def test_claims_without_an_answer_are_released_by_a_refusal(
-        manager, server, holding):
+def test_refusal_releases_unanswered_claims(manager, server, holding):
     [put] = server.routes('PUT', '/allocations/')
     # Releases work, and claims do not.
     server.on('PUT', '/allocations/', lambda asked: (
@@ -171,8 +158,7 @@ def test_a_refused_request_releases_its_claims(manager, server):
     assert all(not held['allocations'] for held in released.values())
 
 
-def test_a_lost_reply_releases_the_claims(
-        manager, server, caplog):
+def test_a_lost_reply_releases_the_claims(manager, server, caplog):
     with call_scope.entered():
         ask(manager(), count=2)
         [claimed] = sent(server, 'POST')
@@ -181,13 +167,11 @@ def test_a_lost_reply_releases_the_claims(
 
     [_, released] = sent(server, 'POST')
     assert released.body.keys() == claimed.body.keys()
-    assert all(not held['allocations']
-               for held in released.body.values())
+    assert all(not held['allocations'] for held in released.body.values())
     assert 'does not reach its caller' in caplog.text
 
 
-def test_without_candidates_there_is_no_valid_host(
-        manager, server, caplog):
+def test_without_candidates_there_is_no_valid_host(manager, server, caplog):
     """The caller sees Nova's text, and the record has the reason."""
     caplog.set_level('INFO')
     server.on('GET', '/allocation_candidates', http_placement.candidates())
@@ -231,12 +215,9 @@ def test_a_conflict_over_the_instance_fails_the_request(manager, server):
 
 def test_an_instance_must_be_named_once(manager, server):
     """It has one claim."""
-    with pytest.raises(messaging.ExpectedException) as refused:
-        manager().select_destinations(
-            RequestContext(), instance_uuids=[A, A],
-            spec_obj=requests.a_request().obj_to_primitive())
+    with pytest.raises(exception.InvalidInput, match='instance_uuids'):
+        drivers.ask(manager(), requests.a_request(), [A, A])
 
-    assert 'instance_uuids' in str(refused.value.exc_info[1])
     assert not sent(server, 'PUT')
 
 
@@ -286,8 +267,7 @@ class TestOneHost:
         record, = made.recorder.decisions
         assert record.reason == 'No such host - host: x node: None '
 
-    def test_with_several_nodes_removes_the_limit(
-            self, manager, server, cloud):
+    def test_with_several_nodes_removes_limit(self, manager, server, cloud):
         cloud.load_nodes(*(a_compute_node('b', hypervisor_hostname=node,
                                           uuid=uuid)
                            for node, uuid in (('n1', A), ('n2', B))))
@@ -298,8 +278,7 @@ class TestOneHost:
         assert 'in_tree' not in query.path
         assert 'limit' not in query.path
 
-    def test_without_a_uuid_removes_the_limit(
-            self, manager, server, cloud):
+    def test_without_a_uuid_removes_the_limit(self, manager, server, cloud):
         cloud.execute("UPDATE compute_nodes SET uuid = NULL WHERE host = 'b'")
 
         with pytest.raises(exception.NoValidHost):
@@ -312,23 +291,24 @@ class TestOneHost:
 class TestFailure:
     """A failure after the claims."""
 
-    def test_in_a_driver_releases_the_claims(self, manager, server):
+    @pytest.mark.parametrize('error', [ZeroDivisionError, SystemExit])
+    def test_in_a_driver_releases_the_claims(self, manager, server, error):
         class Raising(type(manager().driver)):
             def select_destinations(self, *args, **kwargs):
                 super().select_destinations(*args, **kwargs)
-                raise ZeroDivisionError
+                raise error
 
         endpoint = manager()
         endpoint.driver.__class__ = Raising
 
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(error):
             ask(endpoint, count=2)
 
+        assert endpoint.recorder.decisions[-1].outcome == decision.FAILED
         assert sorted(http_placement.written(server, claims=False)) == sorted(
             http_placement.written(server, claims=True))
 
-    def test_in_the_reply_releases_the_claims(self, manager, server,
-                                              monkeypatch):
+    def test_in_reply_releases_claims(self, manager, server, monkeypatch):
         def to_wire(*args):
             raise ZeroDivisionError
 
@@ -362,8 +342,7 @@ def test_request_groups_get_their_providers(manager, server, monkeypatch):
     assert seen == [[[C]]]
 
 
-def test_a_driver_without_an_offer_argument_skips_placement(
-        cloud, server, tmp_path):
+def test_driver_without_offer_skips_placement(cloud, server, tmp_path):
     class Own(FilterScheduler):
         def select_destinations(self, context, spec_obj, instance_uuids,
                                 return_alternates=False):
@@ -373,14 +352,13 @@ def test_a_driver_without_an_offer_argument_skips_placement(
     driver = Own(cloud.conf())
     driver.start()
 
-    assert hosts(ask(door(driver, conf=http_placement.a_conf(
-        tmp_path, auth_type='none', endpoint_override=server.url)))) == ['a']
+    assert hosts(ask(door(driver, conf=http_placement.conf_of(
+        server, tmp_path)))) == ['a']
     assert server.asked == []
 
 
 @pytest.mark.parametrize('wants', [True, False])
-def test_summaries_are_kept_for_drivers_that_want_them(
-        cloud, server, tmp_path, wants):
+def test_drivers_may_want_summaries(cloud, server, tmp_path, wants):
     """Other drivers save the memory."""
     summaries_of = []
 
@@ -393,8 +371,7 @@ def test_summaries_are_kept_for_drivers_that_want_them(
 
     driver = Own(cloud.conf())
     driver.start()
-    ask(door(driver, conf=http_placement.a_conf(
-        tmp_path, auth_type='none', endpoint_override=server.url)))
+    ask(door(driver, conf=http_placement.conf_of(server, tmp_path)))
 
     [summaries] = summaries_of
     assert (summaries is not None) is wants

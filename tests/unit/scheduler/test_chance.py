@@ -46,16 +46,14 @@ class TestPicks:
         assert {picks(driver, requests.a_request(**request_))[0]
                 for _ in range(30)} == {'a', 'b'}
 
-    def test_leave_out_hosts_that_are_disabled_down_or_forced_down(
-            self, chance):
+    def test_leave_out_hosts_disabled_down_or_forced_down(self, chance):
         driver = chance('abcd', services=[
             clouds.a_service('a', disabled=True),
             clouds.a_service('b', forced_down=True),
             clouds.a_service('c', last_seen_up='2020-01-01T00:00:00'),
             clouds.a_service('d')])
 
-        assert picks(driver, requests.a_request(num_instances=4)) == [
-            'd'] * 4
+        assert picks(driver, requests.a_request(num_instances=4)) == ['d'] * 4
 
     def test_leave_out_ignored_hosts_by_their_exact_case(self, chance):
         driver, record = chance('aB'), Decision()
@@ -84,11 +82,10 @@ def test_the_answer_has_all_of_a_host_but_limits(chance):
 
     [[selection]] = select(driver, requests.a_request())
 
-    assert selection.compute_node_uuid == clouds.a_uuid(5)
-    assert selection.cell_uuid == clouds.CELL_UUID
-    assert selection.limits.to_dict() == {}
-    assert selection.allocation_request == 'null'
-    assert selection.allocation_request_version is None
+    assert (selection.compute_node_uuid, selection.cell_uuid,
+            selection.limits.to_dict(), selection.allocation_request,
+            selection.allocation_request_version) == (
+        clouds.a_uuid(5), clouds.CELL_UUID, {}, 'null', None)
 
 
 @pytest.mark.parametrize(('hosts', 'disabled', 'request_', 'uuids', 'words'), [
@@ -140,8 +137,7 @@ class TestAlternates:
                            for host, cell in TWO_CELLS.items()])
 
         for _ in range(5):
-            [[pick, alternate]] = with_alternates(driver,
-                                                  requests.a_request())
+            [[pick, alternate]] = with_alternates(driver, requests.a_request())
             assert TWO_CELLS[pick] == TWO_CELLS[alternate]
 
     def test_are_in_random_order(self, chance):

@@ -3,7 +3,6 @@
 from concurrent import futures
 import threading
 
-import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -13,15 +12,16 @@ from nova_sched.placement import releases
 from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
+from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
-from tests.builders.drivers import door
 from tests.builders.http_providers import Providers
 from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
+from tests.builders.waiting import in_threads
 from tests.builders.waiting import until
 
 HOSTS = {host: a_uuid(number) for number, host in enumerate('abcdef', 1)}
@@ -55,11 +55,9 @@ def manager_of(cloud, server, providers, tmp_path):
     made = []
 
     def manager_of(driver=None, complete=True, **options):
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='none', endpoint_override=server.url,
-            **options)
+        conf = http_placement.conf_of(server, tmp_path, **options)
         conf.set_override('candidates', 'mirror', 'nova_sched')
-        manager = door(driver or cloud.driver(), conf=conf)
+        manager = drivers.door(driver or cloud.driver(), conf)
         manager.offers.start()
         made.append(manager.offers)
         if complete:
@@ -93,15 +91,9 @@ def ask(manager, count=1, **request):
     """The picked hosts, text; count: of instances."""
     spec = requests.a_request(
         num_instances=count, vcpus=1, memory_mb=0, root_gb=0, **request)
-    try:
-        found = manager.select_destinations(
-            RequestContext(user_id='u'), spec_obj=spec.obj_to_primitive(),
-            instance_uuids=[a_uuid() for _ in range(count)],
-            return_objects=True, return_alternates=True)
-    except messaging.ExpectedException as error:
-        raise error.exc_info[1] from None
-    return ''.join(chosen[0]['nova_object.data']['service_host']
-                   for chosen in found)
+    return ''.join(drivers.hosts_in(drivers.ask(
+        manager, spec, [a_uuid() for _ in range(count)],
+        return_alternates=True)))
 
 
 def listings(server):
@@ -124,8 +116,7 @@ class TestRequests:
         assert 0 <= record.offer.age < 60
         assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
 
-    def test_are_listed_until_the_mirror_is_complete(self, manager_of, server,
-                                                     providers):
+    def test_are_listed_until_the_mirror_is_complete(self, manager_of, server):
         server.on('GET', '/resource_providers', HANG)
         manager = manager_of(complete=False)
 
@@ -161,8 +152,7 @@ class TestRequests:
         assert listings(server) == 1
         assert last_record(manager).offer.age is None
 
-    def test_refused_by_filters_are_listed_first(
-            self, manager, server, providers):
+    def test_refused_by_filters_are_listed(self, manager, server, providers):
         """The mirror may lack a host that passes the filters."""
         new = a_uuid(77)
         server.on('GET', '/resource_providers', HANG)
@@ -209,8 +199,7 @@ class TestRequests:
         assert [providers.used(HOSTS[host]) for host in 'abcd'] == [4, 1, 1, 1]
 
     @pytest.mark.parametrize('cast', ['update_aggregates', 'delete_aggregate'])
-    def test_read_aggregates_again_after_a_cast(
-            self, manager, cast):
+    def test_read_aggregates_again_after_a_cast(self, manager, cast):
         providers = manager.offers._mirror.providers
         providers.put_members('one', [])
         getattr(manager, cast)(RequestContext(), [])
@@ -273,8 +262,7 @@ class TestNewHosts:
         start('h', vcpus=0)
         assert ask(manager) == 'g'
 
-    def test_are_read_a_few_a_request_the_newest_first(self, manager, server,
-                                                       start):
+    def test_are_read_few_request_newest_first(self, manager, server, start):
         old = start(*'ghijklmn', vcpus=None)
         ask(manager)
         first = self.read(server)
@@ -312,8 +300,7 @@ class TestNewHosts:
         assert ask(manager) == 'a'
         assert self.read(server) == []
 
-    def test_are_not_searched_when_known_hosts_report(self, manager, cloud,
-                                                      monkeypatch):
+    def test_are_not_sought_for_reports(self, manager, cloud, monkeypatch):
         ask(manager)
         monkeypatch.setattr(manager.offers, 'include', None)
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '
@@ -385,8 +372,7 @@ class TestListedHosts:
             monkeypatch.setattr(manager.offers, 'listed', slowly)
         return after_listing
 
-    def test_are_claimed_by_one_caller(
-            self, manager, server, providers, after_listing):
+    def test_are_claimed_once(self, manager, server, providers, after_listing):
         """All callers saw the place; Placement refuses no claim."""
         crowd, first = threading.Barrier(4), iter(range(4))
         after_listing(lambda: next(first, None) is None or crowd.wait(60))
@@ -397,11 +383,7 @@ class TestListedHosts:
                 answers.append(ask(manager))
             except exception.NoValidHost:
                 answers.append(None)
-        callers = [threading.Thread(target=answer) for _ in range(4)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join(60)
+        in_threads(*[answer] * 4)
 
         assert sorted(answers, key=str) == [None, None, None, 'c']
         assert len(server.to('PUT', '/allocations/')) == 1
@@ -438,8 +420,7 @@ class SummariesScheduler(FilterScheduler):
     WANTS_SUMMARIES = True
 
 
-def test_drivers_that_want_summaries_get_listings(
-        manager_of, cloud, server, providers):
+def test_summaries_are_of_listings(manager_of, cloud, server, providers):
     manager = manager_of(cloud.driver(f'{__name__}.SummariesScheduler'),
                          complete=False)
 

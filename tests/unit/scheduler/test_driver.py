@@ -101,8 +101,7 @@ class TestWrongNames:
     @pytest.mark.parametrize('option, value', [
         ('scheduler__host_manager', 'no_such_manager'),
         ('enabled_filters', ['NoSuchFilter'])])
-    def test_in_other_options_of_a_driver_name_their_option(
-            self, cloud, option, value):
+    def test_in_other_options_name_their_option(self, cloud, option, value):
         """Not as a driver that cannot be set up."""
         with pytest.raises(exception.ConfigurationError) as refused:
             loading.load_driver(cloud.conf(**{option: value}))
@@ -122,12 +121,9 @@ class TestThirdParty:
         made.delete_aggregate(None)
         made.stop()
 
-        assert not made.PERIODIC
-        assert made.ONE_PROCESS
-        assert made.USES_ALLOCATION_CANDIDATES
-        assert not made.WANTS_SUMMARIES
-        assert not made.NOTIFIES
-        assert made.host_count() is None
+        assert (made.PERIODIC, made.ONE_PROCESS, made.WANTS_SUMMARIES,
+                made.USES_ALLOCATION_CANDIDATES, made.NOTIFIES,
+                made.host_count()) == (False, True, False, True, False, None)
 
     @pytest.mark.parametrize('uuids, count', [
         (None, 3), ([], 0), (['a'], 1), (['a', 'b', 'c', 'd'], 4)])
@@ -137,13 +133,12 @@ class TestThirdParty:
         assert ThirdPartyScheduler.count(spec, uuids) == count
 
 
-class TestHostCount:
-    @pytest.mark.parametrize('name', [
-        'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
-    def test_is_the_number_of_the_last_read(self, cloud, name):
-        cloud.load(3)
+@pytest.mark.parametrize('name', [
+    'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
+def test_host_count_is_the_number_of_the_last_read(cloud, name):
+    cloud.load(3)
 
-        assert cloud.driver(name).host_count() == 3
+    assert cloud.driver(name).host_count() == 3
 
 
 class WatchingScheduler(filter_scheduler.FilterScheduler):
@@ -157,35 +152,31 @@ class RackFilter(filters.BaseHostFilter):
         return True
 
 
-class TestHeartbeats:
+@pytest.mark.parametrize('name, filters, are_read', [
+    ('filter_scheduler', ['ComputeFilter'], False),
+    ('filter_scheduler', ['JsonFilter'], True),
+    ('filter_scheduler', ['RackFilter'], True),
+    ('chance_scheduler', ['JsonFilter'], False),
+    ('caching_scheduler', ['ComputeFilter'], True),
+    (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
+def test_heartbeats_are_read_for_plug_ins(cloud, name, filters, are_read):
     """There are a thousand a second in a cloud of ten thousand hosts."""
-
-    @pytest.mark.parametrize('name, filters, are_read', [
-        ('filter_scheduler', ['ComputeFilter'], False),
-        ('filter_scheduler', ['JsonFilter'], True),
-        ('filter_scheduler', ['RackFilter'], True),
-        ('chance_scheduler', ['JsonFilter'], False),
-        ('caching_scheduler', ['ComputeFilter'], True),
-        (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
-    def test_are_read_if_a_plug_in_may_look_at_them(
-            self, cloud, name, filters, are_read):
-        cloud.load(['a', 'b'])
-        manager = cloud.driver(
-            name, filter_scheduler__enabled_filters=filters,
-            filter_scheduler__available_filters=[
-                'nova.scheduler.filters.all_filters',
-                f'{__name__}.RackFilter']).host_manager
-        before = manager.view(()).table.columns['service']
-        cloud.execute("UPDATE services SET last_seen_up = "
-                      "datetime('now', '+5 seconds')")
-        manager.refresh()
-        after = manager.view(()).table.columns['service']
-        assert (after is not before) == are_read
+    cloud.load(['a', 'b'])
+    manager = cloud.driver(
+        name, filter_scheduler__enabled_filters=filters,
+        filter_scheduler__available_filters=[
+            'nova.scheduler.filters.all_filters',
+            f'{__name__}.RackFilter']).host_manager
+    before = manager.view(()).table.columns['service']
+    cloud.execute("UPDATE services SET last_seen_up = "
+                  "datetime('now', '+5 seconds')")
+    manager.refresh()
+    after = manager.view(()).table.columns['service']
+    assert (after is not before) == are_read
 
 
 @pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])
-def test_tables_of_decisions_differ_in_consumed_rows_only(
-        cloud, name):
+def test_tables_of_decisions_differ_in_consumed_rows_only(cloud, name):
     """So kept records do not grow with the cloud."""
     cloud.load(['a', 'b', 'c'])
     scheduler, tables = cloud.driver(name), []

@@ -16,15 +16,10 @@ def manager(cloud):
     return manager
 
 
-def table(manager):
-    """The hosts as they are now: HostTable."""
-    manager.refresh()
-    return manager.view().table
-
-
 def snapshot(manager):
     """A snapshot of the hosts as they are now."""
-    return manager.snapshot(table(manager), manager.instances())
+    manager.refresh()
+    return manager.snapshot(manager.view().table, manager.instances())
 
 
 def up(cloud, manager, **service):
@@ -76,8 +71,7 @@ class TestNames:
         (f'{__name__}.ImpossibleManager',
          "cannot be set up: KeyError('rack')"),
     ])
-    def test_without_a_host_manager_are_refused_with_advice(self, cloud, name,
-                                                            hint):
+    def test_without_host_manager_are_refused(self, cloud, name, hint):
         with pytest.raises(exception.ConfigurationError) as refused:
             host_manager.load_host_manager(
                 cloud.conf(scheduler__host_manager=name))
@@ -89,28 +83,18 @@ class TestNames:
 
 class TestServices:
     @pytest.mark.parametrize('service, found', [
-        pytest.param({'last_seen_up': '-10 seconds'}, True,
-                     id='seen ten seconds ago'),
-        pytest.param({'last_seen_up': '-57 seconds'}, True,
-                     id='seen almost a minute ago'),
-        pytest.param({'last_seen_up': '-62 seconds'}, False,
-                     id='seen more than a minute ago'),
-        pytest.param({'last_seen_up': '+55 seconds'}, True,
-                     id='seen in the near future'),
-        pytest.param({'last_seen_up': '+65 seconds'}, False,
-                     id='seen in the far future'),
-        pytest.param({'last_seen_up': None, 'created_at': '-10 seconds'},
-                     True, id='just created'),
-        pytest.param({'last_seen_up': None, 'created_at': '-99 seconds'},
-                     False, id='created long ago, never seen'),
-        pytest.param({'last_seen_up': None, 'created_at': None}, False,
-                     id='no times at all'),
-        pytest.param({'forced_down': 1}, False, id='forced down'),
-        pytest.param({'forced_down': None}, True, id='forced down unknown'),
-        pytest.param({'disabled': 1}, True, id='disabled'),
-    ])
-    def test_are_up_by_their_last_heartbeat(self, cloud, manager, service,
-                                            found):
+        ({'last_seen_up': '-10 seconds'}, True),
+        ({'last_seen_up': '-57 seconds'}, True),
+        ({'last_seen_up': '-62 seconds'}, False),
+        ({'last_seen_up': '+55 seconds'}, True),
+        ({'last_seen_up': '+65 seconds'}, False),
+        # Never seen.
+        ({'last_seen_up': None, 'created_at': '-10 seconds'}, True),
+        ({'last_seen_up': None, 'created_at': '-99 seconds'}, False),
+        ({'last_seen_up': None, 'created_at': None}, False),
+        ({'forced_down': 1}, False), ({'forced_down': None}, True),
+        ({'disabled': 1}, True)])
+    def test_are_up_by_last_heartbeat(self, cloud, manager, service, found):
         assert up(cloud, manager(), **service) is found
 
     def test_are_up_for_as_long_as_the_option_says(self, cloud, manager):
@@ -119,23 +103,21 @@ class TestServices:
         assert up(cloud, patient, last_seen_up='-590 seconds')
 
 
-class TestInstances:
-    def test_are_those_the_database_has_on_the_host(self, cloud, manager):
-        cloud.load(['a', 'b'], instances=[
-            clouds.an_instance('a', uuid=clouds.a_uuid(1), vcpus=3),
-            clouds.an_instance('b', uuid=clouds.a_uuid(2)),
-            clouds.an_instance('a', uuid=clouds.a_uuid(3), deleted=3)])
+def test_instances_are_those_the_database_has_on_the_host(cloud, manager):
+    cloud.load(['a', 'b'], instances=[
+        clouds.an_instance('a', uuid=clouds.a_uuid(1), vcpus=3),
+        clouds.an_instance('b', uuid=clouds.a_uuid(2)),
+        clouds.an_instance('a', uuid=clouds.a_uuid(3), deleted=3)])
 
-        found = snapshot(manager()).state(0).instances
+    found = snapshot(manager()).state(0).instances
 
-        assert list(found) == [clouds.a_uuid(1)]
-        assert found[clouds.a_uuid(1)].vcpus == 3
+    assert list(found) == [clouds.a_uuid(1)]
+    assert found[clouds.a_uuid(1)].vcpus == 3
 
 
 class TestRatios:
     @pytest.mark.parametrize('value', [None, 0.0])
-    def test_missing_in_rows_come_from_the_configuration(self, cloud, manager,
-                                                         value):
+    def test_missing_in_rows_come_from_options(self, cloud, manager, value):
         """Compute nodes report none before Mitaka, and 0.0 later."""
         cloud.load_nodes(clouds.a_compute_node(
             'a', ram_allocation_ratio=value, cpu_allocation_ratio=value,
@@ -150,33 +132,29 @@ class TestRatios:
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
 
     def test_in_rows_take_precedence(self, cloud, manager):
-        cloud.load_nodes(clouds.a_compute_node('a',
-                                               ram_allocation_ratio=3.0))
+        cloud.load_nodes(clouds.a_compute_node('a', ram_allocation_ratio=3.0))
 
         assert snapshot(manager(DEFAULT__ram_allocation_ratio=1.25)).state(
             0).ram_allocation_ratio == 3.0
 
 
-class TestAggregates:
-    def test_are_those_of_this_moment(self, cloud, manager):
-        """Without a read of the hosts; also aggregates without hosts."""
-        made = manager()
-        cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
-        assert len(made.aggregates()) == 1
+def test_aggregates_are_those_of_this_moment(cloud, manager):
+    """Without a read of the hosts; also aggregates without hosts."""
+    made = manager()
+    cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
+    assert len(made.aggregates()) == 1
 
-        cloud.execute("INSERT INTO aggregates (id, name, created_at) "
-                      "VALUES (77, 'empty', datetime('now'))")
+    cloud.execute("INSERT INTO aggregates (id, name, created_at) "
+                  "VALUES (77, 'empty', datetime('now'))")
 
-        assert [aggregate.name for aggregate in made.aggregates()][1:] == [
-            'empty']
+    assert [aggregate.name for aggregate in made.aggregates()][1:] == ['empty']
 
 
 class TestOldestCompute:
     @pytest.mark.parametrize('other, least', [
         ('version = 73', 73), ('version = NULL', 0),
         ('version = 60, forced_down = 1', 74)])
-    def test_is_the_least_version_of_all_compute_services(
-            self, cloud, manager, other, least):
+    def test_is_the_least_version_of_all(self, cloud, manager, other, least):
         """0 if a service reports none; forced down services do not count."""
         cloud.load(['a', 'b'])
         cloud.execute('UPDATE services SET version = 74')
@@ -194,26 +172,21 @@ class TestOldestCompute:
         assert made.oldest_compute() is None
 
 
-class TestFindNodes:
-    def test_by_host_or_node_or_both(self, cloud, manager):
-        cloud.load_nodes(
-            clouds.a_compute_node('a', hypervisor_hostname='n1'),
-            clouds.a_compute_node('a', hypervisor_hostname='n2'),
-            clouds.a_compute_node('b', hypervisor_hostname='n3'))
-        made = manager()
+def test_find_nodes_by_host_or_node_or_both(cloud, manager):
+    cloud.load_nodes(
+        clouds.a_compute_node('a', hypervisor_hostname='n1'),
+        clouds.a_compute_node('a', hypervisor_hostname='n2'),
+        clouds.a_compute_node('b', hypervisor_hostname='n3'))
+    made = manager()
 
-        def nodes(*names):
-            return [node.nodename for node in made.find_nodes(*names)]
-
-        assert nodes('a', None) == ['n1', 'n2']
-        assert nodes(None, 'n3') == ['n3']
-        assert nodes('a', 'n2') == ['n2']
-        assert nodes('b', 'n2') == []
+    assert [[node.nodename for node in made.find_nodes(*names)]
+            for names in (('a', None), (None, 'n3'), ('a', 'n2'),
+                          ('b', 'n2'))] == [
+        ['n1', 'n2'], ['n3'], ['n2'], []]
 
 
 class TestOverviews:
-    def test_count_the_services_that_are_up_and_those_that_are_not(
-            self, cloud, manager):
+    def test_count_services_up_and_down(self, cloud, manager):
         cloud.load(['a', 'b', 'c'])
         cloud.execute("UPDATE services SET forced_down = 1 WHERE host = 'b'")
         manager = manager()

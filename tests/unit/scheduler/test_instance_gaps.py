@@ -11,7 +11,6 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import instance_rules
 from tests.builders import requests
-from tests.builders.instance_rules import NODES
 from tests.builders.instance_rules import RULES
 from tests.builders.instance_rules import ask_for_other
 from tests.builders.instance_rules import one_that_sends_to_b
@@ -27,7 +26,7 @@ def hosts(cloud):
 @pytest.mark.parametrize('name', [name for name in RULES if 'Group' in name])
 def test_a_claimed_member_counts_before_the_database_shows_it(hosts, name):
     """Its amounts count in Placement."""
-    rule, placement = RULES[name], Placement([*NODES.values()])
+    rule, placement = RULES[name], Placement([*instance_rules.NODES.values()])
     driver = hosts.driver(**rule.options)
     free = drivers.free_ram_mb(driver)
     ask_for_other(driver, rule, one_that_sends_to_b(rule), placement.offer())
@@ -60,8 +59,7 @@ class TestSilentCell:
                     falls=name != 'transaction'))
         return driver
 
-    def test_loses_its_hosts_with_a_log_line(
-            self, driver, rule, caplog):
+    def test_loses_its_hosts_with_a_log_line(self, driver, rule, caplog):
         caplog.set_level(logging.INFO)
         record = decision.Decision()
 

@@ -14,10 +14,8 @@ from nova_sched import objects
 from tests.builders import drivers
 from tests.builders import instance_rules
 from tests.builders import requests
-from tests.builders.instance_rules import NODES
 from tests.builders.instance_rules import OTHER
 from tests.builders.instance_rules import OURS
-from tests.builders.instance_rules import RULES
 from tests.builders.instance_rules import THEIRS
 from tests.builders.instance_rules import ask_for_other
 from tests.builders.instance_rules import one_that_sends_to_b
@@ -25,19 +23,9 @@ from tests.builders.instance_rules import one_that_sends_to_b
 CONTEXT = context.RequestContext()
 
 
-@pytest.fixture(params=RULES)
+@pytest.fixture(params=instance_rules.RULES)
 def rule(request):
-    return RULES[request.param]
-
-
-@pytest.fixture(params=[True, False], ids='track={}'.format)
-def track(request):
-    return request.param
-
-
-@pytest.fixture(params=[True, False], ids='reports={}'.format)
-def reports(request):
-    return request.param
+    return instance_rules.RULES[request.param]
 
 
 class Computes:
@@ -98,12 +86,14 @@ def without_memory(hosts, rule, reports=True, **options):
                             'nova_sched__pick_lifetime': 0}, reports)
 
 
+@pytest.mark.parametrize('track', [True, False])
+@pytest.mark.parametrize('reports', [True, False])
 def test_an_instance_counts_on_its_current_host(hosts, rule, track, reports):
     """Also without reports."""
     computes = without_memory(hosts, rule, reports,
                               track_instance_changes=track)
     to = one_that_sends_to_b(rule)
-    host, = {*NODES} - {to}
+    host, = {*instance_rules.NODES} - {to}
     assert computes.pick(rule) == rule.alone
 
     computes.boot(OTHER, host)
@@ -119,15 +109,14 @@ def test_an_instance_counts_on_its_current_host(hosts, rule, track, reports):
     assert computes.pick(rule) == rule.alone
 
 
-def test_reports_that_the_database_does_not_show_are_ignored(
-        hosts, rule):
+def test_reports_that_the_database_does_not_show_are_ignored(hosts, rule):
     """Services report their writes; a late report is outdated."""
     computes = without_memory(hosts, rule)
     computes.report_instance(OTHER, one_that_sends_to_b(rule))
     assert computes.pick(rule) == rule.alone
 
     computes.boot(OTHER, one_that_sends_to_b(rule))
-    for host in NODES:
+    for host in instance_rules.NODES:
         computes.report('delete_instance_info', host_name=host,
                       instance_uuid=OTHER)
         computes.report('sync_instance_info', host_name=host,
@@ -151,8 +140,7 @@ def test_invalid_reports_are_ignored(hosts, rule):
     assert computes.pick(rule) == 'b'
 
 
-def test_a_picked_instance_counts_before_any_report(
-        hosts, rule):
+def test_a_picked_instance_counts_before_any_report(hosts, rule):
     """Except for rules about attributes that only the database has."""
     computes = Computes(hosts, rule.options)
 

@@ -9,8 +9,6 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.scheduler import host_manager
-from nova_sched.scheduler import manager
-from nova_sched.scheduler.offer import NO_OFFER
 from tests.builders import drivers
 from tests.builders import requests
 
@@ -34,22 +32,12 @@ REFUSED = [
     'There are 0 hosts available but 1 instances requested to build.']
 
 
-class NotAsked:
-    """No Placement."""
-
-    placement_client = None
-
-    def fetch(self, context, spec_obj, record):
-        return spec_obj, NO_OFFER
-
-
 @pytest.fixture
 def ask(cloud, caplog):
     """Function: request an instance, with DEBUG lines."""
     cloud.load(['node1', 'node2', 'node3'])
     driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
-    door = manager.SchedulerManager(driver, NotAsked(),
-                                    drivers.Records())
+    door = drivers.door(driver)
 
     def asked(**request):
         caplog.clear()

@@ -15,7 +15,6 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
-from tests.builders.drivers import MemoryScheduler
 from tests.builders.hosts import a_host
 
 UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
@@ -80,7 +79,7 @@ def ask(notifier, cls=None, offers=None, without='id', **request):
 
     cls: of the driver.  without: a field to be removed from the request.
     """
-    asked = cls(notifier) if cls else MemoryScheduler(
+    asked = cls(notifier) if cls else drivers.MemoryScheduler(
         a_host('a', free_ram_mb=30000), a_host('b', free_ram_mb=29999),
         enabled_filters=['RamFilter'])
     door = manager.SchedulerManager(
@@ -99,8 +98,7 @@ def test_start_and_end_have_the_request_and_the_end_has_the_picks(notifier):
         numa_topology=objects.InstanceNUMATopology(cells=[
             objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)]))
 
-    ((began, ctxt, spec),
-     (ended, same_ctxt, same, picks)) = notifier.events
+    ((began, ctxt, spec), (ended, same_ctxt, same, picks)) = notifier.events
     assert (began, ended) == ('began', 'ended')
     assert ctxt is same_ctxt is CONTEXT
     assert spec is same
@@ -125,6 +123,6 @@ def test_drivers_choose_whether_they_notify(notifier):
     assert ask(notifier, PlugIn).seen == notifier.phases == []
     assert ask(notifier, NotifyingPlugIn).seen == ['began']
     assert notifier.phases == ['began', 'ended']
-    assert MemoryScheduler.NOTIFIES
+    assert drivers.MemoryScheduler.NOTIFIES
     assert caching_scheduler.CachingScheduler.NOTIFIES
     assert not chance.ChanceScheduler.NOTIFIES

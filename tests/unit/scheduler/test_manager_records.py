@@ -200,8 +200,7 @@ class TestPlugIn:
             def select_destinations(self, context, spec_obj, instance_uuids,
                                     return_alternates=False):
                 # An iterator, made while it is read.
-                return (iter([a_selection(f'h{index}')])
-                        for index in range(2))
+                return (iter([a_selection(f'h{index}')]) for index in range(2))
         asked = Door(PlugIn(rules.a_conf()), caplog)
         record, line = asked.ask()
 

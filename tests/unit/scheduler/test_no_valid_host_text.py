@@ -144,16 +144,12 @@ def refused(driver, spec, text='counts'):
     return str(error), reason
 
 
-def with_driver(answer):
-    """A driver with a function in place of select_destinations."""
-    return type('Driver', (drivers.MemoryScheduler,), {
-        'select_destinations': lambda self, *args, **kwargs: answer()})(HOST)
-
-
 def raising(error, cause=None):
-    def answer():
-        raise error from cause
-    return answer
+    """A driver that raises an error."""
+    class Driver(drivers.MemoryScheduler):
+        def select_destinations(self, *args, **kwargs):
+            raise error from cause
+    return Driver(HOST)
 
 
 def scheduler(*names, **options):
@@ -328,15 +324,15 @@ def test_notes_of_errors_are_removed():
     error = exception.InvalidInput(reason='cidr = 7')
     error.add_note('on host secret-host')
 
-    found, trace, _ = error_of(with_driver(raising(error, ValueError(
-        'secret'))), a_request())
+    found, trace, _ = error_of(raising(error, ValueError('secret')),
+                               a_request())
     assert str(found) == 'Invalid input received: cidr = 7'
     assert 'secret' not in trace
 
 
 def test_reasons_of_drivers_that_are_plug_ins_are_removed():
-    assert refused(with_driver(raising(exception.NoValidHost(
-        reason='secret'))), a_request()) == (NOVA, 'secret')
+    assert refused(raising(exception.NoValidHost(reason='secret')),
+                   a_request()) == (NOVA, 'secret')
 
 
 @pytest.mark.parametrize(('name', 'options'), [
@@ -386,7 +382,7 @@ def test_a_missing_metric_and_its_host_are_not_named():
      'Placement did not respond in time')])
 def test_addresses_of_databases_and_services_are_not_shown(error, told):
     """Before CVE-2019-14433 was fixed, Nova showed them to tenants."""
-    driver = with_driver(raising(error, ValueError('secret')))
+    driver = raising(error, ValueError('secret'))
 
     for text in 'filters', 'counts', 'nova':
         found, trace, reason = error_of(driver, a_request(), text)
@@ -400,8 +396,7 @@ def test_addresses_of_databases_and_services_are_not_shown(error, told):
 @pytest.mark.parametrize(('name', 'text', 'words'), [
     ('SlowFilter', 'filters', 'in step SlowFilter of instance 1'),
     ('SlowReasonFilter', 'full', f'{NOVA} 0 of 1 hosts: 1 SlowReasonFilter')])
-def test_a_plug_in_that_spends_the_time_budget_is_named(name, text, words,
-                                                        caplog):
+def test_a_plug_in_that_spends_time_budget_is_named(name, text, words, caplog):
     error, *_ = error_of(scheduler(name), a_request(), text,
                          limits=manager.Limits(seconds=0.05))
 

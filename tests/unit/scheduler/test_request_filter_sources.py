@@ -13,7 +13,6 @@ from tests.builders import http_neutron
 from tests.builders import http_placement
 from tests.builders.facts import an_aggregate
 from tests.builders.facts import required
-from tests.builders.http_neutron import a_context
 from tests.builders.http_server import Answer
 from tests.builders.requests import a_request
 
@@ -63,7 +62,7 @@ def edited(neutron, placement, hosts, tmp_path):
             conf, kwargs.get('host_manager', hosts),
             report.SchedulerReportClient(conf),
             kwargs.get('clock', time.monotonic)).apply(
-                a_context(neutron.url), spec_obj)
+                http_neutron.a_context(neutron.url), spec_obj)
     return edited
 
 
@@ -86,18 +85,14 @@ def test_the_callers_request_is_not_changed(edited):
     assert spec.obj_to_primitive() == before
 
 
-def test_aggregates_are_read_once(edited, hosts):
-    hosts.aggregates = iter([[]]).__next__
+@pytest.mark.parametrize(('zone', 'option', 'reads'), [
+    ('z', True, [[]]), (None, False, [])])
+def test_aggregates_are_read_once_at_need(edited, hosts, zone, option, reads):
+    hosts.aggregates = iter(reads).__next__
 
-    assert edited(a_request(availability_zone='z'), {
-        'limit_tenants_to_placement_aggregate': True,
-        'enable_isolated_aggregate_filtering': True})
-
-
-def test_aggregates_are_not_read_without_need(edited, hosts):
-    hosts.aggregates = iter([]).__next__
-
-    assert edited(a_request())
+    assert edited(a_request(availability_zone=zone), dict.fromkeys((
+        'limit_tenants_to_placement_aggregate',
+        'enable_isolated_aggregate_filtering'), option))
 
 
 def test_a_failed_filter_is_no_valid_host_with_its_reason(edited):
@@ -114,16 +109,14 @@ def test_a_failed_filter_is_no_valid_host_with_its_reason(edited):
 
 
 def test_driver_without_hosts_gets_no_aggregates(edited):
-    found = edited(a_request(availability_zone='z'),
-                   host_manager=None)
+    found = edited(a_request(availability_zone='z'), host_manager=None)
 
     assert found.requested_destination is None
     assert not found.request_level_params.root_required
 
 
 class TestNetworks:
-    def test_bring_the_aggregates_of_their_segments(self, edited, neutron,
-                                                    placement):
+    def test_bring_aggregates_of_segments(self, edited, neutron, placement):
         """Each segment is queried once, with its own microversion."""
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets(
             's1', None, 's1'))
@@ -151,8 +144,7 @@ class TestNetworks:
 
     @pytest.mark.parametrize('network', [
         {}, {'network_id': NET}, {'network_id': 'auto'}])
-    def test_without_a_port_do_not_query_neutron(self, edited, neutron,
-                                                 network):
+    def test_without_port_do_not_query_neutron(self, edited, neutron, network):
         edited(a_request_for(**network))
 
         assert not neutron.connections
@@ -173,8 +165,7 @@ class TestNetworks:
             'No valid host was found. Scheduling failed: Aggregates not '
             f'found for the network {NET}')
 
-    def test_with_segments_unknown_to_placement_fail(
-            self, edited, neutron, caplog):
+    def test_with_unknown_segments_fail(self, edited, neutron, caplog):
         neutron.on('GET', '/v2.0/subnets?', http_neutron.subnets('s9'))
 
         with pytest.raises(
@@ -198,8 +189,7 @@ class TestNetworks:
         neutron.on('GET', '/v2.0/subnets?', late)
 
         with pytest.raises(exception.NoValidHost):
-            edited(a_request_for(network_id=NET), ROUTED,
-                   clock=lambda: now[0])
+            edited(a_request_for(network_id=NET), ROUTED, clock=lambda: now[0])
 
         assert not placement.asked
         assert 'took too long' in caplog.text

@@ -16,7 +16,6 @@ from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
-from tests.builders.drivers import MemoryScheduler
 from tests.builders.hosts import a_host
 from tests.builders.placement import Placement
 
@@ -45,9 +44,7 @@ def refusal(door, *args, **kwargs):
 
 def limited(driver, **limits):
     """The endpoint of a driver, with limits."""
-    door = drivers.door(driver)
-    door.serve(driver, door._serving[1], 'filters', manager.Limits(**limits))
-    return door
+    return drivers.door(driver, limits=manager.Limits(**limits))
 
 
 @pytest.fixture
@@ -83,10 +80,9 @@ def test_too_many_instances_are_refused(driver, name):
         'policy': 'affinity', 'members': ['x'] * 3, 'hosts': []}}),
     ('instance_group.hosts', {'group': {
         'policy': 'affinity', 'members': [], 'hosts': ['x'] * 3}})])
-def test_lists_count_for_each_instance(
-        field, spec, monkeypatch):
+def test_lists_count_for_each_instance(field, spec, monkeypatch):
     monkeypatch.setattr(bounds, 'NAMED_WORK', 5)
-    door = drivers.door(MemoryScheduler(a_host()))
+    door = drivers.door(drivers.MemoryScheduler(a_host()))
 
     assert refusal(door, 2, **spec) == (
         f'{field} times instances: 6 items, and at most 5 are allowed')
@@ -95,19 +91,18 @@ def test_lists_count_for_each_instance(
 def test_too_large_a_request_is_not_kept(monkeypatch):
     """Except for its instances."""
     monkeypatch.setattr(bounds, 'REQUEST_BYTES', 20_000)
-    door = drivers.door(MemoryScheduler(a_host()))
+    door = drivers.door(drivers.MemoryScheduler(a_host()))
 
     assert 'bytes of JSON' in refusal(door, ignore_hosts=['x'] * 9000)
     [record] = door.recorder.decisions
-    assert json.loads(bytes(record.request)) == {
-        'instance_uuids': UUIDS[:2]}
+    assert json.loads(bytes(record.request)) == {'instance_uuids': UUIDS[:2]}
     assert drivers.picks(door.driver, requests.a_request()) == ['host0']
 
 
 @pytest.mark.parametrize('number, known', [(1, 2), (2, 2), (3, 3)])
 def test_rules_know_the_number_of_instances(number, known):
     """They share the work of a query."""
-    driver, seen = MemoryScheduler(a_host()), []
+    driver, seen = drivers.MemoryScheduler(a_host()), []
     ranked = driver.ranker.ranked
     driver.ranker.ranked = lambda hosts, spec, *args: (
         seen.append(spec.num_instances), ranked(hosts, spec, *args))[1]
@@ -118,7 +113,7 @@ def test_rules_know_the_number_of_instances(number, known):
 
 
 def test_a_live_migration_may_ignore_ten_thousand_hosts():
-    door = drivers.door(MemoryScheduler(a_host('b')))
+    door = drivers.door(drivers.MemoryScheduler(a_host('b')))
 
     [[found]] = ask(door, 1, ignore_hosts=[
         f'a{number}' for number in range(10_000)])
@@ -136,8 +131,7 @@ def test_the_limits_are_those_of_the_options():
 
 
 @pytest.mark.parametrize('name', DRIVERS)
-def test_too_long_a_request_is_refused_with_step_and_budget(
-        driver, name):
+def test_too_long_a_request_is_refused_with_step_and_budget(driver, name):
     assert refusal(limited(driver(name), seconds=1e-9)) == (
         'the request took more than the 1e-09 s of [nova_sched] '
         'request_time_budget, in step arguments; request less at a time, or '
@@ -168,7 +162,7 @@ class OneAtATimeFilter(filters.BaseHostFilter):
 
 
 def scheduler():
-    return MemoryScheduler(
+    return drivers.MemoryScheduler(
         *(a_host(name, uuid=f'{name}-uuid') for name in 'abc'),
         available_filters=['nova.scheduler.filters.all_filters',
                            f'{__name__}.OneAtATimeFilter'],
@@ -214,7 +208,7 @@ def test_a_spent_budget_releases_the_claims(step, released):
 
 def test_a_plain_request_is_written_as_json_once(monkeypatch):
     """The checked JSON is that of the record."""
-    door, made = drivers.door(MemoryScheduler(a_host())), []
+    door, made = drivers.door(drivers.MemoryScheduler(a_host())), []
     plain = decision.Packed
     monkeypatch.setattr(decision, 'Packed', type('Packed', (plain,), {
         '__init__': lambda self, call: made.append(1) or plain.__init__(

@@ -54,8 +54,7 @@ def test_are_read_again_when_an_older_file_takes_its_place(path):
 
 @pytest.mark.parametrize('content', [
     b'{', b'[1]', b'[' * 100000, b'', b'\xff{}'])
-def test_an_invalid_or_missing_file_keeps_the_last_options(path, content,
-                                                           caplog):
+def test_invalid_or_missing_file_keeps_the_last_options(path, content, caplog):
     """And is logged once."""
     options = SchedulerOptions(str(path))
     write(path, '{"a": 1}')
@@ -104,23 +103,17 @@ class ChangingFilter(filters.BaseHostFilter):
         return spec_obj.config_options['hosts'].pop() == host_state.host
 
 
-def test_changes_by_a_plug_in_end_with_the_request(path):
-    write(path, '{"hosts": ["b", "a"]}')
+@pytest.mark.parametrize(('cls', 'content', 'found'), [
+    (OptionFilter, '{"host": "b"}', 'b'),
+    (ChangingFilter, '{"hosts": ["b", "a"]}', 'a')])
+def test_reach_filters_and_are_not_changed(path, cls, content, found):
+    """Changes by a plug-in end with the request."""
+    write(path, content)
     scheduler = MemoryScheduler(
-        hosts.a_host('a'), available_filters=[f'{__name__}.ChangingFilter'],
-        enabled_filters=['ChangingFilter'],
+        hosts.a_host('a'), hosts.a_host('b'),
+        available_filters=[f'{__name__}.{cls.__name__}'],
+        enabled_filters=[cls.__name__],
         DEFAULT__scheduler_json_config_location=str(path))
 
     for _ in range(2):
-        assert picks(scheduler, requests.a_request()) == ['a']
-
-
-def test_reach_filters(path):
-    write(path, '{"host": "b"}')
-    scheduler = MemoryScheduler(
-        hosts.a_host('a'), hosts.a_host('b'),
-        available_filters=[f'{__name__}.OptionFilter'],
-        enabled_filters=['OptionFilter'],
-        DEFAULT__scheduler_json_config_location=str(path))
-
-    assert picks(scheduler, requests.a_request()) == ['b']
+        assert picks(scheduler, requests.a_request()) == [found]

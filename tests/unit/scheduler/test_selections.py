@@ -38,8 +38,7 @@ def answered(snapshot):
     return selections.of(picked, [others] * 20, 'default')
 
 
-def test_each_host_is_read_once_for_any_number_of_instances(
-        snapshot):
+def test_each_host_is_read_once_for_any_number_of_instances(snapshot):
     answered(snapshot)
 
     assert {*snapshot.reads.values()} == {1}

@@ -100,6 +100,7 @@ class Authority:
     def __init__(self, **levels):
         self.levels, self.asked = levels, []
         self.begun, self.answers = threading.Event(), threading.Event()
+        self.answers.set()
 
     def __call__(self, nodes):
         self.asked.append(nodes)
@@ -110,27 +111,28 @@ class Authority:
                 for name, level in self.levels.items()]
 
 
-def trusting(driver, authority, clock=lambda: 1_700_000_000.0):
-    """A driver with this server in its last filter, TrustedFilter."""
-    driver.ranker.filters[-1].levels = attestation.TrustLevels(
-        authority, 60, clock)
-    return driver
+@pytest.fixture
+def trusting(cloud, driver_name):
+    """Function: a driver with an Authority in its last filter."""
+    def trusting(authority, *filters, clock=lambda: 1_700_000_000.0):
+        hosts_with_room(cloud, 2, 5)
+        driver = cloud.driver(
+            driver_name, enabled_filters=[*filters, 'TrustedFilter'])
+        driver.ranker.filters[-1].levels = attestation.TrustLevels(
+            authority, 60, clock)
+        return driver
+    return trusting
 
 
-def a_trusted_server():
-    return a_server(extra_specs={'trust:trusted_host': 'trusted'})
+def a_trusted_server(**fields):
+    return a_server(extra_specs={'trust:trusted_host': 'trusted'}, **fields)
 
 
-def test_waits_for_no_attestation_while_another_is_good(
-        cloud, driver_name, monkeypatch):
+def test_does_not_wait_for_new_attestation(trusting, monkeypatch):
     """Though the server is queried; the decision lock waits long here."""
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
-    hosts_with_room(cloud, 2, 5)
     authority, now = Authority(h1='trusted'), [1_700_000_000.0]
-    authority.answers.set()
-    driver = trusting(cloud.driver(
-        driver_name, enabled_filters=['TrustedFilter']), authority,
-        lambda: now[0])
+    driver = trusting(authority, clock=lambda: now[0])
     assert picks(driver, a_trusted_server()) == ['h1']
     authority.answers.clear()
     authority.begun.clear()
@@ -143,37 +145,25 @@ def test_waits_for_no_attestation_while_another_is_good(
         authority.answers.set()
 
 
-def test_queries_attestations_once(cloud, driver_name):
+def test_queries_attestations_once(trusting):
     """Also for unknown nodes, which are never fresh."""
-    hosts_with_room(cloud, 2, 5)
     authority = Authority()
-    authority.answers.set()
-    driver = trusting(cloud.driver(
-        driver_name, enabled_filters=['TrustedFilter']), authority)
 
     with pytest.raises(exception.NoValidHost, match='hosts are unknown'):
-        picks(driver, a_trusted_server())
+        picks(trusting(authority), a_trusted_server())
 
     assert authority.asked == [['h0', 'h1']]
 
 
-def test_queries_no_attestations_without_need(
-        cloud, driver_name):
+def test_queries_no_attestations_without_need(trusting):
     """Not for forced hosts, nor for hosts without candidates."""
-    hosts_with_room(cloud, 2, 5)
     authority = Authority(h0='trusted')
-    authority.answers.set()
-    driver = trusting(cloud.driver(driver_name, enabled_filters=[
-        'SimpleCIDRAffinityFilter', 'TrustedFilter']), authority)
-    nowhere = a_trusted_server()
-    nowhere.scheduler_hints = {'build_near_host_ip': ['203.0.113.99']}
+    driver = trusting(authority, 'SimpleCIDRAffinityFilter')
 
     with pytest.raises(exception.NoValidHost):
-        picks(driver, nowhere)
-    assert picks(driver, a_server(
-        force_hosts=['h1'],
-        extra_specs={'trust:trusted_host': 'trusted'})) == ['h1']
-
+        picks(driver, a_trusted_server(hints={
+            'build_near_host_ip': ['203.0.113.99']}))
+    assert picks(driver, a_trusted_server(force_hosts=['h1'])) == ['h1']
     with pytest.raises(exception.NoValidHost):
         select(driver, a_trusted_server(), offer=Offer(
             AllocationCandidates({}, frozenset(), '1.36')))
@@ -195,35 +185,24 @@ def another_while_instances_are_read(driver):
     return others
 
 
-@pytest.mark.parametrize('query, is_listed', [
-    ('["not", ["=", "$instances.x", 1]]', True),
-    ('["in", 1, 1, "$instances"]', True),
-    ('["=", "$instances_path", 1, 1]', False),
-    ('["=", "$instances"', False)])
-def test_with_a_query_of_instances_lists_them_before_its_turn(
-        cloud, driver_name, query, is_listed, monkeypatch):
+@pytest.mark.parametrize('name, query, are_read', [
+    ('JsonFilter', ['["not", ["=", "$instances.x", 1]]'], True),
+    ('JsonFilter', ['["in", 1, 1, "$instances"]'], True),
+    ('JsonFilter', ['["=", "$instances_path", 1, 1]'], False),
+    ('JsonFilter', ['["=", "$instances"'], False),
+    ('TypeAffinityFilter', [], True)])
+def test_instances_are_read_before_the_turn(
+        cloud, driver_name, name, query, are_read, monkeypatch):
     """The decision lock waits long here."""
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
-    driver = cloud.driver(driver_name, enabled_filters=['JsonFilter'])
+    driver = cloud.driver(driver_name, enabled_filters=[name])
     others = another_while_instances_are_read(driver)
 
     with contextlib.suppress(exception.InvalidInput):
-        select(driver, a_server(hints={'query': [query]}))
+        select(driver, a_server(hints={'query': query}))
 
-    assert others == [True] * is_listed
-
-
-def test_with_a_filter_of_instances_reads_them_before_its_turn(
-        cloud, driver_name, monkeypatch):
-    monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
-    hosts_with_room(cloud, 2, 5)
-    driver = cloud.driver(driver_name, enabled_filters=['TypeAffinityFilter'])
-    others = another_while_instances_are_read(driver)
-
-    select(driver, a_server())
-
-    assert others == [True]
+    assert others == [True] * are_read
 
 
 def test_for_a_group_looks_up_all_members_at_once(cloud, driver_name):
@@ -245,12 +224,8 @@ def test_for_a_group_looks_up_all_members_at_once(cloud, driver_name):
     assert asked == [set(names)]
 
 
-def test_attestations_are_a_step_of_the_time_budget(cloud, driver_name):
-    hosts_with_room(cloud, 1, 5)
-    authority, steps = Authority(h0='trusted'), []
-    authority.answers.set()
-    driver = trusting(cloud.driver(
-        driver_name, enabled_filters=['TrustedFilter']), authority)
+def test_attestations_are_a_step_of_the_time_budget(trusting):
+    driver, steps = trusting(Authority(h0='trusted')), []
 
     class Noting(budget.Budget):
         def check(self, step=None, index=None):

@@ -6,7 +6,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.objects import arguments
 from nova_sched.scheduler import utils
 from tests.builders.queries import NODE
 from tests.builders.queries import amounts
@@ -216,8 +215,7 @@ def test_pinned_cpus_have_a_second_query_for_any_cpus(extra_specs, caplog):
     pinned, anywhere = resource_requests(spec_obj)
 
     assert pinned.groups[''].resources['PCPU']
-    assert pinned.groups[''].required == {
-        'HW_CPU_HYPERTHREADING', 'CUSTOM_A'}
+    assert pinned.groups[''].required == {'HW_CPU_HYPERTHREADING', 'CUSTOM_A'}
     assert anywhere.groups[''].resources == {
         'VCPU': 4, 'MEMORY_MB': 512, 'DISK_GB': 1}
     assert anywhere.groups[''].required == {'CUSTOM_A'}
@@ -253,7 +251,7 @@ def merged(parts):
     name for name in captures.with_argument('spec_obj') if allocated(name)])
 def test_captured_requests_query_the_amounts_that_nova_claimed(name):
     """One of two queries has them, depending on the host."""
-    spec_obj = arguments.from_wire(captures.args(name)['spec_obj'])
+    spec_obj = objects.arguments.from_wire(captures.args(name)['spec_obj'])
     queries = [merged(group.resources for group in query.groups.values())
                for query in resource_requests(spec_obj)]
 

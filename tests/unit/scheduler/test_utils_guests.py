@@ -111,8 +111,7 @@ def test_a_mask_of_no_or_all_or_unknown_cpus_is_refused(mask, must):
     ({**REALTIME, **ISOLATE}, {}, (0, 5)),
     ({**REALTIME, 'hw:emulator_threads_policy': 'share'}, {}, (0, 4)),
     ({**REALTIME, **ISOLATE, 'hw:cpu_realtime_mask': '0-3'}, {}, (0, 5))])
-def test_realtime_cpus_are_pinned_where_no_mask_says_otherwise(
-        specs, image, found):
+def test_realtime_cpus_are_pinned_unless_masked(specs, image, found):
     assert cpus(specs, image) == found
 
 
@@ -153,30 +152,29 @@ def test_an_image_may_not_change_a_strict_thread_policy(flavor, image):
         {'hw:cpu_thread_policy': flavor}, {'hw_cpu_thread_policy': image})
 
 
+TPM, SECURITY = 'COMPUTE_SECURITY_TPM_', 'COMPUTE_SECURITY_'
+SOCKET = 'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'
+
+
 @pytest.mark.parametrize(('extra_specs', 'image', 'found'), [
-    ({'hw:tpm_version': '1.2'}, {},
-     {'COMPUTE_SECURITY_TPM_1_2', 'COMPUTE_SECURITY_TPM_TIS'}),
+    ({'hw:tpm_version': '1.2'}, {}, {TPM + '1_2', TPM + 'TIS'}),
     ({'hw:tpm_version': '2.0', 'hw:tpm_model': 'tpm-crb'}, {},
-     {'COMPUTE_SECURITY_TPM_2_0', 'COMPUTE_SECURITY_TPM_CRB'}),
+     {TPM + '2_0', TPM + 'CRB'}),
     ({'hw:tpm_model': 'tpm-crb'}, {'hw_tpm_version': '2.0'},
-     {'COMPUTE_SECURITY_TPM_2_0', 'COMPUTE_SECURITY_TPM_CRB'}),
+     {TPM + '2_0', TPM + 'CRB'}),
     ({'hw:tpm_model': 'tpm-crb'}, {}, set()),
-    ({'hw:pci_numa_affinity_policy': 'socket'}, {},
-     {'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}),
-    ({}, {'hw_pci_numa_affinity_policy': 'socket'},
-     {'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}),
+    ({'hw:pci_numa_affinity_policy': 'socket'}, {}, {SOCKET}),
+    ({}, {'hw_pci_numa_affinity_policy': 'socket'}, {SOCKET}),
     ({'hw:pci_numa_affinity_policy': 'required'}, {}, set()),
-    ({'os:secure_boot': 'required'}, {},
-     {'COMPUTE_SECURITY_UEFI_SECURE_BOOT'}),
-    ({}, {'os_secure_boot': 'required'},
-     {'COMPUTE_SECURITY_UEFI_SECURE_BOOT'}),
+    ({'os:secure_boot': 'required'}, {}, {SECURITY + 'UEFI_SECURE_BOOT'}),
+    ({}, {'os_secure_boot': 'required'}, {SECURITY + 'UEFI_SECURE_BOOT'}),
     ({'os:secure_boot': 'optional'}, {}, set()),
     ({'hw:maxphysaddr_mode': 'passthrough'}, {},
      {'COMPUTE_ADDRESS_SPACE_PASSTHROUGH'}),
     ({}, {'hw_maxphysaddr_mode': 'emulate'},
      {'COMPUTE_ADDRESS_SPACE_EMULATED'}),
     ({}, {**UEFI, 'hw_firmware_stateless': True},
-     {'COMPUTE_SECURITY_STATELESS_FIRMWARE'}),
+     {SECURITY + 'STATELESS_FIRMWARE'}),
     ({}, {**UEFI, 'hw_firmware_stateless': False}, set()),
     ({}, {'hw_firmware_stateless': True}, set())])
 def test_virtual_hardware_requires_traits(extra_specs, image, found):
@@ -232,8 +230,7 @@ STATELESS = {**UEFI, 'hw_firmware_stateless': True, 'hw_video_model': 'none'}
     ('amd-sev-es', UEFI, 'HW_CPU_X86_AMD_SEV_ES'),
     ('amd-sev-snp', STATELESS, 'HW_CPU_X86_AMD_SEV_SNP'),
     ('intel-tdx', STATELESS, 'HW_CPU_X86_INTEL_TDX')])
-def test_encrypted_memory_takes_a_context_and_the_trait_of_its_model(
-        model, image, trait):
+def test_encrypted_memory_takes_a_context_and_a_trait(model, image, trait):
     by_flavor = guest({**ENCRYPTED, 'hw:mem_encryption_model': model or ''},
                       image)
     by_image = guest({}, {**image, 'hw_mem_encryption': True, **(
@@ -274,8 +271,7 @@ def test_memory_is_encrypted_only_on_request(extra_specs, image):
      {**UEFI, 'hw_mem_encryption': True,
       'hw_mem_encryption_model': 'amd-sev-es'},
      "hw:mem_encryption_model = 'amd-sev': must not differ")])
-def test_an_image_that_cannot_be_booted_encrypted_is_refused(
-        extra_specs, image, named):
+def test_image_unfit_for_encryption_is_refused(extra_specs, image, named):
     assert named in refusal(extra_specs, image)
 
 

@@ -28,8 +28,7 @@ from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
 from tests.builders.requests import a_request
 
-PAGE = (pathlib.Path(nova_sched.__file__).parents[1]
-        / 'doc/source/limits.rst')
+PAGE = (pathlib.Path(nova_sched.__file__).parents[1] / 'doc/source/limits.rst')
 HOSTS, CELLS = 100, 32
 SECONDS = config.new_conf([], []).nova_sched.request_time_budget
 
@@ -38,12 +37,24 @@ WORDS = ' '.join(f'<or> {number}' for number in range(
     bounds.EXTRA_SPEC_TEXT // 9))
 
 
+def with_cells(number, fields=lambda cell: {}, **values):
+    """A host with many NUMA cells; fields: of each."""
+    return a_host(f'h{number}', numa_topology=numa.cells_text(*(
+        numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8),
+                    memory=4096 + number, **fields(cell))
+        for cell in range(CELLS))), **values)
+
+
+def a_guest(count, **fields):
+    """The NUMA topology of a guest; fields: of each cell."""
+    return {'numa_topology': numa.a_guest(*(
+        numa.guest_cell(cell, **{'pinned': 1, **fields})
+        for cell in range(count)))}
+
+
 def big_host(number):
-    return a_host(
-        f'h{number}', numa_topology=numa.cells_text(*(
-            numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8),
-                        memory=4096 + number) for cell in range(CELLS))),
-        pci_stats=pci_stats(*(
+    return with_cells(
+        number, pci_stats=pci_stats(*(
             a_pool(numa_node=cell % CELLS, product_id='ab'[cell % 2],
                    tag=f'{number}-{cell}') for cell in range(2 * CELLS))))
 
@@ -71,10 +82,7 @@ def aggregated(number):
 
 
 def connected(number):
-    return a_host(f'h{number}', numa_topology=numa.cells_text(*(
-        numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8),
-                    memory=4096 + number, networks=[f'net{cell}'])
-        for cell in range(CELLS))))
+    return with_cells(number, lambda cell: {'networks': [f'net{cell}']})
 
 
 def candidates():
@@ -86,30 +94,22 @@ def candidates():
 
 
 def offered_host(number):
-    return a_host(f'h{number}', uuid=f'h{number}',
-                  numa_topology=numa.cells_text(*(
-                      numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8))
-                      for cell in range(CELLS))),
-                  pci_stats=pci_stats(*(
-                      a_pool(numa_node=CELLS, rp_uuid=f'{number}-{device}')
-                      for device in range(10))))
+    return with_cells(number, uuid=f'h{number}', pci_stats=pci_stats(*(
+        a_pool(numa_node=CELLS, rp_uuid=f'{number}-{device}')
+        for device in range(10))))
 
 
 #: Function on the page -> function: filter, host of a number, request.
 WORST = {
     'hardware.numa.search.Search': lambda: (
         'NUMATopologyFilter', big_host, a_request(
-            numa_topology=numa.a_guest(*(
-                numa.guest_cell(cell, pinned=1)
-                for cell in range(CELLS // 2))),
+            **a_guest(CELLS // 2),
             pci_requests=pci_requests(*(
                 a_pci_request(17, {'product_id': product},
                               numa_policy='required') for product in 'ab')))),
     'hardware.numa.selection.SelectionRules': lambda: (
         'NUMATopologyFilter', connected, a_request(
-            numa_topology=numa.a_guest(*(
-                numa.guest_cell(cell, pinned=1)
-                for cell in range(CELLS // 2))),
+            **a_guest(CELLS // 2),
             network_metadata=numa.metadata(*(
                 f'net{CELLS // 2 - 1 - number}'
                 for number in range(bounds.NETWORKS))))),
@@ -124,9 +124,7 @@ WORST = {
                 for request in range(bounds.PCI_REQUESTS // 2))))),
     'rules.offered': lambda: (
         'NUMATopologyFilter', offered_host, a_request(
-            numa_topology=numa.a_guest(*(
-                numa.guest_cell(cell, pinned=1) for cell in range(4))),
-            pci_requests=pci_requests(a_pci_request(
+            **a_guest(4), pci_requests=pci_requests(a_pci_request(
                 1, request_id='nic', numa_policy='required')))),
     'rules.queries.Query': lambda: ('JsonFilter', host, a_request(hints={
         'query': ['["or"' + ', ["=", "$host", "$nodename", "x"]' * 3000

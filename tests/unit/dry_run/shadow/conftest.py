@@ -2,7 +2,6 @@
 
 import pytest
 
-from nova_sched.compat.nova import reach
 from nova_sched.rpc import brokers
 from tests.builders import http_placement
 from tests.builders.clouds import a_compute_node
@@ -11,13 +10,6 @@ from tests.builders.memory_broker import MemoryBroker
 from tests.unit.dry_run.shadow.stage import HOSTS
 from tests.unit.dry_run.shadow.stage import Stage
 from tests.unit.dry_run.shadow.stage import offer
-
-
-@pytest.fixture(autouse=True)
-def plug_ins():
-    """Lifts the limits of plug-ins after a test."""
-    yield
-    reach.limit(None)
 
 
 @pytest.fixture

@@ -31,8 +31,7 @@ def an_entry(comparison=SAME, live=ON_A, reason=None, copy=None):
                       state=State(hosts=7))
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
     record.close(decision.PLACED, reason)
-    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234,
-                             copy)
+    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234, copy)
 
 
 @pytest.fixture
@@ -68,8 +67,7 @@ def test_moved_file_is_created_again(path):
 
     assert [entry['verdict'] for entry in report.read(f'{path}.1')] == [
         compare.SAME] * 2
-    assert [entry['verdict'] for entry in report.read(path)] == [
-        compare.LOWER]
+    assert [entry['verdict'] for entry in report.read(path)] == [compare.LOWER]
 
 
 def test_one_error_for_a_file_that_cannot_be_written(tmp_path, caplog):
@@ -143,14 +141,12 @@ def test_incomplete_line_is_skipped(path, text, caplog):
     path.write_text(f'{line}\n{text}\n{text}\n{line}\n')
 
     assert len(list(report.read(path))) == 2
-    assert caplog.messages == [
-        f'Skipped 2 incomplete line(s) of {path}']
+    assert caplog.messages == [f'Skipped 2 incomplete line(s) of {path}']
 
 
 def test_line_is_ended_on_a_full_disk(path, monkeypatch):
     written, write = report.Report(path), os.write
-    monkeypatch.setattr(
-        os, 'write', lambda file, data: write(file, data[:20]))
+    monkeypatch.setattr(os, 'write', lambda file, data: write(file, data[:20]))
     written.add(an_entry())
     monkeypatch.undo()
     written.add(an_entry())

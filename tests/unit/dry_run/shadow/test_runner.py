@@ -190,16 +190,7 @@ def test_shadow_compares_until_a_signal(
     assert broker.queues == {}
 
 
-def test_sighup_does_not_reload_the_configuration(conf, on, signals, caplog):
-    on({LISTENING: lambda: (signals[signal.SIGHUP](), kill(signal.SIGTERM))})
-
-    runner.run(conf(), Notes())
-
-    assert 'A shadow keeps its configuration: restart it' in caplog.messages
-
-
-def test_shadow_ends_with_an_unusable_configuration(
-        conf, on, signals, caplog):
+def test_shadow_ends_with_an_unusable_configuration(conf, on, signals, caplog):
     on({})
     status = runner.run(conf(
         scheduler__driver=f'{__name__}.UnreadyScheduler'), Notes())
@@ -351,8 +342,7 @@ def test_periodic_tasks_of_driver_are_run(shadow, clock, caplog, options, at):
     driver, done = made._decider.driver, []
     for clock.now in range(1000, 1131, 10):
         made._run_periodic_tasks()
-        done += [clock.now] * (
-            len(getattr(driver, 'rounds', ())) - len(done))
+        done += [clock.now] * (len(getattr(driver, 'rounds', ())) - len(done))
 
     assert done == (at or [])
     assert [line for line in caplog.messages if 'Periodic' in line] == [

@@ -17,8 +17,7 @@ def captured(name):
     """Return the call of a captured request."""
     body = json.loads((WIRE / f'{name}.json').read_text())['request'][
         'body_raw']
-    return tap.Call.from_message(json.loads(
-        json.loads(body)['oslo.message']))
+    return tap.Call.from_message(json.loads(json.loads(body)['oslo.message']))
 
 
 @pytest.mark.parametrize('name', [
@@ -127,10 +126,8 @@ def test_queue_has_a_unique_name(broker, listening):
     (True, {'durable': True, 'exclusive': False, 'auto_delete': False,
             'arguments': {'x-max-length': 1000, 'x-overflow': 'drop-head',
                           'x-queue-type': 'quorum', 'x-expires': 60_000}})])
-def test_queue_is_bounded_and_temporary(
-        broker, listening, quorum, described):
-    listener = listening(
-        oslo_messaging_rabbit__rabbit_quorum_queue=quorum)
+def test_queue_is_bounded_and_temporary(broker, listening, quorum, described):
+    listener = listening(oslo_messaging_rabbit__rabbit_quorum_queue=quorum)
 
     assert broker.declared[listener.queue].items() >= described.items()
 

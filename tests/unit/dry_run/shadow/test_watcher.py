@@ -38,8 +38,7 @@ def test_same_hosts_are_agreement(stage):
 
     assert stage.verdict() == (compare.SAME, None, None)
     [entry] = stage.entries()
-    assert entry['instances'] == uuids
-    assert entry['live']['hosts'] == ['a', 'b']
+    assert (entry['instances'], entry['live']['hosts']) == (uuids, ['a', 'b'])
     assert len(stage.watcher) == 0
     assert {asked.method for asked in stage.server.asked} == {'GET'}
 
@@ -311,16 +310,14 @@ class TestWithoutPlacement:
         """Callers before Pike name the instance only in the request."""
         uuid = a_uuid()
         cloud.load_nodes(
-            *(a_compute_node(host, uuid=node) for host, node
-              in HOSTS.items()),
+            *(a_compute_node(host, uuid=node) for host, node in HOSTS.items()),
             services=[a_service(host) for host in HOSTS],
             instances=[an_instance('c', uuid=uuid)])
         stage.call(spec_obj=requests.a_request(
             instance_uuid=uuid, ignore_hosts=['c']).obj_to_primitive(),
             **{'instance_uuids': [uuid]} if named else {})
 
-        assert stage.entries() == []
-        assert len(stage.watcher) == 1
+        assert (stage.entries(), len(stage.watcher)) == ([], 1)
 
 
 def test_refused_instance_is_read_in_cell0(mapped_cloud, tmp_path, opened):

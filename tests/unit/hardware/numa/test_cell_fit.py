@@ -12,8 +12,7 @@ LIMITS = numa_guest.Limits(4.0, 1.0)
 BUSY = a_cell(7, cpus=range(4), memory_usage=1024, cpu_usage=14)
 
 
-def places(host, limits=LIMITS, reserve=False, rule=cell_fit.place,
-           **guest):
+def places(host, limits=LIMITS, reserve=False, rule=cell_fit.place, **guest):
     return rule(host, tried(**guest), limits, reserve) is None
 
 
@@ -68,8 +67,7 @@ def test_selected_page_size_stays_if_the_cell_does_not_fit():
     guest = tried(floating=9, pagesize=-3)
 
     assert cell_fit.place(a_cell(pages=[(2048, 512)]), guest, LIMITS, False)
-    assert guest.pagesize == 2048
-    assert guest.id == 0
+    assert (guest.pagesize, guest.id) == (2048, 0)
 
 
 class TestBeforeTrain:
@@ -100,8 +98,7 @@ class TestBeforeTrain:
 @pytest.mark.parametrize(('memory', 'pagesize', 'fits'), [
     (4, None, True), (3, None, False), (1026, None, False), (4, 2048, True),
     (3, 2048, False), (4, 4, False), (4, -3, True), (3, -3, False)])
-def test_memory_must_be_in_pages_of_the_host_cell(memory, pagesize,
-                                                            fits):
+def test_memory_must_be_in_pages_of_the_host_cell(memory, pagesize, fits):
     """With and without a requested size."""
     host = a_cell(pages=[(2048, 512)])
 

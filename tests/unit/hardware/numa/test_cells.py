@@ -81,8 +81,7 @@ def test_null_is_no_topology(text):
     {'cells': [{'id': 0, 'cpuset': [0], 'memory': 1,
                 'network_metadata': {'physnets': [7]}}]},
     {'cells': [{'id': 0, 'cpuset': [0], 'memory': 1}] * 2}], ids=str)
-def test_unreadable_report_has_no_cells_and_is_logged(
-        value, caplog):
+def test_unreadable_report_has_no_cells_and_is_logged(value, caplog):
     assert parsed(value).cells == ()
     assert 'unreadable numa_topology' in caplog.text
 
@@ -109,8 +108,7 @@ def test_topologies_with_equal_text_are_equal():
 @pytest.mark.parametrize('newer', [True, False])
 def test_text_follows_the_usage(newer):
     """Plug-ins read the text."""
-    used = a_topology(a_cell(), newer=newer).with_cells([
-        a_cell(cpu_usage=3)])
+    used = a_topology(a_cell(), newer=newer).with_cells([a_cell(cpu_usage=3)])
 
     assert HostTopology.of(used.text).cells[0].cpu_usage == 3
     assert HostTopology.of(used.text).is_newer == newer

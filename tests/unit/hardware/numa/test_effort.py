@@ -52,8 +52,7 @@ WORST = {
 @pytest.mark.parametrize('newer', [True, False])
 @pytest.mark.parametrize('pagesize', [None, -3])
 @pytest.mark.parametrize('worst', WORST)
-def test_search_with_devices_is_bounded(
-        monkeypatch, worst, pagesize, newer):
+def test_search_with_devices_is_bounded(monkeypatch, worst, pagesize, newer):
     requests, pools = WORST[worst]
     tried, taken = [], []
     for name, calls in (('place', tried), ('place_queens', tried)):
@@ -152,8 +151,7 @@ def wanted_of(request_id):
     return a_pci_request(1, request_id=request_id, numa_policy='required')
 
 
-def test_guest_cells_with_equal_requirements_are_tried_once(
-        monkeypatch):
+def test_guest_cells_with_equal_requirements_are_tried_once(monkeypatch):
     tried = []
     monkeypatch.setattr(cell_fit, 'place', _counted(cell_fit.place, tried))
 

@@ -9,6 +9,7 @@ from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa import topology
 from nova_sched.hardware.numa.topology import Fitting
+from tests.builders.case_tables import case_table
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
@@ -18,34 +19,6 @@ from tests.builders.numa import tried
 
 LIMITS = numa_guest.Limits(1.0, 1.0)
 PAGES = [(4, 1 << 20), (2048, 256)]
-#: A host cell and a guest cell, and how the last line about them begins.
-CASES = [
-    ({}, {'floating': 1, 'memory': 5000},
-     'Not enough host cell memory to fit instance cell. Required: 5000, '
-     'actual: 4096'),
-    ({}, {'floating': 9},
-     'Not enough host cell CPUs to fit instance cell. Required: 9 + 0 as '
-     'overhead, actual: 8'),
-    ({'memory_usage': 4000}, {'floating': 1},
-     'Host cell has limitations on usable memory. There is not enough free '
-     'memory to schedule this instance. Usage: 4512, limit: 4096'),
-    ({'cpu_usage': 8}, {'floating': 1},
-     'Host cell has limitations on usable CPUs. There are not enough free '
-     'CPUs to schedule this instance. Usage: 9, limit: 8'),
-    ({}, {'floating': 1},
-     'No pinning requested, considering limitations on usable cpu and '
-     'memory'),
-    ({'pinned_cpus': range(7)}, {'pinned': 2},
-     'Not enough available CPUs to schedule instance. Oversubscription is '
-     'not possible with pinned instances. Required: 2 (2 + 0), actual: 1'),
-    ({'memory_usage': 4000}, {'pinned': 1},
-     'Not enough available memory to schedule instance. Oversubscription is '
-     'not possible with pinned instances. Required: 512, available: 96, '
-     'total: 4096. '),
-    ({}, {'pinned': 1, 'cpu_thread_policy': 'require'},
-     'Failed to map instance cell CPUs to host cell CPUs'),
-    ({}, {'pinned': 2},
-     'Selected cores for pinning: [(0, 0), (1, 1)], in cell 0')]
 
 
 def tried_on(host, guest, reserve=False, newer=True):
@@ -59,7 +32,7 @@ def tried_on(host, guest, reserve=False, newer=True):
 
 
 @pytest.mark.parametrize('newer', [True, False])
-@pytest.mark.parametrize(('host', 'guest', 'said'), CASES)
+@case_table('hardware-fit-logging', 'last_line')
 def test_last_line_has_the_result(host, guest, said, newer):
     refusal, lines = tried_on(host, tried(**guest), newer=newer)
 

@@ -33,8 +33,7 @@ def test_requirements_have_all_parts_of_the_request(emulator, isolated):
     [cell] = required.cells
     assert (cell.id, cell.memory, cell.cpus) == (3, 9, 2)
     assert required.isolate_emulator is isolated
-    assert required.pci == [device]
-    assert required.networks.physnets == {'p'}
+    assert (required.pci, required.networks.physnets) == ([device], {'p'})
     assert required.device_requests is required.device_requests
 
 

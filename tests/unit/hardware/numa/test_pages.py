@@ -17,8 +17,7 @@ HOST = a_cell(pages=[(4, 524288, 300000), (2048, 512, 100), (GIB, 1)])
     (1024, SMALL, None), (1024, LARGE, GIB), (1024, ANY, GIB),
     (1024, 2048, None), (512, SMALL, 4), (512, LARGE, 2048),
     (512, ANY, 2048), (823, ANY, 4), (512, 8192, None)])
-def test_largest_allowed_size_with_room_is_chosen(
-        memory, required, size):
+def test_largest_allowed_size_with_room_is_chosen(memory, required, size):
     assert numa_pages.choose(HOST, tried(memory=memory,
                                          pagesize=required)) == size
 
@@ -26,8 +25,7 @@ def test_largest_allowed_size_with_room_is_chosen(
 @pytest.mark.parametrize(('memory', 'pinned', 'fits'), [
     (1024, 0, True), (1024, 2, False), (876, 2, True), (2048, 0, True),
     (2049, 0, False)])
-def test_pinned_guests_need_free_small_pages(
-        memory, pinned, fits):
+def test_pinned_guests_need_free_small_pages(memory, pinned, fits):
     guest = tried(memory=memory, pinned=pinned, floating=0 if pinned else 1)
 
     assert numa_pages.fits_plainly(HOST, guest) == fits

@@ -74,8 +74,7 @@ def test_before_train_the_emulators_cpu_comes_from_the_used_cores():
     """5 is free, but its core is not wholly so."""
     assert pinned(USED, 1, 'isolate', True, newer=False) == ([2], [3])
     assert pinned(USED, 4, 'require', True, newer=False) is None
-    assert pinned(USED, 4, 'prefer', True, newer=False) == ([5, 2, 6, 3],
-                                                            [7])
+    assert pinned(USED, 4, 'prefer', True, newer=False) == ([5, 2, 6, 3], [7])
 
 
 @pytest.mark.parametrize('host', [USED, SPLIT, IDLE, NO_THREADS, a_cell(
@@ -83,8 +82,7 @@ def test_before_train_the_emulators_cpu_comes_from_the_used_cores():
 @pytest.mark.parametrize('policy', [None, 'prefer', 'isolate', 'require'])
 @pytest.mark.parametrize('reserve', [False, True])
 @pytest.mark.parametrize('newer', [False, True])
-def test_may_pin_agrees_with_pin(
-        host, policy, reserve, newer):
+def test_may_pin_agrees_with_pin(host, policy, reserve, newer):
     for pinned_cpus in range(10):
         for floating in (0, 2):
             guest = tried(pinned=pinned_cpus, floating=floating,

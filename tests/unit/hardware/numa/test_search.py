@@ -14,8 +14,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
 
     fits: the positions of the host cells that take any guest cell.
     """
-    host_cells = [types.SimpleNamespace(id=number) for number
-                  in range(hosts)]
+    host_cells = [types.SimpleNamespace(id=number) for number in range(hosts)]
     guest_cells = [types.SimpleNamespace(id=number, pagesize=None)
                    for number in range(guests)]
 
@@ -36,8 +35,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
 @pytest.mark.parametrize(('tokens_class', 'most'), [
     (numa_search.ById, 250), (numa_search.ByCell, 157)])
 @pytest.mark.parametrize('fits', [{0, 1, 2, 3}, {5, 6, 7, 8}, {1, 3, 5, 7}])
-def test_impossible_prefix_is_skipped(
-        tokens_class, most, fits):
+def test_impossible_prefix_is_skipped(tokens_class, most, fits):
     """Of 15120 selections: four of nine host cells do for five guest cells.
     """
     found, steps = walked(tokens_class, fits, 9, 5)

@@ -43,8 +43,7 @@ def test_devices_are_near_the_chosen_cells(policy, chosen, allowed):
                                     'legacy'])
 @pytest.mark.parametrize('networks', [None, metadata('p1')])
 @pytest.mark.parametrize('pools', [POOLS, KEPT])
-def test_allow_some_agrees_with_allow(
-        policy, networks, pools):
+def test_allow_some_agrees_with_allow(policy, networks, pools):
     made = rules(policy, pools, networks=networks)
 
     for others in range(16):
@@ -72,8 +71,7 @@ def test_selections_with_equal_relevant_cells_are_evaluated_once(
     required = (requirements(networks=metadata('p1')) if asked
                 else requirements(pci=[a_pci_request(
                     1, {'vendor_id': '8086'}, numa_policy='required')]))
-    made = selection.SelectionRules.of(cells, required, POOLS,
-                                         free)
+    made = selection.SelectionRules.of(cells, required, POOLS, free)
 
     for chosen in [*range(16)] * 2:
         made.allow(chosen)

@@ -131,8 +131,7 @@ class TestBeforeTrain:
     def test_mixed_guest_is_placed_by_current_rules(self):
         required = requirements(guest_cell(floating=2, pinned=2))
 
-        assert chosen([a_cell(0, cpus=range(2))], required,
-                      newer=False) == [0]
+        assert chosen([a_cell(0, cpus=range(2))], required, newer=False) == [0]
         assert chosen([a_cell(0, cpus=range(1))], required,
                       newer=False) is None
 

@@ -63,8 +63,7 @@ def test_each_selection_is_evaluated_by_its_sockets(policy, socket_first):
 
 @pytest.mark.parametrize('networks', [None, metadata('p1')])
 @pytest.mark.parametrize('socket_first', [True, False])
-def test_allow_some_agrees_with_allow(
-        networks, socket_first):
+def test_allow_some_agrees_with_allow(networks, socket_first):
     requests = [a_request('10fb', 'socket'), a_request('1520', 'required')]
     if not socket_first:
         requests.reverse()

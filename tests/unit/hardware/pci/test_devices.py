@@ -15,8 +15,7 @@ SPEC = {'vendor_id': '8086', 'product_id': '1520'}
 def left(pools, *requests, mapping=None, cells=None):
     """(product, count) of the pools left; None if there are too few."""
     found = take(pools, list(requests), mapping, cells)
-    return found and [(pool['product_id'], pool['count'])
-                      for pool in found]
+    return found and [(pool['product_id'], pool['count']) for pool in found]
 
 
 def fits(tags, spec, newer=True):
@@ -231,8 +230,7 @@ class TestTaking:
     @pytest.mark.parametrize('counts, wanted, found', [
         ((2, 2, 2), 3, [('b', 1), ('c', 2)]),
         ((0, 2, 0), 1, [('b', 1), ('c', 0)])])
-    def test_pools_are_used_in_order(self, counts, wanted,
-                                                    found):
+    def test_pools_are_used_in_order(self, counts, wanted, found):
         """Empty pools go when they are reached."""
         pools = some_pools(*(
             a_pool(product_id=name, count=count)

@@ -7,8 +7,6 @@ import pytest
 
 from nova_sched.hardware import reports
 from nova_sched.hardware.pci.pools import Pools
-from tests.builders.hosts import a_host
-from tests.builders.hosts import hosts
 from tests.builders.pci import a_pool
 from tests.builders.pci import pci_stats
 from tests.builders.pci import some_pools
@@ -50,8 +48,7 @@ def test_host_without_pools_has_none(text, caplog):
     ('{"nova_object.data": []}', 'a PCI pool list without objects'),
     ('{"nova_object.data": {"objects": {}}}',
      'a PCI pool list without objects'),
-    ('{"nova_object.data": {"objects": [7]}}',
-     'a PCI pool that is no object'),
+    ('{"nova_object.data": {"objects": [7]}}', 'a PCI pool that is no object'),
     ('{"nova_object.data": {"objects": [{"nova_object.data":'
      ' {"count": 1, "tags": "x"}}]}}', 'a PCI pool that is no dict'),
 ])
@@ -90,9 +87,8 @@ def test_free_devices_are_counted():
     pools = some_pools(a_pool(count=2, numa_node=0), a_pool(count=4),
                        a_pool(count=8, numa_node=0))
 
-    assert pools.free_devices == 14
-    assert pools.free_by_node == {0: 10, None: 4}
-    assert pools.free_by_node[1] == 0
+    assert (pools.free_devices, pools.free_by_node, pools.free_by_node[1]) == (
+        14, {0: 10, None: 4}, 0)
 
 
 @pytest.mark.parametrize(('tags', 'newer'), [
@@ -137,9 +133,3 @@ def test_pools_are_returned_as_copies():
     pools.pools.clear()
 
     assert pools.pools == [NIC]
-
-
-def test_host_state_has_the_pools():
-    state, = hosts(a_host(pci_stats=pci_stats(NIC))).states()
-
-    assert state.pci_stats.pools == [NIC]

@@ -80,8 +80,7 @@ def test_specifications_are_read_once_for_all_hosts(
         block = cloud(number)
         if placement:
             block.snapshot.offer = offer(number)
-        assert rule.mask(block, wanting(product)).tolist() == (
-            [fits] * number)
+        assert rule.mask(block, wanting(product)).tolist() == ([fits] * number)
         return WatchedSpec.reads
 
     assert reads(40) == reads(1)

@@ -1,5 +1,6 @@
 """Candidates from a mirror over HTTP, and the effect of claims."""
 
+import contextlib
 import math
 
 import pytest
@@ -33,16 +34,27 @@ def providers(placement):
     return providers
 
 
-@pytest.fixture
-def copied(client, providers):
-    """A client with a complete mirror."""
+@contextlib.contextmanager
+def mirrored(client):
+    """Run a mirror, complete at first."""
     mirror = client.mirrored(tuple)
     mirror.start()
     until(lambda: mirror.age is not None, 'a complete copy')
-    yield client
+    yield
     mirror.stop()
+
+
+@pytest.fixture
+def copied(client, providers):
+    """A client with a complete mirror."""
+    with mirrored(client):
+        yield client
+
+
 def a_query(vcpus=1, **fields):
     return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
+
+
 def ask(client, *queries):
     return client.mirror_candidates(list(queries) or [a_query()])
 
@@ -52,8 +64,7 @@ def listings(placement):
 
 
 class TestCandidates:
-    def test_mirror_candidates_equal_listed_candidates(self, copied,
-                                                       placement):
+    def test_mirrored_candidates_equal_listed_ones(self, copied, placement):
         asked = listings(placement)
 
         found, listed = ask(copied), copied.candidates([a_query()], CONTEXT)
@@ -84,8 +95,7 @@ class TestCandidates:
         assert len(placement.to(
             'GET', f'/resource_providers?member_of={GROUP}')) == 1
 
-    def test_forget_aggregates_rereads_members(self, copied, placement,
-                                               providers):
+    def test_forget_rereads_members(self, copied, placement, providers):
         query = a_query(member_of=[[GROUP]])
         ask(copied, query)
         providers.there[A]['aggregates'] = [GROUP]
@@ -113,24 +123,18 @@ class TestCandidates:
     def test_unsupported_query_is_left_to_placement(self, copied, query):
         assert ask(copied, query) is None
 
-    def test_incomplete_mirror_leaves_query_to_placement(self, client,
-                                                         providers):
+    def test_incomplete_mirror_leaves_query_alone(self, client, providers):
         assert ask(client) is None
         client.mirrored(tuple)
         assert ask(client) is None
 
-    def test_old_placement_is_queried_itself(self, client, placement,
-                                             providers):
+    def test_old_placement_is_not_mirrored(self, client, placement, providers):
         placement.on('GET', '/', http_placement.versions('1.35'))
-        mirror = client.mirrored(tuple)
-        mirror.start()
-        until(lambda: mirror.age is not None, 'a complete copy')
 
-        assert ask(client) is None
-        mirror.stop()
+        with mirrored(client):
+            assert ask(client) is None
 
-    def test_unreadable_aggregate_leaves_query_to_placement(self, copied,
-                                                            placement):
+    def test_unreadable_aggregate_leaves_query_alone(self, copied, placement):
         placement.on('GET', '/resource_providers?member_of',
                      error(400, 'Invalid aggregate'))
 
@@ -143,18 +147,10 @@ class TestInvalidProviders:
     @pytest.fixture
     def fill(self, client, providers, monkeypatch, caplog):
         """Function that fills a mirror and returns the client."""
-        for name, value in (
-                ('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
+        for name, value in (('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
-        mirrors = []
-
-        def fill():
-            mirrors.append(client.mirrored(tuple))
-            mirrors[0].start()
-            until(lambda: mirrors[0].age is not None, 'a complete copy')
-            return client
-        yield fill
-        mirrors[0].stop()
+        with contextlib.ExitStack() as stack:
+            yield lambda: stack.enter_context(mirrored(client)) or client
 
     def check(self, client, providers, others=frozenset()):
         """Check that the mirror has all other providers and is updated."""
@@ -176,15 +172,14 @@ class TestInvalidProviders:
         assert caplog.messages == []
 
     @pytest.mark.parametrize('field', [
-        {'total': math.nan}, {'total': -1}, {'total': -10 ** 400},
-        {'total': -math.inf}, {'total': '9'}, {'total': None},
-        {'total': []}, {'reserved': math.nan}, {'reserved': 10 ** 400},
-        {'allocation_ratio': math.nan}, {'allocation_ratio': -1.0},
-        {'allocation_ratio': '1'}, {'allocation_ratio': None},
-        {'min_unit': None}, {'min_unit': 10 ** 400}, {'max_unit': math.nan},
+        *({'total': total} for total in (
+            math.nan, -1, -10 ** 400, -math.inf, '9', None, [])),
+        *({'allocation_ratio': ratio} for ratio in (
+            math.nan, -1.0, '1', None)),
+        {'reserved': math.nan}, {'reserved': 10 ** 400}, {'min_unit': None},
+        {'min_unit': 10 ** 400}, {'max_unit': math.nan},
         {'step_size': 0}, {'step_size': -1}, {'step_size': 10 ** 400}])
-    def test_invalid_inventory_hides_no_other_provider(self, fill, providers,
-                                                       field):
+    def test_invalid_inventory_hides_no_other(self, fill, providers, field):
         providers.add(A, **field)
 
         self.check(fill(), providers)
@@ -196,8 +191,7 @@ class TestInvalidProviders:
             10 ** 400, -2 ** 63, 1.5, math.nan, None, '1')),
         {'traits': None}, {'traits': [7]}, {'traits': [['CUSTOM_GOLD']]},
         {'aggregates': 7}, {'aggregates': [None]}])
-    def test_other_invalid_part_hides_no_other_provider(self, fill, providers,
-                                                        part):
+    def test_invalid_part_hides_no_other(self, fill, providers, part):
         providers.there[A] |= part
 
         self.check(fill(), providers)
@@ -247,8 +241,7 @@ class TestInvalidProviders:
         assert A in line
         assert 'nan is no number' in line
 
-    def test_repaired_provider_is_offered_again(self, fill, providers,
-                                                monkeypatch):
+    def test_repaired_provider_is_offered(self, fill, providers, monkeypatch):
         monkeypatch.setattr(upkeep, 'AGAIN', 0.1)
         providers.add(A, step_size=0)
         client = fill()
@@ -262,6 +255,8 @@ class TestInvalidProviders:
 @pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
 def test_huge_amount_fits_nowhere(copied, amount):
     assert ask(copied, a_query(amount)) is None
+
+
 class TestClaims:
     """The mirror's generations after claims."""
 
@@ -283,8 +278,7 @@ class TestClaims:
               'the provider to be read')
         assert ask(copied, a_query(3)).providers == {B}
 
-    def test_joint_claim_raises_generation_once(self, copied, known,
-                                                providers):
+    def test_joint_claim_raises_generation(self, copied, known, providers):
         found = ask(copied)
         wanted = {a_uuid(30 + number): found.of(uuid)[0]
                   for number, uuid in enumerate([A, A, B])}

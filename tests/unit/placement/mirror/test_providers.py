@@ -9,8 +9,6 @@ import pytest
 
 from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.placement.mirror.providers import Amounts
-from nova_sched.placement.mirror.providers import Provider
-from nova_sched.placement.mirror.providers import Providers
 from nova_sched.scheduler.utils import Group
 from nova_sched.scheduler.utils import ResourceRequest
 
@@ -21,14 +19,14 @@ ONE = {'VCPU': 1}
 
 def a_provider(uuid, vcpus=4, used=0, generation=1, parent=None, traits=(),
                aggregates=(), limited=True, **units):
-    return Provider(
+    return mirror_providers.Provider(
         uuid, generation, parent, {'VCPU': Amounts(vcpus, used, **units)},
         frozenset(traits),
         None if aggregates is None else frozenset(aggregates), limited)
 
 
 def a_copy(*found):
-    providers = Providers()
+    providers = mirror_providers.Providers()
     put(providers, *found)
     return providers
 
@@ -105,8 +103,7 @@ class TestFitting:
         ({'forbidden_aggregates': {'one', 'two'}}, '')])
     def test_providers_in_aggregates_fit(self, fields, uuids):
         providers = a_copy(*map(a_provider, 'abc'))
-        for aggregate, members in (('one', 'ac'), ('two', 'bc'),
-                                   ('none', '')):
+        for aggregate, members in (('one', 'ac'), ('two', 'bc'), ('none', '')):
             providers.put_members(aggregate, members)
 
         assert fitting(providers, a_query(**fields)) == uuids
@@ -146,15 +143,10 @@ class TestUnsupported:
 
         assert fitting(a_copy(a_provider(A), child), query) is None
 
-    def test_child_with_requested_class(self):
-        providers = a_copy(a_provider(A), a_provider(B, parent=A))
-
-        assert fitting(providers) is None
-
-    def test_sharing_provider_with_requested_class(self):
-        shared = a_provider(B, traits=['MISC_SHARES_VIA_AGGREGATE'])
-
-        assert fitting(a_copy(a_provider(A), shared)) is None
+    @pytest.mark.parametrize('fields', [
+        {'parent': A}, {'traits': ['MISC_SHARES_VIA_AGGREGATE']}])
+    def test_child_or_sharing_provider_with_class(self, fields):
+        assert fitting(a_copy(a_provider(A), a_provider(B, **fields))) is None
 
     def test_child_with_other_class_is_supported(self):
         child = dataclasses.replace(a_provider(B, parent=A), amounts={
@@ -300,8 +292,7 @@ class TestReads:
         providers = a_copy(a_provider(A, max_unit=2, aggregates=['one']))
         providers.put_members('one', [A])
 
-        put(providers, a_provider(A, vcpus=8, limited=False,
-                                  aggregates=None))
+        put(providers, a_provider(A, vcpus=8, limited=False, aggregates=None))
 
         assert fitting(providers, a_query(3)) == ''
         assert fitting(providers, a_query(2, member_of=[['one']])) == A

@@ -10,9 +10,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement.mirror import shared_responses
-from nova_sched.placement.mirror.shared_responses import SharedResponses
 from tests.builders.forks import in_child
 from tests.builders.forks import stopped_in
+from tests.builders.waiting import in_threads
 
 QUESTION, SOURCE = 'which', 'a placement'
 NEVER = -1.0
@@ -20,7 +20,7 @@ NEVER = -1.0
 
 @pytest.fixture
 def answers():
-    return SharedResponses((QUESTION,), workers=2)
+    return shared_responses.SharedResponses((QUESTION,), workers=2)
 
 
 def test_answer_is_shared_between_workers(answers):
@@ -39,8 +39,7 @@ def test_old_answer_is_replaced(answers):
     second = answers.get(QUESTION, SOURCE, lambda: 'new', first.began)
 
     assert (second.value, second.began > first.began) == ('new', True)
-    assert answers.get(QUESTION, SOURCE, pytest.fail,
-                       first.began) == second
+    assert answers.get(QUESTION, SOURCE, pytest.fail, first.began) == second
 
 
 def test_answer_of_other_placement_is_not_used(answers):
@@ -69,12 +68,8 @@ def test_concurrent_queries_wait_for_answer(answers):
         time.sleep(0.05)
         return 'one'
 
-    threads = [threading.Thread(target=lambda: found.append(
-        answers.get(QUESTION, SOURCE, ask, NEVER).value)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.append(
+        answers.get(QUESTION, SOURCE, ask, NEVER).value)] * 4)
 
     assert (asked, found) == ([1], ['one'] * 4)
 
@@ -124,7 +119,7 @@ def test_answer_may_be_large(answers):
 
 
 def test_single_worker_keeps_no_answer():
-    alone = SharedResponses((QUESTION,))
+    alone = shared_responses.SharedResponses((QUESTION,))
 
     assert [alone.get(QUESTION, SOURCE, lambda value=value: value,
                       NEVER).value for value in (1, 2)] == [1, 2]

@@ -141,8 +141,7 @@ class TestFilling:
 
         assert scene.world.asked == [
             ('generations', None), ('summaries', None), ('provider', 'b')]
-        assert scene.upkeep.age == pytest.approx(
-            2 * TOOK + LISTING_TOOK)
+        assert scene.upkeep.age == pytest.approx(2 * TOOK + LISTING_TOOK)
         assert scene.fitting() == 'a'
         scene.world.use('b', 1, rises=1)
         scene.go_on(10)
@@ -238,8 +237,7 @@ class TestUpdates:
         assert scene.fitting(4) == 'ab'
 
     def test_many_changes_cause_earlier_listing(self):
-        scene = a_scene(*(a_provider(f'{number:03}') for number
-                          in range(100)))
+        scene = a_scene(*(a_provider(f'{number:03}') for number in range(100)))
         for uuid in list(scene.world.there):
             scene.world.use(uuid, 4)
         scene.world.use('007', 2)
@@ -358,8 +356,7 @@ class TestUpdates:
         assert caplog.messages == []
 
     @pytest.mark.parametrize('took, listing_took', [(0.03, 0.3), (0.3, 3)])
-    def test_queries_take_small_share_of_time(self, took, listing_took,
-                                              monkeypatch):
+    def test_queries_take_little_time(self, took, listing_took, monkeypatch):
         monkeypatch.setattr(f'{__name__}.TOOK', took)
         monkeypatch.setattr(f'{__name__}.LISTING_TOOK', listing_took)
         scene = a_scene()
@@ -505,10 +502,8 @@ class TestSharedResponses:
 
         alone = a_scene()
         alone.go_on(100)
-        assert len(one.asked('generations')) <= (
-            len(alone.asked('generations')) + 1)
-        assert len(one.asked('summaries')) <= (
-            len(alone.asked('summaries')) + 1)
+        for name in ('generations', 'summaries'):
+            assert len(one.asked(name)) <= len(alone.asked(name)) + 1
 
     def test_claim_after_shared_query_is_kept(self):
         """The shared answer does not include it."""
@@ -531,5 +526,4 @@ def _take_turns(one, other, seconds):
     world = one.world
     end = world.now + seconds
     while world.now < end:
-        world.now += max(0.001, min(
-            one.upkeep.step(), other.upkeep.step()))
+        world.now += max(0.001, min(one.upkeep.step(), other.upkeep.step()))

@@ -47,8 +47,7 @@ def passes(rule, aggregates, **request):
     ({'hw_mem_encryption': False}, [{'hw_mem_encryption': 'True'}], True),
     ({'hw_maxphysaddr_bits': 0}, [{'hw_maxphysaddr_bits': '42'}], True),
 ])
-def test_image_properties_match_the_aggregates(properties, aggregates,
-                                               expected):
+def test_image_properties_match_aggregates(properties, aggregates, expected):
     assert passes(IMAGE, aggregates, image_properties=properties) == expected
 
 
@@ -113,8 +112,7 @@ def test_extra_specs_match_the_aggregates(extra_specs, aggregates, expected):
     ('>= 4', '3,x', r"flavor.extra_specs.n = '>= 4'"),
     ('>= 4', 'x,3', r"flavor.extra_specs.n = '>= 4'"),
     ('<or>', '1', 'no alternative')])
-def test_a_comparison_that_cannot_be_made_is_refused(requirement, values,
-                                                     words):
+def test_comparison_that_cannot_be_made_is_refused(requirement, values, words):
     with pytest.raises(exception.InvalidInput, match=words):
         passes(SPECS, [{'n': values}], extra_specs={'n': requirement})
 

@@ -129,8 +129,7 @@ def test_the_free_room_must_hold_the_request(name, host, size, fits):
 def test_missing_cpu_counts_are_warned_about_once_a_request(name, caplog):
     passing(name, cpus(0, 0), cpus(0, 0))
 
-    assert caplog.messages == [
-        'VCPUs not set; assuming CPU collection broken']
+    assert caplog.messages == ['VCPUs not set; assuming CPU collection broken']
 
 
 @pytest.mark.parametrize(('name', 'host', 'limits'), [

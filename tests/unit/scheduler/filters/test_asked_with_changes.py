@@ -5,7 +5,6 @@ import copy
 
 import pytest
 
-from nova_sched import objects
 from nova_sched.plugins import loading
 from nova_sched.testing import a_request
 from tests.builders.drivers import MemoryScheduler
@@ -30,11 +29,7 @@ OF_HOSTS = {'AggregateIoOpsFilter', 'AggregateNumInstancesFilter',
 
 def rejected(name):
     """A request for which the filter rejects the host bad."""
-    fields = {**REJECTING[name][1]}
-    if 'pci_requests' in fields:
-        fields['pci_requests'] = objects.InstancePCIRequests(
-            requests=fields['pci_requests'])
-    return a_request(**fields)
+    return a_request(**REJECTING[name][1])
 
 
 def accepted(name):

@@ -5,13 +5,11 @@ import json
 import pytest
 
 from nova_sched import exception
-from nova_sched.scheduler.filters.compute_capabilities_filter import (
-    ComputeCapabilitiesFilter,
-)
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
+from tests.builders.rules import a_filter
 
 CPU_INFO = {'vendor': 'Intel', 'arch': 'x86_64', 'features': ['aes', 'mmx'],
             'topology': {'cores': 2}, 'hidden': True, 'nothing': None,
@@ -21,6 +19,12 @@ HOST = a_host('h', cpu_info=json.dumps(CPU_INFO), free_ram_mb=2048,
               ram_allocation_ratio=1.5,
               stats={'rack': '12', 'empty': None, 'host_ip': 'from stats',
                      'nested': {'a': '1'}, 'json': '{"b": 2}'})
+
+
+def verdicts(extra_specs, *records):
+    return a_filter('ComputeCapabilitiesFilter').mask(
+        hosts(*records), a_request(extra_specs=extra_specs)).tolist()
+
 
 CASES = [
     # No extra specs, or extra specs of another scope.
@@ -71,9 +75,7 @@ CASES = [
 
 @pytest.mark.parametrize(('extra_specs', 'passes'), CASES)
 def test_a_host_meets_the_extra_specs(extra_specs, passes):
-    request = a_request(extra_specs=extra_specs)
-
-    assert ComputeCapabilitiesFilter().mask(hosts(HOST), request) == [passes]
+    assert verdicts(extra_specs, HOST) == [passes]
 
 
 @pytest.mark.parametrize(('extra_specs', 'passes'), [
@@ -83,38 +85,26 @@ def test_a_host_meets_the_extra_specs(extra_specs, passes):
     ({'capabilities:total_usable_ram_mb': '== 0'}, True),
 ])
 def test_a_host_that_never_reported_has_no_capabilities(extra_specs, passes):
-    request = a_request(extra_specs=extra_specs)
-
-    assert ComputeCapabilitiesFilter().mask(
-        hosts(a_host(**NEVER_REPORTED)), request) == [passes]
+    assert verdicts(extra_specs, a_host(**NEVER_REPORTED)) == [passes]
 
 
 def test_a_numeric_comparison_with_text_is_refused():
-    request = a_request(extra_specs={'capabilities:hypervisor_type': '>= 2'})
-
     with pytest.raises(exception.InvalidInput, match=(
             r"flavor\.extra_specs\.hypervisor_type = '>= 2'")) as failure:
-        ComputeCapabilitiesFilter().mask(hosts(HOST), request)
+        verdicts({'capabilities:hypervisor_type': '>= 2'}, HOST)
     assert failure.value.__notes__[0] == "at 'QEMU'"
 
 
 def test_later_extra_specs_skip_hosts_already_rejected():
     """So an invalid value on a rejected host does no harm."""
-    block = hosts(a_host(host_ip='a', stats={'n': 'x'}),
-                  a_host(host_ip='b', stats={'n': '4'}))
-    request = a_request(extra_specs={'capabilities:host_ip': 'b',
-                                     'capabilities:n': '= 4'})
-
-    assert ComputeCapabilitiesFilter().mask(
-        block, request).tolist() == [False, True]
+    assert verdicts({'capabilities:host_ip': 'b', 'capabilities:n': '= 4'},
+                    a_host(host_ip='a', stats={'n': 'x'}),
+                    a_host(host_ip='b', stats={'n': '4'})) == [False, True]
 
 
 def test_broken_json_on_a_host_meets_nothing():
-    deep = a_host(cpu_info='[' * 100000)
-    request = a_request(extra_specs={'capabilities:cpu_info:vendor': 's!= x'})
-
-    assert not ComputeCapabilitiesFilter().mask(
-        hosts(a_host(cpu_info='{'), deep), request).any()
+    assert verdicts({'capabilities:cpu_info:vendor': 's!= x'}, *(
+        a_host(cpu_info=text) for text in ('{', '[' * 100000))) == [False] * 2
 
 
 def test_each_distinct_text_is_parsed_once(monkeypatch):
@@ -123,10 +113,9 @@ def test_each_distinct_text_is_parsed_once(monkeypatch):
     read = json.loads
     monkeypatch.setattr(json, 'loads', lambda text: (
         asked.append(text), read(text))[1])
-    request = a_request(extra_specs={'capabilities:cpu_info:vendor': 'Intel'})
 
-    ComputeCapabilitiesFilter().mask(hosts(*[
+    verdicts({'capabilities:cpu_info:vendor': 'Intel'}, *(
         {**HOST, 'host': f'h{number}', 'nodename': f'h{number}'}
-        for number in range(100)]), request)
+        for number in range(100)))
 
     assert len(asked) == 1

@@ -23,12 +23,9 @@ FULL = {'free_ram_mb': 0, 'free_disk_mb': 0, 'vcpus_used': 16,
 #: Filter, Nova's method of its ratio or maximum, the key in aggregates, a
 #: value that rejects a full host, and a value that accepts it.
 METHODS = [
-    ('RamFilter', '_get_ram_allocation_ratio', 'ram_allocation_ratio',
-     1.0, 2.0),
-    ('DiskFilter', '_get_disk_allocation_ratio', 'disk_allocation_ratio',
-     1.0, 2.0),
-    ('CoreFilter', '_get_cpu_allocation_ratio', 'cpu_allocation_ratio',
-     1.0, 2.0),
+    *((f'{name}Filter', f'_get_{key}_allocation_ratio',
+       f'{key}_allocation_ratio', 1.0, 2.0)
+      for name, key in (('Ram', 'ram'), ('Disk', 'disk'), ('Core', 'cpu'))),
     ('IoOpsFilter', '_get_max_io_ops_per_host', 'max_io_ops_per_host', 6, 7),
     ('NumInstancesFilter', '_get_max_instances_per_host',
      'max_instances_per_host', 48, 49)]
@@ -124,8 +121,7 @@ class TestOwnSettings:
         assert type(seen[0]) is type(more)
 
     @pytest.mark.parametrize(('name', 'method', 'key', 'less', '_'), METHODS)
-    def test_in_base_classes_include_aggregates(self, name, method, key, less,
-                                                _):
+    def test_in_base_classes_use_aggregates(self, name, method, key, less, _):
         rule = configured(type('Own', (
             type(a_filter(f'Aggregate{name}')),), {}))
         [state] = hosts(full('a', aggregates=[{key: '3'}, {key: '4'}])

@@ -8,7 +8,6 @@ import logging
 
 import pytest
 
-from nova_sched import objects
 from nova_sched.plugins import loading
 from tests.builders import numa
 from tests.builders import pci
@@ -67,7 +66,7 @@ REJECTING = {
     'NumInstancesFilter': ({'num_instances': 50}, {}, {}),
     'PciPassthroughFilter': (
         {'pci_stats': '[]'},
-        {'pci_requests': [pci.a_pci_request()]}, {}),
+        {'pci_requests': pci.pci_requests(pci.a_pci_request())}, {}),
     'RamFilter': (SMALL, {}, {}),
     'RetryFilter': ({}, {'retry': [('bad', 'bad')]}, {}),
     'SameHostFilter': ({}, {'hints': {'same_host': ['m2']}}, {}),
@@ -117,9 +116,6 @@ def answer(name, **fields):
     """The picks for a request for which the filter rejects the host bad."""
     request = {**REJECTING[name][1]}
     hints = request.pop('hints', {}) | fields.pop('hints', {})
-    if 'pci_requests' in request:
-        request['pci_requests'] = objects.InstancePCIRequests(
-            requests=request['pci_requests'])
     return picks(scheduler(name), a_request(hints=hints, **request, **fields))
 
 

@@ -59,8 +59,7 @@ def test_or_needs_an_alternative():
     ('1', '== one', "flavor.extra_specs.cores = '== one': compares numbers"),
     ('1', '== ' + 'x' * 5000, 'flavor.extra_specs.cores = '),
     ('1', '<or>', "flavor.extra_specs.cores = '<or>': names no alternative")])
-def test_a_refusal_names_the_extra_spec_and_notes_the_value(
-        value, requirement, words):
+def test_a_refusal_names_extra_spec_and_notes_value(value, requirement, words):
     with pytest.raises(exception.InvalidInput) as failure:
         match_key('cores', value, requirement)
 

@@ -20,11 +20,18 @@ HOST = a_host('h', free_ram_mb=2048, vcpus_used=2, hypervisor_type='QEMU',
               stats={'rack': 'r1', 'empty': None, 'nested': {'a': 1}})
 
 
-def mask(query, *records):
-    """The verdicts of a query, or of its text."""
+def asking(query):
+    """A request with a query, or its text."""
     text = query if isinstance(query, str) else json.dumps(query)
-    return JsonFilter().mask(hosts(*records or (HOST,)), a_request(
-        hints={'query': [text]})).tolist()
+    return a_request(hints={'query': [text]})
+
+
+def verdicts(query, block):
+    return JsonFilter().mask(block, asking(query)).tolist()
+
+
+def mask(query, *records):
+    return verdicts(query, hosts(*records or (HOST,)))
 
 
 CASES = [
@@ -136,9 +143,7 @@ def test_a_query_invalid_on_one_host_is_refused():
 
 
 def test_without_hosts_no_query_is_refused():
-    request = a_request(hints={'query': ['["bogus"]']})
-
-    assert JsonFilter().mask(hosts(), request).tolist() == []
+    assert verdicts(['bogus'], hosts()) == []
 
 
 @pytest.mark.parametrize('hints', [
@@ -187,16 +192,6 @@ def test_each_host_is_judged_by_its_own_values():
         False, True, False]
     assert mask(['in', '$free_ram_mb', '$stats.n', 3], *records) == [
         False, True, True]
-
-
-def asking(query):
-    """A request with a query, or its text."""
-    text = query if isinstance(query, str) else json.dumps(query)
-    return a_request(hints={'query': [text]})
-
-
-def verdicts(query, block):
-    return JsonFilter().mask(block, asking(query)).tolist()
 
 
 def many(count, **values):
@@ -357,8 +352,7 @@ def test_reasons_parse_the_query_once(monkeypatch):
     monkeypatch.setattr(json, 'loads', lambda text: (
         read.append(text), loads(text))[1])
     block = many(20)
-    request = asking(['and', ['=', '$host', 'nobody'],
-                      *range(1000, 2000)])
+    request = asking(['and', ['=', '$host', 'nobody'], *range(1000, 2000)])
     read.clear()
 
     JsonFilter().mask(block, request)

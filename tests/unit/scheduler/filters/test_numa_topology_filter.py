@@ -199,10 +199,8 @@ SHORTFALLS = [(a_numa_host(*cells), a_guest(*guest), {}, expected)
      'networks')]
 
 
-@pytest.mark.parametrize(('host', 'guest', 'request_', 'expected'),
-                         SHORTFALLS)
-def test_the_figure_is_that_of_the_failed_test(host, guest, request_,
-                                               expected):
+@pytest.mark.parametrize(('host', 'guest', 'request_', 'expected'), SHORTFALLS)
+def test_figure_is_that_of_failed_test(host, guest, request_, expected):
     block = hosts(host)
     spec = a_request(numa_topology=guest, **request_)
 

@@ -3,9 +3,6 @@
 import pytest
 
 from nova_sched.hardware.pci import devices as pci_devices
-from nova_sched.scheduler.filters.pci_passthrough_filter import (
-    PciPassthroughFilter,
-)
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.pci import a_pci_request
@@ -15,6 +12,9 @@ from tests.builders.pci import pci_stats
 from tests.builders.placement import Placement
 from tests.builders.placement import an_allocation_request
 from tests.builders.requests import a_request
+from tests.builders.rules import a_filter
+
+FILTER = a_filter('PciPassthroughFilter')
 
 
 def with_pools(*pools, **values):
@@ -37,22 +37,20 @@ def asking(*requests):
 def test_a_host_must_have_all_devices(record, passes):
     block = hosts(record)
 
-    assert PciPassthroughFilter().mask(
-        block, asking(a_pci_request(2))) == [passes]
+    assert FILTER.mask(block, asking(a_pci_request(2))) == [passes]
 
 
 @pytest.mark.parametrize('requests', [None, pci_requests()])
 def test_requests_without_devices_pass_everywhere(requests):
     block = hosts(a_host(), with_pools())
 
-    assert PciPassthroughFilter().mask(
-        block, a_request(pci_requests=requests)).all()
+    assert FILTER.mask(block, a_request(pci_requests=requests)).all()
 
 
 def test_numa_affinity_does_not_matter():
     block = hosts(with_pools(a_pool(numa_node=0), a_pool(numa_node=1)))
 
-    assert PciPassthroughFilter().mask(
+    assert FILTER.mask(
         block, asking(a_pci_request(2, numa_policy='required'))).all()
 
 
@@ -63,21 +61,15 @@ def offered():
         a_pool(rp_uuid='p1', count=1), a_pool(rp_uuid='p2', count=2),
         uuid='node'))
     block.snapshot.offer = Placement({'node': [
-        an_allocation_request('node', **{'nic-id-0': ['p1'],
-                                         'nic-id-1': ['p1']}),
-        an_allocation_request('node', **{'nic-id-0': ['p1'],
-                                         'nic-id-1': ['p2']}),
-        an_allocation_request('node', **{'nic-id-0': ['p3'],
-                                         'nic-id-1': ['p3']}),
-        an_allocation_request('node', **{'nic-id-0': ['p2'],
-                                         'nic-id-1': ['p2']}),
-    ]}).candidates()
+        an_allocation_request('node', **{'nic-id-0': [one],
+                                         'nic-id-1': [other]})
+        for one, other in (('p1', 'p1'), ('p1', 'p2'), ('p3', 'p3'),
+                           ('p2', 'p2'))]}).candidates()
     return block
 
 
 def test_candidates_without_devices_are_removed_from_the_host(offered):
-    assert PciPassthroughFilter().mask(
-        offered, asking(a_pci_request(2))) == [True]
+    assert FILTER.mask(offered, asking(a_pci_request(2))) == [True]
 
     state, = offered.states()
     assert [list(candidate['mappings'].values())[1:]
@@ -86,8 +78,7 @@ def test_candidates_without_devices_are_removed_from_the_host(offered):
 
 
 def test_a_host_without_a_fitting_candidate_is_rejected(offered):
-    assert PciPassthroughFilter().mask(
-        offered, asking(a_pci_request(4))) == [False]
+    assert FILTER.mask(offered, asking(a_pci_request(4))) == [False]
 
     state, = offered.states()
     assert state.allocation_candidates == []
@@ -119,19 +110,18 @@ def test_the_reason_has_need_and_supply(requests, words):
     block = hosts(with_pools(a_pool(product_id='a', count=2),
                              a_pool(product_id='b')), a_host())
 
-    assert PciPassthroughFilter().reason(block, asking(*requests)) == words
+    assert FILTER.reason(block, asking(*requests)) == words
 
 
 def test_debug_lines_have_novas_words(caplog, offered):
     with caplog.at_level('DEBUG', 'nova_sched'):
-        PciPassthroughFilter().mask(offered, asking(a_pci_request(4)))
+        FILTER.mask(offered, asking(a_pci_request(4)))
 
     assert caplog.messages[0].startswith(
         'PciPassthroughFilter tries allocation candidate: {')
     assert caplog.messages[1].startswith(
         'PciPassthroughFilter rejected allocation candidate: {')
-    assert ("doesn't have the required PCI devices (["
-            in caplog.messages[-1])
+    assert ("doesn't have the required PCI devices ([" in caplog.messages[-1])
 
 
 def test_the_reason_covers_five_of_many_requests(monkeypatch):
@@ -143,8 +133,7 @@ def test_the_reason_covers_five_of_many_requests(monkeypatch):
     block = hosts(*[with_pools(a_pool(count=2))] * 30,
                   with_pools(a_pool(product_id='b')))
 
-    said = PciPassthroughFilter().reason(
-        block, asking(*[a_pci_request(9)] * 64))
+    said = FILTER.reason(block, asking(*[a_pci_request(9)] * 64))
 
     assert said.count('need 9 of') == 5
     assert said.endswith('and 59 more requests')

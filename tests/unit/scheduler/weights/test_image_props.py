@@ -30,8 +30,7 @@ def four_hosts():
 
 
 def raw(weigher, block, **properties):
-    return weigher.raw(
-        block, a_request(image_properties=properties)).tolist()
+    return weigher.raw(block, a_request(image_properties=properties)).tolist()
 
 
 def stored(texts):
@@ -71,8 +70,7 @@ def test_settings_weight_the_properties(settings, expected):
     ('hw_architecture', 'x86_64', 'vax', False),
     ('os_distro', 'centos', 'CentOS', False),
 ])
-def test_texts_are_compared_by_their_values(
-        name, ours, theirs, shared):
+def test_texts_are_compared_by_their_values(name, ours, theirs, shared):
     """The database has texts, and so have dicts of callers."""
     assert raw(a_weigher(), stored({name: theirs}), **{name: ours}) == [
         int(shared)]
@@ -93,8 +91,7 @@ def test_texts_are_compared_by_their_values(
     ({'traits_required': ['A']},
      {'trait:B': 'required', 'trait:A': 'required'}, 0),
 ])
-def test_properties_have_names_of_any_release(
-        properties, texts, shared):
+def test_properties_have_names_of_any_release(properties, texts, shared):
     assert raw(a_weigher(), stored(texts), **properties) == [shared]
 
 
@@ -135,14 +132,12 @@ class TestQueries:
         assert weigher.multipliers(block).tolist() == [5, 0]
         assert queries == []
 
-    def test_are_none_for_an_image_without_weighted_properties(
-            self, block, queries):
+    def test_are_none_for_image_without_weighted_names(self, block, queries):
         assert raw(a_weigher(), block) == [0, 0]
         assert raw(a_weigher('os_type=0'), block, os_type='linux') == [0, 0]
         assert queries == []
 
-    def test_are_one_for_all_hosts_and_weighted_properties(
-            self, block, queries):
+    def test_are_one_for_hosts_and_weighted_properties(self, block, queries):
         assert raw(a_weigher('os_type=1'), block, os_type='linux',
                    os_distro='ubuntu') == [1, 0]
         assert queries == [(['a', 'b'], ('os_type',))]

@@ -241,8 +241,7 @@ def test_a_missing_required_metric_fails_the_request(ratio):
 
 @pytest.mark.parametrize(('option', 'of_aggregate', 'expected'), [
     (1.0, '0', 0.0), (0.0, '2', MISSING), (1.0, 'bad', MISSING)])
-def test_a_multiplier_of_zero_excuses_missing_metrics(option, of_aggregate,
-                                                      expected):
+def test_multiplier_0_excuses_missing_metrics(option, of_aggregate, expected):
     assert weighed_metrics(['cpu.percent=1'], reporting(of_aggregate),
                            required=False, weight_multiplier=option) == [
         expected]
