@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import remote
+from nova_sched.compat.nova import reach
 from nova_sched.db import engine
 from nova_sched.inventory import decision_lock
 from tests.builders import cloud_database
@@ -45,6 +46,13 @@ def one_slice():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decision_lock, 'SLICE', 600)
         yield
+
+
+@pytest.fixture(autouse=True)
+def unlimited_plug_ins():
+    """A dry run limits plug-ins of its process for good."""
+    yield
+    reach.limit(None)
 
 
 @pytest.fixture

@@ -50,7 +50,8 @@ class TestRefusals:
          'nova.scheduler.filters.utils.aggregate_values_of_all '
          + nova_names.NOT_OFFERED),
         ('LateWeigher', True, f'nova.objects.NoSuch {nova_names.NOT_OFFERED}'),
-        ('KillingFilter', False, 'nova.compute.api.API.delete is not offered')])
+        ('KillingFilter', False,
+         'nova.compute.api.API.delete is not offered')])
     def test_rule_that_fails_names_what_is_missing(
             self, cloud, caplog, name, weigher, text):
         cloud.load(['a', 'b'], instances=[

@@ -79,7 +79,8 @@ def test_name_is_refused_by_name(name):
 
     text = f'{caught.value}{nova_names.hint(caught.value)}'
     assert name in text
-    assert nova_names.NOT_OFFERED in text or 'is not offered in a scheduler' in text
+    assert (nova_names.NOT_OFFERED in text
+            or 'is not offered in a scheduler' in text)
 
 
 @pytest.mark.parametrize(('name', 'target'), nova_names.MODULES.items())
