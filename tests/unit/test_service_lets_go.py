@@ -89,8 +89,8 @@ class Kept(caching_scheduler.CachingScheduler):
 class TestConnections:
     @pytest.mark.parametrize('name', ['filter_scheduler', 'chance_scheduler'])
     @pytest.mark.parametrize('mapped', [False, True])
-    def test_of_a_driver_are_closed_by_its_stop(self, cloud, opened, name,
-                                                mapped):
+    def test_stop_closes_connections_of_a_driver(self, cloud, opened, name,
+                                                 mapped):
         cloud.load(hosts=2)
         made = cloud.driver(name, **(
             {'api_database__connection': cloud.url} if mapped else {}))

@@ -185,7 +185,7 @@ class TestPlugIns:
     """With plug-ins a request passes the same files of the spine."""
 
     @pytest.mark.parametrize('rule', [SpecifiedHostFilter, KiloFilter])
-    def test_that_filter(self, trace, hosts, rule):
+    def test_filter_plug_in_keeps_the_spine(self, trace, hosts, rule):
         calls = trace(hosts.driver(
             enabled_filters=['ComputeFilter', rule.__name__],
             available_filters=['nova_sched.scheduler.filters.all_filters',
@@ -194,7 +194,7 @@ class TestPlugIns:
         assert calls.modules >= SPINE
 
     @pytest.mark.parametrize('placement', [None, 'list', 'mirror'])
-    def test_that_decide(self, trace, hosts, placement):
+    def test_driver_plug_in_keeps_the_spine(self, trace, hosts, placement):
         calls = trace(hosts.driver(f'{__name__}.QueensScheduler'), placement)
 
         assert calls.modules >= SPINE
