@@ -166,7 +166,7 @@ def show(tour):
         zones = [hosts[name]['Zone'] for name in names]
         tour.expect(zones == ['az1'] * 4 and alternates >= 4,
                     f'zones {zones}, {alternates} alternates')
-        tour.say('What the fake compute node made of it')
+        tour.say('That host, with the instance built')
         selected = names[0]
         tour.run(f'host show {selected} -c host -c free_ram_mb '
                  '-c num_instances -c instances')
@@ -177,14 +177,14 @@ def show(tour):
                  succeeds=False)
         outcome = tour.last_decision()['outcome']
         tour.expect(outcome == REFUSED, f'it was {outcome}')
-        tour.say('What is kept of it, with numbers')
+        tour.say('The stored decision, with numbers')
         tour.run(f'decision show {tour.last} -c outcome -c reason -c filters '
                  '-c rejected')
-        tour.say('Why, why not the largest host, and what would help')
+        tour.say('The reasons, one host, and changes that would help')
         tour.run(f'decision explain {tour.last} --host fake-0003 '
                  f'--or-flavor smaller=65536,1,20 --html {PAGE}')
         tour.expect(PAGE.exists(), f'no {PAGE}')
-        tour.say('The cloud as a file, to go on with')
+        tour.say('The cloud as a file')
         tour.run(f'cloud export {CLOUD}')
         plan = f'request plan --cloud {CLOUD} --ram 120000 --count 2'
         tour.run(plan)

@@ -8,14 +8,14 @@ import functools
 import json
 import uuid
 
-from nova_sched.options import known_options
+from nova_sched import toml_files
 
 # memory_mb MiB, local_gb GiB; vcpus is sockets * cores * threads.
 Profile = collections.namedtuple(
     'Profile', 'arch vendor model sockets cores threads memory_mb local_gb '
     'hypervisor_version features numa pci weight')
 
-_TABLE = known_options.table('fake_hardware.toml', __package__)
+_TABLE = toml_files.read('fake_hardware.toml', __package__)
 PROFILES = tuple(Profile(**row | {'features': tuple(row['features'])})
                  for row in _TABLE['profiles'])
 

@@ -8,7 +8,7 @@ otherwise the plug-in is refused at start with an alternative (``check``).
 import typing
 
 from nova_sched import exception
-from nova_sched.options import known_options
+from nova_sched import toml_files
 from nova_sched.plugins.classes import is_built_in as is_ours
 
 
@@ -28,7 +28,7 @@ class Method(typing.NamedTuple):
 def _methods(name, derive_from):
     """Return the overrides of derived classes in the table: name -> Method.
     """
-    rows = known_options.table('nova_methods.toml', __package__)[name]
+    rows = toml_files.read('nova_methods.toml', __package__)[name]
     return {method: Method(f'derive from nova.scheduler.{derive_from}', called)
             for method, called in rows.get('called', {}).items()} | {
         method: Method(row['instead'], served_by=row.get('served_by'))

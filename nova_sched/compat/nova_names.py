@@ -27,12 +27,12 @@ import sys
 import threading
 import types
 
+from nova_sched import toml_files
 from nova_sched.compat import dotted_oslo
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.compat.nova import i18n
-from nova_sched.options import known_options
 
-_TABLE = known_options.table('nova_names.toml', __package__)
+_TABLE = toml_files.read('nova_names.toml', __package__)
 #: Nova's module -> module here, or of the library that replaced it.
 MODULES, RENAMED = _TABLE['modules'], _TABLE['renamed']
 _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}

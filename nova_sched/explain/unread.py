@@ -2,7 +2,7 @@
 
 import re
 
-from nova_sched.options import known_options
+from nova_sched import toml_files
 from nova_sched.options import nearest
 from nova_sched.rules import attributes
 from nova_sched.rules.flavor_image import FlavorImageRequirements
@@ -13,7 +13,7 @@ _AGGREGATES = 'AggregateInstanceExtraSpecsFilter'
 _QUERY = 'JsonFilter'
 
 #: Kind of part -> name of the part -> its readers.
-_READERS = known_options.table('readers.toml', __package__)
+_READERS = toml_files.read('readers.toml', __package__)
 #: Extra specs without a scope that others read.
 _UNSCOPED = ('hide_hypervisor_id', 'group_policy')
 

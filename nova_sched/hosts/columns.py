@@ -10,9 +10,9 @@ import typing
 
 import numpy as np
 
+from nova_sched import toml_files
 from nova_sched.hosts import labels
 from nova_sched.hosts import metrics
-from nova_sched.options import known_options
 
 #: Kinds.  LABEL: hashable values that repeat from host to host.
 INTEGER, FLOAT, BOOLEAN, LABEL, OBJECT = (
@@ -72,7 +72,7 @@ def _column(name, kind, compute_nodes=(), services=(), unit='', **uses):
     return Column(name, kind, Source(table, names) if names else None, **uses)
 
 
-COLUMNS = tuple(_column(name, **line) for name, line in known_options.table(
+COLUMNS = tuple(_column(name, **line) for name, line in toml_files.read(
     'columns.toml', __package__)['columns'].items())
 
 

@@ -11,10 +11,10 @@ from keystoneauth1 import service_token
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import toml_files
 from nova_sched.concurrency import turns
 from nova_sched.network import responses
 from nova_sched.network.user_token import UserToken
-from nova_sched.options import known_options
 from nova_sched.remote import Deadline
 from nova_sched.service_adapter import FailureReason
 from nova_sched.service_adapter import ServiceAdapter
@@ -32,7 +32,7 @@ RETRY_DELAY = 0.5
 _SEGMENTS = 'segment'
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
 #: Advice for the operator, by the name of a failure's reason.
-_ADVICE = known_options.table('advice.toml', __package__)
+_ADVICE = toml_files.read('advice.toml', __package__)
 
 
 class Neutron:

@@ -6,14 +6,14 @@ properties have an older one.
 
 import re
 
+from nova_sched import toml_files
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
-from nova_sched.options import known_options
 
 #: Old name of a property -> its current name.
-OLD_NAMES = known_options.table('image_properties.toml', __package__)[
+OLD_NAMES = toml_files.read('image_properties.toml', __package__)[
     'old_names']
 _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 

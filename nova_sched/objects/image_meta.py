@@ -3,14 +3,14 @@
 from oslo_utils import strutils
 from oslo_utils import versionutils
 
+from nova_sched import toml_files
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
-from nova_sched.options import known_options
 
-_TABLE = known_options.table('image_properties.toml', __package__)
+_TABLE = toml_files.read('image_properties.toml', __package__)
 #: Nova's properties without a type here.
 UNTYPED = _TABLE['untyped']
 _SHORT_X86 = dict.fromkeys(

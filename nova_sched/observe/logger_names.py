@@ -8,13 +8,13 @@ import logging
 import pathlib
 
 import nova_sched
-from nova_sched.options import known_options
+from nova_sched import toml_files
 from nova_sched.options.log_files import NOVAS
 from nova_sched.options.log_files import OURS
 
 #: Module or package of this service -> logger of the Nova module that does the
 #: same.  Other loggers keep their own name, below ``nova``.
-ELSEWHERE = known_options.table('logger_names.toml', __package__)
+ELSEWHERE = toml_files.read('logger_names.toml', __package__)
 
 #: Loggers that no module is named after, without the package's name.
 OTHERS = ('observe.log_line',)

@@ -14,9 +14,9 @@ import prometheus_client
 from prometheus_client import core
 from prometheus_client import exposition
 
+from nova_sched import toml_files
 from nova_sched.hosts import decision
 from nova_sched.observe.shared_sums import SharedSums
-from nova_sched.options import known_options
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ NONE = 'none'
 _RESULTS = {True: 'taken', False: 'refused', None: 'unanswered'}
 
 #: Counters and histograms by name.
-_TABLE = known_options.table('metrics.toml', __package__)
+_TABLE = toml_files.read('metrics.toml', __package__)
 
 #: Keys that exist from the start, with the value 0, so that the first count
 #: shows as an increase.

@@ -1,17 +1,9 @@
-"""Tables of options: TOML files of the package."""
+"""Older names of options, and options without effect."""
 
-import functools
-from importlib import resources
-import tomllib
+from nova_sched import toml_files
 
 #: Sentence in the help of an ignored option.
 SENTENCE = 'This release accepts this option but does not act on it.'
-
-
-@functools.cache
-def table(name, package=__package__):
-    """Return the contents of a TOML file of a package: dict, read only."""
-    return tomllib.loads((resources.files(package) / name).read_text())
 
 
 def place(text):
@@ -22,7 +14,7 @@ def place(text):
 
 def old_names(section, name):
     """Return the older names of an option: list of (section, name)."""
-    names = table('known_options.toml')['old_names']
+    names = toml_files.read('known_options.toml', __package__)['old_names']
     return list(map(place, names.get(section, {}).get(name, ())))
 
 
@@ -32,7 +24,7 @@ def ignored(*tables):
     A list of (section, name).  tables: tables of the file; default: both, the
     options with a warning and the options without.
     """
-    known = table('known_options.toml')
+    known = toml_files.read('known_options.toml', __package__)
     return [(section, name)
             for kind in tables or ('ignored', 'ignored_silently')
             for section, names in known[kind].items() for name in names]

@@ -5,6 +5,7 @@ import functools
 import re
 import typing
 
+from nova_sched import toml_files
 from nova_sched.conf import nova_sched
 from nova_sched.options import files
 from nova_sched.options import known_options
@@ -18,7 +19,7 @@ _BY_DATE = 27
 
 
 def _table(name):
-    return known_options.table('releases.toml')[name]
+    return toml_files.read('releases.toml', __package__)[name]
 
 
 @dataclasses.dataclass(frozen=True, order=True)

@@ -11,8 +11,8 @@ from urllib3 import util
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import service_adapter
+from nova_sched import toml_files
 from nova_sched.concurrency import turns
-from nova_sched.options import known_options
 from nova_sched.placement.documents import MicroversionRange
 from nova_sched.service_adapter import FailureReason
 
@@ -36,7 +36,7 @@ REFUSES_ALL = FORBIDDEN, TOO_MANY = 403, 429
 #: Every REPEAT-th warning about a lasting failure is logged.
 REPEAT = 11
 
-_TABLE = known_options.table('advice.toml', __package__)
+_TABLE = toml_files.read('advice.toml', __package__)
 #: By the name of a reason: the failure, and advice for the operator; advice
 #: also by HTTP status.
 _FAILURES, _ADVICE = _TABLE['failures'], _TABLE['advice']

@@ -6,8 +6,8 @@ This module checks Placement and Neutron.
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import remote
+from nova_sched import toml_files
 from nova_sched.network import neutron
-from nova_sched.options import known_options
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
 from nova_sched.preflight import rows
@@ -20,7 +20,7 @@ from nova_sched.preflight.rows import Row
 
 _PLACEMENT, _CANDIDATES = 'Placement', 'Placement candidates'
 _PROVIDERS, _NEUTRON = 'Placement providers', 'Neutron'
-_REACH, _ALLOW, _STALE = map(known_options.table(
+_REACH, _ALLOW, _STALE = map(toml_files.read(
     'advice.toml', __package__)['placement'].get, ('reach', 'allow', 'stale'))
 
 

@@ -12,6 +12,7 @@ from oslo_utils import timeutils
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import remote
+from nova_sched import toml_files
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
@@ -22,7 +23,6 @@ from nova_sched.db import services
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
-from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
@@ -33,7 +33,7 @@ from nova_sched.preflight.rows import Row
 _API, _OWN = 'API database', 'database'
 _API_URL, _OWN_URL = '[api_database] connection', '[database] connection'
 _CELL_URL = "the cell's URL: nova-manage cell_v2 list_cells --verbose"
-_MAP_ADVICE = known_options.table('advice.toml', __package__)[
+_MAP_ADVICE = toml_files.read('advice.toml', __package__)[
     'databases']['map']
 
 #: With this variable on, MariaDB does not let a transaction overwrite rows

@@ -6,6 +6,7 @@ The table is known_differences.toml.
 import dataclasses
 import functools
 
+from nova_sched import toml_files
 from nova_sched.options import known_options
 from nova_sched.options import releases
 from nova_sched.options import sections
@@ -77,7 +78,7 @@ class Difference:
 
 
 def _table(name):
-    return known_options.table('known_differences.toml', __package__)[name]
+    return toml_files.read('known_differences.toml', __package__)[name]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import amqp
 
 from nova_sched import conf as config
 from nova_sched import remote
-from nova_sched.options import known_options
+from nova_sched import toml_files
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -22,7 +22,7 @@ from nova_sched.rpc import declarations
 TIMEOUT = 10
 _ALL_STEPS = 3 * TIMEOUT
 
-_TEXTS = known_options.table('advice.toml', __package__)
+_TEXTS = toml_files.read('advice.toml', __package__)
 _DELETE = 'stop all programs that use it and delete it at the broker'
 
 

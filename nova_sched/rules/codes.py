@@ -9,7 +9,7 @@ catalogue.  ``doc/source/codes.rst`` describes the catalogue.
 import re
 import typing
 
-from nova_sched.options import known_options
+from nova_sched import toml_files
 from nova_sched.rules import narrowing
 
 #: Steps of a request in which hosts are rejected, or the request ends.
@@ -45,7 +45,7 @@ class Code(typing.NamedTuple):
 
 CATALOGUE = {
     name: Code(name, stage, meaning) for stage, meanings
-    in known_options.table('codes.toml', __package__).items()
+    in toml_files.read('codes.toml', __package__).items()
     for name, meaning in meanings.items()}
 
 _OF_STEPS = {

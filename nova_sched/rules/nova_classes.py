@@ -1,8 +1,8 @@
 """All filters and weighers that Nova has had: ``nova_classes.toml``."""
 
-from nova_sched.options import known_options
+from nova_sched import toml_files
 
-_TABLE = known_options.table('nova_classes.toml', __package__)
+_TABLE = toml_files.read('nova_classes.toml', __package__)
 FILTER_MODULES, WEIGHER_MODULES = _TABLE['filters'], _TABLE['weighers']
 #: Filter -> the Nova release that removed it.
 REMOVED_FILTERS = _TABLE['removed']

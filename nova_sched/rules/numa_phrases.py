@@ -1,10 +1,10 @@
 """Texts on the NUMA cells that a guest needs and that hosts have."""
 
+from nova_sched import toml_files
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import pages as numa_pages
 from nova_sched.hardware.numa import pinning
 from nova_sched.hardware.numa import shortfall
-from nova_sched.options import known_options
 
 _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
                numa_pages.ANY: 'any'}
@@ -12,7 +12,7 @@ _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
 #: Failed test -> text about the host, or host cell, that is closest to a fit.
 _LACKING = {
     getattr(module, name): text for module in (cell_fit, pinning, shortfall)
-    for name, text in known_options.table('numa_phrases.toml', __package__)[
+    for name, text in toml_files.read('numa_phrases.toml', __package__)[
         module.__name__.rpartition('.')[2]].items()}
 
 

@@ -51,7 +51,7 @@ class CandidateSource:
             self._request_filters = request_filter.RequestFilters(
                 conf, manager, client)
             if (conf.nova_sched.candidates == 'mirror'
-                    and driver.LISTS_CANDIDATES_LAST
+                    and manager is not None and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
                     manager.freed_nodes, responses, manager.count_claims)
@@ -168,10 +168,15 @@ class CandidateSource:
         manager = self._driver.host_manager
         if manager is None:
             return None
-        view = manager.view()
-        record.note_state(decision.State.of(view.table, view.in_flight,
-                                            manager.now()))
-        return view.table.snapshot(None)
+        try:
+            view = manager.view()
+            record.note_state(decision.State.of(view.table, view.in_flight,
+                                                manager.now()))
+            return view.table.snapshot(None)
+        except Exception as error:
+            # The refusal stands, without the figures of the hosts.
+            LOG.debug('The hosts cannot be read: %r', error)
+            return None
 
     def _target_node(self, spec_obj, record):
         """Return the uuid of the compute node that a request is bound to.

@@ -217,7 +217,7 @@ class SchedulerManager:
             record.spec_obj = spec_obj
             arguments.check_distinct(uuids)
         notifications = self._notifications if serving.NOTIFIES else None
-        if notifications:
+        if notifications is not None:
             notifications.began(ctxt, spec_obj)
         try:
             selections = list(map(list, serving.select_destinations(
@@ -232,7 +232,7 @@ class SchedulerManager:
         record.close(decision.PLACED)
         if offer.claims is not None:
             _give_back_if_lost(offer)
-        if notifications:
+        if notifications is not None:
             notifications.ended(ctxt, spec_obj, record.picks)
         return reply
 

@@ -16,10 +16,10 @@ import os_traits
 from oslo_log import log as logging
 
 from nova_sched import objects
+from nova_sched import toml_files
 from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.objects.base import version_tuple
 from nova_sched.objects.fields import MalformedError
-from nova_sched.options import known_options
 from nova_sched.rules import flavor_image
 from nova_sched.rules.flavor_image import FlavorImageRequirements
 from nova_sched.rules.flavor_image import get_set
@@ -27,7 +27,7 @@ from nova_sched.rules.flavor_image import get_set
 LOG = logging.getLogger(__name__)
 
 #: Feature of a query -> the first microversion that supports it.
-SINCE = known_options.table('query_features.toml', __package__)
+SINCE = toml_files.read('query_features.toml', __package__)
 
 #: Older microversions: traits of the root provider go to the unnumbered group.
 _ROOT_TRAITS = version_tuple('1.35')

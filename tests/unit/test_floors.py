@@ -21,7 +21,7 @@ ROOMS = {
     GROUND: """
         compat.current_hosts compat.legacy compat.nova_exception
         concurrency conf context exception nova_compat objects options
-        printable remote shared_region version""",
+        printable remote shared_region toml_files version""",
     TABLE: 'hardware hosts',
     RULES: """
         filters rules scheduler.filters scheduler.utils

@@ -5,8 +5,8 @@ exceptions that only plug-ins use.
 """
 
 from nova_sched import exception
+from nova_sched import toml_files
 from nova_sched.compat import nova_exception
-from nova_sched.options import known_options
 
 globals().update({
     name: cls for name, cls in vars(nova_exception).items()
@@ -15,7 +15,7 @@ globals().update({
         'ClassNotFound', 'ComputeHostMetricNotFound', 'HostMappingNotFound',
         'InvalidInput', 'NoValidHost')})
 
-for _name, _row in known_options.table(
+for _name, _row in toml_files.read(
         'exceptions.toml', __package__).items():
     globals()[_name] = type(_name, (globals()[_row['base']],), {
         name: value for name, value in _row.items() if name != 'base'})

@@ -1,6 +1,6 @@
 """As ``nova.compute.vm_states``: values of an instance's vm_state."""
 
-from nova_sched.options import known_options
+from nova_sched import toml_files
 
-_STATES = known_options.table('states.toml', __package__)['vm_states']
+_STATES = toml_files.read('states.toml', __package__)['vm_states']
 globals().update(_STATES)
