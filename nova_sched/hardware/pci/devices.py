@@ -133,9 +133,9 @@ class HostDevices:
         counts, served = self._serve(None, None)
         if served == len(self._requests):
             return None
-        may_take = self._may_take[self._requests[served].kind]
-        return served, sum([counts.get(place, 0) for place in may_take
-                            if may_take[place]])
+        return served, _total(counts, self._eligible(
+            counts, self._requests[served],
+            self._device_requests.providers(None)[served], None))
 
     def near(self, number, cells):
         """Count the devices near Cells for one request alone.
@@ -174,20 +174,25 @@ class HostDevices:
 
         Empty pools are removed.
         """
-        may_take = self._may_take[request.kind]
-        near = (may_take if cells is None
-                else self._near(counts, request, cells))
-        places = [place for place in near
-                  if may_take[place] and place in counts]
-        if given:
-            places = [place for place in places
-                      if 0 < self._given_by(place, given) <= counts[place]]
+        places = self._eligible(counts, request, given, cells)
         if not places or _total(counts, places) < request.count:
             return False
         if given:
             return self._take_given(counts, places, given)
         _take_in_order(counts, places, request.count)
         return True
+
+    def _eligible(self, counts, request, given, cells):
+        """Return the pools whose devices may be taken for a request."""
+        may_take = self._may_take[request.kind]
+        near = (may_take if cells is None
+                else self._near(counts, request, cells))
+        places = [place for place in near
+                  if may_take[place] and place in counts]
+        if not given:
+            return places
+        return [place for place in places
+                if 0 < self._given_by(place, given) <= counts[place]]
 
     def _near(self, counts, request, cells):
         """Return the pools near enough to a guest's host cells."""

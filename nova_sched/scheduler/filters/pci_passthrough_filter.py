@@ -93,15 +93,18 @@ class PciPassthroughFilter(filters.ColumnFilter):
 def _nearest(requests, devices):
     """Return the shortfall of the host that satisfies most requests, as text.
 
-    devices: non-empty list of HostDevices.  Returns '' if a host satisfies
-    all requests.
+    devices: non-empty list of HostDevices.  Returns '' if a host has enough
+    devices for all requests.
     """
     shortfalls = [of_host.shortfall() for of_host in devices]
     if None in shortfalls:
         return ''
     number, have = max(shortfalls)
+    if have >= requests[number].count:
+        return ''
     return (f'nearest host has {have} of {requests[number].count} of '
-            f'{_described(requests[number])} beside the others')
+            f'{_described(requests[number])}'
+            + ' beside the others' * (number > 0))
 
 
 def _requests(spec_obj):

@@ -113,6 +113,19 @@ def test_the_reason_has_need_and_supply(requests, words):
     assert FILTER.reason(block, asking(*requests)) == words
 
 
+@pytest.mark.parametrize(('pools', 'nearest'), [
+    ([a_pool(rp_uuid='p1'), a_pool(rp_uuid='p2', count=3)],
+     'nearest host has 1 of 2 of rp_uuids=p1 vendor_id=8086'),
+    ([a_pool(rp_uuid='p1', count=2), a_pool(rp_uuid='p1', count=3)],
+     'not at the providers that Placement names'),
+])
+def test_reason_counts_devices_of_the_named_provider(pools, nearest):
+    reason = FILTER.reason(hosts(with_pools(*pools)), asking(
+        a_pci_request(2, {'vendor_id': '8086', 'rp_uuids': 'p1'})))
+
+    assert reason.endswith('; ' + nearest)
+
+
 def test_debug_lines_have_novas_words(caplog, offered):
     with caplog.at_level('DEBUG', 'nova_sched'):
         FILTER.mask(offered, asking(a_pci_request(4)))
