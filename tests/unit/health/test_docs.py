@@ -91,7 +91,7 @@ def test_each_metric_is_on_the_page_and_no_other(exposed):
 
 
 def test_each_check_is_on_the_page(exposed):
-    for name, labels in exposed:
+    for _, labels in exposed:
         check = labels.get('check', 'workers').replace(':one', ':NAME')
         assert f'``{check.replace(":two", ":NAME")}``' in PAGE
 
