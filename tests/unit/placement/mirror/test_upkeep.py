@@ -133,11 +133,16 @@ def a_scene(*providers):
 
 
 class TestFilling:
-    def test_full_providers_are_read_one_by_one(self):
+    def test_full_providers_are_read_one_by_one(self, caplog, monkeypatch):
+        caplog.set_level(logging.INFO)
+        monkeypatch.setattr(mirror_upkeep, 'PROGRESS', TOOK)
         scene = Scene(a_provider('a'), a_provider('b', vcpus=2, used=2))
         assert scene.upkeep.age is None
 
         scene.upkeep.step()
+
+        assert '0 of 2 resource providers of Placement are' in caplog.text
+        assert '2 resource providers were copied from' in caplog.text
 
         assert scene.world.asked == [
             ('generations', None), ('summaries', None), ('provider', 'b')]
