@@ -75,6 +75,28 @@ class TestStop:
         caller.join(10)
 
 
+    def test_ends_despite_a_fault_of_the_server(
+            self, running, monkeypatch, caplog):
+        stop = running.server.stop
+
+        def fault():
+            stop()
+            raise ZeroDivisionError
+        monkeypatch.setattr(running.server, 'stop', fault)
+        caplog.set_level('INFO')
+        running.stop()
+        assert 'Stopping the RPC server failed' in caplog.messages
+        assert caplog.messages[-1].startswith('Stopped; calls in flight')
+
+    def test_during_the_start_is_logged(self, conf, monkeypatch, caplog):
+        scheduler = service.SchedulerService(conf)
+        monkeypatch.setattr(service, 'START_GRACE', 0)
+        monkeypatch.setattr(scheduler, '_warn_of_no_hosts', scheduler.stop)
+        caplog.set_level('INFO')
+        scheduler.start()
+        assert 'Stopped before it could serve' in caplog.messages
+
+
 @pytest.mark.parametrize(('driver_name', 'has_hosts', 'has_cells', 'lines'), [
     ('filter_scheduler', False, True, 1), ('filter_scheduler', True, True, 0),
     ('filter_scheduler', False, False, 0),

@@ -1,5 +1,6 @@
 """The health of a service: the worst of its workers' reports."""
 
+import threading
 import time
 
 import pytest
@@ -108,6 +109,19 @@ class TestChannel:
         for _ in range(count):
             channel.send({'worker': worker})
         assert channel.receive(0.01) == received
+
+
+def test_unreadable_report_is_logged_and_the_next_one_read(workers, caplog):
+    reports, stopped = [{}, {'worker': 1, 'at': 0.0}], threading.Event()
+
+    class Channel:
+        def receive(self, seconds):
+            return reports.pop(0) if reports else stopped.set()
+    stopped.wait = lambda seconds: None
+    workers.board.receive(Channel(), stopped)
+
+    assert caplog.messages == ['Cannot read the health report of a worker']
+    assert workers.board.reports() == [{'worker': 1, 'at': 0.0}]
 
 
 def test_process_keeps_its_number():

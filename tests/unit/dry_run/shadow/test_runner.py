@@ -188,6 +188,9 @@ def test_shadow_compares_until_a_signal(
         'STATUS=Serving requests', 'STOPPING=1',
         'STATUS=Finishing calls in flight']
     assert broker.queues == {}
+    signals[signal.SIGHUP]()
+    assert caplog.messages[-1] == (
+        'A shadow keeps its configuration: restart it')
 
 
 def test_shadow_ends_with_an_unusable_configuration(conf, on, signals, caplog):
