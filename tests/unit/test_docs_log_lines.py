@@ -10,6 +10,7 @@ import re
 import pytest
 
 from tests.builders import log_lines
+from tests.unit import doc_pages
 
 LINES, ENTRIES = log_lines.of_code(), log_lines.of_page()
 
@@ -20,6 +21,14 @@ def test_a_line_of_the_log_is_explained(place, levels, text):
     assert [entry for of, entry in ENTRIES if entry in text and of & levels], (
         f'doc/source/log-lines.rst needs a bullet "* {min(levels)} '
         f'``{text[:60]}``: what it means"')
+
+
+def test_runbooks_quote_lines_of_the_log():
+    for quoted in re.findall('``([A-Z][^`]* [^`]*)``',
+                             doc_pages.PAGES['alerts.rst']):
+        line = ' '.join(quoted.split())
+        assert line == 'Connection refused' or [
+            text for *_, text in LINES if line in text], line
 
 
 @pytest.mark.parametrize('levels, entry', ENTRIES)
