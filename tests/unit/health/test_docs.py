@@ -90,10 +90,11 @@ def test_each_metric_is_on_the_page_and_no_other(exposed):
         for name, labels in exposed}
 
 
-def test_each_check_is_on_the_page(exposed):
-    for _, labels in exposed:
-        check = labels.get('check', 'workers').replace(':one', ':NAME')
-        assert f'``{check.replace(":two", ":NAME")}``' in PAGE
+def test_each_check_is_on_the_page_and_no_other(exposed):
+    assert {re.sub(':.*', ':NAME', labels['check']) for _, labels in exposed
+            if 'check' in labels} - {'database'} == set(re.findall(
+        r'^   \* - ``([\w:]+)``\n     - ``(?:fail|warn)``', PAGE, re.M))
+    assert 'it is ``database``' in PAGE
 
 
 @pytest.mark.parametrize('user', EXPRESSIONS)
