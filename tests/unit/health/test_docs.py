@@ -39,7 +39,7 @@ PANELS = json.loads(TOP.joinpath(
 EXPRESSIONS = {alert: f'{rule["expr"]} {rule["annotations"]["summary"]}'
                for alert, rule in ALERTS.items()} | {
     panel['title']: ' '.join(target['expr'] for target in panel['targets'])
-    for panel in PANELS}
+    for panel in PANELS} | {'runbooks': doc_pages.PAGES['alerts.rst']}
 PAGE = doc_pages.PAGES['health-and-metrics.rst']
 #: Labels that Prometheus adds to each metric.
 ADDED = {'job', 'instance'}
@@ -128,7 +128,7 @@ def test_series_of_promtool_are_exposed(exposed):
         assert name == 'up' or (name, labels) in exposed, text
 
 
-def test_each_alert_fires_once_in_promtool():
+def test_each_alert_fires_in_a_test_of_promtool():
     fired = [sample['labels'] for test in PROMTOOL
              for expression in test['promql_expr_test']
              for sample in expression.get('exp_samples', ())]
