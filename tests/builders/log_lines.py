@@ -1,6 +1,7 @@
 """Log lines from INFO on: documented, in the code, and emitted by tests."""
 
 import ast
+import functools
 import logging
 import pathlib
 import re
@@ -18,6 +19,7 @@ LEVELS = {'info': 'INFO', 'warning': 'WARNING', 'error': 'ERROR',
 ANY = frozenset(LEVELS.values())
 
 
+@functools.cache
 def of_code():
     """The lines in the code: list of (place, set of levels, text)."""
     found = []

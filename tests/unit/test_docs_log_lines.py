@@ -5,17 +5,19 @@ stands for each value.  Lines without constant text are listed by the module
 that writes them.
 """
 
+import logging
 import re
 
 import pytest
 
+from nova_sched.daemon import systemd
 from tests.builders import log_lines
 from tests.unit import doc_pages
 
 ENTRIES = log_lines.of_page()
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def lines():
     return log_lines.of_code()
 
@@ -41,3 +43,14 @@ def test_runbooks_quote_lines_of_the_log(lines):
         line = ' '.join(quoted.split())
         assert line == 'Connection refused' or [
             text for *_, text in lines if line in text], line
+
+
+def test_line_is_emitted_by_the_call_of_its_logger(monkeypatch):
+    monkeypatch.setattr(logging.Logger, 'handle', logging.Logger.handle)
+    emitted = set()
+    log_lines.watch(emitted)
+    before = set(log_lines.unemitted(emitted))
+    systemd.Notifier('/nowhere').ready()
+
+    [line] = before - set(log_lines.unemitted(emitted))
+    assert 'WARNING Cannot notify systemd of ... at ...: ...' in line
