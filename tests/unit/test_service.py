@@ -94,6 +94,7 @@ class TestStop:
         monkeypatch.setattr(scheduler, '_warn_of_no_hosts', scheduler.stop)
         caplog.set_level('INFO')
         scheduler.start()
+        assert caplog.messages[0].startswith('Starting ')
         assert 'Stopped before it could serve' in caplog.messages
 
 
@@ -173,6 +174,7 @@ class TestBroker:
         (oslo_messaging.MessageDeliveryFailure('no'), 'no')])
     def test_refusal_is_logged_and_retried(
             self, conf, refusing, caplog, error, reason):
+        caplog.set_level('INFO')
         refusing(error, error)
         scheduler = service.SchedulerService(conf)
         scheduler.start()
@@ -184,6 +186,8 @@ class TestBroker:
         assert lines[0].startswith('The message broker at fake:// refuses '
                                    'this service, next try in 0 seconds: ')
         assert reason in lines[0]
+        assert 'Connecting to the message broker at fake://' in caplog.text
+        assert 'Serving requests on topic scheduler at fake:' in caplog.text
 
     @pytest.mark.parametrize('error', [
         RuntimeError("can't start new thread"),

@@ -245,16 +245,18 @@ class TestRefusedReload:
         serving.reset()
         assert serving.driver is Watched.made[1]
         assert [loop.stopped for loop in loops] == [True, False]
-        assert 'ZeroDivisionError' in caplog.text
+        assert 'Stopping a driver failed' in caplog.messages
 
     def test_successful_reload_ends_periodic_work_after_taking_over(
-            self, conf, serving, loops, monkeypatch):
+            self, conf, serving, loops, monkeypatch, caplog):
+        caplog.set_level('INFO')
         seen = []
         monkeypatch.setattr(Watched, 'take_over', lambda *_: seen.append(
             loops[0].stopped))
         serving.reset()
         assert seen == [False]
         assert [loop.stopped for loop in loops] == [True, False]
+        assert 'Configuration read again: ' in caplog.text
 
 
 class TestReloadWithoutDatabase:

@@ -83,7 +83,8 @@ class TestWorker:
         assert supervisor.gc.get_freeze_count() > 0
         assert not worker.refused
 
-    def test_defers_a_reload_until_it_serves(self, start, worker, notes):
+    def test_defers_a_reload_until_it_serves(self, start, worker, notes,
+                                             caplog):
         reloads = []
         worker.conf.reload_config_files = lambda: reloads.append(
             worker.serving)
@@ -101,6 +102,7 @@ class TestWorker:
         worker.conf.reload_config_files = lambda: 1 / 0
         worker._sighup()
         assert notes.names == ['ready'] * 4
+        assert caplog.messages == ['Reading the configuration again failed']
 
     @pytest.mark.parametrize(('seconds', 'alive'), [
         (None, True), (0, True), (20, True), (40, False), (10 ** 6, False)])
@@ -203,7 +205,8 @@ class TestForeground:
         monkeypatch.setattr(served, 'start', lambda: raise_(REFUSAL))
 
         assert served.run() == 2
-        assert "[DEFAULT] scheduler_max_attempts = '3'" in caplog.text
+        assert ("Cannot run with this configuration: [DEFAULT] "
+                "scheduler_max_attempts = '3'") in caplog.text
 
     @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
     def test_is_ended_by_a_signal_and_killed_by_a_second(

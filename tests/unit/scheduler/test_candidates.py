@@ -213,11 +213,12 @@ def test_a_conflict_over_the_instance_fails_the_request(manager, server):
         ask(manager())
 
 
-def test_an_instance_must_be_named_once(manager, server):
+def test_an_instance_must_be_named_once(manager, server, caplog):
     """It has one claim."""
     with pytest.raises(exception.InvalidInput, match='instance_uuids'):
         drivers.ask(manager(), requests.a_request(), [A, A])
 
+    assert 'Request not answered: ' in caplog.text
     assert not sent(server, 'PUT')
 
 
