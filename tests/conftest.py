@@ -49,7 +49,7 @@ def pytest_addoption(parser):
         help='report skipped tests and expected failures as failures')
     parser.addoption(
         '--all-log-lines', action='store_true',
-        help='fail if no test emits one of the lines in log-lines.rst')
+        help='fail for lines of log-lines.rst that no test emits')
 
 
 @pytest.hookimpl(tryfirst=True)

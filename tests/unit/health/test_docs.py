@@ -128,7 +128,7 @@ def test_series_of_promtool_are_exposed(exposed):
         assert name == 'up' or (name, labels) in exposed, text
 
 
-def test_each_alert_fires_in_a_test_of_promtool():
+def test_promtool_expects_each_alert():
     fired = [sample['labels'] for test in PROMTOOL
              for expression in test['promql_expr_test']
              for sample in expression.get('exp_samples', ())]
