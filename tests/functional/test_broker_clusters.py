@@ -95,8 +95,11 @@ def test_only_living_broker_is_found(url, doors_of, number, caplog):
 
 def _is_noted(url, topic, endpoint, number):
     """Send a cast past all doors; return whether one has arrived."""
-    # Without a consumer the exchange does not exist either.
-    with (kombu.Connection(broker.plain_url(url)) as connection,
+    # Without a consumer the exchange does not exist either. The broker then
+    # closes the channel; a client that closes it at the same time would wait
+    # for ever, so it waits for the confirm first.
+    with (kombu.Connection(broker.plain_url(url), transport_options={
+            'confirm_publish': True}) as connection,
           contextlib.suppress(*connection.channel_errors)):
         connection.Producer().publish({
             'oslo.version': '2.0', 'oslo.message': json.dumps({
