@@ -53,7 +53,7 @@ class Matrix:
 
     hosts: HostSnapshot, spec_obj: RequestSpec, as they were judged; they must
         not change.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     rules: names, in order.  judges: for each rule its filter or
         offer.PlacementRule; None for another stage.
     rejected: bool (rules, hosts).
@@ -120,7 +120,7 @@ class Matrix:
     def kind(self, kind):
         """Return the kind of a refusal, refined by the verdicts of all rules.
 
-        kind: see rules.refusals; None if unknown.  A host may have room by
+        kind: see scheduler.refusals; None if unknown.  A host may have room by
             its own report, and none by Placement's count.
         """
         of_amounts = [count.code in codes.OF_AMOUNTS
@@ -232,7 +232,7 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
     """Return the verdicts of all rules on all hosts: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     ask_others: whether filters that query other services run.
     placement: list of offer.PlacementRule that judge the hosts that Placement
         does not offer.

@@ -16,7 +16,7 @@ from nova_sched.rules import narrowing
 STAGES = REQUEST, PLACEMENT, STATE, FILTERS, CLAIMS, LATE, DRIVER = (
     'request', 'placement', 'state', 'filters', 'claims', 'late', 'driver')
 
-#: Kinds of refusals, see ``rules.refusals``.
+#: Kinds of refusals, see ``scheduler.refusals``.
 KINDS = (NO_CAPACITY, FILTERED_OUT, TOO_LARGE, FRAGMENTED, RACED, STATE_STALE,
          CONTRADICTION) = (
     'no_capacity', 'filtered_out', 'too_large', 'fragmented', 'raced',

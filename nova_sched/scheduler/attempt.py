@@ -32,9 +32,9 @@ from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
-from nova_sched.rules import refusals
-from nova_sched.rules.ranking import Ranked
+from nova_sched.scheduler import refusals
 from nova_sched.scheduler import selections
+from nova_sched.scheduler.ranking import Ranked
 
 LOG = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class SchedulingAttempt:
     """Places the instances of one request on a private HostSnapshot.
 
     request: SchedulingRequest.
-    ranker: rules.ranking.Ranker.  selector: HostSelector.
+    ranker: scheduler.ranking.Ranker.  selector: HostSelector.
     claims: scheduler.claims.Claims.
     record: Decision to fill.
     zone: availability zone of hosts without a zone in their aggregates.

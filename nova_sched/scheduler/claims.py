@@ -90,7 +90,7 @@ class Claims:
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that can be claimed: ClaimedHost or None.
 
-        ranked: rules.ranking.Ranked.
+        ranked: scheduler.ranking.Ranked.
         refused: (host, node) pairs where Placement has refused a claim.
         room: free amounts in the mirror, a placement.mirror.providers.Room;
             None without a mirror.

@@ -24,8 +24,8 @@ ROOMS = {
         printable remote shared_region toml_files version""",
     TABLE: 'hardware hosts',
     RULES: """
-        filters rules scheduler.filters scheduler.utils
-        scheduler.weights weights""",
+        filters rules scheduler.filters scheduler.ranking
+        scheduler.refusals scheduler.utils scheduler.weights weights""",
     PORTS: """
         compat.provider_tree compat.report_methods db network
         placement rpc scheduler.client.report

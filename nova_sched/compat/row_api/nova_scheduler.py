@@ -12,9 +12,9 @@ from nova_sched.compat.row_api import host_states as rows
 from nova_sched.compat.row_api import request
 from nova_sched.placement import driver_claims
 from nova_sched.placement import releases
-from nova_sched.rules import ranking
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import codes
-from nova_sched.rules import refusals
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import refusals
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
