@@ -172,6 +172,7 @@ class FilterHandler:
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
         ran, is_behind_hints = [], False
+        has_hints = bool(request.scheduler_hints)
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
@@ -182,7 +183,8 @@ class FilterHandler:
             except exception.InvalidInput as refusal:
                 refusal.is_behind_hints = is_behind_hints
                 raise
-            is_behind_hints |= may_look_at_hints(filter_, request)
+            is_behind_hints |= has_hints and (
+                rule_inputs.judges_by_hints(filter_) is not False)
             note_judge(hosts.snapshot, filter_, request)
             decision.funnel.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
@@ -234,12 +236,6 @@ class FilterHandler:
         return hosts.where(passes), stop
 
 
-def may_look_at_hints(filter_, spec_obj):
-    """Return whether the verdict may depend on the request's hints."""
-    return (bool(spec_obj.scheduler_hints)
-            and rule_inputs.judges_by_hints(filter_) is not False)
-
-
 def why_not(filter_, host_state, spec_obj):
     """Return the filter's reason for rejecting one host, or ''.
 
@@ -279,19 +275,6 @@ def _some(hosts):
              in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
     more = len(hosts) - len(first)
     return [*first, f'and {more} more'] if more else first
-
-
-def limits_of(snapshot, row):
-    """Return the limits that the compute node checks: {name: amount}.
-
-    snapshot: HostSnapshot.  row: row of the host.
-    All filters that have judged hosts of the snapshot set limits.  Limits that
-    a plug-in wrote into the host state take precedence.
-    """
-    limits, host = {}, snapshot.block(np.array([row]))
-    for filter_, spec_obj in snapshot.judges.values():
-        limits |= filter_.limits(host, spec_obj)
-    return limits | snapshot.own_limits(row)
 
 
 def note_judge(snapshot, filter_, spec_obj):

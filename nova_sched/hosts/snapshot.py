@@ -49,7 +49,7 @@ class HostSnapshot:
         self._owned = set()
         self._states = {}
         #: Filters with limits that have judged hosts: id of the filter ->
-        #: (filter, RequestSpec); see filters.limits_of.
+        #: (filter, RequestSpec); see rules.limits.
         self.judges = {}
 
     @property

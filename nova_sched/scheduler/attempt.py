@@ -23,7 +23,6 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
-from nova_sched import filters
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
@@ -31,6 +30,7 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import base
 from nova_sched.rules import codes
+from nova_sched.rules import limits as host_limits
 from nova_sched.rules import reasons
 from nova_sched.scheduler import refusals
 from nova_sched.scheduler import selections
@@ -372,7 +372,7 @@ class SchedulingAttempt:
                                          rows[:0])
             return False
         claimed.assign_providers(self._spec_obj)
-        limits = filters.limits_of(self.hosts, claimed.row)
+        limits = host_limits.of_row(self.hosts, claimed.row)
         in_flight = self._in_flight(index, claimed, limits)
         self._placed[index] = Placed(self.hosts, claimed, limits, in_flight)
         self._latest.append(index)

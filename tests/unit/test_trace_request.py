@@ -9,9 +9,9 @@ from tools import trace_request
 
 #: The most that a plain request may take, by whether Placement offers hosts.
 MOST = {
-    True: {'files': 68, 'rules': 20, 'functions': 518, 'calls': 1389,
+    True: {'files': 69, 'rules': 20, 'functions': 517, 'calls': 1382,
            'hops': 764},
-    False: {'files': 50, 'rules': 20, 'functions': 363, 'calls': 1117,
+    False: {'files': 50, 'rules': 21, 'functions': 362, 'calls': 1108,
             'hops': 635},
 }
 

@@ -17,6 +17,7 @@ from nova_sched.compat.row_api import request
 from nova_sched.hosts import budget
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins import loading
+from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -47,7 +48,7 @@ class FilterHandler(filters.HostFilterHandler):
             # Outside of an attempt the plug-in reads the limits of the states.
             for state in left:
                 state.limits.update(
-                    base_filters.limits_of(hosts.snapshot, state._row))
+                    limits.of_row(hosts.snapshot, state._row))
         return left
 
 

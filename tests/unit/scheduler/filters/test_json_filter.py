@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from nova_sched import exception
-from nova_sched import filters as base_filters
 from nova_sched.objects import bounds
+from nova_sched.rules import limits
 from nova_sched.scheduler.filters.json_filter import JsonFilter
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import a_host
@@ -219,8 +219,7 @@ class Counted(str):
 def test_a_variable_is_looked_up_once(query, monkeypatch):
     block, asked = many(5), []
     monkeypatch.setattr(
-        base_filters, 'limits_of',
-        lambda snapshot, row: asked.append(row) or {})
+        limits, 'of_row', lambda snapshot, row: asked.append(row) or {})
 
     verdicts(query, block)
 
