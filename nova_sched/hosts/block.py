@@ -94,6 +94,7 @@ class HostBlock:
         Labels.derived_by_code.
         """
         codes, by_code = self.derived_by_code(name, key, function, dtype)
+        # For structured arrays, take is eight times as fast as an index.
         return by_code.take(codes)
 
     def derived_by_code(self, name, key, function, dtype=np.float64):
