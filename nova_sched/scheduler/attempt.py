@@ -266,17 +266,12 @@ class SchedulingAttempt:
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
-        chosen = {self._keys[index]: (pick.in_flight.place, pick.claimed)
-                  for index, pick in latest.items()}
-        if len(chosen) > 1:
-            refused = [] if self.claims.claim_all(
-                chosen, self._spec_obj) else [*latest]
-        else:
-            refused = [*latest] if self.claims.claim(
-                chosen, self._spec_obj) else []
-            for index in refused:
-                self._refused.setdefault(index, set()).add(
-                    latest[index].in_flight.place)
+        refused = [] if self.claims.claim(
+            {self._keys[index]: (pick.in_flight.place, pick.claimed)
+             for index, pick in latest.items()}, self._spec_obj) else [*latest]
+        if len(refused) == 1:
+            [(index, pick)] = latest.items()
+            self._refused.setdefault(index, set()).add(pick.in_flight.place)
         for index in sorted(self._selected.keys() & latest.keys() - refused):
             LOG.debug('Selected host: %(host)s',
                       {'host': self._selected[index]})
