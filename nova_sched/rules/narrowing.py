@@ -22,20 +22,16 @@ def in_cells(hosts, destination):
 
     hosts: HostBlock.  destination: the request's Destination, or None.
     """
-    passes = _in_cells(hosts, destination)
+    passes = _cell(hosts, destination)
     return hosts if passes is None else hosts.where(passes)
 
 
-def _in_cells(hosts, destination):
+def _cell(hosts, destination):
     cell = destination.cell if destination is not None else None
     if cell is not None and not destination.allow_cross_cell_move:
         return hosts.named('cell_uuid', [cell.uuid])
     disabled = hosts.snapshot.cells.disabled
     return ~hosts.named('cell_uuid', disabled) if disabled else None
-
-
-def _cell(hosts, spec_obj):
-    return _in_cells(hosts, spec_obj.requested_destination)
 
 
 def _requested(hosts, spec_obj):
@@ -95,7 +91,8 @@ def _forced(passes, kind, names):
 
 #: The steps in order: name, and function that returns which hosts pass: bool
 #: (n,), or None if the step does not apply to the request.
-_NARROWING = ((CELL, _cell),
+_NARROWING = ((CELL, lambda hosts, spec_obj: _cell(
+                  hosts, spec_obj.requested_destination)),
               (DESTINATION, _requested),
               (IGNORED, _ignored),
               (FORCED_HOSTS, _forced_hosts),
