@@ -26,7 +26,7 @@ import numpy as np
 
 from nova_sched.explain import words
 from nova_sched.filters import BaseFilter
-from nova_sched.filters import FilterHandler
+from nova_sched.filters import kept
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
@@ -308,8 +308,8 @@ class _Judged:
         """Add the verdicts of a filter on all hosts."""
         name = type(filter_).__name__
         with _caught(self.errors, name):
-            passes = FilterHandler.kept(filter_, self.hosts.copy().block(),
-                                      self._request())
+            passes = kept(filter_, self.hosts.copy().block(),
+                          self._request())
             # None means that the filter ends the run without a host.
             passes = np.zeros(self.hosts.size) if passes is None else passes
             self.add(name, ~np.asarray(passes, dtype=np.bool_), filter_)
@@ -343,8 +343,7 @@ class _Judged:
             for filter_ in filters:
                 if not len(remaining):
                     break
-                passes = FilterHandler.kept(
-                    filter_, hosts.block(remaining), request)
+                passes = kept(filter_, hosts.block(remaining), request)
                 remaining = remaining[:0] if passes is None else remaining[
                     np.asarray(passes, dtype=np.bool_)]
             if len(remaining) < len(passing):

@@ -20,7 +20,7 @@ def judged(*classes, index=0, block=None, **fields):
     """A snapshot of two hosts after these filters have run."""
     block = block or hosts(a_host(total_usable_ram_mb=1000,
                                   ram_allocation_ratio=1.0), a_host())
-    filters.FilterHandler().run(
+    filters.run(
         [configured(cls) for cls in classes], block, a_request(**fields),
         index, Decision())
     return block.snapshot

@@ -41,7 +41,7 @@ class FilterHandler(filters.HostFilterHandler):
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
         current = request.current()
-        left = base_filters.FilterHandler().run(
+        left = base_filters.run(
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
             current.record, given.request_of(spec_obj)).states()
         if current.hosts is None:
@@ -63,7 +63,7 @@ class WeightHandler(weights.HostWeightHandler):
             return super().get_weighed_objects(weighers, states,
                                                weighing_properties)
         current = request.current()
-        current.weighed = weighed = base_weights.WeightHandler().weigh(
+        current.weighed = weighed = base_weights.weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
             functools.partial(budget.Step, index=current.index))
         return [self.object_class(hosts.snapshot.state(row), weight)

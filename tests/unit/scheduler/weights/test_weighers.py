@@ -7,7 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.plugins import loading
 from nova_sched.scheduler.weights import pci
-from nova_sched.weights import WeightHandler
+from nova_sched.weights import weigh
 from tests.builders.drivers import CELL1
 from tests.builders.drivers import CELL2
 from tests.builders.hosts import NEVER_REPORTED
@@ -110,7 +110,7 @@ def test_positive_multipliers_of_build_failures_are_negated():
 
 def test_weights_of_several_weighers_add_up():
     """The example of the documentation."""
-    weighed = WeightHandler().weigh(
+    weighed = weigh(
         [a_weigher(name) for name in (
             'RAMWeigher', 'DiskWeigher', 'IoOpsWeigher',
             'BuildFailureWeigher')],
