@@ -48,12 +48,6 @@ class Levels(TrustLevels):
         super().__init__(poll, lifetime, clock=lambda: self.now)
         self.now = NOW
 
-    def _ask(self, everyone):
-        asking = super()._ask(everyone)
-        asking.join(LONG)
-        return asking
-
-
 def levels(server):
     return Levels(server)
 
