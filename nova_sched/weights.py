@@ -174,14 +174,12 @@ class BaseWeigher:
 
     def clamp(self, raw):
         """Return raw values within the fixed bounds."""
-        if self.minval is None and self.maxval is None:
-            return raw
-        # Faster than np.clip for a single bound.
-        if self.maxval is None:
-            return np.maximum(raw, self.minval)
-        if self.minval is None:
-            return np.minimum(raw, self.maxval)
-        return np.clip(raw, self.minval, self.maxval)
+        # Faster than np.clip, which most weighers need for one bound only.
+        if self.minval is not None:
+            raw = np.maximum(raw, self.minval)
+        if self.maxval is not None:
+            raw = np.minimum(raw, self.maxval)
+        return raw
 
     def raw(self, hosts, spec_obj):
         """Return the raw values of a HostBlock: float64 (n,)."""

@@ -185,18 +185,11 @@ class BaseCapacityFilter(BaseSettingFilter):
         large = self._large(self.resource.total(hosts), limit, needed)
         passes = self._exempt(hosts) | (large & self._holds(usable, needed))
         if LOG.isEnabledFor(logging.DEBUG):
-            self._log(hosts, needed, ~large, self.too_small,
-                      total=self.resource.total(hosts))
-            self._log(hosts, needed, large & ~passes, self.too_full,
-                      usable=usable)
+            _log(hosts, ~large, self.too_small, needed=needed,
+                 total=self.resource.total(hosts))
+            _log(hosts, large & ~passes, self.too_full, needed=needed,
+                 usable=usable)
         return passes
-
-    @staticmethod
-    def _log(hosts, needed, which, text, **column):
-        (name, values), = column.items()
-        for state, value in zip(hosts.where(which).states(),
-                                values[which].tolist(), strict=True):
-            LOG.debug(text, {'host': state, 'needed': needed, name: value})
 
     def limits(self, hosts, spec_obj):
         limit = self._limit(hosts, spec_obj)[0] / self.resource.per_limit
@@ -232,6 +225,15 @@ class BaseCapacityFilter(BaseSettingFilter):
         else:
             available = f'largest host {text(total.max())}'
         return phrases.Reason(f'need {text(needed)}', available)
+
+
+def _log(hosts, which, text, **values):
+    """Log a text with values, numbers or arrays (n,), for some hosts."""
+    values = {name: np.broadcast_to(value, len(hosts))[which].tolist()
+              for name, value in values.items()}
+    for i, state in enumerate(hosts.where(which).states()):
+        LOG.debug(text, {'host': state, **{
+            name: column[i] for name, column in values.items()}})
 
 
 class BaseExactFilter(filters.ColumnFilter):
@@ -290,10 +292,8 @@ class BaseCountFilter(BaseSettingFilter):
         most = self._settings(hosts, spec_obj)
         passes = getattr(hosts, self.column) < most
         if LOG.isEnabledFor(logging.DEBUG):
-            limits = np.broadcast_to(most, len(hosts))
-            for state, limit in zip(hosts.where(~passes).states(),
-                                    limits[~passes].tolist(), strict=True):
-                LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
+            _log(hosts, ~passes, self.too_many,
+                 most=np.asarray(most).astype(np.int64))
         return passes
 
     def figures(self, hosts, spec_obj):
