@@ -31,6 +31,7 @@ from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import limits as host_limits
+from nova_sched.rules import narrowing
 from nova_sched.rules import reasons
 from nova_sched.scheduler import refusals
 from nova_sched.scheduler import selections
@@ -563,10 +564,8 @@ def _unknown_host(hosts, spec_obj):
     else:
         names = spec_obj.force_hosts or [None]
         nodes = spec_obj.force_nodes or [None]
-        # Only the names of forced hosts are compared case-insensitively.
-        folded = {name.lower() for name in spec_obj.force_hosts or ()}
-        known_host = not folded or every.judge(
-            'host', lambda name: name.lower() in folded).any()
+        known_host = (not spec_obj.force_hosts
+                      or narrowing.named(every, names).any())
     known_node = not any(nodes) or every.named('nodename', nodes).any()
     if known_host and known_node:
         return None
