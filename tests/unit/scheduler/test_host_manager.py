@@ -102,13 +102,6 @@ class TestRatios:
         assert (state.ram_allocation_ratio, state.cpu_allocation_ratio,
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
 
-    def test_in_rows_take_precedence(self, cloud, manager):
-        cloud.load_nodes(clouds.a_compute_node('a', ram_allocation_ratio=3.0))
-
-        assert snapshot(manager(DEFAULT__ram_allocation_ratio=1.25)).state(
-            0).ram_allocation_ratio == 3.0
-
-
 def test_aggregates_are_those_of_this_moment(cloud, manager):
     """Without a read of the hosts; also aggregates without hosts."""
     made = manager()
