@@ -151,7 +151,7 @@ class Instances:
         # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if name not in self._values:
-            self.list_each(name)
+            self.know_each(name)
         by_host = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
@@ -164,12 +164,15 @@ class Instances:
     def _listed(self):
         """Return the instances on all hosts: {host: list of rows}."""
         if self._by_host is None:
-            by_host = {}
-            for row in self._on_hosts():
-                if row['host'] not in self._unseen:
-                    by_host.setdefault(row['host'], []).append(row)
-            self._by_host = by_host
+            self._by_host = self._seen_by_host(self._on_hosts())
         return self._by_host
+
+    def _seen_by_host(self, rows):
+        by_host = {}
+        for row in rows:
+            if row['host'] not in self._unseen:
+                by_host.setdefault(row['host'], []).append(row)
+        return by_host
 
     def image_properties(self, hosts, names):
         """Return stored image properties of instances: {host: list of tuple}.
@@ -206,25 +209,25 @@ class Instances:
         """Return whether the database showed the instance on a host."""
         return bool(self._located.get(uuid))
 
-    def look_up(self, uuids):
-        """Read the hosts of instances, for ``running``."""
-        if uuids:
-            self._unreported()
-            self._located |= dict.fromkeys(uuids) | self._locate(uuids)
+    def know_located(self, uuids, located):
+        """Cache the hosts of instances.
 
-    def list_each(self, name):
+        uuids: uuids of all instances that were looked up.
+        located: {uuid: host name} of the instances that are on a host.
+        """
+        self._located |= dict.fromkeys(uuids) | located
+
+    def know_each(self, name):
         """Read one column of the instances on all hosts, for ``each``."""
-        self._unreported()
         values = {}
         for row in self._on_hosts('host', name):
             if row['host'] not in self._unseen and name in row:
                 values.setdefault(row['host'], set()).add(row[name])
         self._values[name] = values
 
-    def list_all(self):
-        """Read the instances on all hosts, for ``on_host``."""
-        self._unreported()
-        self._listed()
+    def know_all(self, rows):
+        """Cache the instances on all hosts, a result of ``on_hosts``."""
+        self._by_host = self._seen_by_host(rows)
 
     def place(self, uuid, host, flavor=None):
         """Count an instance as running on a host."""

@@ -114,13 +114,14 @@ class FilterScheduler(driver.HostScheduler):
         with record.timed('state'), budget.not_charged():
             instances = self.host_manager.instances(request.keys())
             with _without_database():
-                instances.look_up(request.named_instances())
+                self.host_manager.look_up(instances,
+                                          request.named_instances())
         if self.ranker.needs_all_instances(request.spec_obj):
             with record.timed('instances'), _without_database():
-                instances.list_all()
+                self.host_manager.list_all(instances)
         for name in self.ranker.instance_columns:
             with record.timed('instances'), _without_database():
-                instances.list_each(name)
+                self.host_manager.list_each(instances, name)
         return instances
 
     def _attempt(self, request, offer, record, make=SchedulingAttempt):

@@ -230,6 +230,43 @@ class HostManager:
         running.cells, running.own = _cells_of(table), set(keys)
         return running
 
+    def look_up(self, instances, uuids):
+        """Read the hosts of the instances that a request depends on.
+
+        instances: Instances to update.
+        Raises DatabaseUnavailable.
+        """
+        if uuids:
+            self._note_pending(instances)
+            instances.know_located(uuids, self._reader.locate_instances(
+                uuids, instances.cells))
+
+    def list_all(self, instances):
+        """Read all instances of all hosts into Instances.
+
+        Raises DatabaseUnavailable.
+        """
+        self._note_pending(instances)
+        instances.know_all(self._reader.instances_on(
+            self.state.table.columns['host'].values,
+            db_reader.INSTANCE_COLUMNS, instances.cells))
+
+    def list_each(self, instances, name):
+        """Read one column of all instances into Instances.
+
+        Raises DatabaseUnavailable.
+        """
+        self._note_pending(instances)
+        instances.know_each(name)
+
+    def _note_pending(self, instances):
+        """Set the picks of other requests, before the database is read.
+
+        An instance that appears in between is then in at least one of them.
+        """
+        if instances.pending is None:
+            instances.pending = self.state.pending(instances.own)
+
     def pending(self, instances, request):
         """Return the picks that Instances do not show: {uuid: Entry}.
 

@@ -111,7 +111,8 @@ class TestOnHost:
         asked = Asked()
         found = instances.Instances(asked.locate, asked.on_hosts,
                                     in_flight=lambda: dict(placed))
-        found.list_all()
+        found.pending = {}
+        found.know_all(asked.on_hosts())
         placed['u9'] = instances.Placed('u9', 'b')
         found.start_over(dict(placed))
 
