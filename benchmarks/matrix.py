@@ -24,7 +24,7 @@ from nova_sched.explain import matrix
 from nova_sched.explain import pick
 from nova_sched.explain.trial import Trial
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import ranking
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler.attempt import SchedulingRequest
 
 #: Limits in milliseconds: matrix without the decision, and all changes.

@@ -97,7 +97,7 @@ def _chain(bed):
         hosts, spec = bed.hosts(table), bed.request(None)
         record = decision.Decision(hosts=len(hosts))
         start = time.perf_counter()
-        left = base_filters.FilterHandler().run(
+        left = base_filters.run(
             bed.chain, hosts, spec, 0, record)
         times.append((time.perf_counter() - start) * 1000)
     warm = statistics.median(times[1:])

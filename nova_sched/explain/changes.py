@@ -128,7 +128,7 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
 
     hosts: HostSnapshot; not changed.
     request: scheduler.attempt.SchedulingRequest.
-    ranker: rules.ranking.Ranker.
+    ranker: scheduler.ranking.Ranker.
     flavors: list of Flavor to choose a smaller one from, which is tried first.
     default_zone: availability zone of hosts without a zone.
     ask_others: whether filters that query other services run; if not, they

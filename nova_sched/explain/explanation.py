@@ -110,7 +110,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
 
     hosts: HostSnapshot of the state it was decided on; not changed.
     request: scheduler.attempt.SchedulingRequest.
-    ranker: rules.ranking.Ranker.
+    ranker: scheduler.ranking.Ranker.
     placed: whether all instances have a host.
     picked: (host, node) of the instances that have one, in their order.
     instance: number of the explained instance of a placed request.

@@ -184,7 +184,7 @@ def weigh(matrix, rows):
 
     rows: int (n,).  Raises the errors of a weigher.
     """
-    return weights.WeightHandler().weigh(
+    return weights.weigh(
         matrix.ranker.weighers, matrix.hosts.copy().block(rows),
         matrix.spec_obj)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from nova_sched.explain import words
 from nova_sched.filters import BaseFilter
-from nova_sched.filters import FilterHandler
+from nova_sched.filters import kept
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
@@ -53,7 +53,7 @@ class Matrix:
 
     hosts: HostSnapshot, spec_obj: RequestSpec, as they were judged; they must
         not change.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     rules: names, in order.  judges: for each rule its filter or
         offer.PlacementRule; None for another stage.
     rejected: bool (rules, hosts).
@@ -120,7 +120,7 @@ class Matrix:
     def kind(self, kind):
         """Return the kind of a refusal, refined by the verdicts of all rules.
 
-        kind: see rules.refusals; None if unknown.  A host may have room by
+        kind: see scheduler.refusals; None if unknown.  A host may have room by
             its own report, and none by Placement's count.
         """
         of_amounts = [count.code in codes.OF_AMOUNTS
@@ -232,7 +232,7 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
     """Return the verdicts of all rules on all hosts: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     ask_others: whether filters that query other services run.
     placement: list of offer.PlacementRule that judge the hosts that Placement
         does not offer.
@@ -308,8 +308,8 @@ class _Judged:
         """Add the verdicts of a filter on all hosts."""
         name = type(filter_).__name__
         with _caught(self.errors, name):
-            passes = FilterHandler.kept(filter_, self.hosts.copy().block(),
-                                      self._request())
+            passes = kept(filter_, self.hosts.copy().block(),
+                          self._request())
             # None means that the filter ends the run without a host.
             passes = np.zeros(self.hosts.size) if passes is None else passes
             self.add(name, ~np.asarray(passes, dtype=np.bool_), filter_)
@@ -343,8 +343,7 @@ class _Judged:
             for filter_ in filters:
                 if not len(remaining):
                     break
-                passes = FilterHandler.kept(
-                    filter_, hosts.block(remaining), request)
+                passes = kept(filter_, hosts.block(remaining), request)
                 remaining = remaining[:0] if passes is None else remaining[
                     np.asarray(passes, dtype=np.bool_)]
             if len(remaining) < len(passing):

@@ -7,9 +7,9 @@ import numpy as np
 from nova_sched.explain import matrix as matrices
 from nova_sched.explain.host import why_not
 from nova_sched.hosts.decision import Decision
-from nova_sched.rules import amounts
-from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
+from nova_sched.scheduler.filters import amounts
+from nova_sched.scheduler.ranking import Ranker
 from tests.builders.examples import examples
 from tests.properties.built_ins import CONFIGURED
 from tests.properties.built_ins import outcome

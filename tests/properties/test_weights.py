@@ -53,7 +53,7 @@ def test_weights_are_sums_of_scores_best_first(data, count):
             lambda one: None in one[2:] or one[2] <= one[3]), max_size=3))
     block = hosts(*(a_host(num_instances=n) for n in range(count)))
 
-    weighed = weights.WeightHandler().weigh(
+    weighed = weights.weigh(
         [a_weigher(*one) for one in given_], block, a_request())
 
     sums = [0.0] * count

@@ -1,7 +1,7 @@
 """The architecture, read from the imports.
 
-A file imports only from floors below its own; within a floor anything goes,
-except that the rules and the ports do not know each other.
+A file imports only from floors below its own.  On one floor, the rules and the
+ports do not know each other, and ``rules`` does not know its users.
 """
 
 import ast
@@ -24,8 +24,8 @@ ROOMS = {
         printable remote shared_region toml_files version""",
     TABLE: 'hardware hosts',
     RULES: """
-        filters rules scheduler.filters scheduler.utils
-        scheduler.weights weights""",
+        filters rules scheduler.filters scheduler.ranking
+        scheduler.refusals scheduler.utils scheduler.weights weights""",
     PORTS: """
         compat.provider_tree compat.report_methods db network
         placement rpc scheduler.client.report
@@ -144,6 +144,15 @@ def test_rules_and_ports_do_not_know_each_other():
     assert offenders(on(RULES, PORTS), lambda name: {
         f'imports {other}' for other in imports(name) & set(MODULES)
         if floor(other) == strangers[floor(name)]}) == []
+
+
+def test_rules_do_not_know_the_filters_and_weighers_that_share_them():
+    rules = {name for name in MODULES
+             if name.startswith('nova_sched.rules.')}
+
+    assert offenders(rules, lambda name: {
+        f'imports {other}' for other in imports(name) & {*on(RULES)} - rules
+    }) == []
 
 
 def test_a_rule_touches_neither_the_world_nor_the_clock_nor_chance():

@@ -26,7 +26,8 @@ from tests.unit.test_floors import floor
 SPINE = {f'nova_sched.{name}' for name in (
     'scheduler.filter_scheduler', 'scheduler.driver', 'scheduler.attempt',
     'scheduler.claims', 'scheduler.selections', 'scheduler.host_manager',
-    'rules.ranking', 'filters', 'weights', 'hosts.snapshot', 'hosts.block')}
+    'scheduler.ranking', 'filters', 'weights', 'hosts.snapshot',
+    'hosts.block')}
 
 #: What lets foreign drivers, host managers and rules in.
 EDGE = re.compile(r'nova_sched\.(plugins|objects\.legacy)\.')

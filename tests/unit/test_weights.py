@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from nova_sched import weights as base_weights
 from nova_sched.scheduler import weights
 from nova_sched.scheduler.weights.ram import RAMWeigher
 from nova_sched.weights import WeighedObject
-from nova_sched.weights import WeightHandler
 from nova_sched.weights import normalize
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -56,10 +56,10 @@ def ram(*values):
 
 def weigh(weighers, *values):
     """The hosts with these free amounts, weighed."""
-    return WeightHandler().weigh(weighers, ram(*values), a_request())
+    return base_weights.weigh(weighers, ram(*values), a_request())
 
 
-class TestWeightHandler:
+class TestWeigh:
     def test_the_best_host_is_first(self):
         weighed = weigh([FreeRam()], 20, 50, 30)
 

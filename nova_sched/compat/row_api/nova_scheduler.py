@@ -6,15 +6,15 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import filters
 from nova_sched.compat import nova_methods
 from nova_sched.compat.row_api import host_states as rows
 from nova_sched.compat.row_api import request
 from nova_sched.placement import driver_claims
 from nova_sched.placement import releases
-from nova_sched.rules import ranking
+from nova_sched.rules import limits
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ class NovaSchedulerMixin:
         ] if selected_alloc_reqs else [
             first_of(snapshot, row) or claims.ClaimedHost(row)
             for row in picks]
-        chosen = [selections.Chosen(snapshot, each, filters.limits_of(
+        chosen = [selections.Chosen(snapshot, each, limits.of_row(
             snapshot, each.row)) for each in taken]
         others = selections.alternates(
             snapshot, chosen, rows.rows_of(hosts, snapshot, 'hosts').tolist(),

@@ -7,8 +7,8 @@ import pytest
 
 from nova_sched.explain import matrix as matrices
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
-from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import filters
+from nova_sched.scheduler.ranking import Ranker
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.placement import Placement

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from nova_sched import exception
-from nova_sched.filters import FilterHandler
+from nova_sched import filters as base_filters
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading
 from nova_sched.rules import nova_classes
@@ -182,7 +182,7 @@ class TestFilters:
             available_filters=[ALL_FILTERS, path],
             enabled_filters=['ComputeFilter', 'SiteFilter'])).filters
 
-        block = FilterHandler().run(
+        block = base_filters.run(
             chain, hosts(a_host('a'), a_host('b')), a_request(hints=hints),
             0, Decision())
 
