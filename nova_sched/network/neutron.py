@@ -243,7 +243,7 @@ def _quoted(name):
 def _read(where, response, read):
     """Return ``read`` of a Response's document."""
     try:
-        return read(response.document())
+        return response.read(read)
     except ValueError as exc:
         raise _failed(where, f'what answers there is not Neutron: {exc}. '
                       f'{_ADVICE["NO_ANSWER"]}') from exc
