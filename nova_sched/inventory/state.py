@@ -337,7 +337,7 @@ class SchedulingState:
                     in self._ledger.of_group(group, members).values()]
 
     def pending(self, without=()):
-        """Return the entries that count on hosts: a new dict {key: Entry}.
+        """Return the picks that count on hosts: a new dict {key: InFlight}.
 
         without: keys to leave out.
         """
