@@ -132,30 +132,15 @@ class PlacementUnreachable(exception.PlacementError):
             f'{_FAILURES[reason.name]} {detail}. {_ADVICE[reason.name]}')
 
 
-class PlacementAdapter:
-    """Requests to Placement, as the service user of [placement].
-
-    Safe for threads and for processes: nothing is opened before the first
-    request, and each process opens its own connections.
-    """
+class PlacementAdapter(service_adapter.ServiceAdapter):
+    """Requests to Placement, as the service user of [placement]."""
 
     def __init__(self, conf):
-        self._adapter = service_adapter.ServiceAdapter(
-            conf, 'placement', Response)
+        super().__init__(conf, 'placement', Response)
         self._microversions = None
         #: Contact with Placement.
         self.contact = remote.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
-
-    @property
-    def timeout(self):
-        """Default number of seconds to wait for a response."""
-        return self._adapter.timeout
-
-    @property
-    def config_fingerprint(self):
-        """See ServiceAdapter."""
-        return self._adapter.config_fingerprint
 
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):
@@ -170,8 +155,8 @@ class PlacementAdapter:
             kwargs |= {'microversion': microversion,
                        'microversion_service_type': 'placement'}
         send = functools.partial(
-            self._adapter.request, method, path, request_id=request_id,
-            json=body, **kwargs)
+            super().request, method, path, request_id=request_id, json=body,
+            **kwargs)
         begin = time.monotonic()
         try:
             response = send()
@@ -260,13 +245,6 @@ class RetryBudget:
     def exhausted(self):
         """Whether no more requests are sent."""
         return self._exhausted_at is not None
-
-    @property
-    def timeout(self):
-        """Seconds for the response to the next request."""
-        usual = self._adapter.timeout
-        return (min(SHORT_TIMEOUT, usual)
-                if self._releasing or self._failures else usual)
 
     def renew(self):
         """Allow one more request, and others if it works.
