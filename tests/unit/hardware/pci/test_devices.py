@@ -1,4 +1,7 @@
-"""Taking PCI devices out of a host's pools."""
+"""Taking PCI devices out of a host's pools.
+
+The recorded decisions of tests/vectors hold most verdicts.
+"""
 
 import pytest
 
@@ -12,60 +15,79 @@ NEWER = {'address': '0000:00:01.0'}
 SPEC = {'vendor_id': '8086', 'product_id': '1520'}
 
 
-def left(pools, *requests, mapping=None, cells=None):
-    """(product, count) of the pools left; None if there are too few."""
-    found = take(pools, list(requests), mapping, cells)
-    return found and [(pool['product_id'], pool['count']) for pool in found]
+def fits(tags, *specs, newer=True):
+    """Whether the specs match the devices of a pool with these tags."""
+    pools = some_pools(a_pool(count=2, **tags, **NEWER if newer else {}))
+    return take(pools, [a_pci_request(1, *specs)]) is not None
 
 
-def fits(tags, spec, newer=True):
-    """Whether a spec matches the devices of a pool with these tags."""
-    era = NEWER if newer else {}
-    return left(some_pools(a_pool(count=2, **tags, **era)),
-                a_pci_request(1, spec)) is not None
+class TestSpecialKinds:
+    @pytest.mark.parametrize(('kind', 'spec', 'newer', 'matches'), [
+        ('type-PF', SPEC, True, False),
+        ('type-PF', SPEC, False, False),
+        ('type-PF', {'dev_type': 'type-PF'}, True, True),
+        ('type-PF', {'dev_type': 'type-PF'}, False, True),
+        ('vdpa', SPEC, True, False),
+        ('vdpa', SPEC, False, True),
+        ('vdpa', {'dev_type': 'vdpa'}, True, True),
+        ('type-VF', SPEC, True, True),
+        ('type-PCI', SPEC, True, True),
+    ])
+    def test_physical_functions_and_vdpa_must_be_requested(
+            self, kind, spec, newer, matches):
+        """vDPA is not special in Queens."""
+        assert fits({'dev_type': kind}, spec, newer=newer) is matches
+
+    @pytest.mark.parametrize(('tag', 'spec', 'matches'), [
+        ('true', SPEC, False),
+        ('Yes', SPEC, False),
+        ('1', SPEC, False),
+        ('false', SPEC, True),
+        ('sometimes', SPEC, True),
+        ('true', {'remote_managed': 'True'}, True),
+        ('false', {'remote_managed': 'True'}, False),
+    ])
+    def test_devices_managed_by_a_smartnic_must_be_requested(self, tag, spec,
+                                                     matches):
+        assert fits({'remote_managed': tag}, spec) is matches
+
+    @pytest.mark.parametrize(('tag', 'specs', 'matches'), [
+        ('true', [{'live_migratable': 'true'}], True),
+        ('false', [{'live_migratable': 'true'}], False),
+        ('false', [{'live_migratable': 'false'}], True),
+        (None, [{'live_migratable': 'false'}], False),
+        ('true', [{'live_migratable': 'false'}, SPEC], True),
+        (None, [SPEC], True),
+    ])
+    def test_live_migratable_must_match_if_all_specs_agree(
+            self, tag, specs, matches):
+        tags = {} if tag is None else {'live_migratable': tag}
+
+        assert fits(tags, *specs) is matches
 
 
-P1, P2, P3 = (a_pool(count=2, numa_node=0), a_pool(count=4, numa_node=1),
-              a_pool(count=1))
+def test_provider_with_two_pools_cannot_be_used(caplog):
+    pci_devices._warn_ambiguous.cache_clear()
+    pools = some_pools(*(a_pool(count=3, rp_uuid=uuid, **NEWER)
+                         for uuid in ('one', 'twice', 'twice')))
+
+    for _ in range(2):
+        assert take(pools, [a_pci_request(1)], {'nic-id-0': ['one']}) is None
+
+    assert caplog.messages == [
+        'The PCI devices of resource provider twice are in several pools '
+        'of their host, so they cannot be used']
 
 
-def provided(*pairs, era=NEWER):
-    """Pools of product 'a', 'b' ... with these (count, provider)."""
-    return some_pools(*(
-        a_pool(product_id=chr(ord('a') + number), count=count, rp_uuid=uuid,
-               **era)
-        for number, (count, uuid) in enumerate(pairs)))
+@pytest.mark.parametrize('counts, wanted, found', [
+    ((2, 2, 2), 3, [1, 2]), ((0, 2, 0), 1, [1, 0])])
+def test_pools_are_used_in_order(counts, wanted, found):
+    """Empty pools go when they are reached."""
+    pools = some_pools(*(a_pool(product_id=str(number), count=count)
+                         for number, count in enumerate(counts)))
+    before = pools.pools
 
+    left = take(pools, [a_pci_request(wanted)])
 
-class TestProviders:
-    def test_provider_with_two_pools_cannot_be_used(self, caplog):
-        pci_devices._warn_ambiguous.cache_clear()
-        pools = provided((2, 'u1'), (3, 'twice'), (3, 'twice'))
-
-        for _ in range(2):
-            assert left(pools, a_pci_request(1),
-                        mapping={'nic-id-0': ['u1']}) is None
-
-        assert caplog.messages == [
-            'The PCI devices of resource provider twice are in several pools '
-            'of their host, so they cannot be used']
-
-
-class TestTaking:
-    @pytest.mark.parametrize('counts, wanted, found', [
-        ((2, 2, 2), 3, [('b', 1), ('c', 2)]),
-        ((0, 2, 0), 1, [('b', 1), ('c', 0)])])
-    def test_pools_are_used_in_order(self, counts, wanted, found):
-        """Empty pools go when they are reached."""
-        pools = some_pools(*(
-            a_pool(product_id=name, count=count)
-            for name, count in zip('abc', counts, strict=True)))
-
-        assert left(pools, a_pci_request(wanted)) == found
-
-    def test_given_pools_are_unchanged(self):
-        pools = some_pools(P1, P2)
-
-        take(pools, [a_pci_request(3)])
-
-        assert pools.pools == [P1, P2]
+    assert [pool['count'] for pool in left] == found
+    assert pools.pools == before
