@@ -356,16 +356,10 @@ class SchedulingState:
             predecessor._catch_up()
             self._table = self._redone(self._table, self._ledger.take_ends(
                 predecessor._ledger))
-            self.add(map(dataclasses.replace, predecessor._ledger.entries()))
+            self._table = self._redone(self._table, self._add(
+                map(dataclasses.replace, predecessor._ledger.entries())))
             self.in_use = predecessor.in_use
             self.in_use[0] = self
-
-    def add(self, entries):
-        """Add entries: iterable of Entry or InFlight."""
-        with self._lock:
-            self._table = self._redone(self._table, self._add(
-                entry if isinstance(entry, Entry) else Entry(entry)
-                for entry in entries))
 
     # Subtracting entries.
 
