@@ -116,7 +116,7 @@ def test_text_follows_the_usage(newer):
 
 @pytest.mark.parametrize(('siblings', 'newer', 'expected'), [
     ([{0, 1}, {2}], True, True), ([{0}, {1}], True, False), ([], True, False),
-    ([{0, 1}], False, True), ([], False, False)])
+    ([{0, 1}], False, True), ([{0}, {1}], False, True), ([], False, False)])
 def test_host_has_threads_if_cores_have_siblings(siblings, newer, expected):
     assert a_topology(a_cell(), a_cell(1, siblings=siblings),
                       newer=newer).has_threads == expected
