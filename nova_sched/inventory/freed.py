@@ -15,24 +15,17 @@ class FreedNodes:
     def look(self, table):
         """Return the uuids of compute nodes with less usage: list.
 
+        Empty if nodes were added or removed: a listing of Placement's
+        candidates covers this rare case.
         table: HostTable as read, without the ledger's entries.
         """
         columns, before = table.columns, self._before
-        self._before = columns
-        if before is None or columns is before:
+        self._before, uuids = columns, columns['uuid']
+        if before is None or uuids is not before['uuid']:
             return []
-        if columns['uuid'] is before['uuid']:
-            rows, earlier = slice(None), slice(None)
-        else:
-            known = {uuid: row for row, uuid
-                     in enumerate(before['uuid'].items())}
-            pairs = [(row, known[uuid]) for row, uuid
-                     in enumerate(columns['uuid'].items()) if uuid in known]
-            rows, earlier = np.array(pairs, np.int64).reshape(-1, 2).T
-        fell = np.zeros(len(columns['uuid'].codes[rows]), np.bool_)
+        fell = np.zeros(table.size, np.bool_)
         for name in _USED:
-            fell |= columns[name][rows] < before[name][earlier]
+            fell |= columns[name] < before[name]
         for name in _FREE:
-            fell |= columns[name][rows] > before[name][earlier]
-        uuids = columns['uuid']
-        return [uuids.values[code] for code in uuids.codes[rows][fell]]
+            fell |= columns[name] > before[name]
+        return [uuids.values[code] for code in uuids.codes[fell]]

@@ -42,6 +42,8 @@ class Neutron:
 
     conf: ConfigOpts.  limit: seconds for each request.
     clock, sleep: as time.monotonic and time.sleep.
+
+    interval: seconds after which Neutron's extensions are read again.
     """
 
     def __init__(self, conf, limit=LIMIT, clock=time.monotonic,
@@ -51,13 +53,12 @@ class Neutron:
             ServiceAdapter(conf, 'service_user')
             if conf.service_user.send_service_user_token else None)
         self._retries, self._sleep = conf.neutron.http_retries, sleep
-        self._interval = conf.neutron.extension_sync_interval
-        self._limit, self._clock = limit, clock
+        self.interval = conf.neutron.extension_sync_interval
+        self._limit, self.clock = limit, clock
 
     def reader(self, context):
         """Return a Reader for one request; its deadline starts now."""
-        return Reader(self, context, self._interval,
-                      Deadline(self._limit, self._clock), self._clock)
+        return Reader(self, context, Deadline(self._limit, self.clock))
 
     @property
     def auth(self):
@@ -125,9 +126,8 @@ class Reader:
     other errors.
     """
 
-    def __init__(self, neutron, context, interval, deadline, clock):
+    def __init__(self, neutron, context, deadline):
         self._neutron, self._context = neutron, context
-        self._interval, self._clock = interval, clock
         self._extensions, self._read_at = None, None
         self._ports, self.deadline = {}, deadline
         self._request_id = (context.global_request_id
@@ -184,8 +184,9 @@ class Reader:
 
         where: resource that is read, as named in error texts.
         """
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= self._interval:
+        now = self._neutron.clock()
+        if self._read_at is None or (
+                now - self._read_at >= self._neutron.interval):
             response = self._get(where, '/v2.0/extensions')
             if response.status != _OK:
                 raise _failed(where, 'the extensions of Neutron cannot be '

@@ -76,18 +76,14 @@ class ClaimBatches:
                         self._waiting.remove(claim)
                         self._begin([claim])
                 claim.woken.wait()
-        except BaseException:
-            # This thread ends: no other thread may depend on it.
+            if claim.batch is not None:
+                _send(claim.batch, post)
+        finally:
+            # Also if this thread ends: no other thread may depend on it.
             with self._lock:
                 if claim in self._waiting:
                     self._waiting.remove(claim)
             if claim.batch is not None:
-                self._end(claim.batch)
-            raise
-        if claim.batch is not None:
-            try:
-                _send(claim.batch, post)
-            finally:
                 self._end(claim.batch)
         if claim.failure is not None:
             # A copy, as raising an exception sets its traceback.

@@ -111,13 +111,12 @@ class ConditionReader:
         it serves are not known.
         Raises PlacementError.
         """
-        if self._failure is not None:
-            raise self._failure
-        try:
-            return self._failing(condition, uuids)
-        except Exception as error:
-            self._failure = error
-            raise
+        if self._failure is None:
+            try:
+                return self._failing(condition, uuids)
+            except Exception as error:
+                self._failure = error
+        raise self._failure
 
     def _failing(self, condition, uuids):
         providers, roots = set(), set()
