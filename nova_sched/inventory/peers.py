@@ -36,7 +36,7 @@ SOON, LATER = 0.002, 1
 #: clocks.
 OLD = 60
 
-#: Picks in one message, if they are of several requests.
+#: Maximum number of requests whose picks are in one message.
 AT_ONCE = 100
 
 #: Seconds to wait for acknowledgements of members of server groups.  A daemon
@@ -128,15 +128,8 @@ class Peers:
         if not (news and self.has_peers):
             self._update_acknowledged()
             return False
-        batch, size = [], 0
-        for item in news:
-            batch.append(item)
-            size += len(item.assumed)
-            if size >= AT_ONCE:
-                self._send(batch)
-                batch, size = [], 0
-        if batch:
-            self._send(batch)
+        for start in range(0, len(news), AT_ONCE):
+            self._send(news[start:start + AT_ONCE])
         if any(map(_has_members, news)):
             self._pending.append((self._workers.end, self._sent,
                                   time.monotonic() + HEARD))

@@ -13,7 +13,7 @@ from nova_sched import remote
 from nova_sched import service_adapter
 from nova_sched import toml_files
 from nova_sched.concurrency import turns
-from nova_sched.placement.documents import MicroversionRange
+from nova_sched.placement import documents
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
@@ -96,10 +96,8 @@ class Response(service_adapter.Response):
         if self.status == 200:
             try:
                 return understand(self.document())
-            except ValueError as exc:
-                problem = exc
-            except (KeyError, TypeError, AttributeError):
-                problem = 'its content is not as expected'
+            except documents.INVALID_DOCUMENT as exc:
+                problem = documents.problem(exc)
         raise RequestFailed(failure, self, problem)
 
 
@@ -214,7 +212,7 @@ class PlacementAdapter(service_adapter.ServiceAdapter):
         versions = self._microversions
         if versions is None:
             versions = self._microversions = self.request('GET', '/').read(
-                MicroversionRange.of, _FAILURES['DISCOVERY'])
+                documents.MicroversionRange.of, _FAILURES['DISCOVERY'])
         return versions
 
 

@@ -248,12 +248,11 @@ class Candidates:
 
     def before(self, other):
         """Return these candidates followed by those of another query."""
-        by_provider = {uuid: list(requests) for uuid, requests
-                       in self.by_provider.items()}
-        for uuid, requests in other.by_provider.items():
-            by_provider.setdefault(uuid, []).extend(requests)
         return Candidates(
-            by_provider, self.providers | other.providers,
+            {uuid: [*self.by_provider.get(uuid, ()),
+                    *other.by_provider.get(uuid, ())]
+             for uuid in self.by_provider | other.by_provider},
+            self.providers | other.providers,
             self.requests + other.requests, self.summaries | other.summaries,
             max(self.longest, other.longest))
 

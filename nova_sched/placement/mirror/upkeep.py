@@ -260,7 +260,10 @@ class Upkeep:
         return listing
 
     def _update(self):
-        self._look_for_freed()
+        if self._clock() >= self._next_look:
+            self._next_look = self._clock() + LOOK
+            self._freed.update(dict.fromkeys(
+                uuid for uuid in self._find_freed() if uuid in self._parents))
         self._look_for_expected()
         # First: without the comparison the mirror soon is too old.
         if self._changes.is_due:
@@ -367,13 +370,6 @@ class Upkeep:
     def _single(self):
         """This worker's requests per second for single providers."""
         return SINGLE / self._responses.workers
-
-    def _look_for_freed(self):
-        if self._clock() >= self._next_look:
-            self._next_look = self._clock() + LOOK
-            for uuid in self._find_freed():
-                if uuid in self._parents:
-                    self._freed.setdefault(uuid)
 
     def _look_for_expected(self):
         """Read expected providers that are due."""
