@@ -219,9 +219,12 @@ class Reader:
                 raise _unauthorized(of_service=False)
             as_user = False
         try:
-            auth = (self._neutron.user_auth(
-                context.auth_token, context.service_catalog) if as_user
-                else self._service_auth())
+            auth = None
+            if as_user:
+                auth = self._neutron.user_auth(context.auth_token,
+                                               context.service_catalog)
+            elif self._neutron.auth is None:
+                raise _no_credentials()
             response = self._neutron.get(path, self._request_id,
                                          self.deadline, auth)
         except ServiceUnreachable as exc:
@@ -233,16 +236,6 @@ class Reader:
         if response.status == _FORBIDDEN:
             raise exception.Forbidden(reason=response.error[1])
         return response
-
-    def _service_auth(self):
-        """Return None, which selects [neutron]; raise without credentials."""
-        if self._neutron.auth is None:
-            advice = _ADVICE['AUTH_OPTIONS']
-            LOG.error('The [neutron] section of the configuration file must '
-                      'be configured for authentication with the networking '
-                      'service endpoint: %s', advice)
-            raise exception.Unauthorized(
-                reason=f'Unknown auth type: None. {advice}')
 
 
 def _quoted(name):
@@ -261,6 +254,15 @@ def _read(where, response, read):
 def _failed(where, reason):
     return exception.NovaException(
         reason=f'Failed to access {where}: {reason}')
+
+
+def _no_credentials():
+    """Return the error for a [neutron] section without credentials."""
+    advice = _ADVICE['AUTH_OPTIONS']
+    LOG.error('The [neutron] section of the configuration file must be '
+              'configured for authentication with the networking service '
+              'endpoint: %s', advice)
+    return exception.Unauthorized(reason=f'Unknown auth type: None. {advice}')
 
 
 def _unauthorized(of_service):

@@ -123,13 +123,6 @@ def test_each_candidate_starts_from_the_previous_attempt():
     assert both.fit()[0].pagesize == 2048
 
 
-def test_requirements_of_a_request_are_unchanged():
-    required = requirements(guest_cell(5, floating=1, pagesize=-3))
-
-    assert fitting([a_cell(0, pages=[(2048, 1024)])], required).fit()
-    assert (required.cells[0].id, required.cells[0].pagesize) == (5, -3)
-
-
 @pytest.mark.parametrize('newer', [True, False])
 @pytest.mark.parametrize(('pagesize', 'pages', 'expected'), [
     (None, [], [1, 2]), (-3, [(2048, 512)], [1, 2]),
