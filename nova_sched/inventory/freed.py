@@ -1,9 +1,7 @@
 """Find compute nodes with less usage because instances left."""
 
-import numpy as np
-
-#: Columns that grow with each instance, and columns that shrink.
-_USED, _FREE = ('vcpus_used', 'disk_mb_used'), ('free_ram_mb',)
+#: Columns that grow with each instance, besides one that shrinks.
+_USED = ('vcpus_used', 'disk_mb_used')
 
 
 class FreedNodes:
@@ -23,9 +21,7 @@ class FreedNodes:
         self._before, uuids = columns, columns['uuid']
         if before is None or uuids is not before['uuid']:
             return []
-        fell = np.zeros(table.size, np.bool_)
+        fell = columns['free_ram_mb'] > before['free_ram_mb']
         for name in _USED:
             fell |= columns[name] < before[name]
-        for name in _FREE:
-            fell |= columns[name] > before[name]
         return [uuids.values[code] for code in uuids.codes[fell]]
