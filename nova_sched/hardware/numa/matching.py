@@ -17,48 +17,42 @@ class Matching:
     host_ids: of the host cells, in the order of the search.
 
     Sets of host cells are masks of their positions.  A call of
-    ``is_impossible`` sets ``rows``, for each guest cell the host cells that it
-    fits on, and ``within``, the host cells for any guest cell.
+    ``is_impossible`` sets ``within``, the host cells for any guest cell.
     """
 
     def __init__(self, host_ids, guest_count, fits):
         self.host_ids, self.guest_count, self._fits = (
             host_ids, guest_count, fits)
-        self.rows, self.within, self._settled = None, 0, False
+        self._rows, self.within, self._settled = None, 0, False
         self.is_ruled_out = False
 
-    def is_impossible(self, tokens, shared, settled, good=None, bad=None):
+    def is_impossible(self, tokens, shared, settled):
         """Return whether the guest cells, with these tokens, cannot match.
 
+        All further searches are then in vain, too (``is_ruled_out``).
         shared: whether tokens are ids, under which verdicts are shared.
         settled: whether all page sizes are final.
-        good, bad: token -> host cells with a good or bad verdict; None for any
-            verdicts.  Without a match under any verdicts, all searches are in
-            vain (``is_ruled_out``).
         """
         rows = self._fitting_rows(settled)
         self.within = _union(rows)
-        # Shared good verdicts only add to the rows.
-        if good is None and can_match(rows):
-            return False
-        if shared:
-            rows = self._shared_rows(rows, tokens, good or {}, bad or {})
-            self.within = _union(rows)
-        impossible = not can_match(rows)
-        if impossible and good is None:
-            self.is_ruled_out = True
-        return impossible
+        # Shared verdicts only add to the rows.
+        if not can_match(rows):
+            if shared:
+                rows = self._shared_rows(rows, tokens)
+                self.within = _union(rows)
+            self.is_ruled_out = not can_match(rows)
+        return self.is_ruled_out
 
     def _fitting_rows(self, settled):
-        if self.rows is None or (settled and not self._settled):
+        if self._rows is None or (settled and not self._settled):
             self._settled = settled
-            self.rows = [sum(
+            self._rows = [sum(
                 1 << position for position in range(len(self.host_ids))
                 if self._fits(index, position))
                 for index in range(self.guest_count)]
-        return self.rows
+        return self._rows
 
-    def _shared_rows(self, fitting, tokens, good, bad):
+    def _shared_rows(self, fitting, tokens):
         """Return the host cells that each guest cell matches: masks."""
         # The id of a host cell is at its position: a row is also the mask of
         # the ids that a guest cell can get.
@@ -71,11 +65,8 @@ class Matching:
             for mask, row in fits.items():
                 for number in bits(mask):
                     may[number] = may.get(number, 0) | row
-            taken = {number: good.get(ids[number], 0)
-                     | row & ~bad.get(ids[number], 0)
-                     for number, row in may.items()}
             for mask in fits:
-                fits[mask] = _union(taken[number] for number in bits(mask))
+                fits[mask] = _union(may[number] for number in bits(mask))
             grown = [mask | fits[mask] for mask in held]
             if grown == held:
                 return [fits[mask] for mask in held]

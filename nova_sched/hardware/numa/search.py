@@ -22,10 +22,7 @@ skipped if
 3. they were walked before with the same tokens (``_memory``), or
 4. the remaining guest cells have no matching (``ByCell`` only).
 
-After a number of steps ``matching`` checks whether any selection is possible,
-and certain verdicts are cached.  The result may then differ from the walk only
-in the CPUs that a guest cell is pinned to: in Nova they may be those of a host
-cell that it was tried on earlier.
+After a number of steps ``matching`` checks whether any selection is possible.
 """
 
 import itertools
@@ -95,18 +92,16 @@ class Search:
     matching: Matching of the guest cells with the host cells.
     rules: selection.SelectionRules, or None without rules for a complete
         selection.
-    final: whether the state of the guest cells is irrelevant if the search
-        fails.
     spend: method of an effort.Effort.
     """
 
     #: Steps until the first check whether any selection is possible.
     FIRST_LOOK = 100
 
-    def __init__(self, tokens, matching, rules, final=True, *, spend):
+    def __init__(self, tokens, matching, rules, spend):
         self._tokens, self._matching = tokens, matching
         self._spend = spend
-        self._rules, self._final = rules, final
+        self._rules = rules
         self._ids, self._size = matching.host_ids, matching.guest_count
         self._everything = (1 << len(self._ids)) - 1
         self._good, self._bad = {}, {}
@@ -135,7 +130,9 @@ class Search:
         the path of a guest cell that is refused when it is placed again.
         """
         if depth == self._size:
-            return _FOUND if self._is_good(free) else None
+            is_allowed = self._rules is None or self._rules.allow(
+                self._everything & ~free)
+            return _FOUND if is_allowed else None
         if self._is_stable(depth) and self._skipped(depth, free):
             return None
         state, known = self._state(depth), self._known
@@ -163,10 +160,6 @@ class Search:
             self._settled = min(self._settled, depth)
         return outcome
 
-    def _is_good(self, free):
-        return self._rules is None or self._rules.allow(
-            self._everything & ~free)
-
     def _is_impossible(self):
         """Check from time to time whether no selection is possible."""
         self._steps += 1
@@ -175,36 +168,15 @@ class Search:
             return False
         self._next_look *= 2
         self._spend(effort.LOOK * self._size)
-        tokens, shared = self._state(0), self._tokens.shared
-        settled = self._tokens.are_settled()
         # A guest cell may lose the id it began with, but verdicts cached under
         # that id remain.
-        if self._matching.is_impossible(self._first_tokens, shared, settled):
+        if self._matching.is_impossible(
+                self._first_tokens, self._tokens.shared,
+                self._tokens.are_settled()):
             return True
-        if settled:
-            self._cache_certain(tokens)
-        impossible = (self._final and self._matching.is_impossible(
-            tokens, shared, settled, self._good, self._bad)
-            ) or not self._some_good(self._everything, self._matching.within,
-                                     self._size)
-        self.is_cut |= impossible
-        return impossible
-
-    def _cache_certain(self, tokens):
-        """Cache the verdicts that are certain.
-
-        Shared verdicts are certain if all guest cells fit on the same host
-        cells.
-        """
-        rows = self._matching.rows
-        if self._tokens.shared:
-            if len(set(rows)) > 1:
-                return
-            tokens = {*tokens, *self._ids}
-            rows = rows[:1] * len(tokens)
-        for token, row in zip(tokens, rows, strict=True):
-            self._good[token] = row
-            self._bad[token] = self._everything & ~row
+        self.is_cut = not self._some_good(
+            self._everything, self._matching.within, self._size)
+        return self.is_cut
 
     def _try(self, index, position):
         """Return whether a guest cell fits on a host cell."""
