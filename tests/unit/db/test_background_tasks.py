@@ -9,7 +9,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import service
-from nova_sched.daemon import background_tasks
+from nova_sched.db import background_tasks
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import services
