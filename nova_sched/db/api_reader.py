@@ -102,7 +102,7 @@ class ApiReader:
             for table, names in zip(_AGGREGATE_TABLES, columns, strict=True)]
 
     def stamp(self):
-        """Return the change stamp, as HostReader.api_stamp does."""
+        """Return the change stamp, see HostReader.begin_api_stamp."""
         with self._reading() as connection:
             rows = tuple(sorted(self._prepared(
                 self._prepare_stamp, connection).rows(connection)))

@@ -33,8 +33,6 @@ PART = 0.5
 #: Seconds for which a row with a new stamp is compared with each read, and the
 #: usual maximum difference between the stamps of two hosts.
 YOUNG = 3
-#: Maximum number of keys in one statement.
-_MOST_KEYS = 500
 #: Below and above all marks.
 _LOWEST, _HIGHEST = -(1 << 60), 1 << 60
 #: Maximum number of rows to list with the totals; in a cloud loaded at once,
@@ -301,7 +299,8 @@ class _Reading:
         newest = (moments(least=self._least_listed()) if self._sql._stamped
                   else {})
         return [(self._sql._totals, (), newest), *(
-            (self._sql._some_digests, part, {}) for part in _parts(keys))]
+            (self._sql._some_digests, part, {})
+            for part in statements.chunks(sorted(keys)))]
 
     def _least_listed(self):
         """Return the lowest mark to list with the totals."""
@@ -421,11 +420,11 @@ class _Reading:
     def _fetch(self, keys):
         """Fetch rows that are not fetched yet."""
         keys = keys - self._rows.keys()
-        if len(keys) > max(_MOST_KEYS, len(self._known.rows) // 2):
+        if len(keys) > max(statements.CHUNK, len(self._known.rows) // 2):
             found = self._keyed(self._read(self._sql._all))
             self._rows |= {key: found[key] for key in keys & found.keys()}
             return
-        for part in _parts(keys):
+        for part in statements.chunks(sorted(keys)):
             self._rows |= self._keyed(self._read(self._sql._some, keys=part))
 
     @staticmethod
@@ -469,12 +468,6 @@ def _listed(text):
             key, mark, check = map(int, row.split(':'))
             rows[key] = mark, check
     return rows
-
-
-def _parts(keys):
-    keys = sorted(keys)
-    return [keys[start:start + _MOST_KEYS]
-            for start in range(0, len(keys), _MOST_KEYS)]
 
 
 _NO_DIGEST = sa.null()

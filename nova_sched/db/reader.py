@@ -135,8 +135,8 @@ class HostReader:
             return None
         return db_cells.from_mappings(rows, self._conf)
 
-    def _ask_api(self, function, *args):
-        return self._api_guard.ask(functools.partial(function, *args))()
+    def _ask_api(self, function):
+        return self._api_guard.ask(function)()
 
     def for_each_cell(self, read, *args, uuids=None):
         """Call ``read(reader, *args)`` for each cell: results by Cell.
@@ -333,19 +333,15 @@ class HostReader:
         """
         return self._ask_api(self._api.aggregates)
 
-    def api_stamp(self):
-        """Return a stamp that changes with aggregates and cell mappings.
-
-        One statement reads it: counts show deletions, ids insertions, times
-        updates.  Times in whole seconds hide a second change within the same
-        second, and a slow commit may come after a commit with a newer time.
-        So the stamp equals no other until the newest change is a few seconds
-        old.
-        """
-        return self.begin_api_stamp()()
-
     def begin_api_stamp(self):
-        """Start reading it; return a function that returns ``api_stamp``."""
+        """Begin to read a stamp; return a function that returns it.
+
+        The stamp changes with aggregates and cell mappings.  One statement
+        reads it: counts show deletions, ids insertions, times updates.  Times
+        in whole seconds hide a second change within the same second, and a
+        slow commit may come after a commit with a newer time.  So the stamp
+        equals no other until the newest change is a few seconds old.
+        """
         return self._api_guard.ask(self._api.stamp)
 
 

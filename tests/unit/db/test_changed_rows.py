@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from nova_sched import exception
 from nova_sched.db import cell_reader
 from nova_sched.db import changed_rows
+from nova_sched.db import statements
 from nova_sched.db.changed_rows import KnownRows
 from nova_sched.inventory.cell import CellInventory
 from tests.builders.clouds import a_compute_node
@@ -377,7 +378,7 @@ def test_all_rows_are_compared_after_a_minute_without_reads(scene, execute):
 
 def test_many_changed_rows_are_fetched_with_all_rows(
         scene, execute, monkeypatch):
-    monkeypatch.setattr(changed_rows, '_MOST_KEYS', 2)
+    monkeypatch.setattr(statements, 'CHUNK', 2)
     scene.settled()
     execute("UPDATE compute_nodes SET vcpus_used = 7, "
             "updated_at = '2027-01-15 08:00:03' WHERE id > 5")

@@ -25,7 +25,7 @@ CHECKS = {'message_bus', 'consuming', 'workers', 'cell:a', 'database',
 def metrics():
     """The names of all metrics."""
     made = Metrics(lambda: 0, 1)
-    reports = board.Board(board.Settings('x', 1, 0, None))
+    reports = board.Board('x', 1, 0)
     body, _ = made.page(reports)('application/openmetrics-text')
     families = dict(re.findall(r'# TYPE (\S+) (\S+)', body.decode()))
     return {name + {'counter': '_total'}.get(kind, '')
