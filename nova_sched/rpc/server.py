@@ -12,8 +12,8 @@ It is oslo.messaging's server with these differences, most of them by means of
   not acknowledged; acknowledged requests are answered.  oslo.messaging closes
   it after the last answer, and loses requests delivered until then (measured:
   of 50 requests a second for four workers, stopping two workers lost 31).
-- While no thread is free the loop continues (``listener.py``): it sends
-  heartbeats, and a reserved thread answers pings.
+- While no thread is free the loop continues (``listener.py``) and sends
+  heartbeats.  A reserved thread answers pings.
 - Work for which no caller waits runs once the reply is sent.  A call is undone
   if its reply is lost, or if its message wants no reply (``call_scope.py``).
 - A reply waits for a missing queue in another thread (``replies.py``).
@@ -200,22 +200,20 @@ class Server(server.RPCServer):
 
     def _on_incoming(self, incoming):
         [message] = incoming
+        if self._answer_ping(message):
+            return
         weight = min(getattr(message, 'weight', 1), self._threads)
         acquired = next((count for count in range(weight)
                          if not self._free.acquire(blocking=False)), weight)
         if acquired == weight:
             self._busy_since = None
-        elif not acquired and self._answer_ping(message):
-            return
         for _ in range(weight - acquired):
             while not self._free.acquire(timeout=_POLL):
                 if self.listener.stopping:
                     return    # not acknowledged: the broker requeues it
                 self._busy_since = self._busy_since or time.monotonic()
                 self.listener.read_available(self._answer_ping)
-        executor = self._work_executor
-        self._submit(message, executor.submit_first if _is_ping(message)
-                     else executor.submit,
+        self._submit(message, self._work_executor.submit,
                      functools.partial(self._free.release, weight))
 
     def _answer_ping(self, message):

@@ -181,17 +181,6 @@ class TestTurn:
                 assert call.result(LONG) == steps
         pool.shutdown()
 
-    def test_submit_first_starts_before_queued_calls(self, pool, stage):
-        begun = []
-        pool.submit(stage)
-        assert stage.begun.wait(LONG)
-        calls = [pool.submit(begun.append, 'call'),
-                 pool.submit_first(begun.append, 'ping')]
-        stage.go_on.set()
-        for call in calls:
-            call.result(LONG)
-        assert begun == ['ping', 'call']
-
     def test_waited_returns_the_time_until_the_start(self, pool, stage):
         pool.submit(stage)
         waited = pool.submit(turns.waited)
