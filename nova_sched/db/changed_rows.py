@@ -296,17 +296,13 @@ class _Reading:
     def _first(self):
         """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
-        newest = (moments(least=self._least_listed()) if self._sql._stamped
-                  else {})
+        newest = {}
+        if self._sql._stamped:
+            newest = moments(least=_HIGHEST if self._known.is_crowded()
+                             else self._likely.pop(0))
         return [(self._sql._totals, (), newest), *(
             (self._sql._some_digests, part, {})
             for part in statements.chunks(sorted(keys)))]
-
-    def _least_listed(self):
-        """Return the lowest mark to list with the totals."""
-        if self._known.is_crowded():
-            return _HIGHEST
-        return self._likely.pop(0)
 
     def found(self, totals=(), *digests):
         """Return the Found, given the results of ``first`` in its order."""

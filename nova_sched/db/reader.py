@@ -333,15 +333,19 @@ class HostReader:
         """
         return self._ask_api(self._api.aggregates)
 
-    def begin_api_stamp(self):
-        """Begin to read a stamp; return a function that returns it.
+    def api_stamp(self):
+        """Return a stamp that changes with aggregates and cell mappings.
 
-        The stamp changes with aggregates and cell mappings.  One statement
-        reads it: counts show deletions, ids insertions, times updates.  Times
-        in whole seconds hide a second change within the same second, and a
-        slow commit may come after a commit with a newer time.  So the stamp
-        equals no other until the newest change is a few seconds old.
+        One statement reads it: counts show deletions, ids insertions, times
+        updates.  Times in whole seconds hide a second change within the same
+        second, and a slow commit may come after a commit with a newer time.
+        So the stamp equals no other until the newest change is a few seconds
+        old.
         """
+        return self.begin_api_stamp()()
+
+    def begin_api_stamp(self):
+        """Start reading it; return a function that returns ``api_stamp``."""
         return self._api_guard.ask(self._api.stamp)
 
 

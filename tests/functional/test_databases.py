@@ -160,12 +160,12 @@ def test_changed_aggregates_change_the_stamp(cloud, hosts):
     one, two = hosts.aggregates()
     assert (one['hosts'], one['metadata']) == (['a', 'c'], {'ssd': 'true'})
     assert two['hosts'] == []
-    before = hosts.begin_api_stamp()()
+    before = hosts.api_stamp()
 
     cloud.execute(cloud.api, sa.delete(tables.aggregate_hosts).where(
         tables.aggregate_hosts.c.host == 'a'))
 
-    assert hosts.begin_api_stamp()() != before
+    assert hosts.api_stamp() != before
     assert hosts.aggregates()[0]['hosts'] == ['c']
 
 

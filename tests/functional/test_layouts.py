@@ -211,7 +211,7 @@ class AnyLayout:
         assert fast in ('b', 'c')
 
     def test_has_the_stamp_of_aggregates(self, hosts):
-        assert hosts.begin_api_stamp()()
+        assert hosts.api_stamp()
 
     def test_finds_instances_and_their_image_properties(self, hosts):
         assert hosts.locate_instances([SERVER, DELETED_SERVER]) == {

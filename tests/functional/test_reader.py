@@ -200,7 +200,7 @@ def test_stamp_of_zero_dates_can_be_read(database, hosts):
     for name in ('created_at', 'updated_at'):
         set_zero_date(database, tables.aggregates.c[name], 'TRUE')
 
-    (_, count, _, *times), *_ = hosts.begin_api_stamp()()
+    (_, count, _, *times), *_ = hosts.api_stamp()
 
     assert count > 0
     assert times == [None, None]

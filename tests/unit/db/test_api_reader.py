@@ -69,10 +69,10 @@ class TestAggregates:
         for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
             execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
                     f'DEFAULT 0')
-        before = hosts.begin_api_stamp()()
+        before = hosts.api_stamp()
         execute("UPDATE aggregate_hosts SET deleted = id "
                 "WHERE host = 'host1'")
-        assert before != hosts.begin_api_stamp()()
+        assert before != hosts.api_stamp()
         execute('UPDATE aggregates SET deleted = 2 WHERE id = 2')
         aggregate, = hosts.aggregates()
         assert aggregate['uuid'] is None
@@ -121,32 +121,32 @@ class TestStamp:
         load()
         for table in ('host_mappings', 'cell_mappings'):
             execute(f"UPDATE {table} SET created_at = '{LONG_AGO}'")
-        assert hosts.begin_api_stamp()() == hosts.begin_api_stamp()()
+        assert hosts.api_stamp() == hosts.api_stamp()
 
     @pytest.mark.parametrize('change', CHANGES.values(), ids=CHANGES.keys())
     def test_stamp_changes(self, settled, hosts, execute, change):
-        before = hosts.begin_api_stamp()()
-        assert before == hosts.begin_api_stamp()()
+        before = hosts.api_stamp()
+        assert before == hosts.api_stamp()
         for sql in change.format(then='2020-01-02 00:00:00.000000',
                                  long_ago=LONG_AGO).split(';'):
             execute(sql)
-        assert before != hosts.begin_api_stamp()()
+        assert before != hosts.api_stamp()
 
     def test_stamp_of_current_second_equals_none(
             self, settled, hosts, execute):
         """It would not show a second change within the same second."""
         execute("UPDATE aggregates SET updated_at = "
                 "strftime('%Y-%m-%d %H:%M:%S.000000', 'now')")
-        assert hosts.begin_api_stamp()() != hosts.begin_api_stamp()()
+        assert hosts.api_stamp() != hosts.api_stamp()
 
     def test_stamp_with_invalid_times_shows_a_deletion(
             self, settled, hosts, execute):
         execute("UPDATE aggregates SET created_at = 'junk', "
                 "updated_at = '0000-00-00 00:00:00'")
-        before = hosts.begin_api_stamp()()
-        assert before == hosts.begin_api_stamp()()
+        before = hosts.api_stamp()
+        assert before == hosts.api_stamp()
         execute('DELETE FROM aggregates WHERE id = 2')
-        assert before != hosts.begin_api_stamp()()
+        assert before != hosts.api_stamp()
 
 
 class TestHostCells:
