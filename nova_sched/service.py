@@ -381,7 +381,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         interval = interval or DEFAULT_PERIOD
         periodic = LoopingCall(run_periodic_tasks, worker, interval)
         # The driver's start has done the first round.
-        periodic.start(interval, initial_delay=interval,
+        periodic.start(interval=interval, initial_delay=interval,
                        stop_on_exception=False)
         return periodic
 

@@ -178,12 +178,6 @@ class TestDiscovery:
         assert list(itertools.islice(
             background_tasks.discovery_waits(conf), 3)) == waits
 
-    def test_without_new_hosts_logs_nothing(self, discoverer, lines):
-        discoverer()
-        before = lines()
-        discoverer()
-        assert lines() == before
-
     def test_is_left_to_the_leading_scheduler(self, discoverer, cloud, lines):
         cloud.execute(
             'INSERT INTO services (host, "binary", topic, report_count, '
@@ -239,14 +233,6 @@ class TestService:
         assert counts == [(0,)]
         wait_for(lambda: cloud.rows(COUNT, HOST)[0][0])
         scheduler.stop()
-
-    def test_leaves_its_record_unchanged_when_it_stops(self, conf, cloud):
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        before = cloud.rows('SELECT * FROM services')
-        scheduler.stop()
-        assert scheduler._background._stopped.is_set()
-        assert cloud.rows('SELECT * FROM services') == before
 
     def test_sends_no_heartbeats_after_a_failed_start(self, conf, monkeypatch):
         def refuse(*_args):

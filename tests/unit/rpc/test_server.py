@@ -323,18 +323,3 @@ class TestKeepalives:
         assert not call.ended.is_set()
         message.end_with_reply(call.ended)
         assert call.ended.is_set()
-
-    def test_start_with_the_call(self, call):
-        waits = []
-
-        class Ended(threading.Event):
-            def wait(self, timeout):
-                waits.append(timeout)
-                return len(waits) > 3
-        message = rpc_server._TrackedMessage(call)
-        call.client_timeout, ended = 8, Ended()
-        rpc_server.Dispatcher([], None)._watchdog(ended, message)
-        assert call.tries == 3
-        assert not ended.is_set()
-        message.reply()
-        assert ended.is_set()
