@@ -145,7 +145,12 @@ class KnownRows:
             del self.rows[key]
             self._marked.pop(key, None)
         self._forget_young(found.at)
-        least = self._least_young(found)
+        least = _LOWEST
+        if found.whole:
+            # All rows are new: the young ones are those of the last seconds,
+            # by any clock.
+            least = max((row.mark for row in found.rows.values()),
+                        default=0) - SPAN
         for key, row in found.rows.items():
             known = self.rows.get(key)
             if (known is None or known.mark != row.mark) and row.mark >= least:
@@ -164,16 +169,6 @@ class KnownRows:
     def is_crowded(self):
         """Return whether too many rows have a mark close to the newest."""
         return self._crowded == self.newest
-
-    @staticmethod
-    def _least_young(found):
-        """Return the lowest mark of rows that may change without a new mark.
-        """
-        if not found.whole:
-            return _LOWEST
-        # All rows are new: take the last seconds, by any clock.
-        return max((row.mark for row in found.rows.values()),
-                   default=0) - SPAN
 
     def young(self):
         """Return the ids of rows with a recently changed mark: set."""
