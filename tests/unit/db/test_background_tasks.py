@@ -66,21 +66,6 @@ def lines(caplog):
 
 
 class TestRecord:
-    def test_exists_once_the_start_returns(self, conf, cloud):
-        """Created without a wait, unlike the first heartbeat."""
-        waits = []
-
-        class Stopped(threading.Event):
-            def wait(self, timeout=None):
-                waits.append(timeout)
-                return super().wait(timeout)
-        starting = background_tasks.BackgroundTasks(conf)
-        starting._stopped = Stopped()
-
-        starting.register()
-
-        assert waits == [0]
-        assert cloud.rows(COUNT, HOST) == [(0,)]
 
     @pytest.mark.parametrize(('interval', 'waits'), [
         (0, []), (-1, []), (10, [5, 10, 10])])
@@ -252,18 +237,6 @@ class TestService:
             assert select(quick)[0] in ('host1', 'host2')
         wait_for(lambda: lines()[-1][1].endswith('works again'))
         scheduler.stop()
-
-    def test_serves_with_a_read_only_database_user(self, conf, cloud, lines):
-        cloud.execute('CREATE TRIGGER no BEFORE INSERT ON services '
-                      "BEGIN SELECT RAISE(ABORT, 'read only'); END")
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        assert scheduler.serving
-        scheduler.stop()
-        (level, text), = lines()
-        assert level == 'WARNING'
-        assert 'services table' in text
-        assert 'read only' in text
 
 
 class Failing:
