@@ -165,7 +165,7 @@ class _Reported:
         figures = [report['figures'] for report in reports]
         yield _gauge('workers', 'Running workers.', len(reports))
         yield _gauge('workers_wanted', 'Configured number of workers.',
-                     self._board.settings.workers)
+                     self._board.workers)
         yield _gauge('check_status', 'Result of a health check: 0 passes, 1 '
                      'is a warning, 2 fails.', self._board.ranks(), 'check')
         yield _gauge('state_age_seconds', 'Time since a worker read the '

@@ -1,7 +1,8 @@
 """The architecture, read from the imports.
 
-A file imports only from floors below its own.  On one floor, the rules and the
-ports do not know each other, and ``rules`` does not know its users.
+A file imports only from floors below its own.  Within a floor no modules
+import each other in a circle, no rooms of the process floor do, the rules and
+the ports do not know each other, and ``rules`` does not know its users.
 """
 
 import ast
@@ -128,6 +129,19 @@ def test_no_imports_make_a_circle():
         {name: imports(name) & set(MODULES) for name in MODULES})
 
     assert set(order.static_order()) == set(MODULES)
+
+
+def test_rooms_of_the_process_floor_make_no_circle():
+    def room(name):
+        return name.split('.')[1]
+
+    order = graphlib.TopologicalSorter()
+    for name in on(PROCESS):
+        order.add(room(name), *(
+            room(other) for other in imports(name) & {*on(PROCESS)}
+            if room(other) != room(name)))
+
+    assert 'daemon' in set(order.static_order())
 
 
 def test_only_compat_imports_compat():

@@ -7,6 +7,7 @@ import pytest
 
 from nova_sched import service
 from nova_sched.scheduler import driver
+from tests.builders.services import periodic_work
 from tests.builders.services import select
 
 
@@ -117,28 +118,14 @@ def test_start_warns_of_cells_without_hosts(
     assert caplog.text.count('No compute host was found') == lines
 
 
-@pytest.mark.parametrize(('changed', 'rounds'), [
-    ({'periodic_task_interval': 5}, [5, 'stopped']),
-    ({'periodic_task_interval': 0}, [60, 'stopped']),
+@pytest.mark.parametrize(('changed', 'intervals'), [
+    ({'periodic_task_interval': 5}, [5]),
+    ({'periodic_task_interval': 0}, [60]),
     ({'periodic_task_interval': -1}, []),
     ({'driver': 'filter_scheduler'}, []), ({'periodic_enable': False}, [])])
 def test_periodic_work_of_a_driver_follows_the_options(
-        conf, monkeypatch, changed, rounds):
-    started = []
-
-    class Loop:
-        def __init__(self, work, *args):
-            self.work, self.args = work, args
-
-        def start(self, interval, initial_delay, stop_on_exception):
-            started.append(interval)
-            assert initial_delay == interval
-            assert not stop_on_exception
-            self.work(*self.args)
-
-        def stop(self):
-            started.append('stopped')
-    monkeypatch.setattr(service, 'LoopingCall', Loop)
+        conf, monkeypatch, changed, intervals):
+    loops = periodic_work(monkeypatch)
     conf.set_override('driver', 'caching_scheduler', 'scheduler')
     for name, value in changed.items():
         conf.set_override(name, value, None if name == 'periodic_enable'
@@ -146,7 +133,10 @@ def test_periodic_work_of_a_driver_follows_the_options(
     scheduler = service.SchedulerService(conf)
     scheduler.start()
     scheduler.stop()
-    assert started == rounds
+    assert [loop.options for loop in loops] == [
+        {'interval': seconds, 'initial_delay': seconds,
+         'stop_on_exception': False} for seconds in intervals]
+    assert all(loop.stopped for loop in loops)
 
 
 class TestBroker:

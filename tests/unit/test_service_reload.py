@@ -12,6 +12,8 @@ from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
 from tests.builders import logging_files
 from tests.builders import messages
+from tests.builders.services import Loop
+from tests.builders.services import periodic_work
 from tests.builders.services import select
 from tests.builders.services import wait_for
 
@@ -179,21 +181,7 @@ class TestRefusedReload:
 
     @pytest.fixture
     def loops(self, monkeypatch):
-        """Periodic work, in the order of its start: [Loop]."""
-        begun = []
-
-        class Loop(service.LoopingCall):
-            stopped = False
-
-            def start(self, *args, **kwargs):
-                begun.append(self)
-                super().start(*args, **kwargs)
-
-            def stop(self):
-                self.stopped = True
-                super().stop()
-        monkeypatch.setattr(service, 'LoopingCall', Loop)
-        return begun
+        return periodic_work(monkeypatch)
 
     @pytest.fixture
     def serving(self, conf, loops, monkeypatch):
@@ -234,9 +222,9 @@ class TestRefusedReload:
             self, conf, serving, loops, monkeypatch):
         def fail(self, *args, **kwargs):
             raise RuntimeError("can't start new thread")
-        monkeypatch.setattr(service.LoopingCall, 'start', fail)
+        monkeypatch.setattr(Loop, 'start', fail)
         self.refused(serving, conf)
-        assert [loop.stopped for loop in loops] == [False]
+        assert not loops[0].stopped
 
     def test_failing_stop_of_the_old_driver_is_no_refusal(
             self, conf, serving, loops, caplog, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from nova_sched.health import board as boards
 from nova_sched.health import shared
 from nova_sched.health.board import Board
-from nova_sched.health.board import Settings
 from nova_sched.shared_region import SharedRegion
 
 
@@ -17,7 +16,7 @@ class Workers:
 
     def __init__(self):
         self.now = 0.0
-        self.board = Board(Settings('sched-1', 2, 300, None), lambda: self.now)
+        self.board = Board('sched-1', 2, 300, clock=lambda: self.now)
 
     def report(self, number, at=None, service_id=None, **statuses):
         self.board.add({

@@ -58,8 +58,7 @@ def exposed(tables_file, tmp_path_factory):
 def _exposed(cloud, cell):
     """The samples of a service that placed a request and refused one."""
     cell.load_nodes(a_compute_node('a', uuid=a_uuid(1)))
-    metrics, page = Metrics(lambda: 0, 1), board.Board(
-        board.Settings('x', 1, 0, None))
+    metrics, page = Metrics(lambda: 0, 1), board.Board('x', 1, 0)
     metrics.start()
     driver = cloud.driver()
     scheduler = Scheduler(placement=a_contact())
