@@ -110,11 +110,6 @@ class PlugInFilter(_PlugIn, base_filters.BaseFilter):
             setattr(self, name, getattr(rule, name))
         self.judges_by_hints = rule_inputs.judges_by_hints(rule)
         self.asks_others = rule.asks_others or hasattr(rule, 'asks')
-        # Names of earlier releases for inputs = (INSTANCES,).
-        self._lists_instances = getattr(rule, 'lists_instances', getattr(
-            rule, 'needs_all_instances', None))
-        if self._lists_instances is not None:
-            self.inputs = (rule_inputs.INSTANCES,)
 
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)
@@ -126,10 +121,7 @@ class PlugInFilter(_PlugIn, base_filters.BaseFilter):
         return self._call(self.rule.keep, hosts, spec_obj)
 
     def inputs_for(self, spec_obj):
-        spec_obj = kilo_mapping.with_mapping(spec_obj)
-        if self._lists_instances is None:
-            return self.rule.inputs_for(spec_obj)
-        return self.inputs if self._lists_instances(spec_obj) else None
+        return self.rule.inputs_for(kilo_mapping.with_mapping(spec_obj))
 
     def limits(self, hosts, spec_obj):
         return self._call(self.rule.limits, hosts, spec_obj)

@@ -28,8 +28,8 @@ class OfNova:
         # First: an __init__ as documented may not call its base class's.
         super().__init__(made, conf)
         made.host_manager = host_manager.of_nova(conf, made.host_manager)
-        made.servicegroup_api = servicegroup.ServiceGroup(
-            conf, made.host_manager.now)
+        made.servicegroup_api = servicegroup.API(
+            conf=conf, now=made.host_manager.now)
         return made
 
     def __init__(self, *args, **kwargs):

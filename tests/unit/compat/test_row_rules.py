@@ -159,17 +159,6 @@ def test_its_error_names_it_to_the_caller(block):
         'Invalid input received: RefusingFilter refuses the request',)
 
 
-@pytest.mark.parametrize('hint', ['yes', 'no'])
-@pytest.mark.parametrize('name', ['lists_instances', 'needs_all_instances'])
-def test_need_for_all_instances_may_have_an_older_name(name, hint):
-    rule = type('ListingFilter', (filters.BaseHostFilter,), {
-        name: lambda self, spec_obj: (
-            spec_obj.get('scheduler_hints') == {'list': 'yes'})})
-
-    assert loading.ranker([rule()], []).needs_all_instances(
-        a_request(hints={'list': [hint]})) == (hint == 'yes')
-
-
 def test_method_asks_is_warned_of_once(caplog):
     name = f'{__name__}.AskingFilter'
     driver = MemoryScheduler(
