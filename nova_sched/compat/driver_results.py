@@ -5,7 +5,6 @@ drivers of Pike a HostState, and older drivers a dict or, between their own
 methods, a WeighedHost.
 """
 
-from nova_sched import weights
 from nova_sched.hosts import state as host_state
 from nova_sched.objects import selection
 
@@ -50,12 +49,6 @@ def _missing_state(chosen, host, node):
     state = host_state.HostState(host, node, chosen.cell_uuid)
     state.uuid = chosen.compute_node_uuid
     return state
-
-
-def as_weighed(chosen_lists, states):
-    """Return one WeighedObject per instance; see ``as_states``."""
-    return [weights.WeighedObject(state, 0.0)
-            for state in as_states(chosen_lists, states)]
 
 
 def as_selections(results, states, driver):
