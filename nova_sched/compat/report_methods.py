@@ -8,6 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import json
+import types
 import typing
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -67,14 +68,6 @@ class TraitInfo(typing.NamedTuple):
 
     traits: set
     generation: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Owner:
-    """The owner of a claim."""
-
-    project_id: str
-    user_id: str
 
 
 class NovaMethods:
@@ -150,7 +143,9 @@ class NovaMethods:
             # The claim itself logs that all are refused.
             with contextlib.suppress(exception.PlacementUnavailable):
                 return claims.claim(consumer_uuid, alloc_request,
-                                    _Owner(project_id, user_id), adds=True)
+                                    types.SimpleNamespace(
+                                        project_id=project_id,
+                                        user_id=user_id), adds=True)
             return False
         _log(error)
         return False
