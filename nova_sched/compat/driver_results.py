@@ -7,6 +7,7 @@ methods, a WeighedHost.
 
 from nova_sched.hosts import state as host_state
 from nova_sched.objects import selection
+from nova_sched.objects.request_spec import SchedulerLimits
 
 
 class Chosen(dict):
@@ -93,20 +94,11 @@ def _selection_of(result, hosts, driver):
     host, node = result.get('host'), result.get('nodename')
     for (name, nodename), state in hosts.items():
         if name == host and node in (None, nodename):
-            return selection.Selection.from_host_state(
-                _Limited(state, result.get('limits') or {}))
+            made = selection.Selection.from_host_state(state)
+            made.limits = SchedulerLimits.from_dict(result.get('limits'))
+            return made
     raise ValueError(f'driver {driver} chose host {host!r}, node {node!r}, '
                      'which does not exist')
-
-
-class _Limited:
-    """A HostState with other limits."""
-
-    def __init__(self, state, limits):
-        self._state, self.limits = state, limits
-
-    def __getattr__(self, name):
-        return getattr(self._state, name)
 
 
 def _by_name(states):

@@ -1,8 +1,8 @@
 """Loading the classes that options name.
 
 A driver or host manager is named by an entry point or by the dotted path of
-its class: ``Kind``.  Filters and weighers are named by paths only, several at
-a time: ``load_classes``, by Nova's rules from Kilo on:
+its class: ``Kind``.  Filters and weighers are named by paths only:
+``load_classes``, by Nova's rules from Kilo on:
 
 1. A path is a module and, after its last dot, an attribute.  A public class
    derived from the base class is taken; a plain function is called without
@@ -185,33 +185,18 @@ def set_up(build, option, value):
         ) from exc
 
 
-def load_classes(paths, base, package_classes, option):
-    """Return the classes that the values of an option name: list, in their
-    order.
+def load_classes(path, base, package_classes, option):
+    """Return the classes that a value of an option names: list.
 
-    paths: dotted paths, or one as text.  base: what classes must derive from.
-    package_classes: the built-in classes, for Nova's paths, or a function
-    that returns them.
+    path: dotted path.  base: what classes must derive from.
+    package_classes: function that returns the built-in classes, for Nova's
+        paths.
     option: ``[group] name`` for messages.
-    Raises ConfigurationError when a path leads to no such class.
+    Raises ConfigurationError when the path leads to no such class.
     """
-    @functools.cache
-    def built_in():
-        return by_name(package_classes() if callable(package_classes)
-                       else package_classes)
-
-    paths = [paths] if isinstance(paths, str) else paths
-    return [cls for path in paths
-            for cls in _load_one(path.strip(), base, built_in, option)]
-
-
-def by_name(classes):
-    """Return classes by bare name; of two with one name the later: dict."""
-    return {cls.__name__: cls for cls in classes}
-
-
-def _load_one(path, base, built_in, option):
-    found = _built_in(path, built_in, option)
+    path = path.strip()
+    found = _built_in(
+        path, functools.cache(lambda: by_name(package_classes())), option)
     if found is not None:
         return found
     target = _imported(path, option, path)
@@ -225,6 +210,11 @@ def _load_one(path, base, built_in, option):
         f'correct type; it must derive from {base.__module__}.'
         f'{base.__qualname__}, have a public name, or be a function that '
         'returns such classes')
+
+
+def by_name(classes):
+    """Return classes by bare name; of two with one name the later: dict."""
+    return {cls.__name__: cls for cls in classes}
 
 
 def _built_in(path, built_in, option):

@@ -225,12 +225,6 @@ class TestReportClient:
         with pytest.raises(TypeError, match=r'\[placement\]'):
             report.SchedulerReportClient(adapter=object())
 
-    def test_requests_have_the_global_id(self):
-        from nova_sched.placement import claims
-
-        assert claims.RequestIdentity.of(types.SimpleNamespace(
-            global_id='req-x')).request_id == 'req-x'
-
 
 class TestInstances:
     @pytest.fixture

@@ -210,12 +210,6 @@ class TestDriverFromTheBaseClass:
         assert claim.body['user_id'] == 'a-user'
         assert claim.version == 'placement 1.36'
 
-    def test_takes_the_next_host_after_a_refused_claim(self, endpoint,
-                                                       placement):
-        placement.on('PUT', '/allocations/', FULL, TAKEN)
-
-        assert ask(endpoint('EmptiestScheduler')) == [['a']]
-
     def test_releases_its_claims(self, endpoint, placement):
         """Its own reason is recorded, and not sent to the caller."""
         placement.on('PUT', '/allocations/', TAKEN, FULL)

@@ -6,7 +6,6 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.compat import current_hosts
 from nova_sched.compat import row_rules
-from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -208,19 +207,6 @@ def test_filter_that_runs_twice_has_one_adapter():
     assert row_rules.adapted_filters([first]) == [first]
 
 
-def test_record_has_a_step_of_its_name(block):
-    driver = MemoryScheduler(
-        a_host('a'), a_host('b'), available_filters=[
-            f'{__name__}.OwnFilter', 'nova.scheduler.filters.all_filters'],
-        enabled_filters=['AllHostsFilter', 'OwnFilter'])
-
-    driver.ranker.ranked(block, a_request(), 0, record := Decision())
-
-    assert [(step.name, step.before, step.after)
-            for step in record.funnel.steps] == [
-        ('AllHostsFilter', 2, 2), ('OwnFilter', 2, 1)]
-
-
 @pytest.mark.parametrize(('weigher', 'match'), [
     *((SilentWeigher(value), r'SilentWeigher gives 1 of 2 hosts None or NaN '
        r'as their weight, which must be a number; the first one is \(b, b\)')
@@ -234,11 +220,3 @@ def test_weight_that_is_no_number_is_an_error(block, weigher, match):
     with pytest.raises(ValueError, match=match):
         adapter.raw(block, a_request())
         adapter.multipliers(block)
-
-
-def test_weight_that_is_no_number_fails_the_request():
-    driver = MemoryScheduler(a_host('a'), a_host('b'), weight_classes=[
-        f'{__name__}.SilentWeigher'])
-
-    with pytest.raises(ValueError, match='SilentWeigher'):
-        picks(driver, a_request())
