@@ -224,16 +224,12 @@ class NovaMethods:
 
     def _get_provider_traits(self, context, rp_uuid):
         """Return a provider's traits: set, or None without a response."""
-        found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
-                           'traits', _TRAITS)
-        return None if found is None else set(found)
+        return self._read_set(context, rp_uuid, 'traits', _TRAITS)
 
     def _get_provider_aggregates(self, context, rp_uuid):
         """Return uuids of a provider's aggregates: set, None as for traits."""
-        found = self._read(
-            context, f'/resource_providers/{rp_uuid}/aggregates',
-            'aggregates', documents.AGGREGATES)
-        return None if found is None else set(found)
+        return self._read_set(context, rp_uuid, 'aggregates',
+                              documents.AGGREGATES)
 
     def _get_inventory(self, context, rp_uuid):
         """Return the document of a provider's inventories: dict, or None.
@@ -277,6 +273,11 @@ class NovaMethods:
                 method, path, version, RequestIdentity.of(context).request_id)
         except PlacementUnreachable:
             return None
+
+    def _read_set(self, context, rp_uuid, name, version):
+        found = self._read(context, f'/resource_providers/{rp_uuid}/{name}',
+                           name, version)
+        return None if found is None else set(found)
 
     def _read(self, context, path, name=None, version=None, default=None):
         """Return the document at a path, or its value under a name.

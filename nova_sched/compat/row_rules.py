@@ -85,11 +85,8 @@ class _PlugIn:
 
         An InvalidInput gets the name of the plug-in.
         """
-        snapshot = hosts.snapshot
-        if hasattr(self.rule, 'asks'):
-            snapshot.may_ask = True
         try:
-            with current_hosts.being(snapshot):
+            with current_hosts.being(hosts.snapshot):
                 return method(hosts, kilo_mapping.with_mapping(spec_obj))
         except exception.InvalidInput as refusal:
             if not refusal.is_budget_spent:

@@ -27,6 +27,12 @@ def get_client(expiration_time=0):
     return CacheClient(expiration_time)
 
 
+def get_memcached_client(expiration_time=0):
+    """Return None, as without [cache] enabled.  Raises RuntimeError with it.
+    """
+    get_client()
+
+
 class CacheClient:
     """Values by key; safe for threads."""
 

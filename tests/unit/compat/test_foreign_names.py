@@ -330,12 +330,15 @@ class TestCache:
         now[0] = 10
         assert (client.get('k'), client.get('l')) == (None, 2)
 
-    def test_shared_cache_is_refused(self, provide):
+    @pytest.mark.parametrize('name', ['get_client', 'get_memcached_client'])
+    def test_shared_cache_is_refused(self, provide, name):
         from nova import cache_utils
+        get = getattr(cache_utils, name)
+        assert name == 'get_client' or get(60) is None
         provide('[cache]\nenabled = true\n')
 
         with pytest.raises(RuntimeError, match=r'\[cache\] enabled'):
-            cache_utils.get_client()
+            get()
 
 
 class TestTokens:
