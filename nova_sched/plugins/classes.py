@@ -18,6 +18,7 @@ with the option, the value, and the nearest right value.
 """
 
 import collections.abc
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -118,16 +119,10 @@ class Kind:
         return made
 
     def _of_entry_point(self, namespace, name):
-        try:
+        with _refusing(self.option, name,
+                       f'its entry point in {namespace} cannot be imported'):
             return driver.DriverManager(namespace, name,
                                         invoke_on_load=False).driver
-        except Exception as exc:
-            # Another author's module may fail in any way; the operator needs
-            # to know which option brought it in.
-            raise exception.ConfigurationError(
-                self.option, name, f'its entry point in {namespace} '
-                f'cannot be imported: {exc!r}{_hint(exc)}'
-            ) from exc
 
 
 def _is_of_nova(module):
@@ -170,19 +165,29 @@ def _hint(error):
     return nova_compat.loaded().hint(error)
 
 
+@contextlib.contextmanager
+def _refusing(option, value, problem):
+    """Raise ConfigurationError in place of any other exception: a context.
+
+    Another author's code may fail in any way; the operator needs to know
+    which option brought it in.
+    """
+    try:
+        yield
+    except exception.ConfigurationError:
+        raise
+    except Exception as exc:
+        raise exception.ConfigurationError(
+            option, value, f'{problem}: {exc!r}{_hint(exc)}') from exc
+
+
 def set_up(build, option, value):
     """Return what ``build()`` returns.
 
     Raises ConfigurationError, in place of any other exception of ``build``.
     """
-    try:
+    with _refusing(option, value, 'cannot be set up'):
         return build()
-    except exception.ConfigurationError:
-        raise
-    except Exception as exc:
-        raise exception.ConfigurationError(
-            option, value, f'cannot be set up: {exc!r}{_hint(exc)}'
-        ) from exc
 
 
 def load_classes(path, base, package_classes, option):
@@ -258,24 +263,17 @@ def _imported(path, option, value):
     if not module_name:
         raise exception.ConfigurationError(
             option, value, 'is no dotted path; write module.Class')
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as exc:
-        if exc.name is None:
-            # The error text is complete.
+    with _refusing(option, value, f'importing {module_name} failed'):
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as exc:
+            # Without a name, the error text is complete.
             raise exception.ConfigurationError(
-                option, value,
-                f'importing {module_name} failed: {exc}') from exc
-        raise exception.ConfigurationError(
-            option, value, f'there is no module {exc.name}; check the '
-            "spelling and that it is installed for this service's Python"
-            + _hint(exc)) from exc
-    except Exception as exc:
-        # Another author's module may fail in any way; the operator needs to
-        # know which option brought it in.
-        raise exception.ConfigurationError(
-            option, value, f'importing {module_name} failed: {exc!r}'
-            + _hint(exc)) from exc
+                option, value, f'importing {module_name} failed: {exc}'
+                if exc.name is None else
+                f'there is no module {exc.name}; check the spelling and that '
+                "it is installed for this service's Python"
+                + _hint(exc)) from exc
     if not hasattr(module, name):
         public = [n for n, member in vars(module).items()
                   if inspect.isclass(member) or inspect.isfunction(member)]
@@ -288,13 +286,8 @@ def _imported(path, option, value):
 
 def _called(function, option, path):
     """Return the classes that a function returns."""
-    try:
+    with _refusing(option, path, 'calling it failed'):
         classes = function()
-    except Exception as exc:
-        # As above: the operator needs to know the option.
-        raise exception.ConfigurationError(
-            option, path, f'calling it failed: {exc!r}{_hint(exc)}'
-        ) from exc
     if not isinstance(classes, collections.abc.Iterable):
         raise exception.ConfigurationError(
             option, path, f'returns {classes!r} instead of a list of classes')

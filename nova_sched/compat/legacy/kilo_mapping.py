@@ -375,10 +375,8 @@ def _request_spec(spec_obj):
 def _instance_properties(spec_obj, image):
     numa, pci = spec_obj.numa_topology, spec_obj.pci_requests
     return {
-        'uuid': spec_obj.instance_uuid,
-        'project_id': spec_obj.project_id,
-        'user_id': spec_obj.user_id,
-        'availability_zone': spec_obj.availability_zone,
+        **{key: getattr(spec_obj, name)
+           for name, key in _OF_INSTANCE.items()},
         'image_ref': image.get('id'),
         'os_type': image.get('properties', {}).get('os_type'),
         **{name: getattr(spec_obj, name) for name in _SIZES},
