@@ -52,8 +52,10 @@ class NovaSchedulerMixin:
         """
         manager, current = self.host_manager, request.current()
         context = spec_obj._context
-        found = list(_filtered(manager, host_states, spec_obj, index,
-                               context) or ())
+        # Before Newton the names of filters come before the index.
+        found = list(rows.call(
+            manager.get_filtered_hosts, host_states, spec_obj, index,
+            context=context, filter_class_names=None, index=index) or ())
         ranking.log_filtered(found, len(found))
         if not found:
             return []
@@ -182,15 +184,3 @@ class NovaSchedulerMixin:
         return selections.of(
             chosen, others, self.conf.default_availability_zone,
             allocation_request_version)
-
-
-def _filtered(manager, host_states, spec_obj, index, context):
-    """Return the result of get_filtered_hosts, of any release.
-
-    Before Newton the names of filters come before the index.
-    """
-    method = manager.get_filtered_hosts
-    if rows.takes(method, 'index'):
-        return rows.call(method, host_states, spec_obj, context=context,
-                         filter_class_names=None, index=index)
-    return rows.call(method, host_states, spec_obj, index, context=context)

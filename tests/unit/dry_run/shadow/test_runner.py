@@ -238,23 +238,6 @@ def test_lost_broker_is_logged_once_and_retried(
     assert {2, 3} & {*polls}
 
 
-def test_start_waits_for_the_database(shadow, on, caplog, monkeypatch):
-    made, tries = shadow(database__retry_interval=0), []
-    start = made._decider.driver.start
-
-    def begin():
-        tries.append(None)
-        if len(tries) < 3:
-            raise exception.DatabaseUnavailable('not yet')
-        start()
-
-    monkeypatch.setattr(made._decider.driver, 'start', begin)
-    on({LISTENING: made.stop})
-    made.run()
-
-    assert caplog.messages.count(f'{STILL}: not yet') == 2
-
-
 def test_waiting_shadow_can_be_stopped(broker, on):
     made = runner.Shadow(rules.a_conf(
         DEFAULT__transport_url='rabbit://localhost:1/',
