@@ -102,24 +102,12 @@ class Changes(typing.NamedTuple):
     complete: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class _Proposal:
-    """A Change and how to apply it; None leaves a part as it is.
-
-    ranker: Ranker.  request: SchedulingRequest.
-    hosts: function that changes a HostSnapshot, a private copy.
-    """
-
-    change: Change
-    ranker: object = None
-    request: object = None
-    hosts: object = None
-
-
 def _proposal(kind, what, how, **applied):
-    """Return a _Proposal of a Change; ``how`` begins its sentence."""
-    return _Proposal(Change(kind, what, f'{how} the request is placed'),
-                     **applied)
+    """Return a Change, and the arguments of ``_Search._works`` for it.
+
+    how: beginning of its sentence.
+    """
+    return Change(kind, what, f'{how} the request is placed'), applied
 
 
 def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
@@ -199,17 +187,22 @@ class _Search:
             if tries == MOST_TRIES:
                 self.left_out |= remaining == most
                 return
-            if self._works(proposal):
-                self.found.append(proposal.change)
+            change, applied = proposal
+            if self._works(**applied):
+                self.found.append(change)
                 remaining -= 1
 
-    def _works(self, proposal):
+    def _works(self, ranker=None, request=None, change_hosts=None):
+        """Return whether the request is placed with other rules, as another
+        request, or on changed hosts.
+
+        change_hosts: function that changes a HostSnapshot, a private copy.
+        """
         hosts = self.hosts
-        if proposal.hosts is not None:
+        if change_hosts is not None:
             hosts = hosts.copy()
-            proposal.hosts(hosts)
-        return trials.Trial(proposal.request or self.request,
-                            proposal.ranker or self.ranker,
+            change_hosts(hosts)
+        return trials.Trial(request or self.request, ranker or self.ranker,
                             hosts).error is None
 
     def _asking(self, **fields):
@@ -281,7 +274,7 @@ class _Search:
                 'host_enabled', {**self._named(row), 'service': state},
                 f'with the {state} compute service on '
                 f'{self.matrix.name(row)} {verb}',
-                hosts=lambda changed, row=row: _write(
+                change_hosts=lambda changed, row=row: _write(
                     changed, row, service_disabled=False,
                     service_forced_down=False, service_up=True))
 
@@ -327,7 +320,7 @@ class _Search:
                     _FREEABLE[name].key: number
                     for name, number in amount.items()},
                 f'with {listed} less on {self.matrix.name(row)}',
-                hosts=lambda changed, row=row, amount=amount: _free(
+                change_hosts=lambda changed, row=row, amount=amount: _free(
                     changed, row, amount))
 
     def _amounts(self, rows):

@@ -7,7 +7,6 @@ a present one, on the hosts as they were.
 import contextlib
 import dataclasses
 import datetime
-import itertools
 import logging
 import typing
 
@@ -116,7 +115,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     instance: number of the explained instance of a placed request.
     selector: scheduler.attempt.HostSelector that drew among the best.
     default_zone: availability zone of hosts without a zone.
-    named: hosts to explain why they are not picked; see ``rows_named``.
+    named: rows of the hosts to explain why they are not picked.
     flavors: list of Flavor to choose a smaller one from.
     ask_others: whether filters that query other services run.
     every_host: whether to return the verdict on every host.
@@ -126,9 +125,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
         without a host.
 
     Nothing is logged.  Errors of rules are part of the explanation.
-    Raises InvalidInput for a host that does not exist.
     """
-    named = [rows_named(hosts, name) for name in named]
     with _log_disabled():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
@@ -139,8 +136,8 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
         pick, error = _pick(matrix, row, selector)
         return Explanation(
             trial.count, matrix, pick,
-            [why_not(matrix, named_row, row) for named_row
-             in dict.fromkeys(itertools.chain(*named))],
+            [why_not(matrix, named_row, row)
+             for named_row in dict.fromkeys(named)],
             Changes([], True) if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
             error, schedule_info(matrix) if every_host else None)
@@ -160,11 +157,9 @@ def _log_disabled():
 def rows_named(hosts, name):
     """Return the rows of a host: list, one for each node.
 
-    hosts: HostSnapshot.  name: of a host or node, text, or a row, int.
+    hosts: HostSnapshot.  name: of a host or node.
     Raises InvalidInput if there is none.
     """
-    if isinstance(name, int):
-        return [name]
     block = hosts.block()
     rows = block.where(block.named('host', [name])
                        | block.named('nodename', [name])).rows.tolist()

@@ -113,7 +113,7 @@ class TestFilters:
                          asked={'ask_others': ask_others})
 
         assert found.not_asked == (() if ask_others else ('AskingFilter',))
-        assert found.by_host(0) == (('AskingFilter',) if ask_others else ())
+        assert len(found.fitting) == (0 if ask_others else 1)
 
     def test_one_that_changes_hosts_affects_no_other_row(self):
         """A host that does not pass all of them in turn does not fit."""
@@ -183,7 +183,7 @@ class TestStages:
         found = a_matrix(a_host('a', uuid='p'), offer=offer,
                          ranker=a_ranker(OneFilter(), OtherFilter()))
 
-        assert found.by_host(0) == ('filters together',)
+        assert found.combinations[0].rules == ('filters together',)
 
 
 class TestViews:
@@ -194,12 +194,6 @@ class TestViews:
             ('ComputeFilter', 2, 1, 'service_down',
              {'service_down': 1, 'service_disabled': 1}),
             ('RamFilter', 3, 2, 'ram', {'ram': 3})]
-
-    def test_by_host_is_all_that_rejects_it(self):
-        found = a_matrix(*CLOUD, ranker=self.RANKER)
-
-        assert [found.by_host(row) for row in range(3)] == [
-            ('RamFilter',), ('ComputeFilter', 'RamFilter'), ()]
 
     def test_combinations_come_with_most_hosts_first(self):
         found = a_matrix(*CLOUD, ranker=self.RANKER).combinations
