@@ -124,14 +124,6 @@ def _offered(record):
     return {'by_provider': dict(offered)}
 
 
-def host_names(columns):
-    """Return the (host, node) of each row: list.
-
-    columns: ``host`` and ``nodename`` of a table.
-    """
-    return [*zip(*(column.items() for column in columns), strict=True)]
-
-
 def request(record):
     """Return the arguments of a call as JSON, without secrets: bytes.
 

@@ -8,7 +8,6 @@ of the tables, so services of two releases can share a directory.
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -31,7 +30,7 @@ from nova_sched.observe import store_file
 LOG = logging.getLogger(__name__)
 
 #: Version of the tables, and part of the file name.
-VERSION = 3
+VERSION = 4
 _NAME = 'nova_sched_decisions_{}.sqlite'
 
 #: Most bytes of a store in memory, where no file can be written.
@@ -100,8 +99,6 @@ class DecisionStore:
     def __init__(self, database, service=None, most_bytes=math.inf):
         self._database, self._service = database, service
         self._most_bytes = most_bytes
-        # The columns of host names of the last record, and their id.
-        self._last_names = (), None
         self._states = state_store.StateWriter()
         self._file = store_file.StoreFile(database.url.database)
 
@@ -154,7 +151,7 @@ class DecisionStore:
         Raises the errors of ``in_file``.
         """
         self.close()
-        self._forget_written()
+        self._states.forget()
         self._file.move_aside(damage)
         self._begin()
 
@@ -185,52 +182,43 @@ class DecisionStore:
         try:
             # Try again if another worker has removed rows that these refer to.
             while entries and not self._insert(entries):
-                self._forget_written()
+                self._states.forget()
         except BaseException:
             # The transaction was rolled back.
-            self._forget_written()
+            self._states.forget()
             raise
-
-    def _forget_written(self):
-        self._last_names = (), None
-        self._states.forget()
 
     def _insert(self, entries):
         """Insert a list of results of ``_entry``.
 
         Returns whether all rows that they refer to exist.
         """
-        names = {}
-        batches = self._in_batches(entries, names)
+        batches = self._in_batches(entries)
         # Compress before the transaction, which blocks other writers.
         self._states.pack()
         for row, members in batches:
-            row['pieces'] = _compressed(b''.join(
-                piece for *_, piece in members))
+            row['pieces'] = zlib.compress(b''.join(
+                piece for *_, piece in members), 3)
         with self._database.writing() as connection:
-            if not self._exist(connection, batches, names):
+            if not self._states.are_stored(connection, {
+                    row['base_id'] for row, _ in batches} - {None}):
                 return False
-            if names:
-                connection.execute(tables.INSERT_NAMES, [
-                    {'id': number, 'names': text}
-                    for number, text in names.items()])
             self._states.write(connection)
             self._insert_rows(connection, batches)
         return True
 
-    def _in_batches(self, entries, names):
-        """Return batches of entries with the same names and base: list.
+    def _in_batches(self, entries):
+        """Return batches of entries with the same base: list.
 
-        Each is a row, a dict, and its entries.  Entries without names or a
-        base fit into any batch.  names: ``new`` of ``_names_id``.
+        Each is a row, a dict, and its entries.  Entries without a base fit
+        into any batch.
         """
-        batches, size, names_id, base_id = [], 0, None, None
+        batches, size, base_id = [], 0, None
         for member in entries:
-            state, row, _, piece = member
-            names_id = self._names_id(state.names, names) or names_id
-            if state.table is not None:
-                base_id, row['state'] = self._states.state_of(state.table)
-            shared = {'host_names_id': names_id, 'base_id': base_id}
+            table, row, _, piece = member
+            if table is not None:
+                base_id, row['state'] = self._states.state_of(table)
+            shared = {'base_id': base_id}
             if (not batches or batches[-1][0] != shared
                     or len(batches[-1][1]) == MOST_OF_BATCH
                     or size + len(piece) > BATCH_BYTES):
@@ -240,18 +228,6 @@ class DecisionStore:
             row['start'] = size
             size += len(piece)
         return batches
-
-    def _exist(self, connection, batches, names):
-        """Return whether the names and bases that batches refer to exist.
-
-        names: id -> names of hosts that are still to be written.
-        """
-        used = {row['host_names_id'] for row, _ in batches
-                } - names.keys() - {None}
-        stored = connection.execute(sa.select(tables.host_names.c.id).where(
-            tables.host_names.c.id.in_(used))).scalars().all() if used else ()
-        return used <= {*stored} and self._states.are_stored(
-            connection, {row['base_id'] for row, _ in batches} - {None})
 
     @staticmethod
     def _insert_rows(connection, batches):
@@ -276,7 +252,7 @@ class DecisionStore:
         tables.insert_all(connection, tables.instances, instance_rows)
 
     def _entry(self, record):
-        """Return the stored form of a Decision: (State, row, instances,
+        """Return the stored form of a Decision: (HostTable, row, instances,
         piece).
 
         row: dict.  instances: (uuid, host) of each.
@@ -289,7 +265,7 @@ class DecisionStore:
         uuids, picks = fields['instance_uuids'], fields['picks']
         inputs = (None if record.state.table is None
                   else decision_document.inputs(record))
-        return record.state, {
+        return record.state.table, {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
             'instances': record.instances,
@@ -300,23 +276,6 @@ class DecisionStore:
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
                 json.dumps([fields, inputs]).encode(),
                 decision_document.request(record), view.packed())
-
-    def _names_id(self, columns, new):
-        """Return the id of the names of hosts; None without names.
-
-        columns: ``host`` and ``nodename`` of a table.
-        new: id -> names; names that are not stored yet are added.
-        """
-        if not columns:
-            return None
-        last, number = self._last_names
-        if [*map(id, columns)] != [*map(id, last)] or number is None:
-            text = _compressed(json.dumps(
-                decision_document.host_names(columns)).encode())
-            number = int.from_bytes(hashlib.sha256(text).digest()[:7], 'big')
-            new[number] = text
-            self._last_names = columns, number
-        return number
 
     def make_room(self, earliest, most_bytes):
         """Remove decisions that are too old, and the oldest if there are too
@@ -336,7 +295,7 @@ class DecisionStore:
             while self._used(connection) > most_bytes:
                 # Decisions without their hosts' state are of more use than no
                 # decisions.
-                if not (state_store.forget_oldest(connection, tables.batches)
+                if not (state_store.forget_oldest(connection)
                         or tables.remove_oldest(connection)):
                     break
                 removed = True
@@ -479,11 +438,6 @@ def _database(where):
 def _text(value, longest=_LONGEST):
     """Return a text that a database accepts, cut; None for None."""
     return value and value[:longest].encode(errors='replace').decode()
-
-
-def _compressed(data):
-    # Level 3 compresses these as fast as level 1.
-    return zlib.compress(data, 3)
 
 
 def _parsed(data):

@@ -7,7 +7,6 @@ import stat
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.labels import Labels
 from nova_sched.observe import decision_store
 from nova_sched.observe import decision_tables
 from nova_sched.observe.decision_store import DecisionStore
@@ -87,7 +86,7 @@ class TestFinding:
 
 class TestDocument:
     def test_has_the_request_and_the_hosts_that_were_rejected(self, store):
-        store.add([a_record(20, decisions.names(40))])
+        store.add([a_record(20, decisions.a_table(40))])
 
         found = store.document(1)
 
@@ -103,7 +102,7 @@ class TestDocument:
 
     def test_has_the_names_as_they_were_then(self, store):
         """Names of hosts are kept once for all decisions on them."""
-        few, many = decisions.names(4), decisions.names(40)
+        few, many = decisions.a_table(4), decisions.a_table(40)
         store.add([a_record(2, few), a_record(20, many), a_record(2, few)])
 
         for number, first in ((1, 'h2'), (2, 'h20'), (3, 'h2')):
@@ -175,10 +174,10 @@ class TestBatches:
         assert store.document(2)['outcome'] == 'refused'
 
     def test_do_not_mix_their_decisions_up(self, store):
-        names = decisions.names(40)
-        store.add([a_record(20, names, instances=3),
+        table = decisions.a_table(40)
+        store.add([a_record(20, table, instances=3),
                    a_refusal('no room', request_id='req-2'),
-                   a_record(5, names, request_id='req-3')])
+                   a_record(5, table, request_id='req-3')])
 
         assert batches(store) == [3]
         first, second, third = map(store.document, (1, 2, 3))
@@ -190,14 +189,12 @@ class TestBatches:
         assert [each['rejected'][0]['hosts'] for each in (first, third)] == [
             20, 5]
 
-    def test_have_the_names_of_the_same_hosts(self, store):
-        one, other = decisions.names(40), decisions.names(40)
-        store.add([a_record(20, one), a_record(20, other),
-                   a_record(20, other)])
-        assert batches(store) == [3]
+    def test_are_on_the_same_hosts(self, store):
+        hosts = decisions.a_table(40)
+        store.add([a_record(20, hosts), a_record(20, hosts), a_refusal(),
+                   a_record(2, decisions.a_table(4))])
 
-        store.add([a_record(20, one), a_record(2, decisions.names(4))])
-        assert batches(store) == [3, 1, 1]
+        assert batches(store) == [3, 1]
 
     def test_keep_newer_decisions_when_older_ones_are_removed(self, store):
         store.add([a_record(20, request_id=f'req-{at}', arrived=float(at))
@@ -223,9 +220,9 @@ class TestBatches:
 
     def test_take_a_fraction_of_what_their_decisions_would(self, conf):
         """A thousand of them fit into the least that may be configured."""
-        store, names = DecisionStore.in_file(conf), decisions.names(1000)
+        store, table = DecisionStore.in_file(conf), decisions.a_table(1000)
         for start in range(0, 1000, 50):
-            store.add([a_record(500, names, request_id=f'req-{number}')
+            store.add([a_record(500, table, request_id=f'req-{number}')
                        for number in range(start, start + 50)])
         store.make_room(0.0, MEBIBYTE)
         store.close()
@@ -265,24 +262,11 @@ class TestRoom:
         assert size < 1.2 * MEBIBYTE
 
     def test_takes_the_names_of_hosts_that_no_decision_needs(self, store):
-        store.add([a_record(2, decisions.names(4), arrived=1.0)])
+        store.add([a_record(2, decisions.a_table(4), arrived=1.0)])
         store.make_room(2.0, MEBIBYTE)
-        store.add([a_record(2, decisions.names(4), arrived=3.0)])
+        store.add([a_record(2, decisions.a_table(4), arrived=3.0)])
 
         assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
-
-    def test_names_removed_by_another_worker_are_written_again(self, conf):
-        first, second = (DecisionStore.in_file(conf) for _ in range(2))
-        alphas, betas = (tuple(
-            Labels.of([f'{name}{row}' for row in range(4)])
-            for _ in range(2)) for name in ('alpha', 'beta'))
-        first.add([a_record(2, alphas, arrived=1.0)])
-        second.make_room(2.0, MEBIBYTE)
-        second.add([a_record(2, betas, arrived=3.0)])
-        first.add([a_record(2, alphas, arrived=3.0)])
-
-        assert [first.document(number)['best'][0]['host']
-                for number in (2, 3)] == ['beta0', 'alpha0']
 
     def test_leaves_the_newest_whatever_their_size(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',

@@ -141,15 +141,16 @@ class TestRoom:
     def test_is_made_by_the_last_base_before_the_newest_decisions(self, store):
         """With so many hosts that one base is too large."""
         hosts = a_table(stats={'x': decisions.noise(3 << 20)})
-        store.add([on(hosts, request_id=f'req-{number}')
-                   for number in range(30)])
+        store.add([decisions.a_record(1, hosts) for _ in range(30)])
 
         store.make_room(0.0, 1 << 20)
 
         assert len(store.summaries(100)) == 30
-        assert count(store, 'bases') == 0
+        assert count(store, 'bases WHERE hosts IS NOT NULL') == 0
+        [rejected] = store.document(1)['rejected']
+        assert rejected['named'] == [{'host': 'b', 'node': 'b'}]
         store.add([on(hosts)])
-        assert free(store, 31) == free(store, 31)
+        assert free(store, 31)
 
     def test_unused_states_are_removed(self, store):
         store.add([on(a_table(), arrived=1.0)])
