@@ -106,18 +106,11 @@ class DecisionStore:
     def in_file(cls, conf):
         """Return the store to write to, and make its file if there is none.
 
-        A damaged file is replaced, see ``replace_file``.
+        A damaged file is replaced, see ``repaired``.
         Raises OSError and DatabaseUnavailable if it cannot be written.
         """
-        store, damage = cls(_database(path(conf)), conf.host), None
-        try:
-            store._begin()
-        except exception.DatabaseUnavailable as error:
-            if not store_file.is_damaged(error):
-                raise
-            damage = error
-        if damage is not None:
-            store.replace_file(damage)
+        store = cls(_database(path(conf)), conf.host)
+        store.repaired(store._begin)
         return store
 
     @classmethod
@@ -142,6 +135,19 @@ class DecisionStore:
     def close(self):
         """Close the file."""
         self._database.close()
+
+    def repaired(self, act):
+        """Call a function; if the file is damaged, replace it and try again.
+
+        Raises the errors of the function and of ``in_file``.
+        """
+        try:
+            return act()
+        except exception.DatabaseUnavailable as error:
+            if not store_file.is_damaged(error):
+                raise
+            self.replace_file(error)
+        return act()
 
     def replace_file(self, damage):
         """Write to a new file from now on, instead of a damaged one.
