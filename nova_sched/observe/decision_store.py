@@ -7,12 +7,12 @@ of the tables, so services of two releases can share a directory.
 """
 
 import contextlib
-import dataclasses
 import json
 import math
 import os
 import pathlib
 import sqlite3
+import typing
 import zlib
 
 from oslo_log import log as logging
@@ -48,8 +48,8 @@ MOST_LOG = 16 << 20
 _CHECKPOINT = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
             f'busy_timeout = {_LOCK_TIMEOUT}000')
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
+
+class Summary(typing.NamedTuple):
     """A decision in a list.
 
     number: of the decision in the store.  arrived: seconds since the epoch.
@@ -73,8 +73,7 @@ class Summary:
     @classmethod
     def of(cls, fields):
         """Return the summary in a dict; missing fields are None."""
-        return cls(**{field.name: fields.get(field.name)
-                      for field in dataclasses.fields(cls)})
+        return cls(*map(fields.get, cls._fields))
 
 
 def path(conf):
@@ -358,10 +357,8 @@ class DecisionStore:
         """
         columns = tables.decisions.c
         statement = sa.select(columns.id.label('number'), *(
-            columns[name] for name in (
-                'request_id', 'arrived', 'outcome', 'instances', 'service',
-                'reason', 'code', 'kind'))).order_by(
-                    columns.arrived.desc(), columns.id.desc()).limit(most)
+            columns[name] for name in Summary._fields if name in columns)
+        ).order_by(columns.arrived.desc(), columns.id.desc()).limit(most)
         for name, value in (('outcome', outcome), ('code', code),
                             ('kind', kind)):
             if value is not None:
