@@ -126,13 +126,18 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
 
     Nothing is logged.  Errors of rules are part of the explanation.
     """
+    rows = [hosts.table.row(*names) for names in picked]
     with _log_disabled():
-        trial = _before(instance if placed else None, hosts, request, ranker,
-                        picked, ask_others)
+        # The hosts that the instances before the explained one leave.
+        trial = trials.Trial(
+            request, ranker if ask_others else trials.asking_nobody(
+                ranker, request.spec_obj), hosts,
+            rows[:instance] if placed else rows)
         matrix = judge(trial.hosts, trial.spec_obj, ranker,
                        ask_others=ask_others, placement=placement,
                        refused=() if placed else refused)
-        row = _row(hosts, picked, trial.count) if placed else None
+        row = (rows[trial.count] if placed and trial.count < len(rows)
+               else None)
         pick, error = _pick(matrix, row, selector)
         return Explanation(
             trial.count, matrix, pick,
@@ -175,25 +180,6 @@ def _nearest(hosts, name):
         name for names in keys for name in names if name})
     return (f' among {hosts.size}' if near is None
             else f'; did you mean {near}?')
-
-
-def _before(instance, hosts, request, ranker, picked, ask_others):
-    """Return a Trial that has placed the instances before an instance.
-
-    instance: its number; None for the first one without a host.
-    """
-    if not ask_others:
-        ranker = trials.asking_nobody(ranker, request.spec_obj)
-    rows = [_row(hosts, picked, index)
-            for index, _ in enumerate(picked[:instance])]
-    return trials.Trial(request, ranker, hosts, rows)
-
-
-def _row(hosts, picked, index):
-    """Return the row of the host of an instance; None if it has none."""
-    if index >= len(picked):
-        return None
-    return hosts.table.row(*picked[index])
 
 
 def _pick(matrix, row, selector):

@@ -81,12 +81,6 @@ def path(conf):
     return pathlib.Path(conf.state_path, _NAME.format(VERSION))
 
 
-def others(conf):
-    """Return the paths of files of other versions in that directory: list."""
-    paths = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
-    return sorted(set(paths) - {path(conf)})
-
-
 class DecisionStore:
     """A database of decisions, of one process.
 
@@ -127,8 +121,8 @@ class DecisionStore:
             raise exception.InvalidInput(reason=(
                 f'there is no {where}: has the scheduler of this machine '
                 'decided anything yet, and is [DEFAULT] state_path its own?'
-                + ''.join(f' {other} is of another release.'
-                          for other in others(conf))))
+                + ''.join(f' {other} is of another release.' for other
+                          in sorted(where.parent.glob(_NAME.format('*'))))))
         return cls(_database(where))
 
     def close(self):
@@ -470,11 +464,6 @@ def newest(store, key, every=False):
     return store.document(number, every) | {'others': others}
 
 
-@contextlib.contextmanager
 def opened(conf):
     """Open the existing store, to read: a context."""
-    store = DecisionStore.to_read(conf)
-    try:
-        yield store
-    finally:
-        store.close()
+    return contextlib.closing(DecisionStore.to_read(conf))
