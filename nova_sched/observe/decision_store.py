@@ -264,14 +264,12 @@ class DecisionStore:
         uuids, picks = fields['instance_uuids'], fields['picks']
         inputs = (None if record.state.table is None
                   else decision_document.inputs(record))
-        return record.state.table, {
-            'request_id': _text(record.request_id),
-            'arrived': record.arrived, 'outcome': record.outcome,
-            'instances': record.instances,
-            'reason': _text(record.reason, _REASON),
-            'code': record.refusal.code, 'kind': record.refusal.kind,
-            'service': self._service, 'state': None,
-        }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
+        row = {name: fields[name] for name in Summary._fields
+               if name in fields} | {
+            'request_id': _text(fields['request_id']), 'state': None,
+            'reason': _text(fields['reason'], _REASON)}
+        return record.state.table, row, [
+            (_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
                 json.dumps([fields, inputs]).encode(),
                 decision_document.request(record), view.packed())
