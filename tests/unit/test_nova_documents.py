@@ -3,7 +3,6 @@
 options/test_warnings and plugins/test_loading test misprinted names.
 """
 
-import logging
 
 import oslo_messaging as messaging
 import pytest
@@ -17,9 +16,7 @@ from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.hosts import a_host
-from tests.unit import doc_pages
 
-TEXT = doc_pages.PAGES['nova-documents.rst']
 RAM_ALONE = ['nova.scheduler.weights.ram.RAMWeigher']
 
 
@@ -64,36 +61,3 @@ def test_a_cidr_needs_its_slash(cidr, near):
     selections, = select(driver, spec, return_alternates=True)
 
     assert sorted(selection.service_host for selection in selections) == near
-
-
-def test_the_chosen_host_is_logged_as_in_queens(caplog):
-    with caplog.at_level(logging.DEBUG):
-        select(MemoryScheduler(a_host('a'), a_host('b')), requests.a_request())
-
-    selected, = [text for text in caplog.messages
-                 if text.startswith('Selected host: ')]
-    weighed, = [text for text in caplog.messages
-                if text.startswith('Weighed ')]
-    assert selected.startswith('Selected host: (a, a) ram: ')
-    assert weighed.startswith('Weighed [WeighedHost [host: (a, a) ram: ')
-
-
-def test_failed_extra_specs_are_logged_as_a_flavors(caplog):
-    with caplog.at_level(logging.DEBUG), pytest.raises(exception.NoValidHost):
-        select(MemoryScheduler(a_host('a'), enabled_filters=[
-            'AggregateInstanceExtraSpecsFilter']),
-               requests.a_request(extra_specs={'ssd': 'true'}))
-
-    [line] = [text for text in caplog.messages if 'extra_specs' in text]
-    assert (' fails flavor extra_specs requirements. '
-            'Extra_spec ssd is not in aggregate.') in line
-    assert 'fails instance_type extra_specs requirements' in line
-
-
-@pytest.mark.parametrize('words', [
-    'min_instances', '`[metrics] weight_setting`', '`_weigh_object`',
-    'weight_classes = nova.scheduler.weights.ram.RAMWeigher', 'cidr=/24',
-    'Selected host:', 'scheduler_default_filters', 'img_hv_type',
-    'capabilities:cpu_info:arch'])
-def test_the_page_has_the_working_form(words):
-    assert words in TEXT

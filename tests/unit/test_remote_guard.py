@@ -134,12 +134,16 @@ def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
                            match='Access denied'):
             ask()
         assert server.asked == 2 * number
-        assert found.down_reason == 'Access denied'
+        assert found.down_reason == found.contact.error == 'Access denied'
+        assert found.contact.failures == number
 
     server.refuses = False
 
+    assert found.contact.last_success is None
     assert ask() == 'rows'
     assert found.down_reason is None
+    assert found.contact.failures == 0
+    assert found.contact.last_success <= time.time()
     assert caplog.messages == [
         'Failed to get rows for cell x; retrying on each request, not logged '
         'again until recovery: Access denied',
@@ -399,21 +403,3 @@ class TestLog:
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info
         assert expected.getMessage().endswith(': it is away')
-
-
-def test_outcome_of_query_is_recorded(server, guarded):
-    found = guarded()
-    ask = asking(found, server.ask)
-    assert (found.contact.last_success, found.contact.failures) == (None, 0)
-
-    ask()
-    assert found.contact.last_success <= time.time()
-    server.refuses = True
-    for _ in range(2):
-        with pytest.raises(exception.DatabaseUnavailable):
-            ask()
-    assert (found.contact.failures, found.contact.error) == (
-        2, 'Access denied')
-    server.refuses = False
-    ask()
-    assert found.contact.failures == 0

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nova_sched.explain import matrix as matrices
-from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import filters
 from tests.builders.hosts import a_host
@@ -154,15 +153,6 @@ class TestStages:
         assert found.rules == ('force_hosts',)
         assert ('the request forces hosts, so no filter runs'
                 in found.sentences())
-
-    def test_hosts_that_placement_does_not_offer_have_one(self):
-        offer = Placement(['p1']).candidates()
-        records = [a_host('a', uuid='p1'), a_host('b', uuid='p2')]
-
-        assert rejecting(a_matrix(*records, offer=offer))[
-            'allocation candidates'] == ['b']
-        assert rejecting(a_matrix(*records, offer=NO_CANDIDATES))[
-            'allocation candidates'] == ['a', 'b']
 
     def test_filters_that_want_other_candidates_reject_together(self):
         class Wants(filters.BaseHostFilter, filters.CandidateFilterMixin):

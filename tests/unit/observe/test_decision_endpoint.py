@@ -83,10 +83,3 @@ def test_only_administrators_get_an_answer(endpoint):
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since='now')])
 def test_invalid_arguments_are_refused(endpoint, call):
     assert isinstance(refused(call, endpoint), exception.InvalidInput)
-
-
-def test_has_two_calls_in_a_namespace_of_its_own():
-    assert sorted(DecisionEndpoint.CALLS) == ['list_decisions',
-                                              'show_decision']
-    assert (DecisionEndpoint.target.namespace,
-            DecisionEndpoint.target.version) == ('nova_sched', '1.0')

@@ -95,11 +95,6 @@ class TestDocument:
         assert len(found['rejected'][0]['named']) == 3
         assert len(store.document(1, every=True)['rejected'][0]['named']) == 20
 
-    def test_has_no_hosts_without_host_names(self, store):
-        store.add([a_refusal()])
-
-        assert store.document(1)['rejected'] == []
-
     def test_has_the_names_as_they_were_then(self, store):
         """Names of hosts are kept once for all decisions on them."""
         few, many = decisions.a_table(4), decisions.a_table(40)
@@ -156,15 +151,6 @@ class TestBatches:
         for number in (1, 100, 101, 250):
             assert store.document(number)['request_id'] == f'req-{number}'
 
-    def test_are_of_so_many_bytes(self, store):
-        """Reading a decision unpacks its whole batch."""
-        store.add([a_refusal(decisions.noise(20000), f'req-{number}')
-                   for number in range(1, 101)])
-
-        assert len(batches(store)) == 2
-        for number in range(1, 101):
-            assert store.document(number)['request_id'] == f'req-{number}'
-
     def test_may_be_of_one_large_decision(self, store, monkeypatch):
         monkeypatch.setattr(decision_store, 'BATCH_BYTES', 10000)
         store.add([a_record(20), a_refusal(decisions.noise(20000)),
@@ -172,22 +158,6 @@ class TestBatches:
 
         assert batches(store) == [1, 1, 1]
         assert store.document(2)['outcome'] == 'refused'
-
-    def test_do_not_mix_their_decisions_up(self, store):
-        table = decisions.a_table(40)
-        store.add([a_record(20, table, instances=3),
-                   a_refusal('no room', request_id='req-2'),
-                   a_record(5, table, request_id='req-3')])
-
-        assert batches(store) == [3]
-        first, second, third = map(store.document, (1, 2, 3))
-        assert [found['request_id'] for found in (first, second, third)] == [
-            'req-1', 'req-2', 'req-3']
-        assert [len(found['picks']) for found in (first, second, third)] == [
-            3, 0, 1]
-        assert second['reason'] == 'no room' and not second['rejected']
-        assert [each['rejected'][0]['hosts'] for each in (first, third)] == [
-            20, 5]
 
     def test_are_on_the_same_hosts(self, store):
         hosts = decisions.a_table(40)
@@ -261,13 +231,6 @@ class TestRoom:
         size = decision_store.path(conf).stat().st_size
         assert size < 1.2 * MEBIBYTE
 
-    def test_takes_the_names_of_hosts_that_no_decision_needs(self, store):
-        store.add([a_record(2, decisions.a_table(4), arrived=1.0)])
-        store.make_room(2.0, MEBIBYTE)
-        store.add([a_record(2, decisions.a_table(4), arrived=3.0)])
-
-        assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
-
     def test_leaves_the_newest_whatever_their_size(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
                              arrived=float(at)) for at in range(1, 60)])
@@ -330,15 +293,6 @@ class TestFile:
                                  arrived=float(number))])
             with decision_store.opened(conf) as reader:
                 assert ids(reader.summaries(1)) == [f'req-{number}']
-
-    def test_outlives_its_writer(self, conf):
-        store = DecisionStore.in_file(conf)
-        store.add([a_record()])
-        store.close()
-
-        again = DecisionStore.in_file(conf)
-        again.add([a_record()])
-        assert len(again.summaries(10)) == 2
 
     @pytest.mark.parametrize('is_there', [False, True])
     def test_is_readable_for_owner_and_group(self, conf, is_there):

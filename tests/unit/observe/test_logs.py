@@ -283,15 +283,6 @@ class TestWordsOfAnError:
                 if 'No hosts' in line] == [1, 1, 1]
         assert log_text().splitlines()[0].endswith('No hosts: it is away')
 
-    def test_are_appended_if_the_message_lacks_them(self, set_up):
-        log_text = set_up()
-        try:
-            raise exception.DatabaseUnavailable('it is away')
-        except exception.DatabaseUnavailable:
-            LOG.error('No hosts')
-        assert log_text().rstrip().endswith(
-            'No hosts: nova_sched.exception.DatabaseUnavailable: it is away')
-
     def test_stand_where_a_format_of_the_operator_has_them(self, set_up):
         log_text = set_up(logging_default_format_string=(
             '<%(error_summary)s> %(message)s'))

@@ -82,13 +82,6 @@ def test_a_stop_writes_waiting_records(conf, state):
     assert in_file(conf) == ['req-1']
 
 
-def test_readers_find_all_added_records(state, made):
-    made.add(a_record(request_id='req-1', arrived=NOW))
-    assert kept(made) == ['req-1']
-    made.add(a_record(request_id='req-2', arrived=NOW + 1))
-    assert kept(made) == ['req-1', 'req-2']
-
-
 def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
                                                               made):
     """Workers are forked from the process that has made it."""

@@ -4,7 +4,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import State
-from nova_sched.observe import decision_store
 from nova_sched.observe import state_store
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
@@ -170,20 +169,6 @@ class TestRoom:
         assert store.document(2)['rejected'] == []
 
 
-def test_decisions_of_a_replaced_file_keep_their_hosts(conf, store):
-    """Ids of names and hosts never collide."""
-    mine, its = table(a_host('mine')), table(a_host('its'))
-    store.add([on(mine)])
-    decision_store.path(conf).unlink()
-    other = DecisionStore.in_file(conf)
-    other.add([on(its)])
-    store.close()
-    store.add([on(mine)])
-
-    assert store.past(2).table.columns['host'].items() == ['mine']
-    assert store.past(1).table.columns['host'].items() == ['its']
-
-
 def test_a_decision_without_hosts_has_no_state(store):
     store.add([decisions.a_refusal()])
 
@@ -191,10 +176,3 @@ def test_a_decision_without_hosts_has_no_state(store):
         store.past(1)
     with pytest.raises(exception.InvalidInput):
         store.past(9)
-
-
-def test_commands_read_them_while_workers_write(conf, store):
-    store.add([on(a_table(free_ram_mb=3))])
-
-    with decision_store.opened(conf) as reader:
-        assert free(reader, 1)[1] == 3
