@@ -306,8 +306,7 @@ class _Search:
         """Propose to free amounts on one host, the least first."""
         rows = np.flatnonzero(self.matrix.counts)
         amounts, extent = self._amounts(rows)
-        order = np.argsort(extent, kind='stable')
-        for at in order[np.isfinite(extent[order])].tolist():
+        for at in _ascending(extent):
             row = rows.item(at)
             amount = {name: math.ceil(column[at]) for name, column
                       in amounts.items() if column[at] > 0}
@@ -378,11 +377,9 @@ class _Search:
             room[figure.what] = np.fmin(room.get(figure.what, np.inf),
                                         figure.have)
             extent += np.maximum(figure.lacking, 0) / max(figure.need, 1)
-        extent = np.where(possible & (extent > 0), extent, np.inf)
-        order = np.argsort(extent, kind='stable')
         # Each instance needs a host of its own.
-        for at in order[np.isfinite(extent[order])][
-                self.missing - 1:].tolist():
+        for at in _ascending(np.where(
+                possible & (extent > 0), extent, np.inf))[self.missing - 1:]:
             flavor = self._smaller({what: column.item(at)
                                     for what, column in room.items()})
             if flavor is not None:
@@ -428,13 +425,12 @@ class _Search:
         requested_zone = self.request.spec_obj.availability_zone
         if not requested_zone:
             return
-        counts = {}
+        counts = collections.Counter()
         for aggregates in self.matrix.hosts.block(self.nearly).objects(
                 'aggregates'):
             zones = aggregate_values.split_values(
                 aggregates, 'availability_zone') or {self.default_zone}
-            for zone in zones - {requested_zone, None, ''}:
-                counts[zone] = counts.get(zone, 0) + 1
+            counts.update(zones - {requested_zone, None, ''})
         for zone in sorted(counts, key=lambda zone: (-counts[zone], zone)):
             yield self._zone(zone, f'in availability zone {zone} instead of '
                                    f'{requested_zone}')
@@ -501,6 +497,12 @@ def _sizes(flavor):
     """Return RAM in MB, disk in GB, VCPUs and swap in MB of a Flavor."""
     return (flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb,
             flavor.vcpus, flavor.swap)
+
+
+def _ascending(extent):
+    """Return the places of the finite values, the least first: list."""
+    order = np.argsort(extent, kind='stable')
+    return order[np.isfinite(extent[order])].tolist()
 
 
 def _write(hosts, row, **values):

@@ -56,8 +56,6 @@ def test_a_placed_request_needs_no_change():
 
 
 class TestFilterOff:
-    IN_ZONE = {'availability_zone': 'nowhere'}
-
     def test_one_that_alone_rejects_a_host_can_be_off(self):
         found = changes(a_host('a', vcpus_used=999), a_host(
             'b', service_up=False, free_disk_mb=0), a_host(
@@ -66,18 +64,6 @@ class TestFilterOff:
         assert what(found)['filter_off'] == {'filter': 'ComputeFilter'}
         assert str(found['filter_off']) == (
             'without ComputeFilter the request is placed')
-
-    def test_two_that_reject_together_cannot(self):
-        assert 'filter_off' not in changes(
-            a_host('a', service_up=False), **self.IN_ZONE)
-
-    def test_each_instance_is_to_have_a_host(self):
-        """One filter off places the first, and leaves no room for another."""
-        host = a_host('a', service_up=False, free_disk_mb=1024,
-                      total_usable_disk_gb=1)
-
-        assert what(changes(host))['filter_off'] == {'filter': 'ComputeFilter'}
-        assert 'filter_off' not in changes(host, count=2)
 
     @pytest.mark.parametrize('values', [
         {'free_ram_mb': -99999}, {'free_disk_mb': 0}, {'vcpus_used': 999}])
@@ -116,12 +102,6 @@ class TestSmallerAmounts:
 
         assert str(found['smaller_amounts']) == (
             'with 300 MB of RAM the request is placed')
-
-    @pytest.mark.parametrize('host', [
-        {'service_up': False, 'free_ram_mb': 100}, {'free_ram_mb': 0}])
-    def test_on_hosts_that_only_amounts_keep_out(self, host):
-        assert 'smaller_amounts' not in changes(full('a', **host))
-
 
 class TestSmallerFlavor:
     FLAVORS = [a_flavor(name=name, memory_mb=memory) for name, memory in (
@@ -190,10 +170,6 @@ class TestFreed:
     def test_more_than_is_in_use_cannot_be_freed(self):
         assert 'freed' not in changes(a_host(
             'a', total_usable_ram_mb=256, free_ram_mb=200))
-
-    def test_a_host_that_is_out_for_another_reason_is_not_asked_for(self):
-        assert 'freed' not in changes(full('a', service_up=False))
-
 
 class TestWhere:
     ZONES = [a_host(zone, aggregates=[{'availability_zone': zone}])

@@ -1,6 +1,5 @@
 """Why not one host."""
 
-import json
 
 import pytest
 
@@ -129,9 +128,3 @@ class TestWeighing:
         assert found.rank is None
         assert found.sentences()[-1] == (
             'the hosts cannot be weighed: ZeroDivisionError()')
-
-    def test_the_dict_is_plain_json(self):
-        shown = why_not(a_matrix(*self.CLOUD), 3).to_dict()
-
-        assert json.loads(json.dumps(shown)) == shown
-        assert [each['rule'] for each in shown['rejected_by']] == ['RamFilter']

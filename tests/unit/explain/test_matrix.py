@@ -1,6 +1,5 @@
 """Every rule judges every host."""
 
-import json
 
 import numpy as np
 import pytest
@@ -223,15 +222,6 @@ class TestViews:
             '0 of 5 hosts fit, rejected: 5 only RamFilter',
             'only RamFilter: 5 of 5 hosts, full0, full1, full2 and 2 more']
 
-    def test_a_rule_has_all_its_codes(self):
-        [found] = a_matrix(
-            a_host('a', service_disabled=True), a_host('b', service_up=False),
-            a_host('c', service_up=False),
-            ranker=a_ranker('ComputeFilter')).by_rule()
-
-        assert (found.code, found.codes) == (
-            'service_down', {'service_down': 2, 'service_disabled': 1})
-
     def test_sentences_count_hosts_that_one_rule_rejects(self):
         """Except rules of amounts: hosts do not have more room without them.
         """
@@ -239,10 +229,3 @@ class TestViews:
 
         assert found.sentences()[-1] == (
             'would fit besides: 1 without ComputeFilter')
-
-    def test_the_dict_is_plain_json(self):
-        shown = a_matrix(*CLOUD, ranker=self.RANKER).to_dict()
-
-        assert json.loads(json.dumps(shown)) == shown
-        assert shown['combinations'][0] == {
-            'rules': ['RamFilter'], 'hosts': 2, 'examples': ['a', 'e']}
