@@ -8,13 +8,13 @@ import pytest
 from nova_sched import exception
 from nova_sched.explain import explanation
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import weights
 from nova_sched.scheduler.attempt import HostSelector
 from nova_sched.scheduler.attempt import SchedulingRequest
 from tests.builders import clouds
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
+from tests.unit.explain.builders import FaultyWeigher
 from tests.unit.explain.builders import a_ranker
 from tests.unit.explain.builders import full
 
@@ -28,11 +28,6 @@ class AskingFilter(filters.BaseHostFilter):
 
     def host_passes(self, host_state, spec_obj):
         raise AssertionError
-
-
-class FaultyWeigher(weights.BaseHostWeigher):
-    def _weigh_object(self, host_state, weight_properties):
-        raise ValueError('broken')
 
 
 def explain(*records, count=1, ranker=None, moment=None, placed=True,

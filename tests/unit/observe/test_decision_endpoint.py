@@ -9,7 +9,6 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.observe.decision_endpoint import DecisionEndpoint
 from nova_sched.observe.recorder import Recorder
-from tests.builders import rules
 from tests.builders.decisions import NOW
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
@@ -19,9 +18,8 @@ ADMIN = context.RequestContext(is_admin=True)
 
 
 @pytest.fixture
-def endpoint(tmp_path):
-    recorder = Recorder(rules.a_conf(DEFAULT__state_path=str(tmp_path),
-                                     DEFAULT__host='here'))
+def endpoint(conf):
+    recorder = Recorder(conf)
     recorder.add(a_record(arrived=NOW))
     recorder.add(a_refusal(arrived=NOW + 20))
     yield DecisionEndpoint(recorder)

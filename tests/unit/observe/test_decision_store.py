@@ -11,18 +11,11 @@ from nova_sched.observe import decision_store
 from nova_sched.observe import decision_tables
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
-from tests.builders import rules
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
 from tests.builders.decisions import a_refusal
 
 MEBIBYTE = 1 << 20
-
-
-@pytest.fixture
-def conf(tmp_path):
-    return rules.a_conf(DEFAULT__state_path=str(tmp_path),
-                        DEFAULT__host='here')
 
 
 @pytest.fixture(params=['file', 'memory'])

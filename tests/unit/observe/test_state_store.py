@@ -7,14 +7,8 @@ from nova_sched.hosts.decision import State
 from nova_sched.observe import state_store
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
-from tests.builders import rules
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
-
-
-@pytest.fixture
-def conf(tmp_path):
-    return rules.a_conf(DEFAULT__state_path=str(tmp_path))
 
 
 @pytest.fixture
