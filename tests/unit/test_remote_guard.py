@@ -280,19 +280,6 @@ def fail(errors):
         raise error
 
 
-def test_closing_ends_probe_thread(server, guarded):
-    server.answers.clear()
-    found = guarded(timeout=0.1)
-    with pytest.raises(exception.DatabaseUnavailable):
-        asking(found, server.ask)()
-
-    found.close()
-    server.answers.set()
-
-    until(lambda: not [thread for thread in threading.enumerate()
-                       if thread.name.endswith('cell x')])
-
-
 @pytest.mark.parametrize('hangs', [False, True])
 def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
     found = guarded(timeout=0.1)
