@@ -312,35 +312,6 @@ def test_databases_are_queried_in_parallel(guarded):
         hung.answers.set()
 
 
-class TestFailedStatement:
-    @pytest.fixture
-    def refused(self):
-        def refused():
-            raise exception.StatementFailed('no such table')
-        return refused
-
-    def test_failed_statement_affects_no_other_query(self, server, guarded,
-                                                     refused):
-        found = guarded()
-        with pytest.raises(exception.DatabaseUnavailable, match='no such'):
-            asking(found, refused)()
-
-        assert found.down_reason is None
-        assert asking(found, server.ask)() == 'rows'
-
-    def test_failed_statement_is_logged_once(self, server, guarded, refused,
-                                             caplog):
-        found = guarded()
-        for _ in range(3):
-            assert ask_all(('x', found, refused)) == {}
-        assert caplog.text.count('Failed to get rows for cell x') == 1
-
-        found._failing.clear()
-        ask_all(('x', found, refused))
-
-        assert caplog.text.count('Failed to get rows for cell x') == 2
-
-
 def test_fault_affects_one_database_and_is_logged_once(server, guarded,
                                                        caplog):
     faulty, well = guarded(), guarded()
