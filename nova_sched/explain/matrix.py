@@ -130,10 +130,6 @@ class Matrix:
             return codes.NO_CAPACITY
         return kind
 
-    def by_host(self, row):
-        """Return the names of the rules that reject a host: tuple."""
-        return self._named(self.rejected[:, row])
-
     @functools.cached_property
     def combinations(self):
         """Which rules reject which hosts: list of Combination, most hosts
@@ -142,21 +138,15 @@ class Matrix:
         Each host is in one of them; the combination of hosts that fit has no
         rules.
         """
-        packed = np.packbits(self.rejected, axis=0).T
-        if not packed.size:
-            rows = np.arange(self.hosts.size)
-            return [Combination((), rows)] if len(rows) else []
-        keys = np.ascontiguousarray(packed).view(
-            np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, group = np.unique(keys, return_index=True,
-                                    return_inverse=True)
-        rows = np.split(np.argsort(group, kind='stable'),
-                        np.cumsum(np.bincount(group))[:-1])
-        combinations = [Combination(self._named(self.rejected[:, at]), members)
-                        for at, members in zip(first.tolist(), rows,
-                                               strict=True)]
-        return sorted(combinations, key=lambda combination: (
-            -len(combination.rows), combination.rows[0]))
+        if not self.hosts.size:
+            return []
+        columns, group = np.unique(self.rejected, axis=1, return_inverse=True)
+        rows = np.split(np.argsort(group.ravel(), kind='stable'),
+                        np.cumsum(np.bincount(group.ravel()))[:-1])
+        return sorted(
+            map(Combination, map(self._named, columns.T), rows),
+            key=lambda combination: (
+                -len(combination.rows), combination.rows[0]))
 
     def _reasons(self):
         """Return the combinations that have rules: list."""

@@ -259,13 +259,3 @@ class TestExit:
         assert picks(old, a_server()) == [host]
         assert free_ram_mb(old) == {host: free - 1000}
         assert free_ram_mb(fresh) == before
-
-
-def test_base_class_of_drivers_closes_the_host_manager(cloud):
-    cloud.load(hosts=1)
-    made, closed = cloud.driver(), []
-    made.host_manager.close = lambda: closed.append(True)
-
-    driver.HostScheduler.stop(made)
-
-    assert closed

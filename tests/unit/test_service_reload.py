@@ -303,17 +303,6 @@ class TestReloadWithoutDatabase:
         changed.stop()
         wait_for(lambda: not reloading())
 
-    def test_does_not_start_once_cancelled(self, changed, cloud, monkeypatch):
-        """A newer reload or a stop cancels it."""
-        self.mend(cloud)
-        monkeypatch.setattr(changed, '_replace_driver', pytest.fail)
-        outdated = threading.Event()
-        outdated.set()
-        assert changed._replaced(outdated)
-        changed._outdated.set()
-        changed._stopping.set()
-        assert changed._replaced(threading.Event())
-
     def test_attempt_during_a_stop_has_no_effect(
             self, conf, changed, cloud, monkeypatch):
         """A driver that is ready too late is stopped."""

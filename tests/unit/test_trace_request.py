@@ -64,29 +64,6 @@ class TestCalls:
 
         assert names(outer) == ['outer', 'inner', 'inner']
 
-    def test_is_no_comprehension_lambda_or_class_body(self, names):
-        """Whether these are calls depends on the version of Python."""
-        def outer():
-            class Local:
-                squares = [each ** 2 for each in range(3)]
-            [each + 1 for each in Local.squares]
-            sum(each for each in Local.squares)
-            max(Local.squares, key=lambda each: -each)
-
-        assert names(outer) == ['outer']
-
-    def test_is_a_generator_once(self, names):
-        def outer():
-            list(generator())
-            next(generator())    # which is closed
-            generator()          # which is not entered
-
-        def generator():
-            yield from range(3)
-
-        assert names(outer) == ['outer', 'generator', 'generator']
-
-
 def test_a_hop_is_a_call_from_another_file():
     trace = trace_request.Trace()
     trace.calls = [(None, 'door.py', 1), ('door.py', 'door.py', 2),

@@ -76,17 +76,6 @@ class TestWeigh:
         assert weighed.weights.tolist() == [0.0] * len(values)
         assert len(weighed.rows) == len(values)
 
-    def test_a_weight_is_the_sum_of_its_parts(self):
-        weighed = weigh([FreeRam(), derived(
-            weight_multiplier=lambda self, host_state: -2.0)], 20, 50)
-
-        assert weighed.names == ('FreeRam', 'Derived')
-        assert weighed.weights.tolist() == [0.0, -1.0]
-        assert weighed.parts([0])[0].tolist() == [[20.0, 0.0, 1.0],
-                                                  [20.0, 0.0, -2.0]]
-        assert weighed.parts([1])[0].tolist() == [[50.0, 1.0, 1.0],
-                                                  [50.0, 1.0, -2.0]]
-
     def test_a_shared_column_is_not_written(self):
         shared = np.array([20.0, 50.0, 30.0])
         weigher = derived(raw=lambda self, hosts, spec_obj: shared)

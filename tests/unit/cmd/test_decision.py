@@ -38,7 +38,7 @@ def store(tmp_path):
                         DEFAULT__host='here')
     made = decision_store.DecisionStore.in_file(conf)
     made.add([
-        decisions.a_record(20, decisions.names(40), 5, arrived=NOW - 86400),
+        decisions.a_record(20, decisions.a_table(40), 5, arrived=NOW - 86400),
         decisions.a_refusal('0 of 20 hosts: 20 RamFilter', arrived=NOW),
         decisions.a_refusal('x' * 100, 'req-3', arrived=NOW + 1)])
     yield made
@@ -105,7 +105,7 @@ class TestList:
         ended = decision('list')
 
         assert ended.code == 2
-        assert f'{tmp_path}/nova_sched_decisions_3.sqlite' in ended.err
+        assert f'{tmp_path}/nova_sched_decisions_4.sqlite' in ended.err
 
 
 class TestShow:
