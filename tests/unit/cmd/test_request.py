@@ -34,10 +34,10 @@ class TestAnswer:
         assert '{' not in ended.out
 
     def test_says_the_limits_of_cells_in_words(self):
-        limits = request.Limits({'memory_mb': 5, 'numa_topology':
-                                 objects.NUMATopologyLimits(
-                                     cpu_allocation_ratio=16.0,
-                                     ram_allocation_ratio=1.5)})
+        limits = request.limits(objects.Selection(
+            limits=objects.SchedulerLimits(
+                memory_mb=5, numa_topology=objects.NUMATopologyLimits(
+                    cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5))))
 
         assert limits.human_readable() == (
             'memory_mb=5, numa_topology=cpu_allocation_ratio=16.0 '
