@@ -8,6 +8,7 @@ import functools
 
 from nova_sched import toml_files
 from nova_sched.options import known_options
+from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.options import sections
 from nova_sched.preflight.rows import DIFFERS
@@ -23,7 +24,8 @@ _ZONES = 'scheduler', 'query_placement_for_availability_zone'
 _CONDITIONS = {
     'another topic': lambda setup: setup.conf.scheduler_topic != 'scheduler',
     'api database': lambda setup: setup.conf.api_database.connection,
-    'bare metal': lambda setup: setup.bare_metal,
+    'bare metal': lambda setup: (
+        names.host_manager_name(setup.conf) == names.IRONIC_HOST_MANAGER),
     'equal hosts': lambda setup: setup.weighers and not (
         setup.conf.filter_scheduler.shuffle_best_same_weighed_hosts),
     'filters run': lambda setup: setup.ranks,
