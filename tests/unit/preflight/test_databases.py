@@ -308,18 +308,3 @@ class TestPlaces:
                 database__connection=url)).rows()[1]
             assert ('the database of cell one;' if name == 'one' else
                     'the database of no mapped cell;') in own.found
-
-
-def test_each_database_has_the_cell_timeout(cloud, monkeypatch):
-    """The cells follow the API database."""
-    seconds, call = [], databases.remote.Call
-
-    def ask(limit, *args, **kwargs):
-        seconds.append(limit)
-        return call(limit, *args, **kwargs)
-    monkeypatch.setattr(databases.remote, 'Call', ask)
-    databases.Databases(cloud.conf(
-        nova_sched__cell_timeout=7,
-        api_database__connection=cloud.url)).rows()
-
-    assert sorted(seconds) == [7, 7, 7, 7, 14]
