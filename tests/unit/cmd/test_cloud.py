@@ -21,42 +21,19 @@ class TestFake:
         assert len(json.loads(listed.out)) == 7
 
     @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-    def test_beats_until_it_is_told_to_end(self, run, url, ending, number):
-        """And ends as if it had nothing more to do."""
-        beats = ending(number)
+    def test_a_signal_ends_the_heartbeats(self, run, url, monkeypatch, number):
+        before = {each: signal.getsignal(each)
+                  for each in (signal.SIGINT, signal.SIGTERM)}
 
-        ended = run('--database', url, 'cloud', 'fake', '--hosts', 2,
-                    '--interval', 0)
+        def beat(cloud, stop, interval):
+            signal.raise_signal(number)
+            assert (stop.is_set(), interval) == (True, 7)
+        monkeypatch.setattr(fake.FakeCloud, 'run', beat)
 
+        ended = run('--database', url, 'cloud', 'fake', '--interval', 7)
+        for each, handler in before.items():
+            signal.signal(each, handler)
         assert ended.code == 0
-        assert beats == [2] * 3
-
-    @pytest.fixture
-    def ending(self, monkeypatch):
-        """Function of a signal, which arrives with the third heartbeat.
-
-        It returns the list of the hosts of each heartbeat.
-        """
-        class Deaf(Exception):
-            """Nothing in the program hears the signal."""
-
-        def refuse(*_args):
-            raise Deaf
-        before = {number: signal.signal(number, refuse)
-                  for number in (signal.SIGINT, signal.SIGTERM)}
-        beats, heartbeat = [], fake.FakeCloud.heartbeat
-
-        def ending(number):
-            def beat(cloud):
-                beats.append(heartbeat(cloud))
-                if len(beats) == 3:
-                    signal.raise_signal(number)
-                return beats[-1]
-            monkeypatch.setattr(fake.FakeCloud, 'heartbeat', beat)
-            return beats
-        yield ending
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
     def test_may_have_huge_pages_and_give_away_more_memory(self, run, url):
         run('--database', url, 'cloud', 'fake', '--hosts', 30, '--once',
