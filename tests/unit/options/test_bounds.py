@@ -4,7 +4,7 @@ from oslo_config import cfg
 import pytest
 
 from nova_sched import conf
-from nova_sched.options import sections
+from nova_sched.conf import sections
 from tests.unit.options import documented
 
 #: Defaults of the options that only this service has.
