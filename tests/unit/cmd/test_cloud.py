@@ -129,18 +129,6 @@ class TestExportAndLoad:
         assert [host['Service'] for host in json.loads(listed.out)] == [
             'up', 'up']
 
-    def test_keep_old_heartbeats_as_saved(self, run, url, saved):
-        cloud = json.loads(saved.read_text())
-        for service in cloud['services']:
-            service['last_seen_up'] = '2001-01-01T00:00:00'
-        saved.write_text(json.dumps(cloud))
-
-        run('--database', url, 'cloud', 'load', '--as-saved', saved)
-
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert [host['Service'] for host in json.loads(listed.out)] == [
-            'down', 'down']
-
     def test_name_the_table_of_an_unreadable_row(self, run, cloud):
         cloud.load(['a'])
         cloud.execute("UPDATE compute_nodes SET created_at = 'at noon'")

@@ -101,12 +101,6 @@ class TestList:
         """But plug-ins have codes of their own."""
         assert decision('list', '--code', code) == ended
 
-    def test_names_the_missing_file(self, decision, tmp_path):
-        ended = decision('list')
-
-        assert ended.code == 2
-        assert f'{tmp_path}/nova_sched_decisions_3.sqlite' in ended.err
-
 
 class TestShow:
     @pytest.mark.parametrize('key', ['1', 'req-1', UUIDS[4]])

@@ -67,11 +67,6 @@ class TestList:
 
         assert ended.out.split() == ['c9', 'c10', 'c100']
 
-    def test_is_a_table_unless_told_otherwise(self, run, database):
-        ended = run(*database, 'host', 'list')
-
-        assert '| Host | Node   | Service  |' in ended.out
-
     def test_has_numbers_for_a_spreadsheet(self, run, database):
         ended = run(*database, 'host', 'list', '-f', 'csv', '--up')
 

@@ -376,15 +376,6 @@ class TestPlacement:
             'filter=allocation_candidates code=placement_offers_none '
             'kind=no_capacity')
 
-    def test_without_a_trait_refuses(self, plan, server):
-        server.on('GET', '/allocation_candidates', http_placement.error(
-            400, 'No such trait(s): CUSTOM_X'))
-
-        ended = plan('--extra-spec', 'trait:CUSTOM_X=required')
-
-        assert ended.code == 1
-        assert 'No such trait(s): CUSTOM_X' in ended.out
-
     @pytest.mark.parametrize('answer', [
         http_placement.error(500), http_placement.error(403),
         http_server.DROP])
