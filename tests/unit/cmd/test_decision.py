@@ -1,23 +1,16 @@
 """``decision``: past decisions and their explanation."""
 
-import contextlib
 import json
 
-import oslo_messaging as messaging
 import pytest
 
-from nova_sched import context
 from nova_sched.cmd.manage import decision as decision_command
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
-from nova_sched.observe.recorder import Recorder
 from nova_sched.page import writing
-from nova_sched.scheduler import manager
 from tests.builders import clouds
 from tests.builders import decisions
 from tests.builders import documents
-from tests.builders import drivers
-from tests.builders import requests
 from tests.builders import rules
 from tests.builders import schemas
 from tests.builders.decisions import NOW
@@ -210,7 +203,7 @@ class TestExplain:
     """Past decisions are explained on the hosts as they were."""
 
     @pytest.fixture
-    def explain(self, run, cloud, tmp_path):
+    def explain(self, run, cloud, decided, tmp_path):
         """Function: the output of "decision explain" for a request.
 
         The request was for memory_mb; the hosts have changed since.
@@ -221,25 +214,11 @@ class TestExplain:
                                       free_ram_mb=1000),
                 clouds.a_compute_node('large', memory_mb=8000,
                                       free_ram_mb=8000))
-            recorder = Recorder(rules.a_conf(
-                DEFAULT__state_path=str(tmp_path)))
-            door = manager.SchedulerManager(
-                cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
-            with contextlib.suppress(messaging.ExpectedException):
-                door.select_destinations(
-                    context.RequestContext(request_id='req-1'),
-                    spec_obj=requests.a_request(
-                        memory_mb=memory_mb).obj_to_primitive(),
-                    instance_uuids=UUIDS[:1])
-            with recorder.reading():
-                pass
-            cloud.load(['other'])
             file = tmp_path / 'mine.conf'
-            file.write_text(''.join(
-                f'[{group}]\n{text}\n' for group, text in (
-                    ('DEFAULT', f'state_path = {tmp_path}'),
-                    ('database', f'connection = {cloud.url}'),
-                    *conf.items())))
+            file.write_text(decided(('req-1', {'memory_mb': memory_mb})) + (
+                ''.join(f'[{group}]\n{text}\n'
+                        for group, text in conf.items())))
+            cloud.load(['other'])
             return run('--config-file', file, 'decision', 'explain', 'req-1',
                        *options)
         return explain
