@@ -168,26 +168,12 @@ def _weighers(setup, release):
             if since[name] > release.number and setup.weighers[name]]
     if late:
         times = [f'{name} (x {setup.weighers[name]:.12g})' for name in late]
+        zeros = ', '.join(f'{setup.weigher_objects[name].multiplier_name} = 0'
+                          for name in late)
         yield _row('[filter_scheduler] weight_classes', release,
                    f'there is no {" and no ".join(times)}',
                    'they weigh, so another host may be the best',
-                   _without(late, setup.weigher_objects, [
-                       name for name in setup.weigher_objects
-                       if since.get(name, 0) <= release.number]))
-
-
-def _without(late, weighers, remaining):
-    """Return advice on how to weigh without some weighers: text.
-
-    weighers: name -> object.  remaining: names of the weighers to keep.
-    """
-    zeros = ', '.join(f'{weighers[name].multiplier_name} = 0'
-                      for name in late)
-    classes = ','.join(nova_classes.WEIGHER_PATHS.get(
-        name, f'{type(weighers[name]).__module__}.{name}')
-        for name in remaining)
-    return (f'To weigh as it does, set in [filter_scheduler] {zeros}'
-            + (f'; or weight_classes = {classes}' if remaining else ''))
+                   f'To weigh as it does, set in [filter_scheduler] {zeros}')
 
 
 def _request_filters(setup, release):
