@@ -56,6 +56,12 @@ def run(capsys):
 
 
 @pytest.fixture
+def read(run):
+    """Function: the JSON that a successful command line writes."""
+    return lambda *argv: table(run(*argv, '-f', 'json'))
+
+
+@pytest.fixture
 def plans():
     """What a plan keeps this process from, the next test may do."""
     with commands.plans_undone():

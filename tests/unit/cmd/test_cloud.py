@@ -12,13 +12,12 @@ from tests.builders import clouds
 
 
 class TestFake:
-    def test_makes_the_tables_and_that_many_hosts(self, run, url):
+    def test_makes_the_tables_and_that_many_hosts(self, run, read, url):
         ended = run('--database', url, 'cloud', 'fake', '--hosts', 7, '--once')
 
         assert ended.code == 0
         assert ended.out.startswith('7 fake compute nodes in sqlite:///')
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert len(json.loads(listed.out)) == 7
+        assert len(read('--database', url, 'host', 'list')) == 7
 
     @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_ends_the_heartbeats(self, run, url, monkeypatch, number):
@@ -35,15 +34,13 @@ class TestFake:
             signal.signal(each, handler)
         assert ended.code == 0
 
-    def test_may_have_huge_pages_and_give_away_more_memory(self, run, url):
+    def test_may_have_huge_pages_and_give_away_more_memory(
+            self, run, read, url):
         run('--database', url, 'cloud', 'fake', '--hosts', 30, '--once',
             '--huge-pages', 25, '--ram-ratio', 1.5)
 
-        listed = json.loads(run('--database', url, 'host', 'list', '-f',
-                                'json').out)
-        hosts = [json.loads(run('--database', url, 'host', 'show', '-f',
-                                'json', host['Host']).out)
-                 for host in listed[:6]]
+        hosts = [read('--database', url, 'host', 'show', host['Host'])
+                 for host in read('--database', url, 'host', 'list')[:6]]
         assert {host['ram_allocation_ratio'] for host in hosts} == {1.5}
         cells = [cell for host in hosts for cell in host['numa_cells']]
         assert cells
@@ -117,7 +114,8 @@ class TestExportAndLoad:
         for name in set(before) - {'now'}:
             assert again[name] == before[name], name
 
-    def test_let_old_heartbeats_be_as_old_as_they_were(self, run, url, saved):
+    def test_let_old_heartbeats_be_as_old_as_they_were(
+            self, run, read, url, saved):
         text = saved.read_text()
         cloud = json.loads(text)
         year = cloud['now'][:4]
@@ -125,9 +123,8 @@ class TestExportAndLoad:
 
         run('--database', url, 'cloud', 'load', saved)
 
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert [host['Service'] for host in json.loads(listed.out)] == [
-            'up', 'up']
+        assert [host['Service'] for host in read(
+            '--database', url, 'host', 'list')] == ['up', 'up']
 
     def test_name_the_table_of_an_unreadable_row(self, run, cloud):
         cloud.load(['a'])
