@@ -192,12 +192,6 @@ class TestOfARunningService:
         assert ended.code == 2
         assert 'no decision req-9 is stored' in ended.err
 
-    def test_another_host_does_not_answer(self, ask):
-        ended = ask('list', '--timeout', 1, host='elsewhere')
-
-        assert ended.code == 3
-        assert 'No answer within 1 seconds' in ended.err
-
 
 class TestExplain:
     """Past decisions are explained on the hosts as they were."""

@@ -142,14 +142,6 @@ class TestRefusal:
         assert 'The scheduler failed with LookupError: odd; ' in ended.err
         assert 'Request req-' in ended.err
 
-    def test_names_an_absent_service(self, run, database):
-        ended = run('--database', database.url, '--transport-url', 'fake://',
-                    'request', 'call', '--timeout', 1)
-
-        assert ended.code == 3
-        assert 'No answer within 1 seconds' in ended.err
-        assert 'Traceback' not in ended.err
-
 
 class TestBoot:
     def test_uses_the_sizes_of_a_spec(self, call, database, tmp_path):

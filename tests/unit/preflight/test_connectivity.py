@@ -120,24 +120,6 @@ def test_a_refused_log_in_is_reported_without_the_password(
     assert http_keystone.PASSWORD not in str(row)
 
 
-@pytest.mark.parametrize('path', ['/', '/allocation_candidates'])
-def test_a_refused_token_is_reported_after_another_log_in(
-        tmp_path, placement, path):
-    placement.on('GET', path, Answer(401, {'error': {
-        'code': 401, 'message': 'The request requires authentication.'}}))
-    with http_keystone.keystone(http_keystone.an_endpoint(
-            placement.url)) as keystone:
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='password', auth_url=keystone.url,
-            **http_keystone.USER)
-        found = connectivity.Placement(conf).rows([])
-
-    [row] = [row for row in found if row.outcome == ERROR][:1]
-    assert 'It responded with 401: ' in row.found
-    assert len(placement.to('GET', path)) <= 4
-    assert len(keystone.to('POST', '/v3/auth/tokens')) <= 3
-
-
 def test_neutron_is_not_queried_without_the_request_filter(tmp_path):
     row, = connectivity.Neutron(config.new_conf([], [])).rows()
 

@@ -206,12 +206,3 @@ class TestHost:
         assert [(row.check, row.outcome) for row in rows] == [
             ('broker', ERROR), ('broker', OK), ('broker', OK),
             ('queue scheduler', WARNING)]
-
-    def test_the_notification_broker_has_no_row_about_requests(
-            self, connections, found):
-        rows = found(oslo_messaging_notifications__transport_url=(
-                         'rabbit://you@two/'),
-                     oslo_messaging_notifications__driver=['messaging'])
-        assert [(row.check, row.outcome) for row in rows] == [
-            ('broker', OK), ('queue scheduler', OK),
-            ('notification broker', OK)]
