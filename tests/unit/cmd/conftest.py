@@ -69,14 +69,19 @@ def plans():
 
 
 @pytest.fixture
-def plan_by(run, plans, tmp_path):
-    """Function: "request plan" by a configuration file with this text."""
-    def plan_by(text):
-        file = tmp_path / 'plan.conf'
+def by(run, tmp_path):
+    """Function: run command lines by a configuration file with this text."""
+    def by(text, *command):
+        file = tmp_path / 'nova-sched.conf'
         file.write_text(text)
-        return lambda *options: run('--config-file', file, 'request', 'plan',
-                                    *options)
-    return plan_by
+        return lambda *words: run('--config-file', file, *command, *words)
+    return by
+
+
+@pytest.fixture
+def plan_by(by, plans):
+    """Function: "request plan" by a configuration file with this text."""
+    return lambda text: by(text, 'request', 'plan')
 
 
 @pytest.fixture
@@ -170,15 +175,10 @@ def scheduler(database):
 
 
 @pytest.fixture
-def call(run, scheduler, database, tmp_path):
+def call(by, scheduler, database):
     """Function: "request call" with these options, on a cloud of its own."""
     fake_cloud.FakeCloud(database._db.engine, hosts=6).create()
-    file = tmp_path / 'client.conf'
-    file.write_text(FILE.format(url=database.url))
-
-    def call(*options):
-        return run('--config-file', file, 'request', 'call', *options)
-    return call
+    return by(FILE.format(url=database.url), 'request', 'call')
 
 
 def decisions(scheduler):

@@ -13,16 +13,13 @@ from tests.builders.case_tables import case_table
 
 
 @pytest.fixture
-def check(run, tmp_path):
+def check(by):
     """Function: check a configuration file with this text.
 
     What comes out of it is read; words: more of the command line.
     """
     def check(text, *words):
-        file = tmp_path / 'nova.conf'
-        file.write_text(text)
-        ended = run('--config-file', file, 'config', 'check', '-f', 'json',
-                    *words)
+        ended = by(text, 'config', 'check', '-f', 'json')(*words)
         return ended._replace(out=json.loads(ended.out))
     return check
 
@@ -116,10 +113,8 @@ class TestCheck:
             '[filter_scheduler] enabled_filter: is not an option: Did you '
             'mean enabled_filters?']
 
-    def test_prints_a_table_for_people(self, run, tmp_path):
-        file = tmp_path / 'nova.conf'
-        file.write_text('')
-        ended = run('--config-file', file, 'config', 'check')
+    def test_prints_a_table_for_people(self, by):
+        ended = by('', 'config', 'check')()
 
         assert ended.code == 0
         assert '| Check ' in ended.out

@@ -39,14 +39,10 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def decision(run, tmp_path):
+def decision(by, tmp_path):
     """Function: a command about the decisions of this directory."""
-    file = tmp_path / 'mine.conf'
-    file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\nhost = here\n')
-
-    def decision(*words):
-        return run('--config-file', file, 'decision', *words)
-    return decision
+    return by(f'[DEFAULT]\nstate_path = {tmp_path}\nhost = here\n',
+              'decision')
 
 
 def fields(ended):
@@ -174,8 +170,8 @@ class TestOfARunningService:
         host = scheduler.conf.host
 
         def ask(*words, host=host):
-            return run('--config-file', tmp_path / 'client.conf', 'decision',
-                       *words, '--service', host)
+            return run('--config-file', tmp_path / 'nova-sched.conf',
+                       'decision', *words, '--service', host)
         return ask
 
     def test_has_the_decisions_of_the_service(self, ask):
@@ -197,7 +193,7 @@ class TestExplain:
     """Past decisions are explained on the hosts as they were."""
 
     @pytest.fixture
-    def explain(self, run, cloud, decided, tmp_path):
+    def explain(self, by, cloud, decided):
         """Function: the output of "decision explain" for a request.
 
         The request was for memory_mb; the hosts have changed since.
@@ -208,13 +204,10 @@ class TestExplain:
                                       free_ram_mb=1000),
                 clouds.a_compute_node('large', memory_mb=8000,
                                       free_ram_mb=8000))
-            file = tmp_path / 'mine.conf'
-            file.write_text(decided(('req-1', {'memory_mb': memory_mb})) + (
-                ''.join(f'[{group}]\n{text}\n'
-                        for group, text in conf.items())))
+            text = decided(('req-1', {'memory_mb': memory_mb})) + ''.join(
+                f'[{group}]\n{line}\n' for group, line in conf.items())
             cloud.load(['other'])
-            return run('--config-file', file, 'decision', 'explain', 'req-1',
-                       *options)
+            return by(text, 'decision', 'explain', 'req-1')(*options)
         return explain
 
     def test_has_the_pick_and_a_named_host(self, explain):

@@ -82,19 +82,17 @@ class TestClaims:
             yield server
 
     @pytest.fixture
-    def ask(self, run, call, placement, database, tmp_path):
+    def ask(self, by, call, placement, database, tmp_path):
         """Function: "request call" of a scheduler that claims."""
         file = conftest.FILE.replace('commands', 'claims')
         text = file.format(url=database.url) + (
             '[placement]\nauth_type = none\n'
             f'endpoint_override = {placement.url}\n')
-        (tmp_path / 'claims.conf').write_text(text)
+        ask = by(text, 'request', 'call')
         made = service.SchedulerService(config.new_conf(
-            [], [str(tmp_path / 'claims.conf')]))
+            [], [str(tmp_path / 'nova-sched.conf')]))
         made.start()
-        yield lambda *options: run(
-            '--config-file', tmp_path / 'claims.conf', 'request', 'call',
-            *options)
+        yield ask
         made.stop()
 
     def test_are_released(self, ask, placement):
