@@ -12,19 +12,13 @@ from nova_sched.conf import database
 from nova_sched.conf import healthcheck
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
+from nova_sched.conf import sections
+from nova_sched.conf import spelling
 from nova_sched.options import log_files
 from nova_sched.options import nearest
-from nova_sched.options import sections
-from nova_sched.options import spelling
 
 #: Minimum of libraries' options whose library declares none.
 MINIMUM = {('DEFAULT', 'executor_thread_pool_size'): 1}
-
-
-@spelling.errors_as_in_files
-def check(conf):
-    """Return ``errors`` by the names that the files give the options."""
-    return errors(conf)
 
 
 def errors(conf):
@@ -48,6 +42,10 @@ def errors(conf):
         except sections.VALUE_ERRORS:
             pass    # reported by option already
     return errors
+
+
+#: The same errors, by the names that the files give the options.
+check = spelling.errors_as_in_files(errors)
 
 
 def _check_heartbeats(conf):
