@@ -20,7 +20,6 @@ import uuid
 from benchmarks import workers
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 
 _HEAD = ('seconds', 'calls', 'answered', 'twice', 'decided twice',
          *workers.RESOURCES)
@@ -79,15 +78,12 @@ def _print(daemon, calls, began):
 
 
 def _measure(args, directory):
-    with conftest.open_stage(
-            directory, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=10) as stage:
-        stage.load(captures.cloud('34'))
+    with captures.open_stage(
+            directory, nova_sched__pick_lifetime=10) as stage:
         door = stage.door_to_broker()
         door.open()
         daemon = stage.daemon(workers=_WORKERS,
-                              DEFAULT__transport_url=stage.url_through(door))
+                              DEFAULT__transport_url=door.url)
         calls, over = Calls(stage.transport_url, args.rate), threading.Event()
         caller = threading.Thread(target=calls.run, args=(over,))
         workers.print_head(*_HEAD)

@@ -18,7 +18,6 @@ import time
 from benchmarks import workers
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 
 #: Seconds that a flood may take.
 _PATIENCE = 300
@@ -101,11 +100,8 @@ def _peak_mb(pid):
 
 
 def _measure(args, directory, kind):
-    with conftest.open_stage(
-            directory, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=10) as stage:
-        stage.load(captures.cloud('34'))
+    with captures.open_stage(
+            directory, nova_sched__pick_lifetime=10) as stage:
         daemon = stage.daemon()
         good = _Good(stage.transport_url)
         good.start()

@@ -92,41 +92,6 @@ def test_refusal_counts_the_rejected_hosts(caller, driver):
         caller.ask(force_hosts=['elsewhere'])
 
 
-def _malformed():
-    """Name of a field -> a RequestSpec on the wire with a wrong value there.
-    """
-    good = requests.a_request().obj_to_primitive
-
-    def spec(part, name, value):
-        made = good()
-        data = made['nova_object.data']
-        (data[part]['nova_object.data'] if part else data)[name] = value
-        return made
-
-    return {
-        'spec_obj': 'a text',
-        'spec_obj.flavor': spec(None, 'flavor', None),
-        'spec_obj.flavor.memory_mb': spec('flavor', 'memory_mb', -1),
-        'spec_obj.flavor.vcpus': spec('flavor', 'vcpus', 'many'),
-        'spec_obj.flavor.root_gb': spec('flavor', 'root_gb', 10 ** 30),
-        'spec_obj.num_instances': spec(None, 'num_instances', -3),
-        'spec_obj.image': spec(
-            None, 'image', good()['nova_object.data']['flavor']),
-        'spec_obj.scheduler_hints': spec(None, 'scheduler_hints', 7),
-        'spec_obj.ignore_hosts': spec(None, 'ignore_hosts', {'a': 1}),
-    }
-
-
-def test_wrong_request_gets_an_error_with_the_field_name(caller):
-    """The worker serves the next request."""
-    for field, spec in _malformed().items():
-        with pytest.raises(exception.InvalidInput) as raised:
-            caller.ask(spec)
-        assert str(raised.value).startswith(
-            f'Invalid input received: {field}')
-    assert caller.pick()
-
-
 def test_unknown_hints_are_ignored(caller):
     """A hint may be meant for an operator's own filter."""
     assert caller.pick(hints={'colour': ['green'], 'size': ['large']})

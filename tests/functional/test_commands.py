@@ -1,6 +1,7 @@
 """nova-sched-manage on a real broker and database, as operators type it."""
 
 import contextlib
+import functools
 import json
 import signal
 
@@ -22,13 +23,8 @@ def manage(*words):
 
 def on(stage):
     """A function that runs one command on a stage; returns its output."""
-    path = stage.config_file()
-
-    def run(*words, status=0):
-        ended = manage('--config-file', path, *words)
-        assert ended[0] == status, ended
-        return ended[1]
-    return run
+    return functools.partial(processes.manage, '--config-file',
+                             stage.config_file())
 
 
 @contextlib.contextmanager

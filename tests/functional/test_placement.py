@@ -16,24 +16,16 @@ from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
 from tests.functional import broker
+from tests.functional.conftest import HOSTS
 from tests.functional.processes import PATIENCE
 from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
 
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 #: Seconds that Placement may take; some picks take less on a busy machine.
 TIMEOUT = 20
 #: Seconds that a reply to a missing caller is retried.
 MISSING = 1
-
-
-@pytest.fixture
-def placement():
-    """A Placement that offers all hosts and accepts each claim."""
-    with http_placement.offering(*HOSTS.values()) as server:
-        yield server
 
 
 @pytest.fixture

@@ -34,9 +34,8 @@ def database(door):
 @pytest.fixture(params=conftest.DATABASES)
 def door(request):
     url, drop = conftest.new_database(request.param)
-    door = processes.door_to_database(url)
-    yield door
-    door.close()
+    with processes.door_to(url) as door:
+        yield door
     drop()
 
 
@@ -88,8 +87,8 @@ def test_statement_ends_with_its_call(database, door):
 
 
 def test_log_in_ends_with_its_call(database, door, monkeypatch):
-    """Some 100 bytes come at one byte in 10 seconds."""
-    monkeypatch.setattr(processes, 'TRICKLE', 10)
+    """Some 100 bytes come at one byte in 5 seconds."""
+    monkeypatch.setattr(processes, 'TRICKLE', 5)
     database.close()
     door.trickles = True
     with pytest.raises(remote.DeadlineExceeded):

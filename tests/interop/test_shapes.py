@@ -8,17 +8,11 @@ requests; the tests look at its results.
 import pytest
 
 from tests.functional import captures
-from tests.functional import conftest as functional
 from tests.functional import test_wire as wire
 from tests.interop.conftest import Nova
 
 pytestmark = pytest.mark.real
 
-#: The filters of the captured scheduler.
-FILTERS = ('RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
-           'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
-           'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
-           'NUMATopologyFilter', 'PciPassthroughFilter')
 #: Values of [upgrade_levels] scheduler: calls without objects, without uuids,
 #: with dicts.
 CAPS = ('4.4', '4.3', '4.2')
@@ -57,14 +51,11 @@ SAYS_OTHERWISE = {('server-group-anti-affinity', '4.2')}
 
 @pytest.fixture(scope='module')
 def stage(tmp_path_factory):
-    with functional.open_stage(
-            tmp_path_factory.mktemp('shapes'),
+    with captures.open_stage(
+            tmp_path_factory.mktemp('shapes'), DEFAULT__debug=True,
             # No call counts for the next one.
             nova_sched__pick_lifetime=0,
-            # The captured compute services send no more heartbeats.
-            DEFAULT__service_down_time=86400, DEFAULT__debug=True,
-            filter_scheduler__enabled_filters=','.join(FILTERS)) as stage:
-        stage.load(captures.cloud('34'))
+            filter_scheduler__enabled_filters=captures.FILTERS) as stage:
         yield stage
 
 
