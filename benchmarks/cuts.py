@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 
+from benchmarks import tables
 from benchmarks import workers
 from tests.functional import broker
 from tests.functional import captures
@@ -71,7 +72,7 @@ def _decided_twice(daemon):
 
 
 def _print(daemon, calls, began):
-    workers.print_row(
+    tables.row(
         f'{time.monotonic() - began:.0f}', calls.sent, len(calls.answers),
         sum(count > 1 for count in calls.answers.values()),
         _decided_twice(daemon), *workers.resources(daemon))
@@ -86,7 +87,7 @@ def _measure(args, directory):
                               DEFAULT__transport_url=door.url)
         calls, over = Calls(stage.transport_url, args.rate), threading.Event()
         caller = threading.Thread(target=calls.run, args=(over,))
-        workers.print_head(*_HEAD)
+        tables.head(*_HEAD)
         began = shown = time.monotonic()
         _print(daemon, calls, began)
         caller.start()

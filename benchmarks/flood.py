@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from benchmarks import workers
+from benchmarks import tables
 from tests.functional import broker
 from tests.functional import captures
 
@@ -109,7 +109,7 @@ def _measure(args, directory, kind):
         good.ended.set()
         good.join()
         [worker] = daemon.workers
-        workers.print_row(
+        tables.row(
             kind, f'{answered} of {args.messages}', f'{seconds:.0f}',
             _peak_mb(worker), f'{statistics.median(good.seconds):.2f}',
             f'{max(good.seconds):.2f}', len(good.seconds))
@@ -122,7 +122,7 @@ def main():
     parser.add_argument('--mb', type=float, default=1.5)
     parser.add_argument('--kinds', default=','.join(KINDS))
     args = parser.parse_args()
-    workers.print_head('filled with', 'answered', 's', 'peak MB',
+    tables.head('filled with', 'answered', 's', 'peak MB',
                        'good calls p50 s', 'longest s', 'good calls')
     for kind in args.kinds.split(','):
         with tempfile.TemporaryDirectory() as directory:

@@ -13,6 +13,7 @@ import random
 import tempfile
 import time
 
+from benchmarks import tables
 from benchmarks import workers
 from tests.builders import poison
 from tests.functional import broker
@@ -68,7 +69,7 @@ def _measure(args, directory):
         daemon = stage.daemon(workers=2)
         before = daemon.workers
         publisher = poisoner.Poisoner(stage.transport_url)
-        workers.print_head('messages', 'refused by the broker', 'slowest s',
+        tables.head('messages', 'refused by the broker', 'slowest s',
                            *workers.RESOURCES)
         with broker.wire(stage.transport_url) as wire:
             slowest = 0.0
@@ -81,7 +82,7 @@ def _measure(args, directory):
                     slowest = max(slowest, time.monotonic() - began)
                     assert not reply['decoded']['oslo.message']['failure']
                 if number % args.every == 0:
-                    workers.print_row(
+                    tables.row(
                         number, len(publisher.refused), f'{slowest:.2f}',
                         *workers.resources(daemon))
                     slowest = 0.0
