@@ -1,12 +1,8 @@
 """Answers of each driver, on each broker and database."""
 
-import oslo_messaging as messaging
 import pytest
 
-from nova_sched import context
 from nova_sched import exception
-from nova_sched import rpc
-from tests.builders import requests
 from tests.functional import conftest
 from tests.functional import stage as stages
 
@@ -58,20 +54,6 @@ def test_each_of_several_instances_gets_a_host(caller):
     for chosen in stages.names(answer):
         assert len(set(chosen)) == 3
         assert not set(chosen[1:]) & set(stages.picks(answer))
-
-
-def test_callers_without_return_objects_get_a_dict_for_each_instance(season):
-    """There are no alternates and no objects."""
-    stage, _ = season
-    spec = requests.a_request(num_instances=2).obj_to_primitive()
-    with stage.scene():
-        client = rpc.get_client(stage.transport(), messaging.Target(
-            topic=rpc.TOPIC, version='4.0'))
-        answer = client.prepare(version='4.3').call(
-            context.RequestContext(), 'select_destinations', spec_obj=spec)
-    assert len(answer) == 2
-    for entry in answer:
-        assert entry.keys() == {'host', 'nodename', 'limits'}
 
 
 def test_refusal_counts_the_rejected_hosts(caller, driver):

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import json
-import signal
 
 import pytest
 
@@ -92,16 +91,6 @@ def test_booted_instance_shows_up_on_its_host(cloud):
         facts = json.loads(run('host', 'show', row['Host'], '-f', 'json'))
         return facts['num_instances']
     assert processes.until(instances, 'the host reports it') == 1
-
-
-def test_fake_cloud_sends_heartbeats_until_a_signal(stage):
-    with fake_cloud(stage) as program:
-        hosts = json.loads(on(stage)('host', 'list', '-f', 'json'))
-        assert len(hosts) == 20
-        assert sorted(host['Service'] for host in hosts) == [
-            'disabled', 'down', *18 * ['up']]
-        program.signal(signal.SIGINT)
-        assert program.wait() == 0
 
 
 def test_ping_reports_consumers_and_answers(cloud):

@@ -11,7 +11,6 @@ import pytest
 from nova_sched import context
 from tests.builders import messages
 from tests.builders import requests
-from tests.functional import broker
 from tests.functional import conftest
 from tests.functional import processes
 from tests.functional import stage as stages
@@ -64,17 +63,6 @@ class TestMessages:
             host_name=host, instance_uuid=str(uuid.uuid4()))
         lines = daemon.wait_for_lines(f'left host {host}', times=WORKERS)
         assert len(lines) == WORKERS
-
-    def test_queues_and_exchanges_are_declared_as_novas_are(self, stage):
-        """Otherwise one of them could not start beside the other."""
-        exchange = stage.conf.control_exchange
-        with broker.channel(stage.transport_url) as channel:
-            for name in ('scheduler', f'scheduler.{stage.conf.host}'):
-                channel.queue_declare(name, durable=False, auto_delete=False)
-            channel.exchange_declare(exchange, 'topic', durable=False,
-                                     auto_delete=False)
-            channel.exchange_declare('scheduler_fanout', 'fanout',
-                                     durable=False, auto_delete=True)
 
 
 class TestKeepalives:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import signal
 import uuid
 
 from amqp import exceptions as amqp
@@ -204,21 +203,6 @@ def test_shadow_waits_for_the_exchange_and_never_declares_it(
 
     stage.daemon(**options)
     watching.wait_for_lines('Listening to topic')
-
-
-def test_sigterm_ends_a_shadow_and_sighup_does_not(stage, options, shadow):
-    """It ends within seconds, with the totals in the log."""
-    stage.cloud(4, live=False)
-    declare_exchange(stage, stage.configuration(**options), CLASSIC)
-    watching = shadow()
-    watching.signal(signal.SIGHUP)
-    watching.wait_for_lines('A shadow keeps its configuration')
-
-    status, seconds = watching.stop()
-
-    assert status == 0
-    assert seconds < processes.SOON
-    assert watching.lines('0 of 0 comparable requests agree')
 
 
 def test_hanging_broker_ends_a_listener(stage, options):

@@ -16,7 +16,6 @@ from tests.interop.placement import open_placement
 pytestmark = pytest.mark.real
 
 
-
 def test_requests_are_answered_without_a_reload(stage, tmp_path):
     """The old address refuses connections."""
     for name in ('old', 'new'):

@@ -31,10 +31,8 @@ def test_drivers_of_queens_decide_by_traits_and_summaries(
                                   compute_nodes=[loud, quiet]))
         for name in ('QuietScheduler', 'EmptiestScheduler'):
             with stage.scene():
-                stage.scheduler(
-                    scheduler__driver=f'queens_drivers.{name}',
-                    **{f'placement__{option}': value for option, value
-                       in placement.options.items()})
+                stage.scheduler(scheduler__driver=f'queens_drivers.{name}',
+                                **placement.settings)
                 caller = stage.client()
 
                 assert stages.picks(caller.ask()) == ['quiet'], name
