@@ -128,18 +128,6 @@ def test_stored_decisions_equal_answers_and_log(stage):
         assert found['state']['hosts'] == HOSTS
 
 
-def test_running_service_lists_decisions_of_all_workers(stage):
-    stage.cloud(4)
-    stage.daemon(2)
-    answered = ask_all(stage.client(), number=10)
-    until_kept(stage, answered)
-
-    rows = printed(stage, 'list', '--service', stage.conf.host)
-    assert {row['Request'] for row in rows} == answered.keys()
-    assert answer_in(printed(stage, 'show', 'req-2', '--service',
-                             stage.conf.host)) == answered['req-2'][1]
-
-
 def test_damaged_file_is_replaced_and_logged_once(stage):
     """By one of the workers; new decisions of all can be read."""
     stage.cloud(4)

@@ -60,18 +60,6 @@ def test_start_waits_for_a_missing_broker(stage, supervised):
     assert not daemon.lines('Traceback')
 
 
-def test_sigterm_ends_the_wait_for_a_broker(stage):
-    """Within seconds, and the password is not in the log."""
-    stage.cloud(4)
-    door = stage.door_to_broker()
-    daemon = stage.start(DEFAULT__transport_url=door.url)
-    daemon.wait_for_lines('Connecting to the message broker')
-    daemon.signal(signal.SIGTERM)
-    assert daemon.wait(processes.SOON) == 0
-    assert not daemon.lines('Traceback')
-    assert not daemon.lines('secret')
-
-
 def test_start_retries_a_refusing_broker(stage):
     """The log has the broker's text, without the password."""
     stage.cloud(4)
