@@ -56,22 +56,6 @@ def _fits(caller, wanted=LARGE):
         return None
 
 
-@pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_server_group_keeps_its_instances_apart(any_stage, driver):
-    """Three in one request, and a fourth in another.
-
-    The fourth request has no group hosts, so the scheduler looks them up.
-    """
-    cloud, caller = play(any_stage, driver)
-    answer = caller.ask(count=3, group={'hosts': []})
-    members = caller.instances
-    stages.boot(cloud, members, answer, requests.a_flavor())
-    group = requests.a_group(members=members)
-    group.hosts = None
-    fourth = caller.pick(group=group)
-    assert sorted([*stages.picks(answer), fourth]) == HOSTS
-
-
 def test_hosts_without_heartbeats_are_not_picked(any_stage):
     """With the next heartbeat they are."""
     cloud = any_stage.cloud(4, live=False, alike=True)

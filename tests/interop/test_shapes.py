@@ -83,9 +83,6 @@ def answers(stage, daemon):
         message = sent(name)
         will((name, None), 'say', message['method'], message['version'],
              message['args'])
-    for cap in CAPS:
-        will(('refused', cap), 'ask_for_objects',
-             sent('simple-flavor')['args'], cap)
     will(('ping', None), 'ping', {'any': ['thing', None]})
     will(('backdoor port', None), 'backdoor_port', stage.conf.host)
     return dict(zip(asked, nova.answers(), strict=True))
@@ -189,12 +186,6 @@ def test_older_and_wrong_calls_are_answered_as_captured(answers, name):
     else:
         assert found['classes'] == wanted['mro']
         assert found['text'].startswith(wanted['str'].partition('\n')[0])
-
-
-@pytest.mark.parametrize('cap', CAPS)
-def test_capped_clients_refuse_to_call_for_objects(answers, cap):
-    assert answers['refused', cap]['error'] == (
-        'SelectionObjectsWithOldRPCVersionNotSupported')
 
 
 @pytest.mark.parametrize('name', CASTS)
