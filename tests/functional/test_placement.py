@@ -23,7 +23,7 @@ from tests.functional.processes import until
 pytestmark = pytest.mark.real
 
 #: Seconds that Placement may take; some picks take less on a busy machine.
-TIMEOUT = 20
+TIMEOUT = 10
 #: Seconds that a reply to a missing caller is retried.
 MISSING = 1
 

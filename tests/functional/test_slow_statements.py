@@ -87,8 +87,8 @@ def test_statement_ends_with_its_call(database, door):
 
 
 def test_log_in_ends_with_its_call(database, door, monkeypatch):
-    """Some 100 bytes come at one byte in 5 seconds."""
-    monkeypatch.setattr(processes, 'TRICKLE', 5)
+    """Some 100 bytes come at one byte in 10 seconds."""
+    monkeypatch.setattr(processes, 'TRICKLE', 10)
     database.close()
     door.trickles = True
     with pytest.raises(remote.DeadlineExceeded):
