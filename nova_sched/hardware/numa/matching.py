@@ -17,13 +17,14 @@ class Matching:
     host_ids: of the host cells, in the order of the search.
 
     Sets of host cells are masks of their positions.  A call of
-    ``is_impossible`` sets ``within``, the host cells for any guest cell.
+    ``is_impossible`` sets ``rows``, for each guest cell the host cells that it
+    fits on, and ``within``, the host cells for any guest cell.
     """
 
     def __init__(self, host_ids, guest_count, fits):
         self.host_ids, self.guest_count, self._fits = (
             host_ids, guest_count, fits)
-        self._rows, self.within, self._settled = None, 0, False
+        self.rows, self.within, self._settled = None, 0, False
         self.is_ruled_out = False
 
     def is_impossible(self, tokens, shared, settled):
@@ -44,13 +45,13 @@ class Matching:
         return self.is_ruled_out
 
     def _fitting_rows(self, settled):
-        if self._rows is None or (settled and not self._settled):
+        if self.rows is None or (settled and not self._settled):
             self._settled = settled
-            self._rows = [sum(
+            self.rows = [sum(
                 1 << position for position in range(len(self.host_ids))
                 if self._fits(index, position))
                 for index in range(self.guest_count)]
-        return self._rows
+        return self.rows
 
     def _shared_rows(self, fitting, tokens):
         """Return the host cells that each guest cell matches: masks."""

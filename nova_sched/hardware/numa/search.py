@@ -22,7 +22,10 @@ skipped if
 3. they were walked before with the same tokens (``_memory``), or
 4. the remaining guest cells have no matching (``ByCell`` only).
 
-After a number of steps ``matching`` checks whether any selection is possible.
+After a number of steps ``matching`` checks whether any selection is possible,
+and certain verdicts are cached.  The result may then differ from the walk only
+in the CPUs that a guest cell is pinned to: in Nova they may be those of a host
+cell that it was tried on earlier.
 """
 
 import itertools
@@ -168,15 +171,33 @@ class Search:
             return False
         self._next_look *= 2
         self._spend(effort.LOOK * self._size)
+        settled = self._tokens.are_settled()
         # A guest cell may lose the id it began with, but verdicts cached under
         # that id remain.
-        if self._matching.is_impossible(
-                self._first_tokens, self._tokens.shared,
-                self._tokens.are_settled()):
+        if self._matching.is_impossible(self._first_tokens,
+                                        self._tokens.shared, settled):
             return True
+        if settled:
+            self._cache_certain(self._state(0))
         self.is_cut = not self._some_good(
             self._everything, self._matching.within, self._size)
         return self.is_cut
+
+    def _cache_certain(self, tokens):
+        """Cache the verdicts that are certain.
+
+        Shared verdicts are certain if all guest cells fit on the same host
+        cells.
+        """
+        rows = self._matching.rows
+        if self._tokens.shared:
+            if len(set(rows)) > 1:
+                return
+            tokens = {*tokens, *self._ids}
+            rows = rows[:1] * len(tokens)
+        for token, row in zip(tokens, rows, strict=True):
+            self._good[token] = row
+            self._bad[token] = self._everything & ~row
 
     def _try(self, index, position):
         """Return whether a guest cell fits on a host cell."""
