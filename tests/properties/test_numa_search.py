@@ -131,13 +131,14 @@ class Impatient(numa_search.Search):
     FIRST_LOOK = 1
 
 
-def searched(case, rules, search=Patient):
+def searched(case, rules, search=Patient, final=True):
     guests = case.guests()
     place, asked = case.place(guests, rules.shared)
     possible = matching.Matching(case.host_ids, len(guests), case.may_fit(
         guests, rules.shared))
     found = search(rules(case.hosts(), guests, place), possible,
-                   Rules(case) if case.refused else None, numa.free).find()
+                   Rules(case) if case.refused else None, final,
+                   spend=numa.free).find()
     return found, guests, asked
 
 
@@ -238,12 +239,13 @@ def test_search_with_verdicts_per_cell_equals_a_walk(case):
         assert guests == left
 
 
+@pytest.mark.parametrize('final', [True, False])
 @pytest.mark.parametrize('rules', [numa_search.ById, numa_search.ByCell])
 @with_shapes
 @given(case=CASES)
 @MANY
-def test_search_gives_up_only_without_a_solution(rules, case):
-    found, guests, _ = searched(case, rules, Impatient)
+def test_search_gives_up_only_without_a_solution(rules, final, case):
+    found, guests, _ = searched(case, rules, Impatient, final)
     wanted, left, _ = walked(case, rules.shared)
 
     assert found == wanted

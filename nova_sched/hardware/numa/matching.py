@@ -27,22 +27,27 @@ class Matching:
         self.rows, self.within, self._settled = None, 0, False
         self.is_ruled_out = False
 
-    def is_impossible(self, tokens, shared, settled):
+    def is_impossible(self, tokens, shared, settled, good=None, bad=None):
         """Return whether the guest cells, with these tokens, cannot match.
 
-        All further searches are then in vain, too (``is_ruled_out``).
         shared: whether tokens are ids, under which verdicts are shared.
         settled: whether all page sizes are final.
+        good, bad: token -> host cells with a good or bad verdict; None for any
+            verdicts.  Without a match under any verdicts, all searches are in
+            vain (``is_ruled_out``).
         """
         rows = self._fitting_rows(settled)
         self.within = _union(rows)
-        # Shared verdicts only add to the rows.
-        if not can_match(rows):
-            if shared:
-                rows = self._shared_rows(rows, tokens)
-                self.within = _union(rows)
-            self.is_ruled_out = not can_match(rows)
-        return self.is_ruled_out
+        # Shared good verdicts only add to the rows.
+        if good is None and can_match(rows):
+            return False
+        if shared:
+            rows = self._shared_rows(rows, tokens, good or {}, bad or {})
+            self.within = _union(rows)
+        impossible = not can_match(rows)
+        if impossible and good is None:
+            self.is_ruled_out = True
+        return impossible
 
     def _fitting_rows(self, settled):
         if self.rows is None or (settled and not self._settled):
@@ -53,7 +58,7 @@ class Matching:
                 for index in range(self.guest_count)]
         return self.rows
 
-    def _shared_rows(self, fitting, tokens):
+    def _shared_rows(self, fitting, tokens, good, bad):
         """Return the host cells that each guest cell matches: masks."""
         # The id of a host cell is at its position: a row is also the mask of
         # the ids that a guest cell can get.
@@ -66,8 +71,11 @@ class Matching:
             for mask, row in fits.items():
                 for number in bits(mask):
                     may[number] = may.get(number, 0) | row
+            taken = {number: good.get(ids[number], 0)
+                     | row & ~bad.get(ids[number], 0)
+                     for number, row in may.items()}
             for mask in fits:
-                fits[mask] = _union(may[number] for number in bits(mask))
+                fits[mask] = _union(taken[number] for number in bits(mask))
             grown = [mask | fits[mask] for mask in held]
             if grown == held:
                 return [fits[mask] for mask in held]

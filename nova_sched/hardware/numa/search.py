@@ -95,16 +95,18 @@ class Search:
     matching: Matching of the guest cells with the host cells.
     rules: selection.SelectionRules, or None without rules for a complete
         selection.
+    final: whether the state of the guest cells is irrelevant if the search
+        fails.
     spend: method of an effort.Effort.
     """
 
     #: Steps until the first check whether any selection is possible.
     FIRST_LOOK = 100
 
-    def __init__(self, tokens, matching, rules, spend):
+    def __init__(self, tokens, matching, rules, final=True, *, spend):
         self._tokens, self._matching = tokens, matching
         self._spend = spend
-        self._rules = rules
+        self._rules, self._final = rules, final
         self._ids, self._size = matching.host_ids, matching.guest_count
         self._everything = (1 << len(self._ids)) - 1
         self._good, self._bad = {}, {}
@@ -171,17 +173,20 @@ class Search:
             return False
         self._next_look *= 2
         self._spend(effort.LOOK * self._size)
+        tokens, shared = self._state(0), self._tokens.shared
         settled = self._tokens.are_settled()
         # A guest cell may lose the id it began with, but verdicts cached under
         # that id remain.
-        if self._matching.is_impossible(self._first_tokens,
-                                        self._tokens.shared, settled):
+        if self._matching.is_impossible(self._first_tokens, shared, settled):
             return True
         if settled:
-            self._cache_certain(self._state(0))
-        self.is_cut = not self._some_good(
-            self._everything, self._matching.within, self._size)
-        return self.is_cut
+            self._cache_certain(tokens)
+        impossible = (self._final and self._matching.is_impossible(
+            tokens, shared, settled, self._good, self._bad)
+            ) or not self._some_good(self._everything, self._matching.within,
+                                     self._size)
+        self.is_cut |= impossible
+        return impossible
 
     def _cache_certain(self, tokens):
         """Cache the verdicts that are certain.

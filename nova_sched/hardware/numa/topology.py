@@ -150,15 +150,17 @@ class Fitting:
         check: function that is called before each; its errors are raised.
         """
         verdicts = []
-        for mapping in mappings:
+        for number, mapping in enumerate(mappings, 1):
             check()
-            verdicts.append(self.fit(mapping) is not None)
+            verdicts.append(self.fit(
+                mapping, final=number == len(mappings)) is not None)
         return verdicts
 
-    def fit(self, mapping=None):
+    def fit(self, mapping=None, final=True):
         """Return the placed guest cells, or None if they do not fit.
 
         mapping: of the allocation candidate, or None.
+        final: whether this is the last attempt.
         """
         logs = LOG.isEnabledFor(logging.DEBUG)
         if self._matching.is_ruled_out or len(self._hosts) < len(self._guests):
@@ -172,7 +174,8 @@ class Fitting:
             if self._rules is not None:
                 self._rules.judge_by(mapping)
             search = numa_search.Search(
-                tokens, self._matching, self._rules, self._effort.spend)
+                tokens, self._matching, self._rules, final,
+                spend=self._effort.spend)
             if search.find() is not None:
                 return self._guests
             is_cut = search.is_cut

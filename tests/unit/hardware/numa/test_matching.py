@@ -15,3 +15,10 @@ def test_guest_without_a_match_under_any_verdicts_is_ruled_out(
 
     assert found.is_impossible([0, 1], False, True) == impossible
     assert found.is_ruled_out == impossible
+
+
+def test_guest_is_not_ruled_out_by_verdicts_of_one_attempt():
+    found = Matching([0, 1], 1, lambda *_: True)
+
+    assert found.is_impossible([0], True, True, good={}, bad={0: 0b11})
+    assert not found.is_ruled_out

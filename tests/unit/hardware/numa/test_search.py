@@ -27,7 +27,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
     search = numa_search.Search(
         tokens_class(host_cells, guest_cells, place),
         Matching([*range(hosts)], guests, lambda _, position: (
-            position in fits)), None, free)
+            position in fits)), None, spend=free)
     search._next_look = first_look
     return search.find(), search._steps
 

@@ -150,9 +150,9 @@ def test_impossible_attempt_ends_at_the_first_check(monkeypatch):
     cells = [a_cell(number) for number in range(8)]
     required = requirements(*(guest_cell(number, floating=1)
                               for number in range(6)), pci=DEVICE.pci)
-    far = fitting(cells, required, some_pools(a_pool(numa_node=20)))
-    for _ in range(2):
-        assert far.fit() is None
+    for given in ({}, {'final': True}, {'final': False}):
+        far = fitting(cells, required, some_pools(a_pool(numa_node=20)))
+        assert far.fit(**given) is None
 
     assert {search._steps for search in searches} == {
         numa_search.Search.FIRST_LOOK}
