@@ -8,6 +8,7 @@ receive picks of other daemons by the same way.
 
 - A daemon sends a message every HELLO seconds; after GONE seconds of silence
   it counts as gone.  A daemon without peers sends nothing else.
+- A new daemon receives the picks of the last OLD seconds.
 - A daemon acknowledges members of server groups, so that the next member is
   decided with them in view.
 - Messages are signed (``signed_news.py``) and numbered; others are dropped.
@@ -33,7 +34,7 @@ HELLO, GONE = 10, 30
 SOON, LATER = 0.002, 1
 
 #: Maximum age of a message in seconds, which includes the difference of the
-#: clocks.
+#: clocks; also the age of picks that a new daemon receives.
 OLD = 60
 
 #: Maximum number of requests whose picks are in one message.
@@ -68,8 +69,10 @@ class Peers:
         # Number of messages sent; author -> (number of the last message
         # received, time.monotonic() of its arrival).
         self._sent, self._received = 0, {}
-        # Whether there is a new daemon, which does not know this one yet.
-        self._has_new = False
+        # Recent picks, oldest first: key -> InFlight.
+        self._recent = collections.OrderedDict()
+        # New authors, which must receive the recent picks.
+        self._new = []
         # Author -> number of its last message to acknowledge; author ->
         # number of our last message that it has acknowledged; authors that
         # have missed the time for an acknowledgement.
@@ -84,6 +87,8 @@ class Peers:
         self._failing, self._began = False, clock()
         # False once the lack of a key is logged; the cause of the lack.
         self._has_key, self._why_no_key = True, None
+        # Earlier picks, if this process replaces a killed one.
+        self._remember(map(_published, workers.news()))
 
     @property
     def has_peers(self):
@@ -118,13 +123,14 @@ class Peers:
 
         Returns whether there were any.
         """
-        if self._has_new:
-            self._has_new = False
-            self._send([])
+        new, self._new = self._new, []
+        if new:
+            self._send_recent(new)
         pending, self._to_acknowledge = self._to_acknowledge, {}
         for author, number in pending.items():
             self._send([], [author], heard=number)
         news = [*filter(any, map(_published, self._workers.news()))]
+        self._remember(news)
         if not (news and self.has_peers):
             self._update_acknowledged()
             return False
@@ -158,6 +164,30 @@ class Peers:
         now = time.monotonic()
         return {author for author, (_, at) in list(self._received.items())
                 if now - at <= GONE}
+
+    def _remember(self, news):
+        """Remember recent picks for new daemons."""
+        recent = self._recent
+        for item in news:
+            for key, _, _ in item.forgotten:
+                recent.pop(key, None)
+            for placed in item.assumed:
+                recent.pop(placed.key, None)
+                recent[placed.key] = placed
+        self._forget_old()
+
+    def _forget_old(self):
+        recent, old = self._recent, self._clock() - OLD
+        while recent and next(iter(recent.values())).at < old:
+            recent.popitem(last=False)
+
+    def _send_recent(self, authors):
+        """Send the recent picks to new daemons."""
+        self._forget_old()
+        recent = list(self._recent.values())
+        # At least one message, so that the new daemon knows this one.
+        for start in range(0, len(recent) or 1, AT_ONCE):
+            self._send([News(recent[start:start + AT_ONCE])], authors)
 
     def _forget_gone(self):
         """Forget daemons whose last message, if replayed, is too old anyway.
@@ -238,7 +268,7 @@ class Peers:
         if author not in self._received:
             LOG.info('The daemon on host %.255s publishes its picks',
                      message['host'])
-            self._has_new = True
+            self._new.append(author)
         self._received[author] = number, time.monotonic()
         self._missing.discard(author)
         if message['to'] is None or self._author in message['to']:

@@ -157,16 +157,47 @@ class TestPick:
         assert other.told() == ['k']
 
 
-def test_new_daemon_receives_later_picks_only(daemon):
-    """Each of both knows the other at once."""
-    one = daemon('a')
-    one.place('i')
+class TestNewDaemon:
+    def test_new_daemon_receives_recent_picks(self, daemon):
+        one = daemon('a')
+        one.place('i')
+        one.place('j', 'k')
+        one.place(forgotten=[(key, ('h', 'n'), 12.0625) for key in 'ij'])
 
-    other = daemon('b')
-    one.place('j')
-    other.place('k')
+        other = daemon('b')
 
-    assert (one.told(), other.told()) == (['k'], ['j'])
+        assert other.told() == ['k']
+
+    def test_new_daemon_receives_no_old_picks(self, daemon, now):
+        one = daemon('a')
+        one.place('i')
+        now[0] += peers.OLD
+
+        assert daemon('b').told() == []
+
+    def test_recent_picks_reach_only_new_daemon(self, daemon):
+        one, other = map(daemon, 'ab')
+        one.place('i')
+        assert other.told() == ['i']
+
+        third = daemon('c')
+
+        assert (other.told(), third.told()) == ([], ['i'])
+
+    def test_returning_daemon_receives_recent_picks(self, daemon, monkeypatch):
+        one, other = map(daemon, 'ab')
+        monkeypatch.setattr(peers, 'GONE', -1)
+        monkeypatch.setattr(peers, 'OLD', -1)
+        one.peers._forget_gone()
+        assert not one.peers.has_peers
+        monkeypatch.undo()
+        one.place('i')
+        assert other.told() == []
+
+        other.begin()
+
+        assert one.peers.has_peers
+        assert other.told() == ['i']
 
 
 class TestMessage:
