@@ -75,3 +75,12 @@ def set_availability_zones(context, services):
         if row.get('topic') == 'compute'
         else CONF.internal_service_availability_zone)} for row in (
         dict(one.items()) for one in services)]
+
+
+def update_host_availability_zone_cache(context, host,
+                                        availability_zone=None):
+    """Do nothing: there is no such cache."""
+
+
+def reset_cache():
+    """Do nothing: there is no such cache."""

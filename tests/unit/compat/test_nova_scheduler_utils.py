@@ -1,4 +1,4 @@
-"""``nova.scheduler.utils``: functions that drivers and weighers share."""
+"""``nova.scheduler.utils``: the dicts that schedulers pass on."""
 
 import pytest
 
@@ -7,6 +7,81 @@ from nova_sched import testing
 from nova_sched.compat.nova import scheduler_utils as utils
 from tests.builders import requests
 from tests.builders.wild import CALL
+
+IMAGE = {'id': 'i', 'properties': {}}
+HOSTS = testing.hosts(testing.a_host('a', nodename='a1'))
+
+
+@pytest.fixture(autouse=True)
+def conf(provide):
+    provide('[scheduler]\nmax_attempts = 2\n'
+            '[filter_scheduler]\nenabled_filters = RamFilter\n'
+            'weight_classes = my.Weigher\n')
+
+
+def an_instance(**values):
+    return objects.Instance(uuid='u1', flavor=testing.a_flavor(vcpus=3),
+                            memory_mb=512, **values)
+
+
+@pytest.mark.parametrize(('before', 'after'), [
+    ((CALL,), {}), ((), {}), ((), {'flavor': testing.a_flavor(vcpus=3)}),
+    ((CALL,), {'instance_type': testing.a_flavor(vcpus=3)})])
+def test_request_spec_is_made_of_instances(before, after):
+    """With the arguments of any release, as plain dicts and lists."""
+    made = utils.build_request_spec(*before, IMAGE, [an_instance()] * 2,
+                                    **after)
+
+    assert made['image'] == IMAGE
+    assert made['num_instances'] == 2
+    assert made['instance_type']['vcpus'] == 3
+    assert made['instance_properties']['uuid'] == 'u1'
+    assert made['instance_properties']['memory_mb'] == 512
+
+
+def test_request_spec_may_have_no_image():
+    assert utils.build_request_spec(None, [an_instance()])['image'] == {}
+
+
+@pytest.mark.parametrize(('forced', 'more'), [
+    ((None, None), {}), (('h', None), {'force_hosts': ['h']}),
+    (('h', 'n'), {'force_hosts': ['h'], 'force_nodes': ['n']})])
+def test_filter_properties_have_forced_hosts(forced, more):
+    assert utils.build_filter_properties({'a': 'b'}, *forced, 'small') == {
+        'scheduler_hints': {'a': 'b'}, 'instance_type': 'small', **more}
+
+
+def test_tries_are_counted_up_to_max_attempts():
+    from nova import exception
+    properties = {}
+    for number in (1, 2):
+        utils.populate_retry(properties, 'u1')
+
+        assert properties['retry'] == {'num_attempts': number, 'hosts': []}
+    with pytest.raises(exception.MaxRetriesExceeded, match=r'u1.* 2 '):
+        utils.populate_retry(properties, 'u1')
+    assert issubclass(exception.MaxRetriesExceeded, exception.NoValidHost)
+
+
+@pytest.mark.parametrize('forced', ['force_hosts', 'force_nodes'])
+def test_forced_host_is_not_retried(forced):
+    utils.populate_retry(properties := {forced: ['h']}, 'u1')
+
+    assert 'retry' not in properties
+
+
+@pytest.mark.parametrize('host', [
+    {'host': 'a', 'nodename': 'a1', 'limits': {'memory_mb': 5.0}},
+    HOSTS.states()[0], objects.Selection.from_host_state(
+        HOSTS.states()[0])], ids=['dict', 'state', 'selection'])
+def test_tried_host_is_recorded(host):
+    properties = {'retry': {'num_attempts': 1, 'hosts': [['b', 'b']]}}
+
+    utils.populate_filter_properties(properties, host)
+
+    assert properties['retry']['hosts'] == [['b', 'b'], ['a', 'a1']]
+    assert properties['limits'] == (
+        {'memory_mb': 5.0} if isinstance(host, dict) else {})
 
 
 @pytest.mark.parametrize(('image', 'disk'), [('i', 21), ('', 11)])
@@ -17,20 +92,24 @@ def test_amounts_are_the_flavor_s(image, disk):
         extra_specs={'resources:CUSTOM_X': '3', 'resources:VCPU': '0'})
 
     assert utils.resources_from_flavor(
-        objects.Instance(image_ref=image), flavor) == {
+        an_instance(image_ref=image), flavor) == {
         'MEMORY_MB': 512, 'DISK_GB': disk, 'CUSTOM_X': 3}
 
 
 @pytest.mark.parametrize(('name', 'instead'), [
     ('setup_instance_group', 'spec_obj.instance_group'),
     ('set_vm_state_and_notify', 'NoValidHost'),
-    ('populate_retry', 'the caller counts the attempts'),
-    ('build_request_spec', 'Drivers.* in doc/source/plugins.rst'),
-    ('validate_filter', 'Drivers.* in doc/source/plugins.rst'),
     ('fill_provider_mapping', 'Drivers.* in doc/source/plugins.rst')])
 def test_missing_function_is_refused_with_an_alternative(name, instead):
     with pytest.raises(AttributeError, match=f'{name} .*{instead}'):
         getattr(utils, name)
+
+
+def test_enabled_filters_and_weighers_are_known():
+    assert utils.validate_filter('RamFilter')
+    assert not utils.validate_filter('DiskFilter')
+    assert utils.validate_weigher('my.Weigher')
+    assert not utils.validate_weigher('my.OtherWeigher')
 
 
 def test_options_of_pairs_are_parsed(caplog):

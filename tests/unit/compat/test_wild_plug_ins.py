@@ -220,3 +220,7 @@ class TestZones:
         assert [(service['host'], service['availability_zone']) for service
                 in zones.set_availability_zones(CALL, services)] == [
             ('a', 'z'), ('x', 'internal')]
+
+    def test_cache_functions_have_no_effect(self, zones):
+        assert zones.reset_cache() is None
+        assert zones.update_host_availability_zone_cache(CALL, 'a') is None
