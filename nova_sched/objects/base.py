@@ -82,7 +82,18 @@ class Registry(ovo_base.VersionedObjectRegistry):
         for name, field in cls.fields.items():
             setattr(cls, name, _property(name, field))
             # The value of an unset field, see _getter.
-            setattr(cls, f'_obj_{name}', field.unset)
+            setattr(cls, f'_obj_{name}',
+                    _LazyField(name) if field.lazy else field.unset)
+
+
+class _LazyField:
+    """Private attribute of a lazy field, for plug-ins that read it."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __get__(self, obj, owner=None):
+        return self if obj is None else getattr(obj, self._name)
 
 
 def _property(name, field):

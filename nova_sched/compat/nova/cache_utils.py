@@ -38,13 +38,25 @@ class CacheClient:
 
     def __init__(self, expiration_time=0, now=time.monotonic):
         self._limit, self._now = expiration_time, now
-        self._kept, self._lock = {}, threading.Lock()
+        self._kept, self._lock = {}, threading.RLock()
 
     def get(self, key):
         """Return a value, or None without a recent one."""
         with self._lock:
             kept_at, value = self._kept.get(key, (self._now(), None))
             return None if self._is_old(kept_at) else value
+
+    def get_multi(self, keys):
+        """Return the values of keys, None for a missing one: list."""
+        return [self.get(key) for key in keys]
+
+    def get_or_create(self, key, creator):
+        """Return a value; without one ``creator()``, which is kept."""
+        value = self.get(key)
+        if value is None:
+            value = creator()
+            self.set(key, value)
+        return value
 
     def set(self, key, value):
         """Keep a value, in place of another one.  Returns True."""
@@ -55,10 +67,20 @@ class CacheClient:
             self._kept[key] = self._now(), value
         return True
 
+    def add(self, key, value):
+        """Keep a value if the key has none; return whether it is kept."""
+        with self._lock:
+            return self.get(key) is None and self.set(key, value)
+
     def delete(self, key):
         """Delete a value, if there is one."""
+        self.delete_multi([key])
+
+    def delete_multi(self, keys):
+        """Delete values."""
         with self._lock:
-            self._kept.pop(key, None)
+            for key in keys:
+                self._kept.pop(key, None)
 
     def _is_old(self, kept_at):
         return self._limit and self._now() - kept_at >= self._limit

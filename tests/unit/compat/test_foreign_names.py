@@ -313,11 +313,14 @@ class TestCache:
 
         assert client.get('k') is None
         assert client.set('k', 1) is True
-        assert client.get('k') == 1
-        assert cache_utils.get_client().get('k') is None
-        for _ in range(2):
-            client.delete('k')
-        assert client.get('k') is None
+        assert client.add('k', 2) is False and client.add('l', 3) is True
+        assert client.get_or_create('k', None) == 1
+        assert client.get_or_create('m', lambda: 4) == 4
+        assert client.get_multi(['k', 'l', 'x']) == [1, 3, None]
+        client.delete('k')
+        client.delete_multi(['l', 'x'])
+        assert client.get_multi(['k', 'l', 'm']) == [None, None, 4]
+        assert cache_utils.get_client().get('m') is None
 
     def test_values_expire(self):
         from nova import cache_utils
