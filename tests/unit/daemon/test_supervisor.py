@@ -1,5 +1,6 @@
 """Workers and their master; processes are held by tests/functional."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -130,11 +131,17 @@ class TestWorker:
 
 
 class TestReload:
-    def test_leaves_the_service_ready_after_an_error(self, signals, notes):
+    @pytest.mark.parametrize(('reread', 'ended'), [
+        (lambda: 1 / 0, pytest.raises(ZeroDivisionError)),
+        (lambda: rules.a_conf(scheduler__driver='bogus'),
+         contextlib.nullcontext())])
+    def test_leaves_the_service_ready_after_an_error(
+            self, signals, notes, caplog, reread, ended):
         """All processes must reopen their logs in any case."""
-        master = supervisor.Supervisor(rules.a_conf(), lambda: 1 / 0, notes)
-        with pytest.raises(ZeroDivisionError):
+        master = supervisor.Supervisor(rules.a_conf(), reread, notes)
+        with ended:
             master._reload()
+            assert caplog.text.count('Not reloading: ') == 1
         assert signals == [(0, signal.SIGHUP)]
         assert master._sighup.words.refused
         assert notes.names == ['reloading', 'ready']
