@@ -32,7 +32,6 @@ from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.concurrency import threads
-from nova_sched.conf import spelling
 from nova_sched.db import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
@@ -42,6 +41,7 @@ from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import option_values
 from nova_sched.observe import recorder
+from nova_sched.options import spelling
 from nova_sched.placement.mirror import mirror
 from nova_sched.rpc.taken_calls import TakenCalls
 from nova_sched.scheduler import loading

@@ -25,8 +25,8 @@ from sphinx.util import logging
 
 from nova_sched import conf as config
 from nova_sched.compat import nova_methods
-from nova_sched.conf import releases
 from nova_sched.objects import bounds
+from nova_sched.options import releases
 from nova_sched.plugins import loading
 from nova_sched.preflight import differences
 from nova_sched.rules import nova_classes

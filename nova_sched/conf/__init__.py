@@ -8,7 +8,6 @@ passed on from there; there is no global one.
 
 from oslo_log import log as logging
 
-from nova_sched.conf.checking import check
 from nova_sched.conf.database import api_database_url
 from nova_sched.conf.database import database_url
 from nova_sched.conf.messaging import check_tls_files
@@ -17,19 +16,20 @@ from nova_sched.conf.messaging import masked
 from nova_sched.conf.messaging import notification_drivers
 from nova_sched.conf.messaging import notification_transport_url
 from nova_sched.conf.messaging import transport_url
-from nova_sched.conf.names import driver_name
-from nova_sched.conf.names import enabled_filters
-from nova_sched.conf.names import host_manager_name
-from nova_sched.conf.names import uses_baremetal_filters
 from nova_sched.conf.placement import placement_configured
-from nova_sched.conf.sections import list_opts
-from nova_sched.conf.sections import register_opts
-from nova_sched.conf.spelling import unknown_options
-from nova_sched.conf.value_warnings import warnings
 from nova_sched.options import loading
+from nova_sched.options.checking import check
 from nova_sched.options.libraries import set_lib_defaults
+from nova_sched.options.names import driver_name
+from nova_sched.options.names import enabled_filters
+from nova_sched.options.names import host_manager_name
+from nova_sched.options.names import uses_baremetal_filters
+from nova_sched.options.sections import list_opts
+from nova_sched.options.sections import register_opts
 from nova_sched.options.settings import fallback_ratios
 from nova_sched.options.settings import service_down_time
+from nova_sched.options.spelling import unknown_options
+from nova_sched.options.warnings import warnings
 
 
 def new_conf(args=(), default_config_files=None, cli_opts=(),

@@ -30,12 +30,12 @@ from oslo_service import backend
 from nova_sched import exception
 from nova_sched import service
 from nova_sched.concurrency import threads
-from nova_sched.conf import spelling
 from nova_sched.daemon import endpoints
 from nova_sched.daemon import messenger
 from nova_sched.daemon import sighup
 from nova_sched.daemon import watchdog
 from nova_sched.observe import guru
+from nova_sched.options import spelling
 from nova_sched.preflight import startup
 
 LOG = logging.getLogger(__name__)

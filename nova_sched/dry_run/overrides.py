@@ -9,10 +9,10 @@ from oslo_config import cfg
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched.conf import checking
-from nova_sched.conf import sections
+from nova_sched.options import checking
 from nova_sched.options import known_options
 from nova_sched.options import nearest
+from nova_sched.options import sections
 from nova_sched.plugins import loading as plugins
 
 #: Resources with an allocation ratio; the suffix of their columns and options.

@@ -4,7 +4,7 @@ import re
 
 from oslo_config import cfg
 
-from nova_sched.conf import sections
+from nova_sched.options import sections
 
 #: Replacement of a secret value.
 MASK = '****'

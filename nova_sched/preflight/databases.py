@@ -14,7 +14,6 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import remote
 from nova_sched import toml_files
-from nova_sched.conf import releases
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
@@ -25,6 +24,7 @@ from nova_sched.db import services
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
+from nova_sched.options import releases
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK

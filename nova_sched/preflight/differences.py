@@ -7,10 +7,10 @@ import dataclasses
 import functools
 
 from nova_sched import toml_files
-from nova_sched.conf import names
-from nova_sched.conf import releases
-from nova_sched.conf import sections
 from nova_sched.options import known_options
+from nova_sched.options import names
+from nova_sched.options import releases
+from nova_sched.options import sections
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.rows import as_written

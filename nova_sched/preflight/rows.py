@@ -5,7 +5,7 @@ import typing
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.conf import spelling
+from nova_sched.options import spelling
 
 LOG = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import os
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched.conf import checking
-from nova_sched.conf import releases
-from nova_sched.conf import sections
-from nova_sched.conf import spelling
+from nova_sched.options import checking
 from nova_sched.options import known_options
+from nova_sched.options import releases
+from nova_sched.options import sections
+from nova_sched.options import spelling
 from nova_sched.plugins import loading as plugins
 from nova_sched.preflight import differences
 from nova_sched.preflight.rows import OK

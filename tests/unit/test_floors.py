@@ -144,19 +144,9 @@ def test_rooms_of_the_process_floor_make_no_circle():
     assert 'daemon' in set(order.static_order())
 
 
-def room(prefix):
-    """Names of the modules of a room: a set."""
-    return {name for name in MODULES
-            if f'{name}.'.startswith(f'nova_sched.{prefix}.')}
-
-
-def test_options_know_nothing_of_conf():
-    assert offenders(room('options'), lambda name: {
-        f'imports {other}' for other in imports(name) & room('conf')}) == []
-
-
 def test_only_compat_imports_compat():
-    compat = room('compat')
+    compat = {name for name in MODULES
+              if f'{name}.'.startswith('nova_sched.compat.')}
 
     assert offenders(set(MODULES) - compat, lambda name: {
         f'imports {other}' for other in imports(name) & compat}) == []

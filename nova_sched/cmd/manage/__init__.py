@@ -145,7 +145,7 @@ class ManageApp(app.App):
         """Wrap a command: errors name options as the files do, and exit codes
         are those of ``exits``.
         """
-        from nova_sched.conf import spelling
+        from nova_sched.options import spelling
         get_parser = cmd.get_parser
         cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)

@@ -8,8 +8,8 @@ from nova_sched import exception
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
 from nova_sched.conf import messaging
-from nova_sched.conf import releases
 from nova_sched.options import files
+from nova_sched.options import releases
 from nova_sched.preflight import differences
 from nova_sched.preflight import startup
 from nova_sched.preflight.rows import ERROR

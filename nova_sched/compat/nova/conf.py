@@ -11,10 +11,10 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched.conf import names
-from nova_sched.conf import sections
 from nova_sched.options import entry_points
 from nova_sched.options import files
+from nova_sched.options import names
+from nova_sched.options import sections
 
 LOG = logging.getLogger(__name__)
 

@@ -17,13 +17,13 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import service
 from nova_sched import version
-from nova_sched.conf import spelling
 from nova_sched.daemon import sighup
 from nova_sched.dry_run import decider
 from nova_sched.dry_run.shadow import live_picks
 from nova_sched.dry_run.shadow import report
 from nova_sched.dry_run.shadow import tap
 from nova_sched.dry_run.shadow import watcher
+from nova_sched.options import spelling
 from nova_sched.preflight import startup
 
 LOG = logging.getLogger(__name__)

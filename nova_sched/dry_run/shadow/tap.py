@@ -19,7 +19,7 @@ from kombu import exceptions as kombu_exceptions
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched.conf import spelling
+from nova_sched.options import spelling
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
 

@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import conf
-from nova_sched.conf import sections
+from nova_sched.options import sections
 from tests.unit.options import documented
 
 #: Minimum of options: a smaller value is an error.

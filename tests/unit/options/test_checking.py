@@ -4,8 +4,8 @@ import pytest
 
 from nova_sched import conf
 from nova_sched import rpc
-from nova_sched.conf import sections
 from nova_sched.options import nearest
+from nova_sched.options import sections
 from tests.builders.case_tables import case_table
 
 

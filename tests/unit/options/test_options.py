@@ -9,8 +9,8 @@ import oslo_messaging
 import pytest
 
 from nova_sched import conf
-from nova_sched.conf import sections
 from nova_sched.options import libraries
+from nova_sched.options import sections
 from tests.unit.options import documented
 
 OURS = [(str(getattr(group, 'name', group) or 'DEFAULT'), opt)

@@ -3,8 +3,8 @@
 import pytest
 
 from nova_sched import toml_files
-from nova_sched.conf import releases
-from nova_sched.conf import sections
+from nova_sched.options import releases
+from nova_sched.options import sections
 from nova_sched.preflight import differences
 from tests.builders.case_tables import case_table
 
@@ -43,7 +43,7 @@ def test_the_tables_name_existing_options_and_sections():
     known = sections.known_opts()
     names = {f'[{section}] {name}' for section, name in known} | {
         f'[{section}]' for section, _name in known}
-    table = toml_files.read('releases.toml', 'nova_sched.conf')
+    table = toml_files.read('releases.toml', 'nova_sched.options')
 
     assert {*table['eras'], *table['moved']} <= names
     assert {row.about for row in differences.known('default')} <= names

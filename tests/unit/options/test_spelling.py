@@ -3,8 +3,8 @@
 import pytest
 
 from nova_sched import conf
-from nova_sched.conf import sections
-from nova_sched.conf import spelling
+from nova_sched.options import sections
+from nova_sched.options import spelling
 from nova_sched.preflight import startup
 from tests.builders.case_tables import case_table
 

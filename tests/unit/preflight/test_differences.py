@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.conf import releases
+from nova_sched.options import releases
 from nova_sched.preflight import differences
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters

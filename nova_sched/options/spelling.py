@@ -13,10 +13,10 @@ from oslo_config import cfg
 
 from nova_sched import exception
 from nova_sched.conf import messaging
-from nova_sched.conf import names
-from nova_sched.conf import sections
 from nova_sched.options import files
+from nova_sched.options import names
 from nova_sched.options import nearest
+from nova_sched.options import sections
 
 _NAME = re.compile(r'\[(\w+)\] (\w+)')
 

@@ -12,10 +12,10 @@ from nova_sched.conf import database
 from nova_sched.conf import healthcheck
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
-from nova_sched.conf import sections
-from nova_sched.conf import spelling
 from nova_sched.options import log_files
 from nova_sched.options import nearest
+from nova_sched.options import sections
+from nova_sched.options import spelling
 
 #: Minimum of libraries' options whose library declares none.
 MINIMUM = {('DEFAULT', 'executor_thread_pool_size'): 1}

@@ -7,9 +7,9 @@ import typing
 
 from nova_sched import toml_files
 from nova_sched.conf import nova_sched
-from nova_sched.conf import sections
 from nova_sched.options import files
 from nova_sched.options import known_options
+from nova_sched.options import sections
 
 #: Numbers of the first and the last release: Kilo and 2026.2.
 FIRST, LAST = 11, 34

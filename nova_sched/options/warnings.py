@@ -10,17 +10,17 @@ from oslo_utils import strutils
 
 from nova_sched import exception
 from nova_sched.conf import database
-from nova_sched.conf import names
 from nova_sched.conf import placement
-from nova_sched.conf import sections
-from nova_sched.conf import spelling
 from nova_sched.conf import types as option_types
 from nova_sched.options import entry_points
 from nova_sched.options import files
 from nova_sched.options import known_options
 from nova_sched.options import log_files
+from nova_sched.options import names
 from nova_sched.options import nearest
+from nova_sched.options import sections
 from nova_sched.options import settings
+from nova_sched.options import spelling
 
 #: Without Placement, only these keep hosts from being overfilled.
 SIZE_FILTERS = ('RamFilter', 'DiskFilter')
