@@ -54,7 +54,7 @@ class Recorder:
     """
 
     #: Whether records hold the weights of all hosts.
-    keeps_all_weights = False
+    records_all_weights = False
 
     def __init__(self, conf=None, metrics=None):
         self._conf, self._store, self._metrics = conf, None, metrics
