@@ -52,10 +52,6 @@ class PendingReply:
     def direct_send(self, queue, body):
         self.queue, self.body = queue, body
 
-    @property
-    def size(self):
-        return len(self.body['oslo.message'])
-
 
 class _MissingQueue:
     """The replies to a queue that is missing, oldest first.
@@ -133,7 +129,8 @@ class ReplyRetrier:
     def _oldest_beyond_limits(self):
         """Return the first missing queue if too many replies wait, or None."""
         with self._lock:
-            sizes = [reply.size for missing in self._missing.values()
+            sizes = [len(reply.body['oslo.message'])
+                     for missing in self._missing.values()
                      for reply in missing.replies]
             if len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES:
                 return next(iter(self._missing))
