@@ -9,10 +9,12 @@ import contextlib
 import queue
 import threading
 import time
+import typing
 
 from oslo_log import log as logging
 
 from nova_sched import conf as config
+from nova_sched.concurrency import threads
 from nova_sched.observe import payloads
 from nova_sched.rpc import notifier
 from nova_sched.rpc.notifier import NotSentError
@@ -46,7 +48,7 @@ class Notifications:
         options = _options(self._conf)
         if options == self._options:
             return
-        sender = (_Sender(self._conf)
+        sender = (_sender(self._conf)
                   if config.notification_drivers(self._conf) else None)
         self._replace(sender, options)
 
@@ -70,51 +72,45 @@ class Notifications:
     def _replace(self, sender, options):
         old, self._sender, self._options = self._sender, sender, options
         if old is not None:
-            old.stop()
+            old.outbox.stop(GRACE)
 
     def _notify(self, *event):
         # Another thread may set it to None at any time.
         sender = self._sender
         if sender is not None:
-            sender.put(*event)
+            for form in sender.forms:
+                sender.outbox.put((*form, *event))
 
 
-class _Sender:
-    """Sends notifications in each form that [notifications] selects."""
+class _Sender(typing.NamedTuple):
+    """The outbox, and a notifier and a payload's function for each form."""
 
-    def __init__(self, conf):
-        bus, self._notifiers = notifier.Bus(conf), []
-        form = conf.notifications.notification_format
-        if form != 'versioned':
-            self._notifiers.append((
-                bus.notifier(f'scheduler.{conf.host}'),
-                payloads.unversioned))
-        if form != 'unversioned':
-            self._notifiers.append((
-                bus.notifier(
-                    f'nova-scheduler:{conf.host}',
-                    conf.notifications.versioned_notifications_topics),
-                payloads.versioned))
-        self._outbox = Outbox(
-            _send, bus.close,
-            keep=conf.oslo_messaging_notifications.retry < 0)
+    outbox: object
+    forms: list
 
-    def put(self, phase, context, spec_obj, picks=()):
-        """Queue the notifications of the begin or the end of a request."""
-        for target, payload in self._notifiers:
-            self._outbox.put((target, payload, phase, context, spec_obj,
-                              picks))
 
-    def stop(self):
-        """Send queued notifications, for at most GRACE seconds."""
-        self._outbox.stop(GRACE)
+def _sender(conf):
+    """Return a _Sender in the forms that [notifications] selects."""
+    bus, forms = notifier.Bus(conf), []
+    selected = conf.notifications.notification_format
+    if selected != 'versioned':
+        forms.append((bus.notifier(f'scheduler.{conf.host}'),
+                      payloads.unversioned))
+    if selected != 'unversioned':
+        forms.append((
+            bus.notifier(f'nova-scheduler:{conf.host}',
+                         conf.notifications.versioned_notifications_topics),
+            payloads.versioned))
+    return _Sender(Outbox(
+        _send, bus.close,
+        keep=conf.oslo_messaging_notifications.retry < 0), forms)
 
 
 def _send(notification):
     """Make the payload of a notification and send it."""
-    target, payload, phase, context, spec_obj, picks = notification
+    target, payload, phase, context, *facts = notification
     target.info(context, f'scheduler.select_destinations.{phase}',
-                payload(spec_obj, picks))
+                payload(*facts))
 
 
 def _options(conf):
@@ -150,9 +146,7 @@ class Outbox:
         # repr of the last logged error that no further try would solve.
         self._refused = None
         self._busy = False
-        self._thread = threading.Thread(
-            target=self._run, name='notifications', daemon=True)
-        self._thread.start()
+        self._thread = threads.start('notifications', self._run)
 
     def put(self, notification):
         """Queue a notification.  Neither waits nor raises."""
