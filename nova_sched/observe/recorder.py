@@ -14,6 +14,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
@@ -76,9 +77,7 @@ class Recorder:
     def start(self):
         """Start the writer thread, in the process that serves."""
         if self._conf is not None:
-            self._thread = threading.Thread(
-                target=self._run, name='decisions', daemon=True)
-            self._thread.start()
+            self._thread = threads.start('decisions', self._run)
 
     def _read_options(self):
         # Reading an option takes too long to do it for each request.
@@ -141,8 +140,7 @@ class Recorder:
             interval = INTERVAL if failure is None else RETRY_INTERVAL
         with self._writing:
             self._write()
-            if self._store is not None:
-                self._store.close()
+            self._close()
 
     def _write(self):
         """Write the waiting records; return the exception that prevented it,
