@@ -374,10 +374,7 @@ class Guard:
                 self._mark_unavailable(str(error))
             raise
         else:
-            if self._failing:
-                self._failing.discard(_name(call.function))
-            self.contact.answered()
-            self._mark_available()
+            self._mark_available(call.function)
             return result
         self.log_failure(call.function, failed)
         # Callers expect DatabaseUnavailable only.
@@ -425,8 +422,11 @@ class Guard:
                     'logged again until recovery: %s', self._what, self.name,
                     reason)
 
-    def _mark_available(self):
-        """Record that the database responds to queries again."""
+    def _mark_available(self, query):
+        """Record that the database has responded to a query."""
+        if self._failing:
+            self._failing.discard(_name(query))
+        self.contact.answered()
         if self.down_reason is None:
             return
         with self._lock:
@@ -475,11 +475,9 @@ class Guard:
             except Exception as error:
                 self.log_failure(self._probe, error)
                 continue
-            self._failing.discard(_name(self._probe))
             with self._lock:
                 self.hangs, self._up_since = False, time.monotonic()
-            self.contact.answered()
-            self._mark_available()
+            self._mark_available(self._probe)
             return
 
 
