@@ -19,12 +19,11 @@ _WRITTEN = (
     'project_domain_name', *_EXTRA)
 #: Keys that are read into attributes; all others are passed on unchanged.
 _KNOWN = frozenset((
-    'user', 'user_id', 'user_name', 'tenant', 'project', 'project_id',
-    'project_name', 'domain', 'user_domain', 'project_domain',
-    'domain_name', 'user_domain_name', 'project_domain_name', 'is_admin',
-    'is_admin_project', 'read_only', 'show_deleted', 'auth_token',
-    'request_id', 'global_request_id', 'resource_uuid', 'roles',
-    'system_scope', 'timestamp', 'user_identity', 'trace_info', *_EXTRA))
+    *_WRITTEN, 'user', 'tenant', 'project', 'project_id', 'domain',
+    'user_domain', 'project_domain', 'is_admin', 'is_admin_project',
+    'read_only', 'show_deleted', 'auth_token', 'request_id',
+    'global_request_id', 'resource_uuid', 'roles', 'system_scope',
+    'timestamp', 'user_identity', 'trace_info'))
 
 
 class RequestContext(context.RequestContext):

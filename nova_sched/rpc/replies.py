@@ -146,7 +146,11 @@ class ReplyRetrier:
                     self._send_all(queue, missing)
                 except Exception:
                     LOG.exception('Cannot send a reply to %s yet', queue)
-                self._prolong(time.monotonic() - began)
+                waited = time.monotonic() - began
+                if waited > 1:
+                    # For the broker: this time does not count.
+                    for other in list(self._missing.values()):
+                        other.deadline += waited
                 if time.monotonic() > missing.deadline:
                     self._abandon(queue, 'it is missing')
 
@@ -189,13 +193,6 @@ class ReplyRetrier:
                 missing.replies.appendleft(reply)
                 return
         self._undo_calls(queue, [reply], missing.reason)
-
-    def _prolong(self, seconds):
-        """Extend deadlines by the time that an attempt waited for the broker.
-        """
-        if seconds > 1:
-            for missing in list(self._missing.values()):
-                missing.deadline += seconds
 
     def _abandon(self, queue, reason):
         """Abandon the replies to a queue, if there are any."""

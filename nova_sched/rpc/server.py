@@ -233,14 +233,12 @@ class Server(server.RPCServer):
         """
         work = None
         try:
-            take = getattr(message, 'take', lambda: True)
-            if take():
+            if getattr(message, 'take', lambda: True)():
                 work = submit(self._process, [_TrackedMessage(message)])
+                work.add_done_callback(lambda _: release())
         finally:
             if work is None:
                 release()
-        if work is not None:
-            work.add_done_callback(lambda _: release())
 
     def _process(self, incoming):
         # The caller's context is not set yet.
