@@ -243,12 +243,8 @@ class Call(Deadline):
 
     def _run(self, *args):
         _thread_state.call = self
-        try:
-            self._future.set_result(self.function(*args))
-        except BaseException as error:
-            self._future.set_exception(error)
-        finally:
-            del _thread_state.call
+        turns.execute(self._future, functools.partial(self.function, *args))
+        del _thread_state.call
 
     @contextlib.contextmanager
     def ended_by(self, end):

@@ -192,7 +192,7 @@ class TurnExecutor(futures.Executor):
         while (started := inbox.get()) is not None:
             turn, future, function = started
             _local.turn = turn
-            _execute(future, function)
+            execute(future, function)
             _local.turn = None
             # An idle thread must not keep its last call in memory.
             del started, future, function
@@ -241,7 +241,7 @@ class TurnExecutor(futures.Executor):
         return max(seconds, 0)
 
 
-def _execute(future, function):
+def execute(future, function):
     """Call a function, and set its result or error on a Future."""
     if not future.set_running_or_notify_cancel():
         return

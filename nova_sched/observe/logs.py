@@ -264,12 +264,10 @@ def _is_repeated(record):
     """Return whether a record's message contains the summary of its error."""
     summary = getattr(record, 'error_summary', '')
     kind, _, text = summary.partition(': ')
-    if not summary:
-        return False
     # Whole words only: the error "4" is not in "Worker 42".
     edge = r'(?:(?<!\w)|(?!\w))'
-    return re.search(f'{edge}{re.escape(text or kind)}{edge}',
-                     record.message) is not None
+    return bool(summary and re.search(
+        f'{edge}{re.escape(text or kind)}{edge}', record.message))
 
 
 def _bounded(value, longest=LONGEST):

@@ -45,12 +45,15 @@ class Notifications:
 
         Raises ConfigurationError for an unusable bus; then nothing changes.
         """
-        options = _options(self._conf)
+        conf = self._conf
+        # All options that affect notifications.
+        options = (conf.host, config.notification_transport_url(conf),
+                   dict(conf.oslo_messaging_notifications),
+                   dict(conf.notifications))
         if options == self._options:
             return
-        sender = (_sender(self._conf)
-                  if config.notification_drivers(self._conf) else None)
-        self._replace(sender, options)
+        sends = config.notification_drivers(conf)
+        self._replace(_sender(conf) if sends else None, options)
 
     def began(self, context, spec_obj):
         """Notify that host selection begins.
@@ -111,13 +114,6 @@ def _send(notification):
     target, payload, phase, context, *facts = notification
     target.info(context, f'scheduler.select_destinations.{phase}',
                 payload(*facts))
-
-
-def _options(conf):
-    """Return all options that affect notifications, to compare them."""
-    return (conf.host, config.notification_transport_url(conf),
-            dict(conf.oslo_messaging_notifications),
-            dict(conf.notifications))
 
 
 class Outbox:
