@@ -8,6 +8,8 @@ passed on from there; there is no global one.
 
 from oslo_log import log as logging
 
+from nova_sched.conf.database import api_database_url
+from nova_sched.conf.database import database_url
 from nova_sched.conf.messaging import check_tls_files
 from nova_sched.conf.messaging import lock_path
 from nova_sched.conf.messaging import masked

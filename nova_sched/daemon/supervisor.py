@@ -71,7 +71,8 @@ class Worker(service.SchedulerService):
 
     def alive(self):
         """Return whether this worker polls for requests, or does not serve."""
-        polled_at = self.server.polled_at if self.serving else None
+        server = self.server if self.serving else None
+        polled_at = server.polled_at if server else None
         return (polled_at is None
                 or time.monotonic() - polled_at < self.watchdog.seconds / 2)
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from nova_sched import conf
-from nova_sched.conf import database
 from nova_sched.conf import filter_scheduler
 from nova_sched.options import settings
 from tests.builders.case_tables import case_table
@@ -111,7 +110,7 @@ class TestDatabaseUrl:
     @case_table('options-values', 'database_url')
     def test_is_the_configured_url_with_a_driver_or_the_embedded_file(
             self, parsed, text, url):
-        assert url == database.database_url(parsed(text))
+        assert url == conf.database_url(parsed(text))
 
 
 class TestServiceDownTime:
