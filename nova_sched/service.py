@@ -35,7 +35,6 @@ from nova_sched.concurrency import threads
 from nova_sched.db import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
-from nova_sched.inventory import shared_picks
 from nova_sched.observe import decision_endpoint
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
@@ -62,8 +61,8 @@ START_GRACE = 1
 # [scheduler] periodic_task_interval = 0 means this many seconds.
 DEFAULT_PERIOD = 60
 
-# Errors of the setup of a log.
-_LOG_ERRORS = (OSError, logging.LogConfigError)
+# Errors of a configuration, as opposed to faults.
+_EXPECTED = (exception.NovaSchedException, cfg.Error)
 
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
 
@@ -77,14 +76,15 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
     workers: number of processes that are forked to run it.
-    has_messenger: whether a messenger process publishes the workers' picks.
+    picks: inventory.shared_picks.SharedPicks of these processes, created
+        before the fork; None without a messenger, with one process.
     health: daemon.endpoints.Health for its health reports, or None.
 
     A service of oslo.service (start, wait, stop, reset).  It can also run
     within another process.
     """
 
-    def __init__(self, conf, workers=1, has_messenger=False, health=None):
+    def __init__(self, conf, workers=1, picks=None, health=None):
         self.conf = conf
         self._metrics = None if health is None else health.metrics
         self._reporter = None if health is None else reporter.Reporter(
@@ -98,9 +98,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         # Created before the fork, for all workers.
         self._taken_calls = TakenCalls()
         self._placement_responses = mirror.shared_responses(workers)
-        self._picks = (shared_picks.SharedPicks(workers)
-                       if workers > 1 or has_messenger else None)
-        self._manager = None
+        self._picks, self._manager = picks, None
         #: The rpc.server.Server, or None before the start.
         self.server = None
         #: (name of the service that the start waits for, begin of the wait by
@@ -221,9 +219,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 logs.setup(self.conf)
                 logs.warn_of_no_log(self.conf)
             return True
-        except (exception.NovaSchedException, cfg.Error, *_LOG_ERRORS) as exc:
+        except (*_EXPECTED, OSError, logging.LogConfigError) as exc:
             error = exc
-        _log_refused(self.conf, error, *_LOG_ERRORS)
+        _log_refused(self.conf, error)
         return False
 
     def _reload(self):
@@ -263,7 +261,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             LOG.info('Configuration read again: %s',
                      self._option_values.changes())
         elif not isinstance(error, _StoppedEarly):
-            _log_refused(self.conf, error)
+            _log_refused(self.conf, error, isinstance(error, _EXPECTED))
         return True
 
     def _replace_driver(self):
@@ -453,11 +451,9 @@ def _stop_driver(unused, periodic):
         LOG.exception('Stopping a driver failed')
 
 
-def _log_refused(conf, error, *others):
+def _log_refused(conf, error, expected=True):
     if isinstance(error, exception.ConfigurationError):
         error = spelling.Spelling(conf).in_error(error)
-    expected = isinstance(error, (exception.NovaSchedException, cfg.Error,
-                                  *others))
     LOG.error('Cannot apply the configuration, keeping the old one: %s',
               error if expected else repr(error),
               exc_info=None if expected else error)

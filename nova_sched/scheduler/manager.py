@@ -171,7 +171,7 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
-            weighing=decision.Weighing(self.recorder.keeps_all_weights))
+            weighing=decision.Weighing(self.recorder.records_all_weights))
         record.arrived -= (queued := turns.waited())
         record.spent('wait', queued)
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
