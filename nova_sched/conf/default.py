@@ -39,7 +39,8 @@ report_interval, with a warning.
     cfg.StrOpt(
         'servicegroup_driver', default='db', choices=[
             ('db', 'heartbeats in the services table'),
-            ('mc', 'memcached')], help="""
+            ('mc', 'memcached')],
+        help="""
 Where heartbeats are read from. Must be the same as on the compute hosts.
 """),
     cfg.BoolOpt(
@@ -86,7 +87,8 @@ RPC heartbeats.
 """),
     cfg.StrOpt(
         'rpc_backend', deprecated_for_removal=True,
-        deprecated_reason='Replaced by [DEFAULT] transport_url.', help="""
+        deprecated_reason='Replaced by [DEFAULT] transport_url.',
+        help="""
 Kind of message broker up to Newton: rabbit. Read only if transport_url is
 unset; use transport_url instead.
 """),

@@ -45,7 +45,8 @@ Class paths of Nova's filters stand for the filters of the same name here.
 """),
     cfg.ListOpt(
         'enabled_filters',
-        sample_default=','.join(PLACEMENT_FILTERS), help="""
+        sample_default=','.join(PLACEMENT_FILTERS),
+        help="""
 The filters that run, by class name, in this order. Put cheap filters that
 reject many hosts first. With an empty value no filter runs and every host
 passes.
@@ -102,7 +103,8 @@ Separator between that prefix and the rest of the key.
 """),
     cfg.StrOpt(
         'image_properties_default_architecture',
-        choices=[(name, f'{name} hosts') for name in ARCHITECTURES], help="""
+        choices=[(name, f'{name} hosts') for name in ARCHITECTURES],
+        help="""
 Architecture that ImagePropertiesFilter assumes for an image that names none.
 Set it to the usual one in a cloud of mixed architectures, so that unmarked
 images do not land on the others.
@@ -112,7 +114,8 @@ The host is drawn at random among this many best hosts. Raise it if several
 schedulers often pick the same host at the same time; 1 always takes the best.
 """),
     cfg.BoolOpt(
-        'shuffle_best_same_weighed_hosts', default=False, help="""
+        'shuffle_best_same_weighed_hosts', default=False,
+        help="""
 Whether hosts that weigh the same as the best host are put in random order.
 Spreads instances over equal hosts; of most use with few weighers.
 """),
@@ -123,7 +126,8 @@ this service ignores the reports and reads instances from the database when a
 filter or weigher needs them.
 """),
     cfg.BoolOpt(
-        'pci_in_placement', default=False, help="""
+        'pci_in_placement', default=False,
+        help="""
 Whether PCI devices are tracked in Placement. Turn it on only after every
 compute host reports its devices there. Conductors read it, and the commands
 "request plan" and "request call"; the service takes requests of either kind.

@@ -12,7 +12,8 @@ How much the metrics count against the other weighers. Negative inverts.
 """),
     cfg.ListOpt(
         'weight_setting', default=[],
-        sample_default='cpu.percent=-1.0,cpu.frequency=0.001', help="""
+        sample_default='cpu.percent=-1.0,cpu.frequency=0.001',
+        help="""
 Which metrics count and how much: name=ratio pairs, summed up. Pairs that
 cannot be read are left out with a warning. The compute hosts must be set to
 report these metrics.

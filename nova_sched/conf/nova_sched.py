@@ -81,7 +81,8 @@ listing.
             ('counts', 'With the number of hosts by filter, and the '
                        'requested amounts.'),
             ('full', 'Also with free amounts, names of hosts, and values of '
-                     'aggregates, other projects and options.')], help="""
+                     'aggregates, other projects and options.')],
+        help="""
 The text for callers about a request without a host. It becomes the fault of
 the server, which its owner can read. The log and the decision records have the
 full text in any case. With "counts", a user who varies hints or queries can

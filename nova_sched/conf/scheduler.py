@@ -50,7 +50,8 @@ to max_attempts - 1 alternates. Raise it if builds often fail on their first
 hosts for reasons that the scheduler cannot see; 1 turns retries off.
 """),
     cfg.IntOpt(
-        'discover_hosts_in_cells_interval', default=-1, min=-1, help="""
+        'discover_hosts_in_cells_interval', default=-1, min=-1,
+        help="""
 Seconds between two searches for compute hosts without a host mapping, which
 maps them to their cells. -1 never searches (map new hosts by command); 0
 searches every 60 seconds. Turn it on if compute hosts are added automatically,
@@ -68,37 +69,43 @@ one with other drivers, whose state is not shared between workers. Lower it on
 a machine that is shared with other services.
 """),
     cfg.BoolOpt(
-        'limit_tenants_to_placement_aggregate', default=False, help="""
+        'limit_tenants_to_placement_aggregate', default=False,
+        help="""
 Request only hosts in the aggregates of the project from Placement: aggregates
 with the project id as the value of a metadata key that starts with
 filter_tenant_id. Replaces AggregateMultiTenancyIsolation for that direction.
 Aggregates must be mirrored to Placement.
 """),
     cfg.BoolOpt(
-        'placement_aggregate_required_for_tenants', default=False, help="""
+        'placement_aggregate_required_for_tenants', default=False,
+        help="""
 With limit_tenants_to_placement_aggregate: whether a project for which there
 is no such aggregate is refused (true) or may use every host (false).
 """),
     cfg.BoolOpt(
-        'query_placement_for_availability_zone', default=False, help="""
+        'query_placement_for_availability_zone', default=False,
+        help="""
 With Placement, its query always has the requested availability zone, as in
 Nova from 2023.2 on, also if this is off. AvailabilityZoneFilter judges a zone
 that no aggregate names.
 """),
     cfg.BoolOpt(
-        'query_placement_for_image_type_support', default=False, help="""
+        'query_placement_for_image_type_support', default=False,
+        help="""
 Request only hosts that support the image's disk format from Placement. Turn it
 on if hosts differ in the formats that they can boot.
 """),
     cfg.BoolOpt(
-        'enable_isolated_aggregate_filtering', default=False, help="""
+        'enable_isolated_aggregate_filtering', default=False,
+        help="""
 Exclude aggregates whose metadata require traits (keys of the form trait:NAME
 with the value required) that neither the flavor nor the image requires. It
 reserves special hosts for special guests. Aggregates must be mirrored to
 Placement.
 """),
     cfg.BoolOpt(
-        'image_metadata_prefilter', default=False, help="""
+        'image_metadata_prefilter', default=False,
+        help="""
 Turn properties of the image into required traits: its buses, its video and
 network models and its architectures. Placement then leaves out hosts that
 cannot run the image.

@@ -68,7 +68,8 @@ them; 0 turns the weigher off and costs nothing.
 """),
     cfg.ListOpt(
         'image_props_weight_setting', default=[],
-        sample_default='os_distro=1,os_type=2', help="""
+        sample_default='os_distro=1,os_type=2',
+        help="""
 Which image properties count for image_props_weight_multiplier, and how much
 each: property=weight pairs. Empty: all properties, with weight 1.
 """),
