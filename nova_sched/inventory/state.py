@@ -181,12 +181,12 @@ class SchedulingState:
         """Number of other daemons that acknowledge the entries."""
         return self._sharing.daemons
 
-    def wait_until_heard(self, seconds):
+    def wait_until_acknowledged(self, seconds):
         """Wait until other daemons have received all entries.
 
         seconds: maximum wait.
         """
-        self._sharing.wait_until_heard(seconds)
+        self._sharing.wait_until_acknowledged(seconds)
 
     @property
     def table(self):
@@ -225,7 +225,7 @@ class SchedulingState:
         That is the case if an entry was added since the view at one of their
         places or related keys, by an overtaking request or by another
         daemon, and if another state has taken over since.
-        view: the View of the decision.  placements: list of InFlight.
+        view: the View of the decision.  placements: list of PlacedInstance.
         snapshot: HostSnapshot of the view with the placements consumed.
         related: keys of instances and groups that the picks depend on.
         force: whether to add the entries in any case.
@@ -254,13 +254,16 @@ class SchedulingState:
     def claimed(self, placements, writes):
         """Record that Placement has granted claims and counts them.
 
-        placements: list of InFlight of the claims.
+        placements: list of PlacedInstance of the claims.
         writes: provider uuid -> number of requests that claimed on it.
         """
         self._end(News(claimed=_ids(placements), writes=writes))
 
     def forget(self, placements):
-        """Remove the entries of picks that do not hold: list of InFlight."""
+        """Remove the entries of picks that do not hold.
+
+        placements: list of PlacedInstance.
+        """
         self._end(News(forgotten=_ids(placements)))
 
     def _end(self, news):
@@ -291,7 +294,7 @@ class SchedulingState:
                 places |= self._add(
                     Entry(placed) for placed in news.assumed
                     if self._ledger.is_new(placed)
-                    and not (news.heard and self._is_invalid(placed)))
+                    and not (news.from_peer and self._is_invalid(placed)))
                 places |= self._end_entries(news)
             if places:
                 self._table = self._redone(self._table, places)
@@ -307,7 +310,7 @@ class SchedulingState:
         return places
 
     def _is_invalid(self, placed):
-        """Return whether an InFlight of another daemon fits no host here."""
+        """Return whether a pick of another daemon fits no host here."""
         row = self._base.row(*placed.place)
         if not self._base.size:
             return False
@@ -324,7 +327,7 @@ class SchedulingState:
         return True
 
     def of_group(self, group, members):
-        """Return the entries of a server group: list of InFlight.
+        """Return the entries of a server group: list of PlacedInstance.
 
         group: its key, or None.  members: uuids.
         """
@@ -334,7 +337,7 @@ class SchedulingState:
                     in self._ledger.of_group(group, members).values()]
 
     def pending(self, without=()):
-        """Return the picks that count on hosts: a new dict {key: InFlight}.
+        """Return the picks that count on hosts, by key: a new dict.
 
         without: keys to leave out.
         """
@@ -397,7 +400,7 @@ class SchedulingState:
 
 
 def _ids(placements):
-    """Return the identifiers that News use for a list of InFlight."""
+    """Return the identifiers that News use for a list of PlacedInstance."""
     return [(placed.key, placed.place, placed.at) for placed in placements]
 
 
