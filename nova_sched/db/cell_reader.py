@@ -220,20 +220,17 @@ class CellReader:
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name."""
-        if not uuids:
-            return {}
-        with self.transaction() as transaction:
-            return transaction.locate_instances(uuids)
+        return dict(self._chunks(_LOCATE, uuids))
 
     def instances_on(self, hosts, names):
         """Return instances on hosts, as HostReader.instances_on does."""
         c = tables.instances.c
         statement = sa.select(*(c[name] for name in names)).where(
-            c.deleted == 0)
+            c.deleted == 0, _among(c.host))
         # Without the uuid, many rows are equal.
         rows = self._chunks(
             statement.order_by(c.id) if 'uuid' in names
-            else statement.distinct(), c.host, hosts)
+            else statement.distinct(), hosts)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def find_nodes(self, host, node):
@@ -273,8 +270,9 @@ class CellReader:
                       metadata.value)
             .where(metadata.instance_uuid == instance.uuid,
                    instance.deleted == 0, metadata.deleted == 0,
-                   metadata.value.is_not(None), sa.or_(*matches))
-            .order_by(metadata.id), instance.host, hosts)
+                   metadata.value.is_not(None), sa.or_(*matches),
+                   _among(instance.host))
+            .order_by(metadata.id), hosts)
         return [(host, uuid, key.removeprefix(_IMAGE), value)
                 for host, uuid, key, value in rows]
 
@@ -291,12 +289,11 @@ class CellReader:
                 connection, statement.where(_among(instance_details.HOST)),
                 hosts))
 
-    def _chunks(self, statement, column, values):
+    def _chunks(self, statement, values):
         if not values:
             return []
         with self.db.reading() as connection:
-            return _in_chunks(connection, statement.where(_among(column)),
-                              values)
+            return _in_chunks(connection, statement, values)
 
 
 def _flag(column, value):

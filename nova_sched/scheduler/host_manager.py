@@ -99,7 +99,7 @@ class HostManager:
 
     def share_picks(self, sharing):
         """Share picks with other workers by a shared_picks.Sharing."""
-        self.state.share(sharing)
+        self.state.sharing = sharing
 
     def replace_reported(self, instead):
         """Replace values of all compute nodes that are read afterwards.
@@ -307,14 +307,15 @@ class HostManager:
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES
-                or not self.state.daemons):
+                or not self.state.sharing.daemons):
             yield
             return
         with self._locks.held(f'group {request.group}',
                               GROUP_PATIENCE) as is_held:
             yield
             if is_held:
-                self.state.wait_until_acknowledged(ACKNOWLEDGEMENT_PATIENCE)
+                self.state.sharing.wait_until_acknowledged(
+                    ACKNOWLEDGEMENT_PATIENCE)
 
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.

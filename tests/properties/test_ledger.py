@@ -164,7 +164,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def started(self, **kwargs):
         state = SchedulingState(LIFETIME, lambda: self.now,
                                 monotonic=lambda: self.now)
-        state.share(self.shared.sharing(**kwargs))
+        state.sharing = self.shared.sharing(**kwargs)
         worker = Worker(state)
         self.read(worker)
         return worker

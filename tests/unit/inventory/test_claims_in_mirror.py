@@ -25,7 +25,7 @@ class Worker:
         self.now = 1000.0
         self.state = SchedulingState(LIFETIME, lambda: self.now,
                                      monotonic=lambda: self.now)
-        self.state.share(shared.sharing())
+        self.state.sharing = shared.sharing()
         self.state.rebase(table(a_host('a', uuid='p')), {})
         self.providers = Providers(lambda: self.now)
         self.state.count_claims(self.providers)

@@ -23,7 +23,7 @@ def worker(shared):
     """Function that makes the Cloud of a further worker or driver."""
     def make(**kwargs):
         cloud = Cloud()
-        cloud.state.share(shared.sharing(**kwargs))
+        cloud.state.sharing = shared.sharing(**kwargs)
         return cloud
     return make
 

@@ -35,7 +35,7 @@ def providers(placement):
 
 
 @contextlib.contextmanager
-def complete_mirror(client):
+def running(client):
     """Run a mirror, complete at first."""
     mirror = client.mirrored(tuple)
     mirror.start()
@@ -47,7 +47,7 @@ def complete_mirror(client):
 @pytest.fixture
 def mirrored(client, providers):
     """A client with a complete mirror."""
-    with complete_mirror(client):
+    with running(client):
         yield client
 
 
@@ -132,7 +132,7 @@ class TestCandidates:
     def test_old_placement_is_not_mirrored(self, client, placement, providers):
         placement.on('GET', '/', http_placement.versions('1.35'))
 
-        with complete_mirror(client):
+        with running(client):
             assert ask(client) is None
 
     def test_unreadable_aggregate_leaves_query_alone(
@@ -152,7 +152,7 @@ class TestInvalidProviders:
         for name, value in (('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
         with contextlib.ExitStack() as stack:
-            yield lambda: stack.enter_context(mirrored(client)) or client
+            yield lambda: stack.enter_context(running(client)) or client
 
     def check(self, client, providers, others=frozenset()):
         """Check that the mirror has all other providers and is updated."""
