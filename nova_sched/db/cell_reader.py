@@ -275,7 +275,12 @@ class CellReader:
         c = tables.compute_nodes.c
         with self.required(), self.db.reading() as connection:
             if self._nodes is None:
-                self._nodes = self._prepare_nodes(connection)
+                schema = statements.Schema(connection, self.db)
+                host_of = _node_host(schema)
+                self._nodes = schema.select(
+                    tables.compute_nodes,
+                    ('uuid', 'host', 'hypervisor_hostname'), host=host_of
+                ).where(c.deleted == 0).order_by(c.id), host_of
             statement, host_of = self._nodes
             if host:
                 # A condition on host_of alone would use no index.
@@ -284,15 +289,6 @@ class CellReader:
             if node:
                 statement = statement.where(c.hypervisor_hostname == node)
             return [NamedNode(*row) for row in connection.execute(statement)]
-
-    def _prepare_nodes(self, connection):
-        """Return a SELECT of NamedNodes and the expression for their host."""
-        nodes = tables.compute_nodes
-        schema = statements.Schema(connection, self.db)
-        host = _node_host(schema)
-        return schema.select(
-            nodes, ('uuid', 'host', 'hypervisor_hostname'), host=host).where(
-                nodes.c.deleted == 0).order_by(nodes.c.id), host
 
     def image_properties(self, hosts, names):
         """Return image properties, as HostReader.image_properties does."""
