@@ -41,7 +41,8 @@ from nova_sched.observe import notifications
 from nova_sched.observe import option_values
 from nova_sched.observe import recorder
 from nova_sched.options import spelling
-from nova_sched.placement.mirror import mirror
+from nova_sched.placement.mirror.shared_responses import SharedResponses
+from nova_sched.placement.mirror.upkeep import QUERIES
 from nova_sched.rpc.taken_calls import TakenCalls
 from nova_sched.scheduler import loading
 from nova_sched.scheduler import manager
@@ -97,7 +98,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._option_values = option_values.OptionValues(conf)
         # Created before the fork, for all workers.
         self._taken_calls = TakenCalls()
-        self._placement_responses = mirror.shared_responses(workers)
+        self._placement_responses = SharedResponses(QUERIES, workers)
         self._picks, self._manager = picks, None
         #: The rpc.server.Server, or None before the start.
         self.server = None

@@ -27,7 +27,7 @@ from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import limits as host_limits
@@ -166,9 +166,9 @@ class SchedulingRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Placed(selections.Chosen):
-    """The host that an instance is placed on, and its InFlight."""
+    """The host that an instance is placed on, and its PlacedInstance."""
 
-    in_flight: InFlight
+    in_flight: PlacedInstance
 
 
 class SchedulingAttempt:
@@ -209,7 +209,7 @@ class SchedulingAttempt:
 
     @property
     def placed(self):
-        """The picks in the order of instances: list of InFlight."""
+        """The picks in the order of instances: list of PlacedInstance."""
         return [pick.in_flight for pick in self._picks()]
 
     @property
@@ -236,7 +236,7 @@ class SchedulingAttempt:
         is_over: function that returns whether the slice has ended.
         shows_picks: whether the hosts show earlier picks of this request.
         room: free amounts in the mirror, see Claims.choose.
-        Returns a list of InFlight.
+        Returns a list of PlacedInstance.
         Raises NoValidHost, and exceptions of rules.
         """
         if self.hosts is not None:
@@ -263,7 +263,7 @@ class SchedulingAttempt:
         """Claim the latest picks; return the refused picks.
 
         The instances of refused picks have no host afterwards.
-        Returns a list of InFlight.
+        Returns a list of PlacedInstance.
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
@@ -413,10 +413,10 @@ class SchedulingAttempt:
         return self._ranker.reranker(self._spec_obj)
 
     def _in_flight(self, index, claimed, limits):
-        """Return the InFlight of an instance on a ClaimedHost."""
+        """Return the PlacedInstance of an instance on a ClaimedHost."""
         host, node = (self.hosts.cell(name, claimed.row)
                       for name in ('host', 'nodename'))
-        return InFlight(
+        return PlacedInstance(
             self._keys[index], host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
             self.hosts.moment,

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from nova_sched.inventory import picks_on_wire
 from nova_sched.inventory import shared_picks
-from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.inventory.ledger import GRACE
 from nova_sched.inventory.peers import OLD
 from nova_sched.inventory.state import SchedulingState
@@ -164,7 +164,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def started(self, **kwargs):
         state = SchedulingState(LIFETIME, lambda: self.now,
                                 monotonic=lambda: self.now)
-        state.share(self.shared.sharing(**kwargs))
+        state.sharing = self.shared.sharing(**kwargs)
         worker = Worker(state)
         self.read(worker)
         return worker
@@ -189,8 +189,9 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
     def pick(self, key, host, claiming, group):
         self.now += 0.01
-        return InFlight(key, host, host, KEYS[key][1], None, group, self.now,
-                        {} if claiming else None)
+        return PlacedInstance(
+            key, host, host, KEYS[key][1], None, group, self.now,
+            {} if claiming else None)
 
     def assume(self, worker, pick):
         view = worker.state.view([pick.key])

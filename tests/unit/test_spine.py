@@ -78,7 +78,7 @@ def trace(hosts, server, tmp_path, monkeypatch):
         endpoint.offers.start()
         mirror = endpoint.offers._mirror
         until(lambda: mirror is None or mirror.age is not None,
-              'a complete copy of Placement')
+              'a complete mirror of Placement')
         ask(endpoint, **request)
         calls = tracing.recorded(endpoint.driver, monkeypatch)
         ask(endpoint, **request)

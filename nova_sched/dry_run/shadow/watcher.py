@@ -239,7 +239,7 @@ class LiveDecisionWatcher:
             compare.compare(request.record, live, changed,
                             self._subset_size),
             request.decided_by - request.decided_at,
-            request.listing and request.listing.copy)
+            request.listing and request.listing.mirror)
         self._changes.remember(request, bool(live.unseen))
         self._report.add(entry)
 

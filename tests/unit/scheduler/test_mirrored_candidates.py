@@ -62,7 +62,7 @@ def manager_of(cloud, server, providers, tmp_path):
         made.append(manager.offers)
         if complete:
             until(lambda: manager.offers._mirror.age is not None,
-                  'a complete copy')
+                  'a complete mirror')
             server.asked.clear()
         return manager
     yield manager_of
