@@ -440,7 +440,7 @@ class SchedulingAttempt:
         index: number of the instance.  row: row of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.weighing.hosts_to_keep(len(weighed.given), index)
+        most = record.weighing.hosts_to_keep(len(weighed.table_rows), index)
         if not most:
             return None
         best = (weighed.order if most > decision.BEST else weighed.head)[:most]
@@ -448,7 +448,7 @@ class SchedulingAttempt:
         parts = weighed.parts([
             *(() if record.weighing.kept and index else best[:decision.BEST]),
             weighed.position(row)])
-        return decision.Weights(weighed.given[best], weighed.values[best],
+        return decision.Weights(weighed.table_rows[best], weighed.values[best],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):

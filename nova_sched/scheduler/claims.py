@@ -210,7 +210,7 @@ class Claims:
         claimed = self._offer.held()
         if claimed:
             LOG.debug('Cleaning up allocations for %s', claimed)
-        releases.give_back(self._offer.claims, claimed[::-1])
+        releases.release_claims(self._offer.claims, claimed[::-1])
         self.writes.clear()
 
 
