@@ -158,8 +158,7 @@ class Matrix:
 
     def name(self, row):
         """Return the name of a host, with its node if that is another name."""
-        return words.host([self.hosts.cell(name, row)
-                           for name in ('host', 'nodename')])
+        return words.host(self.hosts.names(row))
 
     def names(self, rows):
         """Return the names of some hosts, as examples: list."""
