@@ -282,7 +282,7 @@ class BaseCountFilter(BaseSettingFilter):
     too_many = ''
 
     def configure(self, conf):
-        self.most = conf.filter_scheduler[self.key]
+        self.most = getattr(conf.filter_scheduler, self.key)
 
     @staticmethod
     def cast(text):
