@@ -131,7 +131,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, self._candidate_source(started), self.recorder,
+                started, self._new_candidate_source(started), self.recorder,
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
@@ -149,7 +149,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             raise
         self.recorder.start()
         self._background.start()
-        self._manager.offers.start()
+        self._manager.candidate_source.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -163,9 +163,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return self._manager and self._manager.driver
 
     @property
-    def offers(self):
+    def candidate_source(self):
         """The CandidateSource of the driver; None before the start."""
-        return self._manager and self._manager.offers
+        return self._manager and self._manager.candidate_source
 
     @property
     def service_id(self):
@@ -268,13 +268,13 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _replace_driver(self):
         """Build a new driver and let it serve; on an error the old one stays.
         """
-        old, old_offers = self.driver, self._manager.offers
+        old, old_source = self.driver, self._manager.candidate_source
         fresh = self._load_driver(takes_over=True)
         periodic = None
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
-            source = self._candidate_source(fresh)
+            source = self._new_candidate_source(fresh)
             self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():
@@ -291,7 +291,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             _stop_driver(fresh, periodic)
             raise
         source.start()
-        old_offers.stop()
+        old_source.stop()
         _stop_driver(old, periodic)
 
     def _load_driver(self, takes_over=False):
@@ -300,7 +300,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             loaded.share_picks(self._picks.sharing(from_now=takes_over))
         return loaded
 
-    def _candidate_source(self, worker):
+    def _new_candidate_source(self, worker):
         return CandidateSource(self.conf, worker,
                                responses=self._placement_responses)
 
@@ -398,7 +398,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             # Driver and connections must stop in any case.
             LOG.exception('Stopping the RPC server failed')
         self._manager.driver.stop()
-        self._manager.offers.stop()
+        self._manager.candidate_source.stop()
         self._transport.cleanup()
         LOG.info('Stopped; calls in flight were answered within %.1f seconds',
                  time.monotonic() - begin)

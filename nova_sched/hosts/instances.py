@@ -151,7 +151,7 @@ class Instances:
         # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if name not in self._values:
-            self.know_each(name)
+            self.cache_each(name)
         by_host = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
@@ -209,7 +209,7 @@ class Instances:
         """Return whether the database showed the instance on a host."""
         return bool(self._located.get(uuid))
 
-    def know_located(self, uuids, located):
+    def cache_located(self, uuids, located):
         """Cache the hosts of instances.
 
         uuids: uuids of all instances that were looked up.
@@ -217,7 +217,7 @@ class Instances:
         """
         self._located |= dict.fromkeys(uuids) | located
 
-    def know_each(self, name):
+    def cache_each(self, name):
         """Read one column of the instances on all hosts, for ``each``."""
         values = {}
         for row in self._on_hosts('host', name):
@@ -225,7 +225,7 @@ class Instances:
                 values.setdefault(row['host'], set()).add(row[name])
         self._values[name] = values
 
-    def know_all(self, rows):
+    def cache_all(self, rows):
         """Cache the instances on all hosts, a result of ``on_hosts``."""
         self._by_host = self._seen_by_host(rows)
 

@@ -68,6 +68,10 @@ class HostSnapshot:
             return column.values[column.codes.item(row)]
         return column[row]
 
+    def names(self, row):
+        """Return the names of a row's host and node."""
+        return self.cell('host', row), self.cell('nodename', row)
+
     def state(self, row):
         """Return the HostState of a row, the same object at each call."""
         state = self._states.get(row)

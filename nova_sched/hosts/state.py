@@ -284,7 +284,7 @@ class HostState:
     def __repr__(self):
         offered = (', allocation_candidates: '
                    f'{len(self.allocation_candidates)}'
-                   if self._snapshot.offer.asked else '')
+                   if self._snapshot.offer.is_used else '')
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}{offered}')

@@ -268,7 +268,7 @@ def _what(record):
         return ' placed: ' + _listed(
             [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
              for pick in record.picks[:MOST_NAMED]], len(record.picks))
-    uuids = record.asked_uuids()
+    uuids = record.instance_uuids()
     names = list(map(_shown, uuids[:MOST_NAMED]))
     named = f' ({_listed(names, len(uuids))})' if uuids else ''
     reason = _shown(record.reason or '', LONGEST_REASON)

@@ -18,7 +18,7 @@ AT_ONCE, AT_ONCE_PAUSE = 5, 1
 LATER, LATER_PAUSE = 600, 5
 
 
-def give_back(claims, instance_uuids):
+def release_claims(claims, instance_uuids):
     """Release the claims of instances, for at most AT_ONCE seconds.
 
     They are released in one request if possible; a thread releases the

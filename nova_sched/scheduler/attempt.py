@@ -158,10 +158,7 @@ class SchedulingRequest:
         These are the keys of its instances, of its group, of the group's
         members, and of the instances in hints.
         """
-        group = self.spec_obj.instance_group
-        members = group.members or () if group is not None else ()
-        return {self.group, *self.keys(), *members,
-                *instances.named(self.spec_obj)} - {None}
+        return {self.group, *self.keys(), *self.named_instances()} - {None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -414,12 +411,10 @@ class SchedulingAttempt:
 
     def _in_flight(self, index, claimed, limits):
         """Return the PlacedInstance of an instance on a ClaimedHost."""
-        host, node = (self.hosts.cell(name, claimed.row)
-                      for name in ('host', 'nodename'))
         return PlacedInstance(
-            self._keys[index], host, node, self._spec_obj.demand(),
-            limits.get('numa_topology'), self.request.group,
-            self.hosts.moment,
+            self._keys[index], *self.hosts.names(claimed.row),
+            self._spec_obj.demand(), limits.get('numa_topology'),
+            self.request.group, self.hosts.moment,
             claimed.amounts if self.claims.claiming else None)
 
     def _note(self, index, row, placed):
@@ -440,7 +435,7 @@ class SchedulingAttempt:
         index: number of the instance.  row: row of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.weighing.hosts_to_keep(len(weighed.given), index)
+        most = record.weighing.hosts_to_keep(len(weighed.table_rows), index)
         if not most:
             return None
         best = (weighed.order if most > decision.BEST else weighed.head)[:most]
@@ -448,7 +443,7 @@ class SchedulingAttempt:
         parts = weighed.parts([
             *(() if record.weighing.kept and index else best[:decision.BEST]),
             weighed.position(row)])
-        return decision.Weights(weighed.given[best], weighed.values[best],
+        return decision.Weights(weighed.table_rows[best], weighed.values[best],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):
@@ -465,7 +460,7 @@ class SchedulingAttempt:
                   if placed else '')
         nova = exception.NoValidHost.nova
         self._raise(full=partly + counted.full,
-                    counts=f'{nova} {partly}{counted.asked}',
+                    counts=f'{nova} {partly}{counted.amounts}',
                     # Without ``partly``, which would reveal free capacity.
                     filters=f'{nova} {counted.named}'.rstrip())
 
@@ -475,10 +470,9 @@ class SchedulingAttempt:
         nova: Nova's text.  full: additional text for operators.
         texts: texts for tenants, see exception.NoValidHost.
         """
-        lost = reasons.lost_cells(self._record)
         late = reasons.late_claims(self._record)
+        lost = reasons.lost_cells(self._record) + late
         texts = {name: text + late for name, text in texts.items()}
-        lost += late
         self._record.reason = (full or nova).strip() + lost
         raise exception.NoValidHost(
             reason=(f'{nova} {full}' if full else nova) + lost, nova=nova,

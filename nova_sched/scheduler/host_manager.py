@@ -238,7 +238,7 @@ class HostManager:
         """
         if uuids:
             self._note_pending(instances)
-            instances.know_located(uuids, self._reader.locate_instances(
+            instances.cache_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
@@ -247,7 +247,7 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         self._note_pending(instances)
-        instances.know_all(self._reader.instances_on(
+        instances.cache_all(self._reader.instances_on(
             self.state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
@@ -257,7 +257,7 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         self._note_pending(instances)
-        instances.know_each(name)
+        instances.cache_each(name)
 
     def _note_pending(self, instances):
         """Set the picks of other requests, before the database is read.

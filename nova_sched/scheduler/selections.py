@@ -91,5 +91,4 @@ def row_of(hosts, pick):
     row = pick.claimed.row
     if pick.hosts is hosts:
         return row
-    return hosts.table.row(*(pick.hosts.cell(name, row)
-                             for name in ('host', 'nodename')))
+    return hosts.table.row(*pick.hosts.names(row))

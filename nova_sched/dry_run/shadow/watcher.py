@@ -130,7 +130,7 @@ class LiveDecisionWatcher:
         dry_run = self._decide(call)
         record, now = dry_run.record, self._clock()
         request = PendingRequest(
-            record, record.asked_uuids(), held_before, dry_run.table,
+            record, record.instance_uuids(), held_before, dry_run.table,
             self._decider.listing, started_at, now, now)
         unseen = unseen or _reason_unseen(dry_run, request.uuids)
         record.pack()

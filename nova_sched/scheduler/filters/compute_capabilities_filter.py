@@ -58,8 +58,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
                 break
             passing = hosts.where(passes)
             meets = _meets(passing, path, required, scoped)
-            if LOG.isEnabledFor(logging.DEBUG):
-                _log(passing.where(~meets), path, required)
+            _log(passing, meets, path, required)
             passes[passes] = meets
         return passes
 
@@ -166,8 +165,8 @@ def _offered(hosts, path):
     return {str(_value_at(value, rest)) for value in column.in_use()}
 
 
-def _log(rejected, path, required):
-    for state in rejected.states():
+def _log(hosts, meets, path, required):
+    for state in filters.rejected(LOG, hosts, meets):
         LOG.debug("%(host)s fails extra_spec requirements. '%(required)s' "
                   "does not match '%(path)s'",
                   {'host': state, 'required': required,

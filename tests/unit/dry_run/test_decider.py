@@ -130,7 +130,7 @@ def test_request_has_instances_and_json_options(made, tmp_path):
         DEFAULT__scheduler_json_config_location=str(file)), count=2)
 
     assert dry_run.request.count == 2
-    assert dry_run.request.instance_uuids == (dry_run.record.asked_uuids())
+    assert dry_run.request.instance_uuids == (dry_run.record.instance_uuids())
     assert dry_run.request.options == {'x': 1}
 
 

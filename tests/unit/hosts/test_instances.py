@@ -112,7 +112,7 @@ class TestOnHost:
         found = instances.Instances(asked.locate, asked.on_hosts,
                                     in_flight=lambda: dict(placed))
         found.pending = {}
-        found.know_all(asked.on_hosts())
+        found.cache_all(asked.on_hosts())
         placed['u9'] = instances.Placed('u9', 'b')
         found.start_over(dict(placed))
 
