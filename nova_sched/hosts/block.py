@@ -64,7 +64,7 @@ class HostBlock:
             self._taken_codes[name] = codes
         return codes
 
-    def judge(self, name, verdict, dtype=np.bool_):
+    def evaluate(self, name, verdict, dtype=np.bool_):
         """Return ``verdict(value)`` of a label column for each row.
 
         The function is called once for each distinct value.
@@ -96,7 +96,7 @@ class HostBlock:
     def derived(self, name, key, function, dtype=np.float64):
         """Return ``function(value)`` of a label column for each row: (n,).
 
-        Unlike for ``judge``, results are cached for later requests, see
+        Unlike for ``evaluate``, results are cached for later requests, see
         Labels.derived_by_code.
         """
         codes, by_code = self.derived_by_code(name, key, function, dtype)
@@ -117,7 +117,7 @@ class HostBlock:
 
         return codes, column.derived_by_code(codes, key, blamed, dtype)
 
-    def judge_together(self, names, verdict):
+    def evaluate_together(self, names, verdict):
         """Return a verdict on the values of several columns for each row.
 
         names: names of label or numeric columns.

@@ -50,7 +50,7 @@ class HostSnapshot:
         self._states = {}
         #: Filters with limits that have judged hosts: id of the filter ->
         #: (filter, RequestSpec); see rules.limits.
-        self.judges = {}
+        self.filters_with_limits = {}
 
     def column(self, name):
         """Return the stored column: array, ``Labels`` or list of objects."""
@@ -212,7 +212,7 @@ class HostSnapshot:
         """Return an independent copy of the snapshot.
 
         It includes attributes that plug-ins have set on host states, but not
-        ``judges``.
+        ``filters_with_limits``.
         """
         twin = copy.copy(self)
         if self.instances is not None:
@@ -221,7 +221,7 @@ class HostSnapshot:
             name: column.copy() if name in self._owned and isinstance(
                 column, np.ndarray) else column
             for name, column in self._columns.items()}
-        twin._owned, twin.judges = set(self._owned), {}
+        twin._owned, twin.filters_with_limits = set(self._owned), {}
         twin._states = {row: state.copied_to(twin)
                         for row, state in self._states.items()}
         return twin

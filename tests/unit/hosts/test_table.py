@@ -246,7 +246,7 @@ class TestHostBlock:
             2.0, 0.0, 2.0]
         assert one(block, 2).looked_up('host', {'a': -1}).tolist() == [-1.0]
 
-    def test_judges_each_distinct_value_in_use_once(self):
+    def test_evaluates_each_distinct_value_in_use_once(self):
         block, asked = hosts(a_host('a'), a_host('b'), a_host('c')), []
 
         def length(name):
@@ -255,31 +255,31 @@ class TestHostBlock:
 
         some = block.where(np.array([True, False, True]))
 
-        assert some.judge('host', length, np.float64).tolist() == [0.5, 0.5]
+        assert some.evaluate('host', length, np.float64).tolist() == [0.5, 0.5]
         assert asked == ['a', 'c']
 
-    def test_judges_combinations_with_numbers(self):
+    def test_evaluates_combinations_with_numbers(self):
         block = hosts(*(a_host(vcpus_used=used, cpu_allocation_ratio=ratio,
                                host_ip=ip)
                         for used, ratio, ip in [
                             (1, 0.5, 'x'), (2, 0.5, 'x'), (1, 0.5, 'y')]))
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             ['host_ip', 'vcpus_used', 'cpu_allocation_ratio'],
             lambda *values: values == ('x', 1, 0.5)).tolist() == [
                 True, False, False]
 
-    def test_judges_combinations_of_many_columns(self):
+    def test_evaluates_combinations_of_many_columns(self):
         """Whose codes together exceed 64 bits."""
         block = hosts(*(a_host(f'h{number}', free_ram_mb=number)
                         for number in range(40)))
         names = ['host', 'nodename', 'free_ram_mb'] * 5
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             names, lambda *values: values[-1] == 7).tolist() == [
                 number == 7 for number in range(40)]
 
-    def test_judges_each_combination_once(self):
+    def test_evaluates_each_combination_once(self):
         block = hosts(*(a_host(hypervisor_type=kind, hypervisor_version=ver)
                         for kind, ver in [('x', 1), ('y', 1), ('x', 1),
                                           ('x', 2), ('y', 1)]))
@@ -289,7 +289,7 @@ class TestHostBlock:
             asked.append((kind, version))
             return (kind, version) == ('x', 1)
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             ['hypervisor_type', 'hypervisor_version'],
             verdict).tolist() == [True, False, True, False, False]
         assert sorted(asked) == [('x', 1), ('x', 2), ('y', 1)]
