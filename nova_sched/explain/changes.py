@@ -267,7 +267,7 @@ class _Search:
         unavailable = hosts.service_disabled | ~hosts.service_up
         hosts = hosts.where(unavailable)
         for row in self._roomiest(hosts.rows):
-            disabled = self.matrix.hosts.cell('service_disabled', row)
+            disabled = self.matrix.hosts.value('service_disabled', row)
             state, verb = (('disabled', 'enabled') if disabled
                            else ('down', 'up'))
             yield _proposal(
@@ -480,8 +480,8 @@ class _Search:
 
     def _named(self, row):
         """Return a host's names, for a Change: dict."""
-        return {'host': self.matrix.hosts.cell('host', row),
-                'node': self.matrix.hosts.cell('nodename', row)}
+        return {'host': self.matrix.hosts.value('host', row),
+                'node': self.matrix.hosts.value('nodename', row)}
 
 
 #: Kinds of proposals, and how many Changes of each are enough.  Kinds that
@@ -514,4 +514,4 @@ def _free(hosts, row, amounts):
     """Reduce the amounts in use on a host.  amounts: name -> int."""
     for name, number in amounts.items():
         column, sign = _FREEABLE[name][:2]
-        hosts.write(column, row, hosts.cell(column, row) + sign * number)
+        hosts.write(column, row, hosts.value(column, row) + sign * number)

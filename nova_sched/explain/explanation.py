@@ -207,7 +207,7 @@ def schedule_info(matrix):
     infos = []
     for row in range(matrix.hosts.size):
         rejecting = verdicts(matrix, row)
-        host, node = (matrix.hosts.cell(name, row)
+        host, node = (matrix.hosts.value(name, row)
                       for name in ('host', 'nodename'))
         infos.append({
             'host': host, 'node': node,

@@ -158,7 +158,7 @@ class Matrix:
 
     def name(self, row):
         """Return the name of a host, with its node if that is another name."""
-        return words.host([self.hosts.cell(name, row)
+        return words.host([self.hosts.value(name, row)
                            for name in ('host', 'nodename')])
 
     def names(self, rows):

@@ -56,7 +56,7 @@ class HostSnapshot:
         """Return the stored column: array, ``Labels`` or list of objects."""
         return self._columns[name]
 
-    def cell(self, name, row):
+    def value(self, name, row):
         """Return one value as a plain Python object.
 
         Raises KeyError for an unknown column.
@@ -114,7 +114,7 @@ class HostSnapshot:
     def _of_host(self, host, name):
         hosts = self.column('host')
         rows = np.flatnonzero(hosts.codes == hosts.code(host))
-        return self.cell(name, rows.item(0)) if len(rows) else None
+        return self.value(name, rows.item(0)) if len(rows) else None
 
     def block(self, rows=None):
         """Return a HostBlock of these rows (int array), or of all rows."""
@@ -153,7 +153,7 @@ class HostSnapshot:
         mapping: request group -> provider uuids of the claim, or None.
         limits: limits that the compute node checks: dict.
         """
-        if self.cell('bare_metal', row):
+        if self.value('bare_metal', row):
             return self._consume_all(row, now)
         root_gb = 0 if spec_obj.is_bfv else spec_obj.flavor.root_gb
         disk_mb = (root_gb + spec_obj.ephemeral_gb) * 1024
@@ -171,7 +171,7 @@ class HostSnapshot:
         Arguments are those of ``consume``.  If the host lacks them, logs a
         warning and returns False.
         """
-        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        before = [self.value(name, row) for name in consumption.COLUMNS]
         hardware = consumption.Hardware(*before)
         try:
             hardware.take(spec_obj, (limits or {}).get('numa_topology'),
@@ -198,7 +198,7 @@ class HostSnapshot:
 
     def _consume_all(self, row, now):
         for name, value in (('free_ram_mb', 0), ('free_disk_mb', 0),
-                            ('vcpus_used', self.cell('vcpus_total', row)),
+                            ('vcpus_used', self.value('vcpus_total', row)),
                             ('updated', now)):
             self._writable(name)[row] = value
 

@@ -114,11 +114,11 @@ class HostTable:
         """
         if not changes:
             return self
-        return self.with_cells(list(changes), {
+        return self.with_values(list(changes), {
             name: [record[name] for record in changes.values()]
             for name in next(iter(changes.values()))})
 
-    def with_cells(self, rows, values):
+    def with_values(self, rows, values):
         """Return a new table with some columns of some rows replaced.
 
         rows: list of ints.  values: column name -> list with a value for each

@@ -382,7 +382,7 @@ class SchedulingAttempt:
         self.hosts.consume(claimed.row, self._spec_obj, self.hosts.moment,
                            claimed.mapping, limits)
         join_group(self._spec_obj, uuid, self.hosts,
-                   self.hosts.cell('host', claimed.row))
+                   self.hosts.value('host', claimed.row))
 
     def _choose(self, candidates, position, record):
         """Return the ranked hosts with the drawn one first: Ranked.
@@ -414,7 +414,7 @@ class SchedulingAttempt:
 
     def _in_flight(self, index, claimed, limits):
         """Return the InFlight of an instance on a ClaimedHost."""
-        host, node = (self.hosts.cell(name, claimed.row)
+        host, node = (self.hosts.value(name, claimed.row)
                       for name in ('host', 'nodename'))
         return InFlight(
             self._keys[index], host, node, self._spec_obj.demand(),

@@ -231,7 +231,7 @@ _ENOUGH = _Enough()
 
 def _place(snapshot, row):
     """Return the (host, node) of a row."""
-    return snapshot.cell('host', row), snapshot.cell('nodename', row)
+    return snapshot.value('host', row), snapshot.value('nodename', row)
 
 
 def first_request(snapshot, row):

@@ -68,7 +68,7 @@ def taken_of(hosts):
     hosts, taken = hosts.snapshot(None), collections.Counter()
     for row, host in enumerate(HOSTS):
         def left(name, row=row):
-            return hosts.cell(name, row)
+            return hosts.value(name, row)
         [cell] = left('numa_topology').cells
         for what, number in {
                 'memory': ROOM - left('free_ram_mb') / 1000,

@@ -61,14 +61,14 @@ def test_marked_as_consumed_are_those_changed_by_consumption():
     snapshot = hosts(a_host(
         numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
         pci_stats=pci_stats(a_pool(count=2)))).snapshot
-    before = {name: snapshot.cell(name, 0) for name in columns.NAMES}
+    before = {name: snapshot.value(name, 0) for name in columns.NAMES}
 
     snapshot.consume(0, a_request(
         numa_topology=a_guest(guest_cell(floating=1)),
         pci_requests=pci_requests(a_pci_request())), now=5.0)
 
     changed = {name for name, value in before.items()
-               if snapshot.cell(name, 0) != value}
+               if snapshot.value(name, 0) != value}
     assert changed == set(columns.CONSUMED)
     assert changed > set(consumption.COLUMNS)
 

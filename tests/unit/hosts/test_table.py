@@ -68,7 +68,7 @@ class TestHostTable:
 
         for count in (2, 4):
             with pytest.raises(ValueError):
-                two.with_cells([0, 1, 2], {name: [value] * count})
+                two.with_values([0, 1, 2], {name: [value] * count})
             with pytest.raises(ValueError):
                 two.with_added([0, 1, 2], more | {name: [value] * count})
 

@@ -35,7 +35,7 @@ def work(cache, monkeypatch):
     It returns the number of rows parsed and of cells written.
     """
     parsed, written = parsed_rows(cache), []
-    for name in ('with_cells', 'with_added'):
+    for name in ('with_values', 'with_added'):
         write = getattr(HostTable, name)
         monkeypatch.setattr(
             HostTable, name, lambda table, rows, values, write=write:
