@@ -14,7 +14,7 @@ from tests.unit.inventory.test_cache import parsed_rows
 from tests.unit.inventory.test_cache import refreshed
 
 HOSTS = 200
-OF_SERVICES = 1 + sum(column.of('services') for column in columns.COLUMNS)
+OF_SERVICES = 1 + sum(bool(column.services) for column in columns.COLUMNS)
 ALL = len(columns.COLUMNS)
 #: Host and node name stay; services and aggregates are not in node rows.
 OF_NODES = ALL - OF_SERVICES - len(
