@@ -90,7 +90,7 @@ class HostCache:
             self._host_cells = mapped
             self._unmapped = None if mapped is None else frozenset(
                 hosts.items()).difference(mapped)
-        table = table.of_cells(self._read_state(by_cell, data))
+        table = table.of(table.columns, self._read_state(by_cell, data))
         result = table
         if self._watcher is not None:
             result = self._watcher.rebase(table, _located(by_cell.values()))

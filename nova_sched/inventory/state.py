@@ -138,7 +138,8 @@ class SchedulingState:
                     places.add(entry.placed.place)
             if table.columns is self._base.columns and not places:
                 self._base = table
-                self._table = self._table.of_cells(table.cells)
+                self._table = self._table.of(
+                    self._table.columns, table.cells)
             else:
                 self._take(table, changed, places)
             return self._table

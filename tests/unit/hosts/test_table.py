@@ -32,15 +32,16 @@ class TestHostTable:
     def test_replaced_rows_leave_the_older_generation_as_it_was(self):
         old = table(a_host('a', free_ram_mb=1), a_host('b', free_ram_mb=2))
 
-        new = old.replaced({1: {'free_ram_mb': 5, 'hypervisor_type': 'xen',
-                                'stats': {'a': '1'}}})
+        new = old.with_values([1], {
+            'free_ram_mb': [5], 'hypervisor_type': ['xen'],
+            'stats': [{'a': '1'}]})
 
         new._check()
         assert new.columns['free_ram_mb'].tolist() == [1, 5]
         assert old.columns['free_ram_mb'].tolist() == [1, 2]
         assert old.columns['stats'] == [{}, {}]
         assert new.columns['vcpus_total'] is old.columns['vcpus_total']
-        assert old.replaced({}) is old
+        assert old.with_values([], {'free_ram_mb': []}) is old
 
     def test_rows_can_be_taken_out_and_put_in(self):
         """In columns of every kind."""
@@ -80,9 +81,10 @@ class TestHostTable:
 
     def test_all_generations_of_a_read_have_its_time(self):
         cells = Cells((('cell', 5.0),))
-        read = table(a_host('a'), a_host('b')).of_cells(cells)
+        unread = table(a_host('a'), a_host('b'))
+        read = unread.of(unread.columns, cells)
 
-        made = [read.replaced({0: {'vcpus_used': 1}}), read.without([0]),
+        made = [read.with_values([0], {'vcpus_used': [1]}), read.without([0]),
                 read.with_columns(service_up=[True, False]),
                 read.snapshot(None).as_table()]
 

@@ -52,7 +52,7 @@ def test_each_decision_has_the_hosts_as_they_were_then(store):
 
 def test_a_state_is_stored_once_for_all_its_decisions(store):
     hosts = a_table()
-    store.add([on(hosts), on(hosts), on(hosts.of_cells(hosts.cells))])
+    store.add([on(hosts), on(hosts), on(hosts.of(hosts.columns))])
 
     assert (count(store, 'bases'), count(store, 'states')) == (1, 0)
     assert free(store, 1) == free(store, 3)
