@@ -181,7 +181,7 @@ class TestHostSnapshot:
         left = kept.snapshot(None).block()
         assert [topology.cells[0].cpu_usage for topology
                 in left.objects('numa_topology')] == [2, 0]
-        assert [pools.free_devices for pools
+        assert [pools.free_by_node.total() for pools
                 in left.objects('pci_stats')] == [0, 2]
         assert all(len(generation.columns[name].values) == 1
                    for name in ('numa_topology', 'pci_stats'))
