@@ -214,7 +214,7 @@ RATIO_OF = {'cpu': 16.0, 'ram': 1.5, 'disk': 1.0}
 
 @pytest.fixture(autouse=True)
 def forgotten_warnings():
-    values._warn.cache_clear()
+    values.warn.cache_clear()
 
 
 def lines(caplog):
