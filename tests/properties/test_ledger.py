@@ -75,7 +75,8 @@ def taken_of(hosts):
                 'disk': ROOM - left('free_disk_mb') / 1024,
                 'vcpus': left('vcpus_used'), 'cpus': len(cell.pinned_cpus),
                 'pages': cell.pages[1].used / 256,
-                'devices': ROOM - left('pci_stats').free_devices}.items():
+                'devices': ROOM - left(
+                    'pci_stats').free_by_node.total()}.items():
             taken[host, what] = number
     return taken
 
