@@ -265,7 +265,7 @@ class _Search:
         hosts = self.matrix.hosts.block(self.nearly)
         hosts = hosts.where(hosts.service_disabled | ~hosts.service_up)
         for row in self._roomiest(hosts.rows):
-            disabled = self.matrix.hosts.cell('service_disabled', row)
+            disabled = self.matrix.hosts.value('service_disabled', row)
             state, verb = (('disabled', 'enabled') if disabled
                            else ('down', 'up'))
             yield _proposal(
@@ -317,7 +317,7 @@ class _Search:
                     for name, number in amount.items()},
                 f'with {listed} less on {self.matrix.name(row)}',
                 row=row, **{
-                    _FREEABLE[name].column: self.hosts.cell(
+                    _FREEABLE[name].column: self.hosts.value(
                         _FREEABLE[name].column, row)
                     + _FREEABLE[name].sign * number
                     for name, number in amount.items()})

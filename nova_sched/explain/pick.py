@@ -131,7 +131,7 @@ def why_pick(matrix, picked=None, selector=None):
     return WhyPick(
         matrix.name(rows[at]), len(rows), count, drawn and count > 1,
         following, gap, parts,
-        matrix.hosts.cell('host', rows[at]) not in unmapped)
+        matrix.hosts.value('host', rows[at]) not in unmapped)
 
 
 def _tied(weighed, at, selector):

@@ -131,9 +131,11 @@ class Instances:
         # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if host not in self._objects:
+            if self._by_host is None:
+                self.cache_all(self._on_hosts())
             self._objects[host] = {
                 row['uuid']: objects.Instance.on_host(row, self._details)
-                for row in self._listed().get(host, ())}
+                for row in self._by_host.get(host, ())}
         return self._objects[host] | unreported.get(host, {})
 
     def detail(self, uuid, name):
@@ -159,19 +161,6 @@ class Instances:
                       if instance.obj_attr_is_set(name)}
             if values:
                 by_host[host] = by_host.get(host, set()) | values
-        return by_host
-
-    def _listed(self):
-        """Return the instances on all hosts: {host: list of rows}."""
-        if self._by_host is None:
-            self._by_host = self._seen_by_host(self._on_hosts())
-        return self._by_host
-
-    def _seen_by_host(self, rows):
-        by_host = {}
-        for row in rows:
-            if row['host'] not in self._unseen:
-                by_host.setdefault(row['host'], []).append(row)
         return by_host
 
     def image_properties(self, hosts, names):
@@ -227,7 +216,11 @@ class Instances:
 
     def cache_all(self, rows):
         """Cache the instances on all hosts, a result of ``on_hosts``."""
-        self._by_host = self._seen_by_host(rows)
+        by_host = {}
+        for row in rows:
+            if row['host'] not in self._unseen:
+                by_host.setdefault(row['host'], []).append(row)
+        self._by_host = by_host
 
     def place(self, uuid, host, flavor=None):
         """Count an instance as running on a host."""

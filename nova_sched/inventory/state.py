@@ -136,7 +136,8 @@ class SchedulingState:
                     places.add(entry.placed.place)
             if table.columns is self.as_read.columns and not places:
                 self.as_read = table
-                self.table = self.table.of_cells(table.cells)
+                self.table = self.table.of(
+                    self.table.columns, table.cells)
             else:
                 self._take(table, changed, places)
             return self.table

@@ -78,7 +78,7 @@ def _forced_nodes(hosts, spec_obj):
 def named(hosts, names):
     """Return which hosts have one of the names, in any case: bool (n,)."""
     lower = {name.lower() for name in names}
-    return hosts.judge('host', lambda name: name.lower() in lower)
+    return hosts.evaluate('host', lambda name: name.lower() in lower)
 
 
 def _forced(passes, kind, names):

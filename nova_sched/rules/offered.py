@@ -53,7 +53,7 @@ def narrow(filter_, hosts, names, requests, judge):
         It is called once for all hosts with equal arguments.
     """
     if not hosts.snapshot.offer.is_used:
-        return hosts.judge_together(
+        return hosts.evaluate_together(
             names, lambda *values: judge(values, [None])[0])
     known = {}
     passes = np.zeros(len(hosts), dtype=np.bool_)

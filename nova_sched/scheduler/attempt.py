@@ -379,7 +379,7 @@ class SchedulingAttempt:
         self.hosts.consume(claimed.row, self._spec_obj, self.hosts.moment,
                            claimed.mapping, limits)
         join_group(self._spec_obj, uuid, self.hosts,
-                   self.hosts.cell('host', claimed.row))
+                   self.hosts.value('host', claimed.row))
 
     def _choose(self, candidates, position, record):
         """Return the ranked hosts with the drawn one first: Ranked.

@@ -68,14 +68,15 @@ def taken_of(hosts):
     hosts, taken = hosts.snapshot(None), collections.Counter()
     for row, host in enumerate(HOSTS):
         def left(name, row=row):
-            return hosts.cell(name, row)
+            return hosts.value(name, row)
         [cell] = left('numa_topology').cells
         for what, number in {
                 'memory': ROOM - left('free_ram_mb') / 1000,
                 'disk': ROOM - left('free_disk_mb') / 1024,
                 'vcpus': left('vcpus_used'), 'cpus': len(cell.pinned_cpus),
                 'pages': cell.pages[1].used / 256,
-                'devices': ROOM - left('pci_stats').free_devices}.items():
+                'devices': ROOM - left(
+                    'pci_stats').free_by_node.total()}.items():
             taken[host, what] = number
     return taken
 

@@ -162,7 +162,7 @@ def _write_limits(states, chosen, spec_obj, index):
             continue    # such as a fake in a plug-in author's test
         hosts = state.block()
         for rule in ran:
-            filters.note_judge(hosts.snapshot, rule, spec_obj)
+            filters.note_filter_with_limits(hosts.snapshot, rule, spec_obj)
         [row] = hosts.rows.tolist()
         state.limits.update(limits.of_row(hosts.snapshot, row))
 

@@ -115,13 +115,13 @@ def _meets(hosts, path, required, scoped):
 
     column = attributes.column(hosts, name)
     if column is not None:
-        meets = column.judge(verdict, hosts)
-        absent = column.judge(lambda value: value is None, hosts)
+        meets = column.evaluate(verdict, hosts)
+        absent = column.evaluate(lambda value: value is None, hosts)
         if absent.any():
             lacking = hosts.where(absent)
-            meets[absent] = _stats(lacking, name).judge(verdict, lacking)
+            meets[absent] = _stats(lacking, name).evaluate(verdict, lacking)
         return meets
-    meets = _stats(hosts, name).judge(verdict, hosts)
+    meets = _stats(hosts, name).evaluate(verdict, hosts)
     if scoped:
         return meets
     return meets | ~np.fromiter(

@@ -57,7 +57,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
                 pools, device_requests).free_on_nodes(number).total()
 
         return [figures.Figure(
-            'PCI devices', 'devices', request.count, hosts.judge(
+            'PCI devices', 'devices', request.count, hosts.evaluate(
                 'pci_stats', functools.partial(free, number), np.float64))
             for number, request in enumerate(requests)]
 

@@ -51,11 +51,11 @@ def test_snapshot_shows_the_hosts_before_the_first_instance(made):
 
     for _ in range(2):
         hosts = dry_run.snapshot()
-        assert [hosts.cell('free_ram_mb', row) for row in range(2)] == [
+        assert [hosts.value('free_ram_mb', row) for row in range(2)] == [
             9000, 8000]
         assert hosts.moment == dry_run.record.state.clock
         hosts.consume(0, dry_run.spec_obj, 1.0)
-    assert hosts.cell('free_ram_mb', 0) == 6000
+    assert hosts.value('free_ram_mb', 0) == 6000
 
 
 def test_refusal_has_hosts_and_rules(made):

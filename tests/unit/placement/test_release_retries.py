@@ -227,7 +227,7 @@ class Hosts:
     def state(self, row):
         return self
 
-    def cell(self, name, row):
+    def value(self, name, row):
         return 'a'
 
 
