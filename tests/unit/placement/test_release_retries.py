@@ -230,6 +230,9 @@ class Hosts:
     def value(self, name, row):
         return 'a'
 
+    def names(self, row):
+        return 'a', 'a'
+
 
 def offer_of(made):
     """Return an Offer with AllocationClaims."""
