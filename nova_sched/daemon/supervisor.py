@@ -21,6 +21,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 import time
 
 from oslo_config import cfg
@@ -137,10 +138,16 @@ class Supervisor:
         self._reread = reread
         self._notifier = notifier
         self._sighup = sighup.SighupHandler()
+        self._adopting = threading.Lock()
 
     def run(self):
         """Serve until a signal ends it, and return the exit status."""
         sighup.block()
+        # A forked worker inherits the locks of a reload, such as those of
+        # imports, as held: without their thread they are never released.
+        os.register_at_fork(before=self._adopting.acquire,
+                            after_in_parent=self._adopting.release,
+                            after_in_child=self._adopting.release)
         workers = startup.worker_count(self._conf)
         health = endpoints.Health.of(self._conf, workers)
         picks = shared_picks.SharedPicks(workers)
@@ -172,7 +179,8 @@ class Supervisor:
         self._notifier.reloading()
         is_valid = False
         try:
-            is_valid = self._adopt()
+            with self._adopting:
+                is_valid = self._adopt()
         finally:
             # Even if it is invalid, workers must reopen their log files.
             self._sighup.forward(refused=not is_valid)
