@@ -337,7 +337,7 @@ def note_periodic_work(cls):
 
 
 class _OwnSignature:
-    """An adapter for drivers that take no offer or no record.
+    """An adapter for drivers with this service's signature.
 
     TAKEN: names of the optional arguments that the driver takes.
     """

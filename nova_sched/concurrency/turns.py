@@ -1,8 +1,8 @@
 """A thread pool in which one thread at a time computes.
 
-CPU-bound threads gain nothing under the GIL: they hand it to one another, as
-numpy releases it in each operation on more than a few hundred hosts.  In a
-busy worker that costs a third of the time.  So a thread of ``TurnExecutor``
+Only one thread at a time holds the GIL.  numpy releases it in each operation
+on more than a few hundred hosts, so that computing threads keep passing it on,
+which costs a busy worker a third of its time.  So a thread of ``TurnExecutor``
 holds the turn while it computes.  It releases the turn while it waits for I/O
 (``waiting``), and before its call ends if only I/O is left (``end_turn``).
 A plug-in's I/O may not be announced: a turn expires after PATIENCE seconds.
@@ -48,7 +48,7 @@ def waiting():
 
 
 def end_turn():
-    """Release this thread's turn until the end of its call."""
+    """Release this thread's turn; the rest of its call runs without one."""
     turn = getattr(_local, 'turn', None)
     if turn is not None:
         _local.turn = None
@@ -62,7 +62,7 @@ def waited():
 
 
 class _Turn:
-    """The turn of one call.
+    """The state of one call with regard to the turn.
 
     waited: seconds from the call's submission to its start.
     until: when the turn expires, by time.monotonic().
@@ -140,13 +140,13 @@ class TurnExecutor(futures.Executor):
                 self._give_turn()
 
     def queue_resumed(self, turn):
-        """Resume a turn that has waited, before any further call starts."""
+        """Resume a call that waited for I/O, before another call starts."""
         with self._lock:
             self._resuming.append(turn)
             self._give_turn()
 
     def _give_turn(self):
-        """Start or resume the next call if no turn is held; lock held."""
+        """Start or resume the next call if no call has the turn; lock held."""
         if self._holder is None:
             if self._resuming:
                 self._holder = self._resuming.popleft()
@@ -230,7 +230,10 @@ class TurnExecutor(futures.Executor):
             time.sleep(seconds)
 
     def _expire(self):
-        """End an expired turn; return seconds until the next check."""
+        """Let the next call compute, too, if the turn has expired.
+
+        Returns the seconds until the next check.
+        """
         if self._holder is None or not (self._resuming or self._calls):
             self._queued.clear()
             return 0

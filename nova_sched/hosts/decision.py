@@ -1,7 +1,8 @@
-"""Decision records: the request, the hosts it was decided on, and the result.
+"""Decision records: the request, the hosts at its decision, and the result.
 
 A ``Decision`` is a log.  It is filled while a request is decided and closed
-exactly once, and no step of the decision depends on it.  Error texts, log
+exactly once, and decides nothing itself, but that ``timed`` enforces the limit
+of processor time.  Error texts, log
 lines, explanations and repeated decisions are based on it.  It has plain data
 and references to immutable values.
 
@@ -26,7 +27,7 @@ OUTCOMES = PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 #: Number of top hosts in recorded weights.
 BEST = 10
 
-#: Number of first instances of a request with recorded weights.
+#: Weights are recorded for so many instances of a request, from the first.
 MOST_WEIGHED = 100
 #: Approximate maximum number of weights in a record, 8 MB, if the weights of
 #: all hosts are recorded.
@@ -113,7 +114,7 @@ NOT_REFUSED = Refusal()
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """The hosts that a request was decided on.
+    """The hosts as they were when a request was decided.
 
     table: HostTable; None before the hosts were read.
     clock: time of the decision, in seconds since the epoch.
@@ -121,7 +122,7 @@ class State:
     in_flight: number of assumed instances that hosts do not report yet.
     reads: pairs of a cell uuid and the time of its read, in seconds since the
         epoch.
-    lost: pairs of a cell and the error of its read, texts.
+    lost: (cell, text of the error of its read) of each cell without hosts.
     names: columns ``host`` and ``nodename`` of the table.
     instances: hosts.instances.Instances, or None.
     """
@@ -179,8 +180,8 @@ class Weighing:
         BEST hosts and the picked host.
     weighers: names of the weighers that ran.
     kept: list of Weights, one for each of the first instances.
-    is_over: whether to record no more weights, because a row may be another
-        host than on an earlier view.
+    is_over: whether to record no more weights, because the rows of the latest
+        host table may be other hosts than those of the recorded weights.
     """
 
     keeps_all: bool = False
@@ -261,7 +262,8 @@ class Funnel:
 
         instances: list of their indexes in the request.  The argument
             ``index`` of ``step`` is a position in this list.
-        Rejections on earlier views are dropped.
+        Rejections on earlier views, and earlier steps of these instances, are
+        dropped.
         """
         self._instances = instances
         self._rejected.clear()
@@ -280,7 +282,7 @@ class Funnel:
         """Record one run of a rule.
 
         index: number of the instance on the view.
-        rule: name of a filter, or of another step.
+        rule: name of a filter, or of another rule that removes hosts.
         before, after: int arrays of table rows.
         others: number of other rows that were not judged, and pass.
         """
@@ -344,20 +346,22 @@ class Decision:
     request: the unchanged arguments of the call: a mapping.
     sent_uuids: uuids of the instances, if the caller sends them: list; None
         before they are read.
-    generation: of the configuration: 1 at the start, plus 1 at each reload.
+    generation: of the configuration: 1 at the start, 1 more at each reload.
     seed: seed of the random generator.  The same state, request, clock and
         seed give the same result.
     state: State that the request was decided on.
-    offer: Placement's candidates: a value of hosts.allocation_candidates.
-    claims: all claims, in order, also of earlier tries.
+    offer: AllocationCandidates, or a constant of that module that says why
+        there are none.
+    claims: all claims, in order, also of earlier attempts.
     siblings: (uuid, host) of each member of the request's server group that
         other requests have assumed.
-    spec_obj: RequestSpec, edited by request filters, if Placement was queried.
+    spec_obj: RequestSpec; if Placement was queried, as edited by request
+        filters.
     funnel: Funnel of the filters.  weighing: Weighing.
-    picks: Pick of each instance with a host.
+    picks: Pick of each instance, in order; None for one without a host.
     alternates: number of alternates of all instances.
     selections: the result: a list of Selection for each instance.
-    tries: number of decisions; more than one after a conflict with another
+    tries: number of attempts; more than one after a conflict with another
         request, or if a cell was lost.
     milliseconds: step name -> time taken.
     took: seconds from arrival to closing.
@@ -438,7 +442,7 @@ class Decision:
         return [self.instance_uuid]
 
     def restart(self):
-        """Remove everything that was decided, before another decision."""
+        """Remove everything that was decided, before another attempt."""
         self.tries += 1
         self.picks.clear()
         self.siblings.clear()
@@ -499,14 +503,14 @@ class Decision:
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def bound_request(self, most_bytes):
-        """Drop the packed arguments of a call with more bytes."""
+        """Drop packed arguments that have more than a number of bytes."""
         if getattr(self.request, 'nbytes', 0) > most_bytes:
             self.request, self.spec_obj = Packed(None), None
 
     def forget_state(self):
         """Drop the data that the request was decided on.
 
-        Whether there were candidates remains.
+        An offer that says that there were no candidates is kept.
         """
         self.state = dataclasses.replace(self.state, table=None,
                                          instances=None)

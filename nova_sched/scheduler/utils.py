@@ -37,9 +37,9 @@ _IN_TREE = version_tuple('1.31')
 _GROUPS = version_tuple('1.25')
 _OLDEST_ORDER = ('resources', 'limit', 'required')
 
-#: Traits that the scheduler adds to every query.  Releases of Placement before
-#: Train, the first with 1.32, refuse queries with these traits, and hosts of
-#: these releases do not have them, so the traits are left out there.
+#: Traits that request filters add to every query.  Placement before 1.32
+#: (Train) refuses these traits as unknown, and its hosts do not have them, so
+#: that queries for it do not contain them.
 OWN_REQUIRED = frozenset((os_traits.OWNER_NOVA,))
 OWN_FORBIDDEN = frozenset((os_traits.COMPUTE_STATUS_DISABLED,))
 _OWN_TRAITS = version_tuple('1.32')
@@ -67,7 +67,8 @@ class Group:
     The unnumbered group has conditions on a whole provider tree.
     resources: resource class -> amount.
     required, forbidden: traits; ``in:A,B`` means any of several.
-    member_of: lists of aggregate uuids; the provider must be in one of each.
+    member_of: lists of aggregate uuids; the provider must be in at least one
+        aggregate of each list.
     in_tree: uuid of a provider of the tree, or None.
     """
 
@@ -147,7 +148,7 @@ class ResourceRequest:
     def amounts_alone(self):
         """Return a query for one candidate that has the same amounts.
 
-        Other conditions, and the amounts of numbered groups, are left out.
+        Conditions other than ``in_tree``, and numbered groups, are left out.
         """
         group = self.groups['']
         return ResourceRequest({'': Group(
@@ -344,7 +345,8 @@ def _add_request_group(groups, index, requested):
     if not _SUFFIX.fullmatch(suffix):
         must = 'must be 1 to 64 letters, digits, - and _'
     elif suffix in groups:
-        must = 'must name one group alone, of the request or the flavor'
+        must = ('must differ from the names of all other groups of the '
+                'request and of the flavor')
     elif not group:
         must = 'must name a group with conditions on its provider'
     else:

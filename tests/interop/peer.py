@@ -4,12 +4,12 @@
 
 It imports Nova once, and forks a process for each conversation.
 CONVERSATIONS: a line of JSON each: {'config_file': path of Nova's
-configuration, 'path': folders to import from, 'questions': list of
-[what, arguments]}, what being a function of ``ANSWERED``.  ANSWERS: a line of
-JSON each: a list, one item a question, of {'answer': ...} or {'error': name
-of the exception's class, 'classes': full names of the class and its bases,
-'text': ..., 'reason': Nova's reason, or null}; null if the process ended
-without answers.
+configuration, 'path': folders to import from, 'questions': list of [name of a
+function of ``ANSWERED``, arguments, named arguments]}.  ANSWERS: a line of
+JSON for each conversation: a list with one item for each question, {'answer':
+...} or {'error': name of the exception's class, 'classes': full names of the
+class and its bases, 'text': ..., 'reason': Nova's reason, or null}; null if
+the process ended without answers.
 """
 
 import importlib

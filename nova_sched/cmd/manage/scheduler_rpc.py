@@ -16,7 +16,7 @@ _BROKEN = (messaging.MessagingException, amqp.AMQPError, kombu.KombuError,
 
 
 class NotServed(exits.NoAnswer):
-    """No scheduler responds in time; the broker does, as far as is known."""
+    """No scheduler replies in time; the broker may be unreachable, too."""
 
 
 def consumers(conf, seconds):

@@ -1,11 +1,12 @@
 """The RequestSpec that a plug-in passes to a built-in rule.
 
 A plug-in may call the built-in rule that it derives from with a changed
-request: a RequestSpec, or Kilo's filter_properties as the mapping, a copy of
-the mapping or a dict of its own.  ``request_of`` makes a RequestSpec of each.
+request: a RequestSpec, or Kilo's filter_properties: the KiloMapping that it
+received, a copy of it, or a dict of its own.  ``request_of`` makes a
+RequestSpec of each.
 
-From a copy of the mapping only the changed fields are read; the request has
-the others, because the mapping does not contain all fields.
+From a copy, only the fields that the plug-in changed are read.  The others
+come from the original request, because a KiloMapping does not contain all.
 """
 
 import collections.abc
@@ -31,9 +32,9 @@ _FIELDS = {
     **dict.fromkeys(_GROUP, 'instance_group'),
     'instance_type': 'flavor',
 }
-#: Key of its request_spec -> field ...
+#: Key of filter_properties['request_spec'] -> field ...
 _SPEC_FIELDS = {'image': 'image', 'num_instances': 'num_instances'}
-#: ... and of the instance_properties there.
+#: ... and key of its instance_properties -> field.
 _INSTANCE_FIELDS = {
     'uuid': 'instance_uuid',
     **{name: name for name in ('project_id', 'user_id', 'availability_zone',
@@ -46,8 +47,9 @@ def request_of(given):
 
     given: a RequestSpec, or a mapping in the form of Kilo's
         filter_properties.
-    Raises ValueError, which names the key, for invalid values: the plug-in
-    has written them, not the RPC caller.
+    Raises ValueError, not InvalidInput, for invalid values, because the
+    plug-in wrote them and not the RPC caller.  Any other type is returned
+    unchanged.
     """
     if isinstance(given, kilo_mapping.KiloMapping):
         written = given.written()
@@ -91,7 +93,7 @@ def _part(mapping, key):
 
 
 def _read(mapping, made):
-    """Return the RequestSpec of a mapping alone.
+    """Return a RequestSpec made of a mapping, without an original request.
 
     made: the mapping that it was copied from, or {}.
     """
@@ -118,7 +120,9 @@ def _read(mapping, made):
 
 
 def _flavor(given):
-    """Return a flavor, an object or a partial dict, as a dict with all sizes.
+    """Return a dict with all sizes of a flavor.
+
+    given: Flavor, or a dict that may omit sizes.
     """
     if isinstance(given, flavor.Flavor):
         given = given.flat()
@@ -130,7 +134,8 @@ def _flavor(given):
 def _image_properties(properties, made):
     """Return image properties with one name of each: the old or the new.
 
-    A changed value of the old name, which Kilo's filters read, counts.
+    Of two names the old one is kept if the plug-in changed its value, or if
+    the original does not have the new one.
     """
     dropped = set()
     for old, now in kilo_mapping.OLD_PROPERTIES.items():
@@ -142,7 +147,9 @@ def _image_properties(properties, made):
 
 
 def _group(mapping, made):
-    """Return the group as an object; None if the group_* keys differ from it.
+    """Return the InstanceGroup of a mapping, or None.
+
+    None if the plug-in changed group_* keys and they differ from the object.
     """
     group = mapping.get('instance_group')
     if not isinstance(group, instance_group.InstanceGroup):

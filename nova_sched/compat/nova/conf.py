@@ -20,8 +20,8 @@ LOG = logging.getLogger(__name__)
 
 CONF = cfg.CONF
 
-#: Options with class paths as values before Ocata: (section, name) ->
-#: class path below nova.scheduler -> name.
+#: Options that were class paths before Ocata: (section, option) ->
+#: {class path below nova.scheduler: name of its entry point}.
 _CLASSES = {('scheduler', 'driver'): names.DRIVERS,
             ('scheduler', 'host_manager'): names.HOST_MANAGERS}
 
@@ -29,8 +29,8 @@ _CLASSES = {('scheduler', 'driver'): names.DRIVERS,
 class _WithOldNames(cfg.ConfigOpts):
     """Has the options of [DEFAULT] before Ocata under their old names.
 
-    oslo.config finds an option by its old name, but reads only values that
-    the files give by that name.
+    oslo.config finds an option by its old name, but looks for its value under
+    the old name only: a value by today's name is not found.
     """
 
     def __getattr__(self, name):
@@ -41,7 +41,9 @@ class _WithOldNames(cfg.ConfigOpts):
         return _class_path(today, self[section][name])
 
     def _is_own(self, name, section, today):
-        """Return whether a plug-in's option by an old name has its own value.
+        """Return whether to read the plug-in's own option by an old name.
+
+        That is so if it is set, or if today's option is not.
         """
         return (self.get_location(name).location.is_user_controlled
                 or self.get_location(today, section).location
@@ -94,8 +96,8 @@ def follow(conf):
             # Leaves no moment without values, unlike reading from scratch.
             CONF.default_config_files, CONF.default_config_dirs = paths, []
             CONF.reload_config_files()
-        # Plug-ins expect a list; the default here depends on whether Placement
-        # is used.
+        # This service's default depends on whether Placement is used; plug-ins
+        # expect the list that results.
         CONF.set_default('enabled_filters', list(config.enabled_filters(conf)),
                          'filter_scheduler')
     except (cfg.Error, OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The filter scheduler with overridden methods of plug-ins."""
+"""FilterScheduler with methods of Nova's that a plug-in overrides."""
 
 import functools
 
@@ -18,14 +18,14 @@ LOG = logging.getLogger(__name__)
 
 
 class RowApi:
-    """An adapter for FilterScheduler that calls overrides of Nova's methods.
+    """Has FilterScheduler call Nova's methods that a plug-in overrides.
 
-    Overrides of the driver and of its host manager.
+    The plug-in is a driver, a host manager or both.
     """
 
     def check_set_up(self):
         super().check_set_up()
-        # Faults of the host manager's rules must appear at start.
+        # A host manager with faulty filters must fail at the start.
         self._make_attempt  # noqa: B018
 
     @functools.cached_property
@@ -41,8 +41,8 @@ class RowApi:
     def _make_attempt(self):
         """The class of attempts, or a function that makes them.
 
-        If the host manager chooses filters and weighers, these become the
-        ranker's.
+        Replaces ``ranker`` if the driver or the host manager overrides steps:
+        its filters and weighers are those of the host manager.
         """
         manager = self.host_manager
         own = [f'{type(each).__name__}.{name}' for each, names in (
@@ -53,13 +53,13 @@ class RowApi:
             self.ranker = loading.ranker(*manager.rules)
         if not own:
             return SchedulingAttempt
-        LOG.info('Requests are decided host state by host state, because of '
-                 '%s', ', '.join(own))
+        LOG.info('Hosts are evaluated one HostState at a time, because a '
+                 'plug-in overrides %s', ', '.join(own))
         return functools.partial(attempt.RowApiAttempt, self._steps)
 
     @functools.cached_property
     def _steps(self):
-        """The driver itself, or an object with Nova's steps for it."""
+        """This driver, or a NovaSchedulerMixin with its host manager."""
         if isinstance(self, NovaSchedulerMixin):
             return self
         made = NovaSchedulerMixin()
@@ -68,7 +68,10 @@ class RowApi:
 
 
 def in_front_of(cls):
-    """Return a driver class that calls overrides of Nova's methods."""
+    """Return a class with RowApi in front of a FilterScheduler.
+
+    Other classes are returned unchanged.
+    """
     if not issubclass(cls, filter_scheduler.FilterScheduler) or issubclass(
             cls, RowApi):
         return cls

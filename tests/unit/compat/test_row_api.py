@@ -181,8 +181,8 @@ def test_overrides_are_logged_at_start(a_driver, caplog):
     caplog.set_level('INFO')
     a_driver('StrictScheduler', 'OcataManager')
 
-    assert ('Requests are decided host state by host state, because of '
-            'StrictScheduler._ensure_sufficient_hosts, '
+    assert ('Hosts are evaluated one HostState at a time, because a plug-in '
+            'overrides StrictScheduler._ensure_sufficient_hosts, '
             'OcataManager.get_host_states_by_uuids') in caplog.messages
 
 

@@ -171,9 +171,9 @@ def test_zero_amounts_and_then_empty_groups_are_left_out():
        '1 to 64 letters') for name, shown in (
         ('', ''), (None, ''), ('a b', 'a b'))),
     ([a_group('p', resources={'X': 1})] * 2, "[1].requester_id = 'p'",
-     'one group alone'),
+     'must differ from the names'),
     ([a_group('1', resources={'X': 1})], "[0].requester_id = '1'",
-     'one group alone'),
+     'must differ from the names'),
     ([a_group('p', in_tree='tree')], "[0].requester_id = 'p'",
      'must name a group with conditions')])
 def test_invalid_groups_are_refused_by_name(groups, field, must):
