@@ -31,7 +31,7 @@ ROOMS = {
         placement rpc scheduler.client.report
         scheduler.scheduler_options service_adapter single_flight
         timed_http""",
-    DECISION: 'compat dry_run.trial explain inventory plugins scheduler',
+    DECISION: 'capacity compat dry_run.trial explain inventory plugins scheduler',
     DOOR: """
         compat.nova.client compat.nova.rpcapi scheduler.client
         scheduler.manager scheduler.rpcapi""",

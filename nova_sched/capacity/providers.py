@@ -1,0 +1,118 @@
+"""How many claims of a request Placement grants on each host.
+
+Placement's providers are read once; then the claims of any number of flavors
+are counted without further queries.
+"""
+
+import copy
+import dataclasses
+import itertools
+
+import numpy as np
+
+from nova_sched.placement.mirror.providers import Amounts
+from nova_sched.placement.mirror.providers import Providers
+from nova_sched.placement.mirror.reader import ProviderReader
+from nova_sched.rules.instance_counts import UNLIMITED
+from nova_sched.rules.instance_counts import RuleCounts
+
+#: Name of the rule with Placement's conditions other than amounts.
+CONDITIONS = 'Placement'
+
+
+class PlacementProviders:
+    """The resource providers of a Placement, as read once.
+
+    adapter: PlacementAdapter.
+    progress: function of the number of read providers, and of all.
+
+    Raises PlacementError if Placement does not answer.
+    """
+
+    def __init__(self, adapter, progress=lambda done, count: None):
+        self._reader, self.providers = ProviderReader(adapter), Providers()
+        generations = self._reader.generations()
+        summaries = {provider.uuid: provider for provider
+                     in self._reader.summaries(generations)}
+        read = []
+        for number, (uuid, (_, parent)) in enumerate(generations.items(), 1):
+            read.append(self._read(uuid, parent, summaries.get(uuid)))
+            progress(number, len(generations))
+        self.providers.put(filter(None, read), self.providers.now())
+
+    def emptied(self):
+        """Return the same providers without allocations."""
+        twin = copy.copy(self)
+        twin.providers = self.providers.emptied()
+        return twin
+
+    def _read(self, uuid, parent, summary):
+        """Return a complete Provider; None if it was deleted.
+
+        summary: the Provider of a listing, without limits; None for providers
+            without room.
+        """
+        if summary is None:
+            return self._reader.provider(uuid, parent)
+        inventories = self._reader.inventories(uuid)
+        return inventories and dataclasses.replace(
+            summary, limited=True, amounts={
+                name: amounts._replace(used=summary.amounts.get(
+                    name, Amounts(0, 0)).used)
+                for name, amounts in inventories.items()})
+
+    def count(self, queries, nodes, inexact):
+        """Return the RuleCounts of Placement for compute nodes: list.
+
+        queries: list of scheduler.utils.ResourceRequest; any may be met.
+        nodes: uuids of n compute nodes.
+        inexact: dict; a reason is added if the numbers are a bound.
+        Raises PlacementError.
+        """
+        self._read_members(queries)
+        found = []
+        for query in queries:
+            rows, times, meets = self.providers.grants(query)
+            by_rule = [RuleCounts(f'{CONDITIONS} {name}',
+                                  _of_nodes(counts, rows, nodes))
+                       for name, counts in times.items()]
+            if meets is None:
+                inexact[CONDITIONS] = ('child providers and shared providers '
+                                       'are not counted')
+            else:
+                by_rule.append(RuleCounts(CONDITIONS, UNLIMITED * _of_nodes(
+                    meets.astype(np.int64), rows, nodes)))
+            found.append(by_rule)
+        totals = [np.minimum.reduce([rule.counts for rule in by_rule])
+                  for by_rule in found]
+        best = max(range(len(found)), key=lambda index: totals[index].sum())
+        if any((totals[one].astype(bool) & totals[other].astype(bool)).any()
+               for one, other in itertools.combinations(range(len(found)), 2)):
+            inexact[CONDITIONS] = ('a host has both VCPU and PCPU inventory '
+                                   'for the request; one of them is counted')
+        return found[best]
+
+    def free(self, name, nodes):
+        """Return the free amounts of a resource class on compute nodes.
+
+        int64 (n,), without child providers.
+        """
+        rows, free = self.providers.free(name)
+        return _of_nodes(free, rows, nodes)
+
+    def _read_members(self, queries):
+        for aggregate in set().union(*map(
+                self.providers.without_members, queries)):
+            self.providers.put_members(
+                aggregate, self._reader.members(aggregate))
+
+
+def _of_nodes(values, rows, nodes):
+    """Return the values of compute nodes, int64 (n,); 0 without a provider.
+
+    rows: uuid -> position of its value.
+    """
+    places = np.array([rows.get(uuid, -1) for uuid in nodes], np.intp)
+    if not len(values):
+        return np.zeros(len(places), np.int64)
+    return np.where(places >= 0, values.take(places, mode='clip'), 0)
