@@ -16,6 +16,7 @@ import time
 from benchmarks import bed as test_bed
 from benchmarks import decision
 from benchmarks import load
+from benchmarks import tables
 
 _DRIVERS = 'filter_scheduler,caching_scheduler,chance_scheduler'
 _HEAD = ('driver', 'hosts', 'callers', 'instances', 'p50 ms', 'p95 ms',
@@ -58,8 +59,8 @@ def main():
 
 
 def _decisions(args, bed, figures):
-    _print_row(('decision', 'hosts', 'instances', 'p50 ms', 'p95 ms',
-                'p99 ms'))
+    tables.head('decision', 'hosts', 'instances', 'p50 ms', 'p95 ms',
+                'p99 ms')
     for hosts in args.hosts:
         bed.make_cloud(hosts)
         with bed.serving() as (call, taken):
@@ -74,13 +75,13 @@ def _decision(bed, figures, hosts, instances, call, taken):
     result = decision.measure(bed.configuration('caching_scheduler'),
                               instances, count)
     figures.decision[hosts, instances] = result.p50
-    _print_row(('in process', hosts, instances, *_milliseconds(result)))
+    tables.row('in process', hosts, instances, *_milliseconds(result))
     before, begin = len(taken()), time.perf_counter()
     for _ in range(count):
         call(instances)
     served = load.summary(taken()[before:], 0, time.perf_counter() - begin)
-    _print_row(('in the serving worker', hosts, instances,
-                *_milliseconds(served)))
+    tables.row('in the serving worker', hosts, instances,
+               *_milliseconds(served))
 
 
 def _services(args, bed, figures):
@@ -98,7 +99,7 @@ def _one_cloud(args, bed, figures, hosts):
     print(f'bare read of the rows of {hosts} hosts: p50 '
           f'{read.p50:.1f} ms between echoes, {again.p50:.1f} ms without '
           'a pause\n')
-    _print_row(_HEAD)
+    tables.head(*_HEAD)
     for driver in args.drivers.split(','):
         with bed.floor() as echo, bed.service(driver) as call:
             _matrix(args, bed, figures, driver, hosts, echo, call)
@@ -120,11 +121,11 @@ def _matrix(args, bed, figures, driver, hosts, echo, call):
             ratio = result.p50 / floor.p50
             figures.service[driver, hosts, callers, instances] = (
                 result, floor)
-            _print_row((
+            tables.row(
                 driver, hosts, callers, instances, *_milliseconds(result),
                 f'{result.per_second:.0f}', f'{ratio:.2f}',
                 f'{result.per_second / floor.per_second:.2f}',
-                f'{1000 * used:.1f}', result.errors))
+                f'{1000 * used:.1f}', result.errors)
 
 
 def _carrying(echo, instances):
@@ -134,12 +135,6 @@ def _carrying(echo, instances):
 
 def _milliseconds(result):
     return [f'{value:.2f}' for value in (result.p50, result.p95, result.p99)]
-
-
-def _print_row(cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
-    if cells[-1] in ('errors', 'p99 ms'):
-        print('|' + '---|' * len(cells), flush=True)
 
 
 class _Figures:

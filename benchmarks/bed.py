@@ -11,6 +11,7 @@ import time
 
 import oslo_messaging as messaging
 from oslo_utils import uuidutils
+import psutil
 import pymysql
 import sqlalchemy as sa
 
@@ -180,14 +181,10 @@ class Bed:
 
         All its processes together, in seconds.
         """
-        ticks = 0
-        for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
-            with contextlib.suppress(OSError):
-                # Skip the name, which may contain spaces.
-                fields = path.read_text().rpartition(')')[2].split()
-                if int(fields[3]) == self.launcher:
-                    ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf('SC_CLK_TCK')
+        launcher = psutil.Process(self.launcher)
+        times = [process.cpu_times() for process in (
+            launcher, *launcher.children(recursive=True))]
+        return sum(time.user + time.system for time in times)
 
     def bare_read(self):
         """Return a function that reads the rows of a refresh by a bare cursor.

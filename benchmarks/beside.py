@@ -25,6 +25,7 @@ import urllib.parse
 
 from benchmarks import bed as test_bed
 from benchmarks import load
+from benchmarks import tables
 
 _HEAD = ('driver', 'hosts', 'callers', 'daemon', 'p50 ms', 'calls/s',
          'CPU ms / call', 'errors', 'p50, calls/s, CPU to the first')
@@ -49,7 +50,7 @@ def main():
     args = parser.parse_args()
     # Hide the client's warnings about many callers in one process.
     logging.disable(logging.WARNING)
-    _print(_HEAD)
+    tables.head(*_HEAD)
     for hosts in map(int, args.hosts.split(',')):
         for driver in args.drivers.split(','):
             _compare(args, driver, hosts)
@@ -115,17 +116,11 @@ def _print_figures(driver, hosts, callers, turns):
             1000 * sum(turn.seconds for turn in of_one)
             / sum(turn.calls for turn in of_one))
         first = first or figures
-        _print((driver, hosts, callers, name,
-                *(f'{figure:.2f}' for figure in figures),
-                sum(turn.result.errors for turn in of_one),
-                ', '.join(f'{figure / of_first:.3f}' for figure, of_first
-                          in zip(figures, first, strict=True))))
-
-
-def _print(cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
-    if cells == _HEAD:
-        print('|---' * len(cells) + '|', flush=True)
+        tables.row(driver, hosts, callers, name,
+                   *(f'{figure:.2f}' for figure in figures),
+                   sum(turn.result.errors for turn in of_one),
+                   ', '.join(f'{figure / of_first:.3f}' for figure, of_first
+                             in zip(figures, first, strict=True)))
 
 
 if __name__ == '__main__':

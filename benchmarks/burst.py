@@ -44,6 +44,7 @@ from benchmarks import bed as test_bed
 from benchmarks import mixed_cloud
 from benchmarks import placement_bed
 from benchmarks import providers
+from benchmarks import tables as output
 from nova_sched import rpc
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
@@ -104,9 +105,7 @@ def main():
                         help='numbers of groups and members, like 8x8')
     args = parser.parse_args()
     load = Load.of(args.groups)
-    head = (*_HEAD, *['claims', 'answered 409'] * args.placement)
-    print('| ' + ' | '.join(head) + ' |\n' + '|---' * len(head) + '|',
-          flush=True)
+    output.head(*_HEAD, *['claims', 'answered 409'] * args.placement)
     with tempfile.TemporaryDirectory() as shared:
         # The folder of tests/functional/shared.py.
         os.environ['NOVA_SCHED_TEST_SHARED'] = shared
@@ -114,11 +113,8 @@ def main():
             daemons, workers = map(int, shape.split('x'))
             for _ in range(args.runs):
                 with _bed(load, args.placement) as (bed, placement):
-                    print('| ' + ' | '.join(map(str, (
-                        daemons, workers,
-                        *_burst(load, bed, placement,
-                                (daemons, workers, args.spread)))))
-                        + ' |', flush=True)
+                    output.row(daemons, workers, *_burst(
+                        load, bed, placement, (daemons, workers, args.spread)))
 
 
 @contextlib.contextmanager
@@ -132,9 +128,7 @@ def _bed(load, behind_placement):
             cloud = stack.enter_context(placement_bed.Cloud(
                 directory, load.hosts, functools.partial(_provider, load)))
             bed = BurstBed(broker, cloud.url, directory)
-            bed.options = cloud.options() | {
-                f'placement__{name}': value for name, value
-                in cloud.placement.options.items()}
+            bed.options = cloud.options() | cloud.placement.settings
         else:
             bed = BurstBed(broker, os.environ['NOVA_SCHED_TEST_MYSQL_URL'],
                            directory)

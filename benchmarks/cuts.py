@@ -17,10 +17,10 @@ import threading
 import time
 import uuid
 
+from benchmarks import tables
 from benchmarks import workers
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 
 _HEAD = ('seconds', 'calls', 'answered', 'twice', 'decided twice',
          *workers.RESOURCES)
@@ -72,25 +72,22 @@ def _decided_twice(daemon):
 
 
 def _print(daemon, calls, began):
-    workers.print_row(
+    tables.row(
         f'{time.monotonic() - began:.0f}', calls.sent, len(calls.answers),
         sum(count > 1 for count in calls.answers.values()),
         _decided_twice(daemon), *workers.resources(daemon))
 
 
 def _measure(args, directory):
-    with conftest.open_stage(
-            directory, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=10) as stage:
-        stage.load(captures.cloud('34'))
+    with captures.open_stage(
+            directory, nova_sched__pick_lifetime=10) as stage:
         door = stage.door_to_broker()
         door.open()
         daemon = stage.daemon(workers=_WORKERS,
-                              DEFAULT__transport_url=stage.url_through(door))
+                              DEFAULT__transport_url=door.url)
         calls, over = Calls(stage.transport_url, args.rate), threading.Event()
         caller = threading.Thread(target=calls.run, args=(over,))
-        workers.print_head(*_HEAD)
+        tables.head(*_HEAD)
         began = shown = time.monotonic()
         _print(daemon, calls, began)
         caller.start()

@@ -104,9 +104,7 @@ class Bed:
             DEFAULT__executor_thread_pool_size=THREADS,
             # Spreads instances over all hosts.
             filter_scheduler__host_subset_size=1000,
-            **self._queues,
-            **{f'placement__{name}': value for name, value
-               in self.placement.options.items()})
+            **self._queues, **self.placement.settings)
 
     def _fill(self, name, url):
         nodes = [clouds.a_compute_node(host) for host in HOSTS[name]]

@@ -15,10 +15,9 @@ import tempfile
 import threading
 import time
 
-from benchmarks import workers
+from benchmarks import tables
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 
 #: Seconds that a flood may take.
 _PATIENCE = 300
@@ -101,11 +100,8 @@ def _peak_mb(pid):
 
 
 def _measure(args, directory, kind):
-    with conftest.open_stage(
-            directory, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=10) as stage:
-        stage.load(captures.cloud('34'))
+    with captures.open_stage(
+            directory, nova_sched__pick_lifetime=10) as stage:
         daemon = stage.daemon()
         good = _Good(stage.transport_url)
         good.start()
@@ -113,7 +109,7 @@ def _measure(args, directory, kind):
         good.ended.set()
         good.join()
         [worker] = daemon.workers
-        workers.print_row(
+        tables.row(
             kind, f'{answered} of {args.messages}', f'{seconds:.0f}',
             _peak_mb(worker), f'{statistics.median(good.seconds):.2f}',
             f'{max(good.seconds):.2f}', len(good.seconds))
@@ -126,7 +122,7 @@ def main():
     parser.add_argument('--mb', type=float, default=1.5)
     parser.add_argument('--kinds', default=','.join(KINDS))
     args = parser.parse_args()
-    workers.print_head('filled with', 'answered', 's', 'peak MB',
+    tables.head('filled with', 'answered', 's', 'peak MB',
                        'good calls p50 s', 'longest s', 'good calls')
     for kind in args.kinds.split(','):
         with tempfile.TemporaryDirectory() as directory:

@@ -13,14 +13,15 @@ import contextlib
 import json
 import multiprocessing
 import os
-import pathlib
 import sys
 import tempfile
 import time
 
 import oslo_messaging as messaging
+import psutil
 
 from benchmarks import bed as test_bed
+from benchmarks import tables
 from nova_sched import conf as config
 from nova_sched import rpc
 
@@ -29,7 +30,6 @@ _HOSTS = 1000
 _QUIET = 5
 #: Seconds that a call may take.
 _PATIENCE = 120
-_TICKS = os.sysconf('SC_CLK_TCK')
 _FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'AggregateInstanceExtraSpecsFilter', 'PciPassthroughFilter',
@@ -132,35 +132,16 @@ _REQUESTS = {
 }
 
 
-class _Worker:
-    """The only worker of a service, read from /proc."""
-
-    def __init__(self, launcher):
-        [self._pid] = [
-            int(path.name) for path in pathlib.Path('/proc').glob('[0-9]*')
-            if _parent(path) == launcher]
-
-    def cpu_seconds(self):
-        """Return the CPU seconds that it has used."""
-        fields = self._read('stat').rpartition(')')[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def resident_mb(self):
-        """Return its resident memory in MiB."""
-        [line] = [line for line in self._read('status').splitlines()
-                  if line.startswith('VmRSS')]
-        return int(line.split()[1]) // 1024
-
-    def _read(self, name):
-        return pathlib.Path(f'/proc/{self._pid}/{name}').read_text()
+def _worker(launcher):
+    """Return the only worker of a service: psutil.Process."""
+    [worker] = [child for child in psutil.Process(launcher).children()
+                if not child.cmdline()[0].endswith('messenger')]
+    return worker
 
 
-def _parent(path):
-    try:
-        text = (path / 'stat').read_text()
-    except OSError:
-        return None
-    return int(text.rpartition(')')[2].split()[1])
+def _cpu_seconds(process):
+    times = process.cpu_times()
+    return times.user + times.system
 
 
 class _Plain:
@@ -222,16 +203,16 @@ def _answer(ask, call):
 
 def _measure(worker, ask, plain, name, make):
     call = make()
-    before = worker.cpu_seconds()
+    before = _cpu_seconds(worker)
     answer = _answer(ask, call)
-    used = worker.cpu_seconds() - before
+    used = _cpu_seconds(worker) - before
     with plain:
         if name == 'plain':
             time.sleep(_QUIET)
         # A repeated call has one turn of any length.
         _answer(ask, make())
-    _row(name, f'{len(json.dumps(call)) / 1024:.0f}', f'{used:.2f}', answer,
-         f'{plain.slowest:.2f}', worker.resident_mb())
+    tables.row(name, f'{len(json.dumps(call)) / 1024:.0f}', f'{used:.2f}',
+               answer, f'{plain.slowest:.2f}', worker.memory_info().rss >> 20)
 
 
 @contextlib.contextmanager
@@ -241,7 +222,7 @@ def _service(bed, driver):
         bed.transport, messaging.Target(topic=rpc.TOPIC, version='4.5'))
     with bed.service(driver) as call:
         call(1)
-        yield _Worker(bed.launcher), lambda args: client.prepare(
+        yield _worker(bed.launcher), lambda args: client.prepare(
             version='4.0' if 'request_spec' in args else '4.5').call(
                 {}, 'select_destinations', **args)
 
@@ -253,16 +234,12 @@ def main():
         bed = _Bed(os.environ['NOVA_SCHED_TEST_RABBIT_URL'],
                    os.environ['NOVA_SCHED_TEST_MYSQL_URL'], directory)
         bed.make_cloud(_HOSTS)
-        _row('request', 'KiB', 'CPU s', 'answer', 'slowest plain call s',
-             'RSS MB')
+        tables.head('request', 'KiB', 'CPU s', 'answer',
+                    'slowest plain call s', 'RSS MB')
         with _service(bed, driver) as (worker, ask):
             plain = _Plain(bed.transport_url)
             for name, make in _REQUESTS.items():
                 _measure(worker, ask, plain, name, make)
-
-
-def _row(*cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 if __name__ == '__main__':

@@ -18,13 +18,13 @@ import time
 from benchmarks import rule_bed
 from nova_sched import conf as config
 from nova_sched import objects
+from nova_sched.dry_run.trial import Trial
 from nova_sched.explain import changes
 from nova_sched.explain import host
 from nova_sched.explain import matrix
 from nova_sched.explain import pick
-from nova_sched.explain.trial import Trial
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import ranking
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler.attempt import SchedulingRequest
 
 #: Limits in milliseconds: matrix without the decision, and all changes.

@@ -205,9 +205,8 @@ class Bed:
             options = _OURS if checkout else _NOVAS
             conf = stage.write_config(
                 self.directory / f'{name}.conf', **_OPTIONS, **options,
-                **self._databases.options(), **{
-                    f'placement__{option}': value for option, value
-                    in self.placement.options.items()}, DEFAULT__host=name)
+                **self._databases.options(), **self.placement.settings,
+                DEFAULT__host=name)
             self.schedulers.append(Scheduler(name, command, conf, checkout))
 
     def start(self):

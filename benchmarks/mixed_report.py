@@ -6,6 +6,7 @@ import re
 
 from benchmarks import mixed_callers
 from benchmarks import mixed_cloud
+from benchmarks import tables
 
 #: Seconds: a call may have begun this long before a fault, and clients may
 #: take this long to reconnect to a broker.
@@ -261,6 +262,7 @@ def _table(head, rows):
     """Print a table of Markdown, if it has any rows."""
     if not rows:
         return
-    for row in (head, ('---',) * len(head), *rows):
-        print('| ' + ' | '.join(map(str, row)) + ' |')
+    tables.head(*head)
+    for row in rows:
+        tables.row(*row)
     print(flush=True)

@@ -16,6 +16,7 @@ import json
 import statistics
 import time
 
+from benchmarks import tables
 from nova_sched import objects
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import guest as numa_guest
@@ -61,13 +62,12 @@ def main():
     parser = argparse.ArgumentParser('python -m benchmarks.numa_walk')
     parser.add_argument('--seconds', type=float, default=5)
     seconds = parser.parse_args().seconds
-    _row('fits', 'guest cells', 'host cells', 'search ms', 'walk ms',
-         'walk / search')
-    print('|' + '---|' * 6)
+    tables.head('fits', 'guest cells', 'host cells', 'search ms', 'walk ms',
+                'walk / search')
     for what, guests, hosts in itertools.product(_CASES, _GUESTS, _HOSTS):
         if guests <= hosts:
-            _row(what, guests, hosts,
-                 *_one(_host(hosts), _CASES[what](guests, hosts), seconds))
+            tables.row(what, guests, hosts, *_one(
+                _host(hosts), _CASES[what](guests, hosts), seconds))
 
 
 def _one(topology, pages, seconds):
@@ -116,10 +116,6 @@ def _request(pages):
                 id=number, memory=2 * count, pagesize=2048, pcpuset=set(),
                 cpuset={2 * number, 2 * number + 1})
             for number, count in enumerate(pages)]))
-
-
-def _row(*cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ import time
 from oslo_versionedobjects import base as ovo_base
 from oslo_versionedobjects import fields as ovo_fields
 
+from benchmarks import tables
 from nova_sched import objects
 from nova_sched.objects import base
 from nova_sched.objects import fields
@@ -115,8 +116,7 @@ def main():
                     for cls in (objects.RequestSpec, library))
     if plain(ours) != plain(theirs):
         raise SystemExit('the two read the request differently')
-    _row('RequestSpec', 'ours us', "library's us", 'library / ours')
-    print('|' + '---|' * 4)
+    tables.head('RequestSpec', 'ours us', "library's us", 'library / ours')
     for what, mine, other in (
             ('obj_from_primitive',
              lambda: objects.RequestSpec.obj_from_primitive(wire),
@@ -129,7 +129,8 @@ def main():
             ('base.clone, obj_clone', lambda: base.clone(ours),
              theirs.obj_clone)):
         first, second = _medians(times, mine, other)
-        _row(what, f'{first:.0f}', f'{second:.0f}', f'{second / first:.1f}')
+        tables.row(what, f'{first:.0f}', f'{second:.0f}',
+                   f'{second / first:.1f}')
 
 
 def _medians(times, *functions):
@@ -141,10 +142,6 @@ def _medians(times, *functions):
             function()
             found.append((time.perf_counter() - start) * 1e6)
     return map(statistics.median, times_of)
-
-
-def _row(*cells):
-    print('| ' + ' | '.join(cells) + ' |', flush=True)
 
 
 if __name__ == '__main__':

@@ -21,6 +21,7 @@ import tempfile
 
 from benchmarks import load
 from benchmarks import placement_bed
+from benchmarks import tables
 from nova_sched import conf as config
 
 _HEAD = ('what', 'callers', 'instances', 'p50 ms', 'p95 ms', 'p99 ms',
@@ -197,8 +198,7 @@ class _Figures:
     def table(self):
         """Print the medians of all results."""
         print(f'{self._hosts} hosts\n')
-        _print_row(_HEAD)
-        print('|' + '---|' * len(_HEAD))
+        tables.head(*_HEAD)
         first = [_ECHO, _CLAIM, _LISTING]
         for what, callers, instances in sorted(
                 self._results, key=lambda key: (
@@ -213,9 +213,9 @@ class _Figures:
             ratios = [f'{self._median(key, ratio):.2f}' for ratio in (
                 lambda result, claim, echo: result.p50 / (
                     claim.p50 + echo.p50), _share)]
-        _print_row((*key, *(f'{of(name):.1f}' for name in (
+        tables.row(*key, *(f'{of(name):.1f}' for name in (
             'p50', 'p95', 'p99', 'slowest', 'per_second')), *ratios,
-            self._errors(key)))
+            self._errors(key))
 
     def _medians(self, key):
         return lambda name: statistics.median(
@@ -293,10 +293,6 @@ def _share(result, claim, _):
     """Return the calls per second divided by bare claims per second."""
     return (result.per_second / claim.per_second if claim.per_second
             else math.inf)
-
-
-def _print_row(cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 if __name__ == '__main__':

@@ -65,11 +65,8 @@ class Subject:
         if not self.claims:
             # Otherwise instances without claims would fill the cloud.
             return {'nova_sched__pick_lifetime': 10}
-        found = {f'placement__{name}': value
-                 for name, value in placement.options.items()}
-        if self.mode:
-            found['nova_sched__candidates'] = self.mode
-        return found
+        return placement.settings | (
+            {'nova_sched__candidates': self.mode} if self.mode else {})
 
     def program(self):
         """Return the path of the scheduler's program: text."""

@@ -13,11 +13,11 @@ import random
 import tempfile
 import time
 
+from benchmarks import tables
 from benchmarks import workers
 from tests.builders import poison
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 from tests.functional import poisoner
 
 _ROUND = 100
@@ -64,15 +64,12 @@ def _measure(args, directory):
     bodies = [captures.load(name)['request']['body_raw'].encode()
               for name in captures.names('34')]
     good = captures.load('34-simple-flavor')['request']
-    with conftest.open_stage(
-            directory, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=10, scheduler__workers=2) as stage:
-        stage.load(captures.cloud('34'))
+    with captures.open_stage(
+            directory, nova_sched__pick_lifetime=10) as stage:
         daemon = stage.daemon(workers=2)
         before = daemon.workers
         publisher = poisoner.Poisoner(stage.transport_url)
-        workers.print_head('messages', 'refused by the broker', 'slowest s',
+        tables.head('messages', 'refused by the broker', 'slowest s',
                            *workers.RESOURCES)
         with broker.wire(stage.transport_url) as wire:
             slowest = 0.0
@@ -85,7 +82,7 @@ def _measure(args, directory):
                     slowest = max(slowest, time.monotonic() - began)
                     assert not reply['decoded']['oslo.message']['failure']
                 if number % args.every == 0:
-                    workers.print_row(
+                    tables.row(
                         number, len(publisher.refused), f'{slowest:.2f}',
                         *workers.resources(daemon))
                     slowest = 0.0

@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks import numa
 from benchmarks import row_rules
 from benchmarks import rule_bed
+from benchmarks import tables
 from nova_sched import filters as base_filters
 from nova_sched.hosts import decision
 
@@ -42,9 +43,8 @@ def main():
     logging.getLogger('nova_sched').setLevel(logging.ERROR)
     bed = rule_bed.RuleBed(args.hosts)
     print(f'{args.hosts} hosts\n')
-    _row('rule', 'kind', 'passing', 'cold ms', 'warm ms', 'rows ms',
-         'plug-in ms', 'rows / warm')
-    print('|' + '---|' * 8)
+    tables.head('rule', 'kind', 'passing', 'cold ms', 'warm ms', 'rows ms',
+                'plug-in ms', 'rows / warm')
     missed = sum([_one(bed, rule, args.rows) for rule in bed.rules()])
     missed += _chain(bed) + _numa()
     return 1 if missed else 0
@@ -62,8 +62,9 @@ def _one(bed, rule, rows):
     ratio = min(by_rows, plugin or by_rows) / warm
     kind = rule_bed.kind(rule)
     passing = int(answer.sum()) if answer.dtype == np.bool_ else '-'
-    _row(name, kind, passing, f'{cold:.2f}', f'{warm:.3f}', f'{by_rows:.0f}',
-         f'{plugin:.1f}' if plugin else '-', f'{ratio:.0f}')
+    tables.row(name, kind, passing, f'{cold:.2f}', f'{warm:.3f}',
+               f'{by_rows:.0f}', f'{plugin:.1f}' if plugin else '-',
+               f'{ratio:.0f}')
     least = {'numeric': NUMERIC, 'repeated': REPEATED}.get(kind, 0)
     if ratio < least:
         print(f'MISSED {name}: {ratio:.1f} times as fast, at least {least}')
@@ -95,9 +96,10 @@ def _chain(bed):
     table, times = bed.table(), []
     for _ in range(_WARM + 1):
         hosts, spec = bed.hosts(table), bed.request(None)
-        record = decision.Decision(hosts=len(hosts))
+        record = decision.Decision(
+            state=decision.State(hosts=len(hosts)))
         start = time.perf_counter()
-        left = base_filters.FilterHandler().run(
+        left = base_filters.run(
             bed.chain, hosts, spec, 0, record)
         times.append((time.perf_counter() - start) * 1000)
     warm = statistics.median(times[1:])
@@ -111,19 +113,14 @@ def _chain(bed):
 def _numa():
     print(f'\n{numa.GUEST_CELLS} guest cells on {numa.HOST_CELLS} host cells'
           '\n')
-    _row('NUMA fit', 'fits', 'p50 ms')
-    print('|---|---|---|')
+    tables.head('NUMA fit', 'fits', 'p50 ms')
     missed = 0
     for what, fits, milliseconds in numa.measure():
-        _row(what, 'yes' if fits else 'no', f'{milliseconds:.2f}')
+        tables.row(what, 'yes' if fits else 'no', f'{milliseconds:.2f}')
         missed += milliseconds > numa.LIMIT
     if missed:
         print(f'MISSED at most {numa.LIMIT} ms')
     return missed
-
-
-def _row(*cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 if __name__ == '__main__':

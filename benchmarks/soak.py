@@ -21,6 +21,7 @@ import time
 
 import psutil
 
+from benchmarks import tables
 from tests.functional import broker
 from tests.functional import captures
 from tests.functional import stage as stages
@@ -67,19 +68,18 @@ def _call(url, number, tally, max_calls):
 
 def _watch(worker, tally, args):
     """Print a row after each ``every`` calls."""
-    _print_row(_HEAD)
-    _print_row('---' for _ in _HEAD)
+    tables.head(*_HEAD)
     done, began = 0, time.monotonic()
     while done < args.requests:
         time.sleep(0.01)
         if tally.count < min(done + args.every, args.requests):
             continue
         now = time.monotonic()
-        _print_row((
+        tables.row(
             tally.count, f'{(tally.count - done) / (now - began):.0f}',
             f'{tally.slowest:.2f}', worker.memory_info().rss >> 20,
             worker.num_threads(), worker.num_fds(),
-            tally.count - tally.ends['hosts'] - tally.ends['NoValidHost']))
+            tally.count - tally.ends['hosts'] - tally.ends['NoValidHost'])
         done, began, tally.slowest = tally.count, now, 0.0
 
 
@@ -88,10 +88,6 @@ def _reload(daemon, seconds):
     while True:
         time.sleep(seconds)
         daemon.signal(signal.SIGHUP)
-
-
-def _print_row(cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 def _arguments():

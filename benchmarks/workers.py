@@ -1,4 +1,4 @@
-"""The resources of a daemon's workers, and tables of them."""
+"""The resources of a daemon's workers."""
 
 import psutil
 
@@ -11,14 +11,3 @@ def resources(daemon):
     return ['/'.join(str(figure(worker)) for worker in workers) for figure in (
         lambda worker: worker.memory_info().rss >> 20,
         psutil.Process.num_threads, psutil.Process.num_fds)]
-
-
-def print_head(*cells):
-    """Print the first two rows of a table."""
-    print_row(*cells)
-    print_row(*('---' for _ in cells))
-
-
-def print_row(*cells):
-    """Print a row of a table."""
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)

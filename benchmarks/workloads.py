@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 from benchmarks import svg
+from benchmarks import tables
 from benchmarks import violations
 from benchmarks import workload_data
 from benchmarks import workload_figures
@@ -32,13 +33,13 @@ def main(args=None):
     print(f'{platform.python_implementation()} {platform.python_version()}, '
           f'{os.cpu_count()} cores, {platform.machine()}, '
           f'label {args.label}\n')
-    _print_rows([workload_figures.HEAD])
+    tables.head(*workload_figures.HEAD)
     measured = []
     for name in args.only or workload_data.names():
         workload = workload_data.load(name, args.label)
         if workload is not None:
             measured.append(measure(workload, args.runs))
-            _print_row(measured[-1].row())
+            tables.row(*measured[-1].row())
     _print_shares(measured)
     if args.svg:
         _draw(measured, pathlib.Path(args.svg))
@@ -83,21 +84,11 @@ def _print_shares(measured):
               if figures.workload.kind == 'topology']
     if filled:
         print()
-        _print_rows([workload_figures.SHARES_HEAD, *(
-            row for figures in filled for row in figures.shares())])
+        tables.head(*workload_figures.SHARES_HEAD)
+        for row in [row for figures in filled for row in figures.shares()]:
+            tables.row(*row)
     for figures in filled:
         print(f'\n{figures.summary()}')
-
-
-def _print_rows(rows):
-    for number, row in enumerate(rows):
-        _print_row(row)
-        if not number:
-            print('|' + '---|' * len(row), flush=True)
-
-
-def _print_row(cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
 
 
 def _draw(measured, directory):

@@ -8,6 +8,7 @@ import copy
 import datetime
 
 from oslo_context import context
+from oslo_utils import timeutils
 
 #: Keys of attributes that oslo.context does not have.
 _EXTRA = (
@@ -39,8 +40,7 @@ class RequestContext(context.RequestContext):
         self.read_deleted = read_deleted
         self.remote_address = remote_address
         self.quota_class = quota_class
-        self.timestamp = timestamp or datetime.datetime.now(
-            datetime.UTC).replace(tzinfo=None)
+        self.timestamp = timestamp or timeutils.utcnow()
         self._extra = extra or {}
 
     @classmethod
@@ -128,9 +128,6 @@ def get_context():
 def _parse_time(text):
     """Return a time stamp as a naive UTC datetime; None if it is invalid."""
     try:
-        time = datetime.datetime.fromisoformat(text)
-        if time.tzinfo is not None:
-            time = time.astimezone(datetime.UTC).replace(tzinfo=None)
-        return time
+        return timeutils.normalize_time(datetime.datetime.fromisoformat(text))
     except (TypeError, ValueError, OverflowError):
         return None

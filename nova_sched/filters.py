@@ -1,6 +1,6 @@
 """The filter base class, and running the filters of a request.
 
-For one instance of a request (``FilterHandler.run``):
+For one instance of a request (``run``):
 
 1. Each filter, in the configured order, gets the hosts that passed the
    filters before it.
@@ -156,88 +156,82 @@ class BaseFilterHandler(loadables.BaseLoader):
         return passing
 
 
-class FilterHandler:
-    """Runs a list of filters over a block of hosts."""
+def run(filters, hosts, spec_obj, index, decision, request=None):
+    """Return the hosts that pass every filter, as a HostBlock.
 
-    def run(self, filters, hosts, spec_obj, index, decision, request=None):
-        """Return the hosts that pass every filter, as a HostBlock.
-
-        spec_obj: the argument of the filters.
-        index: number of the instance in the request, from 0.
-        decision: Decision that records each step.
-        request: the RequestSpec, where ``spec_obj`` is not one.
-        An exception in a filter fails the request.  The log names the filter,
-        and the host if it is known.
-        """
-        LOG.debug('Starting with %d host(s)', len(hosts))
-        request = request or spec_obj
-        ran, is_behind_hints = [], False
-        for filter_ in filters:
-            if not filter_.run_filter_for_index(index):
-                continue
-            before, name = hosts, type(filter_).__name__
-            try:
-                with budget.Step(name, decision.funnel.instance_at(index)):
-                    hosts, stop = self._one(filter_, name, before, spec_obj)
-            except exception.InvalidInput as refusal:
-                refusal.is_behind_hints = is_behind_hints
-                raise
-            is_behind_hints |= may_look_at_hints(filter_, request)
-            note_judge(hosts.snapshot, filter_, request)
-            decision.funnel.step(index, name, before.rows, hosts.rows)
-            ran.append((name, before, hosts))
-            if stop:
-                LOG.debug('Filter %s says to stop filtering', name)
-                return hosts
-            if not len(hosts):
-                LOG.info('Filter %s returned 0 hosts', name)
-                break
-            LOG.debug('Filter %(name)s returned %(count)d host(s)',
-                      {'name': name, 'count': len(hosts)})
-        if not len(hosts):
-            _log_empty(ran, request)
-        return hosts
-
-    @staticmethod
-    def kept(filter_, hosts, spec_obj):
-        """Return which hosts pass one filter, see BaseFilter.keep.
-
-        Logs an exception with the filter and the host, and raises it again.
-        """
+    spec_obj: the argument of the filters.
+    index: number of the instance in the request, from 0.
+    decision: Decision that records each step.
+    request: the RequestSpec, where ``spec_obj`` is not one.
+    An exception in a filter fails the request.  The log names the filter,
+    and the host if it is known.
+    """
+    LOG.debug('Starting with %d host(s)', len(hosts))
+    request = request or spec_obj
+    ran, is_behind_hints = [], False
+    has_hints = bool(request.scheduler_hints)
+    for filter_ in filters:
+        if not filter_.run_filter_for_index(index):
+            continue
+        before, name = hosts, type(filter_).__name__
         try:
-            return filter_.keep(hosts, spec_obj)
-        except Exception as exc:
-            is_refusal = isinstance(exc, exception.InvalidInput)
-            # Where a plug-in calls a built-in filter, both note the host.
-            notes = dict.fromkeys(getattr(exc, '__notes__', ()))
-            # An invalid request is the caller's error, not the service's.
-            level = logging.INFO if is_refusal else logging.ERROR
-            LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
-                'name': type(filter_).__name__, 'exc': exc,
-                'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
+            with budget.Step(name, decision.funnel.instance_at(index)):
+                hosts, stop = _passing(filter_, name, before, spec_obj)
+        except exception.InvalidInput as refusal:
+            refusal.is_behind_hints = is_behind_hints
             raise
-
-    def _one(self, filter_, name, hosts, spec_obj):
-        """Return the hosts that pass one filter, and whether to stop."""
-        writes = hosts.snapshot.writes
-        passes = self.kept(filter_, hosts, spec_obj)
-        if hosts.snapshot.writes != writes:
-            # The block lacks values that the filter has set on host states.
-            hosts = hosts.snapshot.block(hosts.rows)
-        stop = passes is None
+        is_behind_hints |= has_hints and (
+            rule_inputs.judges_by_hints(filter_) is not False)
+        note_judge(hosts.snapshot, filter_, request)
+        decision.funnel.step(index, name, before.rows, hosts.rows)
+        ran.append((name, before, hosts))
         if stop:
-            passes = np.zeros(len(hosts), dtype=np.bool_)
-        if LOG.isEnabledFor(logging.DEBUG) and not filter_.logs_rejected:
-            _log_rejected(
-                filter_, name, hosts.where(~np.asarray(passes, np.bool_)),
-                spec_obj)
-        return hosts.where(passes), stop
+            LOG.debug('Filter %s says to stop filtering', name)
+            return hosts
+        if not len(hosts):
+            LOG.info('Filter %s returned 0 hosts', name)
+            break
+        LOG.debug('Filter %(name)s returned %(count)d host(s)',
+                  {'name': name, 'count': len(hosts)})
+    if not len(hosts):
+        _log_empty(ran, request)
+    return hosts
 
 
-def may_look_at_hints(filter_, spec_obj):
-    """Return whether the verdict may depend on the request's hints."""
-    return (bool(spec_obj.scheduler_hints)
-            and rule_inputs.judges_by_hints(filter_) is not False)
+def kept(filter_, hosts, spec_obj):
+    """Return which hosts pass one filter, see BaseFilter.keep.
+
+    Logs an exception with the filter and the host, and raises it again.
+    """
+    try:
+        return filter_.keep(hosts, spec_obj)
+    except Exception as exc:
+        is_refusal = isinstance(exc, exception.InvalidInput)
+        # Where a plug-in calls a built-in filter, both note the host.
+        notes = dict.fromkeys(getattr(exc, '__notes__', ()))
+        # An invalid request is the caller's error, not the service's.
+        level = logging.INFO if is_refusal else logging.ERROR
+        LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
+            'name': type(filter_).__name__, 'exc': exc,
+            'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
+        raise
+
+
+def _passing(filter_, name, hosts, spec_obj):
+    """Return the hosts that pass one filter, and whether to stop."""
+    writes = hosts.snapshot.writes
+    passes = kept(filter_, hosts, spec_obj)
+    if hosts.snapshot.writes != writes:
+        # The block lacks values that the filter has set on host states.
+        hosts = hosts.snapshot.block(hosts.rows)
+    stop = passes is None
+    if stop:
+        passes = np.zeros(len(hosts), dtype=np.bool_)
+    if LOG.isEnabledFor(logging.DEBUG) and not filter_.logs_rejected:
+        _log_rejected(
+            filter_, name, hosts.where(~np.asarray(passes, np.bool_)),
+            spec_obj)
+    return hosts.where(passes), stop
 
 
 def why_not(filter_, host_state, spec_obj):
@@ -279,19 +273,6 @@ def _some(hosts):
              in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
     more = len(hosts) - len(first)
     return [*first, f'and {more} more'] if more else first
-
-
-def limits_of(snapshot, row):
-    """Return the limits that the compute node checks: {name: amount}.
-
-    snapshot: HostSnapshot.  row: row of the host.
-    All filters that have judged hosts of the snapshot set limits.  Limits that
-    a plug-in wrote into the host state take precedence.
-    """
-    limits, host = {}, snapshot.block(np.array([row]))
-    for filter_, spec_obj in snapshot.judges.values():
-        limits |= filter_.limits(host, spec_obj)
-    return limits | snapshot.own_limits(row)
 
 
 def note_judge(snapshot, filter_, spec_obj):

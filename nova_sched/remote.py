@@ -23,6 +23,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.concurrency import turns
 
 LOG = logging.getLogger(__name__)
@@ -175,7 +176,8 @@ class Timers:
         with self._lock:
             self._due[key] = at, function
             if self._thread is None:
-                self._start()
+                with contextlib.suppress(RuntimeError):
+                    self._thread = threads.start('timers', self._run)
             elif at < self._next_wakeup:
                 self._lock.notify()
         try:
@@ -183,14 +185,6 @@ class Timers:
         finally:
             with self._lock:
                 self._due.pop(key, None)
-
-    def _start(self):
-        self._thread = threading.Thread(target=self._run, daemon=True,
-                                        name='timers')
-        try:
-            self._thread.start()
-        except RuntimeError:
-            self._thread = None
 
     def _run(self):
         with self._lock:
@@ -238,8 +232,7 @@ class _Threads:
                 self._waiting -= 1
                 self._functions.put((function, name))
                 return
-        threading.Thread(target=self._run, args=([(function, name)],),
-                         daemon=True).start()
+        threads.start(name, self._run, [(function, name)])
 
     def _run(self, first):
         """Run functions until enough other threads are idle.
@@ -461,8 +454,7 @@ class Guard:
             self._interval = self._next_interval()
             self.down_reason, self.hangs = reason, True
         try:
-            threading.Thread(target=self._probe_until_up, daemon=True,
-                             name=f'probe {self.name}').start()
+            threads.start(f'probe {self.name}', self._probe_until_up)
         except RuntimeError as error:
             # No probe: the next request must query.
             (self.down_reason, self._interval), self.hangs = before, False

@@ -32,7 +32,7 @@ from nova_sched import remote
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.concurrency import threads
-from nova_sched.daemon import background_tasks
+from nova_sched.db import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
 from nova_sched.inventory import shared_picks
@@ -78,7 +78,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
     workers: number of processes that are forked to run it.
     has_messenger: whether a messenger process publishes the workers' picks.
-    health: health.endpoints.Health for its health reports, or None.
+    health: daemon.endpoints.Health for its health reports, or None.
 
     A service of oslo.service (start, wait, stop, reset).  It can also run
     within another process.
@@ -381,7 +381,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         interval = interval or DEFAULT_PERIOD
         periodic = LoopingCall(run_periodic_tasks, worker, interval)
         # The driver's start has done the first round.
-        periodic.start(interval, initial_delay=interval,
+        periodic.start(interval=interval, initial_delay=interval,
                        stop_on_exception=False)
         return periodic
 

@@ -323,7 +323,7 @@ class Session:
         self._session, self._lock = session, threading.Lock()
         self._failures, self._failure = 0, None
         self.used, self.next_reading = False, 0.0
-        self._reading, self._reading_since = threading.Lock(), None
+        self._reading = threading.Lock()
 
     @property
     def has_catalog(self):
@@ -343,20 +343,14 @@ class Session:
     def reading(self):
         """Yield whether this thread may read the catalog in a block.
 
-        One thread may read at a time.  Others wait for it until CATALOG_WAIT
-        after the start of the read.
+        One thread may read at a time.  Others wait for it for CATALOG_WAIT.
         """
-        since, now = self._reading_since, time.monotonic()
-        wait = CATALOG_WAIT - (0 if since is None else now - since)
-        if not self._reading.acquire(timeout=max(wait, 0)):
-            yield False
-            return
-        self._reading_since = time.monotonic()
+        is_held = self._reading.acquire(timeout=CATALOG_WAIT)
         try:
-            yield True
+            yield is_held
         finally:
-            self._reading_since = None
-            self._reading.release()
+            if is_held:
+                self._reading.release()
 
     def read_catalog(self):
         """Log in within CATALOG_TIMEOUT and look up the endpoint.

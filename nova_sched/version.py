@@ -6,15 +6,13 @@ from importlib import metadata
 PACKAGE = 'nova_sched'
 
 
-def version_string():
-    """Return the installed version, or a text that there is none."""
-    return _version(PACKAGE)
-
-
 @functools.cache
-def _version(package):
-    """Return a package's version; cached, as each ConfigOpts needs it."""
+def version_string():
+    """Return the installed version, or a text that there is none.
+
+    Cached, as each ConfigOpts needs it.
+    """
     try:
-        return metadata.version(package)
+        return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:
         return 'unknown, not installed'

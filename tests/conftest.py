@@ -13,6 +13,7 @@ import pytest
 # Import nova_sched before oslo.messaging: it selects native threads.
 import nova_sched  # noqa: F401
 from tests.builders import examples
+from tests.builders import log_lines
 
 # Imported modules and collected tests are never garbage. Scanning them took a
 # fifth of the time before the first test.
@@ -22,6 +23,9 @@ gc.disable()
 # the in-memory transport a busy loop.
 memory.Transport.polling_interval = property(
     lambda self: 0.002, lambda self, value: None)
+
+#: The log lines that the tests of this process emit, and of its workers.
+EMITTED = set()
 
 #: The environment variable with the folder of tests/functional/shared.py.
 SHARED = 'NOVA_SCHED_TEST_SHARED'
@@ -43,6 +47,9 @@ def pytest_addoption(parser):
     parser.addoption(
         '--no-skips', action='store_true',
         help='report skipped tests and expected failures as failures')
+    parser.addoption(
+        '--all-log-lines', action='store_true',
+        help='fail for lines of log-lines.rst that no test emits')
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -78,11 +85,34 @@ def pytest_collection_finish():
 
 def pytest_configure(config):
     """Make the folder that workers share and name it in the environment."""
+    if config.getoption('--all-log-lines'):
+        log_lines.watch(EMITTED)
     if SHARED not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix='nova-sched-')
         config.add_cleanup(folder.cleanup)
         config.add_cleanup(lambda: os.environ.pop(SHARED))
         os.environ[SHARED] = folder.name
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Fail with --all-log-lines if no test emits a documented line."""
+    config = session.config
+    if not config.getoption('--all-log-lines'):
+        return
+    if hasattr(config, 'workeroutput'):
+        config.workeroutput['log lines'] = _encodable([*EMITTED])
+    elif not exitstatus and not config.getoption('keyword'):
+        reporter = config.pluginmanager.get_plugin('terminalreporter')
+        for line in log_lines.unemitted(EMITTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            reporter.write_line(f'no test emits {line}', red=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add the lines that a worker's tests emitted."""
+    EMITTED.update(map(tuple, getattr(node, 'workeroutput', {}).get(
+        'log lines', ())))
 
 
 @pytest.hookimpl(wrapper=True)

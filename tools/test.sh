@@ -98,7 +98,8 @@ beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 heading 'Unit tests'
 [ -z "$everything" ] || export NOVA_SCHED_TEST_ALL_EXAMPLES=yes
 # They wait some of the time.
-pytest -n $((2 * cores)) tests/unit tests/properties "$@" || failed=1
+pytest -n $((2 * cores)) --all-log-lines tests/unit tests/properties "$@" ||
+    failed=1
 heading 'The documentation as a site'
 done_well docs || failed=1
 done_well packages

@@ -40,16 +40,21 @@ def export(conf):
     """
     cloud = {'now': cloud_file.utcnow().isoformat()}
     cloud |= {table.name: [] for table in cloud_file.CELL_TABLES}
+    cell_of = {}
     with contextlib.closing(reader.HostReader(conf)) as hosts:
         cells = hosts.find_cells()
         api = _read(engine.database(conf, (
             'api_database' if hosts.has_api_database else 'database')),
             _api_tables)
         for cell in sorted(cells, key=lambda cell: not cell.disabled):
-            _add(cloud, cell, _cell_rows(cell, conf))
+            cell_rows = _cell_rows(cell, conf)
+            _add(cloud, cell_rows)
+            cell_of |= {row['host']: cell.uuid
+                        for row in cell_rows[tables.compute_nodes]
+                        if row['host'] is not None and not row['deleted']}
     if hosts.has_api_database and api['cells']:
-        api['host_mappings'] = cloud.pop('host_mappings')
-    cloud.pop('host_mappings', None)
+        api['host_mappings'] = [{'host': host, 'cell_uuid': uuid}
+                                for host, uuid in cell_of.items()]
     return cloud | api
 
 
@@ -71,7 +76,7 @@ def _read(database, read_tables):
         return read_tables(_TableReader(connection, database))
 
 
-def _add(cloud, cell, cell_rows):
+def _add(cloud, cell_rows):
     """Add a cell's rows, with ids that no other cell's rows have."""
     for table, rows in cell_rows.items():
         into = cloud[table.name]
@@ -85,13 +90,6 @@ def _add(cloud, cell, cell_rows):
         into += [row | {'id': row['id'] + first,
                         'deleted': row['deleted'] and row['deleted'] + first}
                  for row in rows]
-    hosts = dict.fromkeys(
-        row['host'] for row in cell_rows[tables.compute_nodes]
-        if row['host'] is not None and not row['deleted'])
-    cloud['host_mappings'] = [
-        mapping for mapping in cloud.get('host_mappings', ())
-        if mapping['host'] not in hosts] + [
-        {'host': host, 'cell_uuid': cell.uuid} for host in hosts]
 
 
 def _unique_keys(table, row):

@@ -35,34 +35,19 @@ class FakeCloud:
     hosts: their number.  seed: of the random values; equal seeds give equal
         clouds.
     hardware: keywords of fake_hardware.compute_node.
-    With 20 hosts or more the last host is dead and the second to last is
-    disabled; with 100 or more the third to last is forced down.
+    dead_host, disabled_host, forced_down_host: names, or None: with 20 hosts
+        or more the last host is dead and the second to last is disabled; with
+        100 or more the third to last is forced down.
     """
 
     def __init__(self, engine, hosts=20, seed=1, **hardware):
         self.engine, self._hardware = engine, hardware
         self.hosts = hosts
         self._seed = seed
-
-    @property
-    def dead_host(self):
-        """Name of the host without heartbeats, or None."""
-        return self._host_in_trouble(0, _TROUBLE_FROM)
-
-    @property
-    def disabled_host(self):
-        """Name of the host whose service is disabled, or None."""
-        return self._host_in_trouble(1, _TROUBLE_FROM)
-
-    @property
-    def forced_down_host(self):
-        """Name of the host that an operator forced down, or None."""
-        return self._host_in_trouble(2, _FORCED_DOWN_FROM)
-
-    def _host_in_trouble(self, from_end, least):
-        if self.hosts < least:
-            return None
-        return fake_hardware.host_name(self.hosts - from_end)
+        self.dead_host, self.disabled_host, self.forced_down_host = (
+            fake_hardware.host_name(hosts - from_end)
+            if hosts >= least else None for from_end, least in enumerate(
+                (_TROUBLE_FROM, _TROUBLE_FROM, _FORCED_DOWN_FROM)))
 
     def create(self):
         """Replace all hosts and aggregates in the database; no servers."""

@@ -5,9 +5,9 @@ drivers of Pike a HostState, and older drivers a dict or, between their own
 methods, a WeighedHost.
 """
 
-from nova_sched import weights
 from nova_sched.hosts import state as host_state
 from nova_sched.objects import selection
+from nova_sched.objects.request_spec import SchedulerLimits
 
 
 class Chosen(dict):
@@ -52,12 +52,6 @@ def _missing_state(chosen, host, node):
     return state
 
 
-def as_weighed(chosen_lists, states):
-    """Return one WeighedObject per instance; see ``as_states``."""
-    return [weights.WeighedObject(state, 0.0)
-            for state in as_states(chosen_lists, states)]
-
-
 def as_selections(results, states, driver):
     """Return the lists of Selection of a driver's results.
 
@@ -100,20 +94,11 @@ def _selection_of(result, hosts, driver):
     host, node = result.get('host'), result.get('nodename')
     for (name, nodename), state in hosts.items():
         if name == host and node in (None, nodename):
-            return selection.Selection.from_host_state(
-                _Limited(state, result.get('limits') or {}))
+            made = selection.Selection.from_host_state(state)
+            made.limits = SchedulerLimits.from_dict(result.get('limits'))
+            return made
     raise ValueError(f'driver {driver} chose host {host!r}, node {node!r}, '
                      'which does not exist')
-
-
-class _Limited:
-    """A HostState with other limits."""
-
-    def __init__(self, state, limits):
-        self._state, self.limits = state, limits
-
-    def __getattr__(self, name):
-        return getattr(self._state, name)
 
 
 def _by_name(states):

@@ -78,19 +78,19 @@ class DriverCall:
         spec_obj._context = self.spec_obj._context
         return dataclasses.replace(self, spec_obj=spec_obj)
 
-    def mitaka_arguments(self):
-        """Return the request as an object."""
-        return (self.mapping,)
+    def arguments(self, signature):
+        """Return the arguments after the context: tuple.
 
-    def pike_arguments(self):
-        """Return the request and its candidates."""
-        return (self.mapping, self.instance_uuids, *self._offered()[:2])
-
-    def queens_arguments(self):
-        """Return the request, its candidates with microversion, alternates.
+        signature: DriverSignature of the called method.
         """
-        return (self.mapping, self.instance_uuids, *self._offered(),
-                self.alternates)
+        if signature is KILO:
+            return self.kilo_arguments()
+        candidates = self.offer.candidates
+        offered = (candidates.by_provider, candidates.summaries,
+                   candidates.version) if candidates.asked else (None,) * 3
+        # Each release has appended arguments.
+        return (self.mapping, self.instance_uuids, *offered,
+                self.alternates)[:len(signature.arguments)]
 
     def note_claims(self, selections):
         """Record lists of Selection whose first host is claimed."""
@@ -121,12 +121,6 @@ class DriverCall:
             record.weighing.kept.clear()
             record.alternates = 0
 
-    def _offered(self):
-        candidates = self.offer.candidates
-        if not candidates.asked:
-            return None, None, None
-        return candidates.by_provider, candidates.summaries, candidates.version
-
 
 def _place(chosen):
     return chosen[0].service_host, chosen[0].nodename
@@ -154,12 +148,10 @@ class DriverSignature:
 
     releases: names of the releases, for messages.
     arguments: names of the arguments after the context.
-    arguments_of: function of a DriverCall that returns their values.
     """
 
     releases: str
     arguments: tuple
-    arguments_of: object
 
     def fits(self, signature):
         """Return whether a method of a signature takes these arguments."""
@@ -178,15 +170,11 @@ class DriverSignature:
 _OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
 
 KILO = DriverSignature(
-    'Juno to Liberty', ('request_spec', 'filter_properties'),
-    DriverCall.kilo_arguments)
-MITAKA = DriverSignature('Mitaka to Ocata', ('spec_obj',),
-                         DriverCall.mitaka_arguments)
-PIKE = DriverSignature('Pike', ('spec_obj', 'instance_uuids', *_OFFERED),
-                       DriverCall.pike_arguments)
+    'Juno to Liberty', ('request_spec', 'filter_properties'))
+MITAKA = DriverSignature('Mitaka to Ocata', ('spec_obj',))
+PIKE = DriverSignature('Pike', ('spec_obj', 'instance_uuids', *_OFFERED))
 QUEENS = DriverSignature('Queens to Wallaby', (
-    *PIKE.arguments, 'allocation_request_version', 'return_alternates'),
-    DriverCall.queens_arguments)
+    *PIKE.arguments, 'allocation_request_version', 'return_alternates'))
 
 
 def parse_call(declared, *args, **kwargs):
@@ -272,9 +260,7 @@ def adapt(cls, option):
     signature = inspect.signature(cls.select_destinations)
     takes_no_conf = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
     if not takes_no_conf and signature.parameters.keys().isdisjoint(_OFFERED):
-        _check_ours(cls, signature, option)
-        return (cls if nova_methods.is_ours(cls)
-                else _own_signature(cls, signature))
+        return _own_signature(cls, signature, option)
     forms = {name: signature_of(getattr(cls, name))
              for name in getattr(cls, 'NOVA_SIGNATURES', _DEFAULT_METHODS)}
     for name, form in forms.items():
@@ -305,28 +291,25 @@ def with_adapter(adapter, cls, **members):
         '__module__': cls.__module__, '__doc__': cls.__doc__, **members})
 
 
-def _own_signature(cls, signature):
-    """Return a subclass that also takes ``offer`` and ``record``.
+def _own_signature(cls, signature, option):
+    """Return a driver that also takes ``offer`` and ``record``: class.
 
-    cls: a plug-in's class with this service's signature.
+    cls: a class with this service's signature; a plug-in's gets an adapter.
     signature: of its select_destinations.
     """
     parameters = signature.parameters
-    taken = _EXTRAS if any(
-        parameter.kind is parameter.VAR_KEYWORD
-        for parameter in parameters.values()) else tuple(
-            name for name in _EXTRAS if name in parameters)
-    members = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
-    return with_adapter(_OwnSignature, cls, TAKEN=taken, **members)
-
-
-def _check_ours(cls, signature, option):
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD
+                    for parameter in parameters.values())
+    taken = [name for name in _EXTRAS if takes_all or name in parameters]
     try:
-        signature.bind(*range(4), return_alternates=True, **{
-            name: None for name in ('offer', 'record')
-            if name in signature.parameters})
+        signature.bind(*range(4), return_alternates=True,
+                       **dict.fromkeys(taken))
     except TypeError:
         raise _refused(cls, 'select_destinations', option) from None
+    if nova_methods.is_ours(cls):
+        return cls
+    members = {} if 'offer' in taken else {'USES_ALLOCATION_CANDIDATES': False}
+    return with_adapter(_OwnSignature, cls, TAKEN=taken, **members)
 
 
 def _refused(cls, name, option):
@@ -354,10 +337,10 @@ def note_periodic_work(cls):
 
 
 class _OwnSignature:
-    """An adapter for drivers that take no offer or no record."""
+    """An adapter for drivers that take no offer or no record.
 
-    #: The optional arguments that the driver takes.
-    TAKEN = _EXTRAS
+    TAKEN: names of the optional arguments that the driver takes.
+    """
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
@@ -405,24 +388,21 @@ class _NovaSignature:
                             offer=NO_OFFER, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                           return_alternates, notifies=self.NOTIFIES)
+        is_of_nova = getattr(self, 'NO_ARG_CONSTRUCTOR', False)
+        # Such a driver may look up hosts before it gets any.
+        lookup = (current_hosts.made_by(self.host_manager._hosts)
+                  if is_of_nova else contextlib.nullcontext())
         with _undone_on_failure(self, call):
-            with answering(call), self._host_lookup():
+            with answering(call), lookup:
                 selections = super().select_destinations(
-                    context, *self.SIGNATURE.arguments_of(call))
-                if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
+                    context, *call.arguments(self.SIGNATURE))
+                if is_of_nova:
                     selections = call.with_claims(self.as_selections(
                         context, selections), type(self).__name__)
                     call.discard_stale_picks(selections)
             selections = [*map(list, selections)]
             note_picks(record, selections)
         return selections
-
-    def _host_lookup(self):
-        """Let plug-ins look up hosts before the driver gets any: a context.
-        """
-        if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
-            return contextlib.nullcontext()
-        return current_hosts.made_by(self.host_manager._hosts)
 
 
 @contextlib.contextmanager

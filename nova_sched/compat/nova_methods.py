@@ -97,9 +97,8 @@ def overridden(made, names):
     def is_theirs(name):
         if name in vars(made):
             return not is_ours(type(vars(made)[name]))
-        return not is_ours(next(
-            (base for base in type(made).__mro__ if name in vars(base)),
-            Methodless))
+        owners = [base for base in type(made).__mro__ if name in vars(base)]
+        return bool(owners) and not is_ours(owners[0])
     return [name for name in names if is_theirs(name)]
 
 
@@ -123,7 +122,3 @@ def check(given, option):
                 f'its {name} would never be called: {method.instead}; '
                 'if it is your own, give it another name; see '
                 'doc/source/nova-methods.rst')
-
-
-class Methodless:
-    """The owner of a name that no class has."""

@@ -56,19 +56,16 @@ class _ComputeNode:
     @classmethod
     def get_by_host_and_nodename(cls, context, host, nodename):
         """Return the node of a host by name.  Raises ComputeHostNotFound."""
-        for node in _nodes('ComputeNode.get_by_host_and_nodename',
-                           'host', [host]):
-            if node.hypervisor_hostname == nodename:
-                return node
-        raise nova_exception.ComputeHostNotFound(host=f'{host}/{nodename}')
+        nodes = _nodes('ComputeNode.get_by_host_and_nodename', 'host', [host])
+        return _known([node for node in nodes
+                       if node.hypervisor_hostname == nodename],
+                      f'{host}/{nodename}')[0]
 
     @classmethod
     def get_by_nodename(cls, context, hypervisor_hostname):
         """Return the node of a name.  Raises ComputeHostNotFound."""
-        for node in _nodes('ComputeNode.get_by_nodename',
-                           'nodename', [hypervisor_hostname]):
-            return node
-        raise nova_exception.ComputeHostNotFound(host=hypervisor_hostname)
+        return _known(_nodes('ComputeNode.get_by_nodename', 'nodename',
+                             [hypervisor_hostname]), hypervisor_hostname)[0]
 
 
 class _ComputeNodeList:
@@ -80,10 +77,8 @@ class _ComputeNodeList:
     @classmethod
     def get_all_by_host(cls, context, host, use_slave=False):
         """Return the nodes of a host.  Raises ComputeHostNotFound without."""
-        nodes = _nodes('ComputeNodeList.get_all_by_host', 'host', [host])
-        if not nodes:
-            raise nova_exception.ComputeHostNotFound(host=host)
-        return cls.holding(nodes)
+        return cls.holding(_known(_nodes(
+            'ComputeNodeList.get_all_by_host', 'host', [host]), host))
 
     @classmethod
     def get_by_hypervisor(cls, context, hypervisor_match):
@@ -173,10 +168,8 @@ class _Service:
     def get_by_compute_host(cls, context, host, use_slave=False):
         """Return the compute service of a host.  Raises ComputeHostNotFound.
         """
-        for service in _services('Service.get_by_compute_host',
-                                 'host', [host]):
-            return service
-        raise nova_exception.ComputeHostNotFound(host=host)
+        return _known(_services('Service.get_by_compute_host',
+                                'host', [host]), host)[0]
 
 
 class _ServiceList:
@@ -219,6 +212,13 @@ class _ServiceList:
 def _with_key(aggregates, key):
     return [aggregate for aggregate in aggregates
             if key is None or key in aggregate.metadata]
+
+
+def _known(rows, host):
+    """Return rows, or raise ComputeHostNotFound without any."""
+    if not rows:
+        raise nova_exception.ComputeHostNotFound(host=host)
+    return rows
 
 
 def _nodes(method, *named):

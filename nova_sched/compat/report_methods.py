@@ -8,6 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import json
+import types
 import typing
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -67,14 +68,6 @@ class TraitInfo(typing.NamedTuple):
 
     traits: set
     generation: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Owner:
-    """The owner of a claim."""
-
-    project_id: str
-    user_id: str
 
 
 class NovaMethods:
@@ -150,7 +143,9 @@ class NovaMethods:
             # The claim itself logs that all are refused.
             with contextlib.suppress(exception.PlacementUnavailable):
                 return claims.claim(consumer_uuid, alloc_request,
-                                    _Owner(project_id, user_id), adds=True)
+                                    types.SimpleNamespace(
+                                        project_id=project_id,
+                                        user_id=user_id), adds=True)
             return False
         _log(error)
         return False
@@ -229,16 +224,12 @@ class NovaMethods:
 
     def _get_provider_traits(self, context, rp_uuid):
         """Return a provider's traits: set, or None without a response."""
-        found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
-                           'traits', _TRAITS)
-        return None if found is None else set(found)
+        return self._read_set(context, rp_uuid, 'traits', _TRAITS)
 
     def _get_provider_aggregates(self, context, rp_uuid):
         """Return uuids of a provider's aggregates: set, None as for traits."""
-        found = self._read(
-            context, f'/resource_providers/{rp_uuid}/aggregates',
-            'aggregates', documents.AGGREGATES)
-        return None if found is None else set(found)
+        return self._read_set(context, rp_uuid, 'aggregates',
+                              documents.AGGREGATES)
 
     def _get_inventory(self, context, rp_uuid):
         """Return the document of a provider's inventories: dict, or None.
@@ -282,6 +273,11 @@ class NovaMethods:
                 method, path, version, RequestIdentity.of(context).request_id)
         except PlacementUnreachable:
             return None
+
+    def _read_set(self, context, rp_uuid, name, version):
+        found = self._read(context, f'/resource_providers/{rp_uuid}/{name}',
+                           name, version)
+        return None if found is None else set(found)
 
     def _read(self, context, path, name=None, version=None, default=None):
         """Return the document at a path, or its value under a name.

@@ -10,6 +10,7 @@ A plug-in may write to that dict, and later rules must read its changes;
 therefore built-in rules beside a plug-in have adapters as well.
 """
 
+import copy
 import functools
 
 from oslo_log import log as logging
@@ -31,38 +32,41 @@ def adapted_filters(filters):
     """Return adapters of filters: list; one for each filter."""
     for rule in {id(rule): rule for rule in filters}.values():
         _warn_of_asks(rule)
-    return _adapted(filters, base_filters.BaseFilter, PlugInFilter,
-                    BuiltInFilter)
+    return _adapted(filters, PlugInFilter)
 
 
 def adapted_weighers(weighers):
     """Return adapters of weighers: list; one for each weigher."""
-    return _adapted(weighers, base_weights.BaseWeigher, PlugInWeigher,
-                    BuiltInWeigher)
+    return _adapted(weighers, PlugInWeigher)
 
 
-def _adapted(rules, base, plug_in, built_in):
+def _adapted(rules, plug_in):
     made = {}
     for rule in rules:
         if id(rule) not in made:
-            kind = built_in if _is_built_in(rule) else plug_in
-            made[id(rule)] = (rule if isinstance(rule, _Adapter)
-                              else _named(kind, type(rule).__name__)(rule))
+            made[id(rule)] = _adapter(rule, plug_in)
     return [made[id(rule)] for rule in rules]
 
 
+def _adapter(rule, plug_in):
+    if isinstance(rule, (_PlugIn, _ReadsChanges)):
+        return rule
+    cls = type(rule)
+    if not nova_methods.is_ours(cls):
+        return _named(cls.__name__, plug_in)(rule)
+    made = copy.copy(rule)
+    made.__class__ = _named(cls.__name__, _ReadsChanges, cls)
+    return made
+
+
 @functools.cache
-def _named(kind, name):
+def _named(name, *bases):
     """Return a class of adapters that has the name of a rule's class."""
-    return type(name, (kind,), {'__doc__': kind.__doc__})
-
-
-def _is_built_in(rule):
-    return nova_methods.is_ours(type(rule))
+    return type(name, bases, {'__doc__': bases[0].__doc__})
 
 
 def _warn_of_asks(rule):
-    if not _is_built_in(rule) and hasattr(rule, 'asks'):
+    if not nova_methods.is_ours(type(rule)) and hasattr(rule, 'asks'):
         LOG.warning(
             'Filter %s has a method asks, which is no longer called: it '
             'queries another service while requests wait for its verdict. '
@@ -70,26 +74,19 @@ def _warn_of_asks(rule):
             'remove the method', type(rule).__name__)
 
 
-class _Adapter:
-    """An adapter; ``rule`` is the configured filter or weigher."""
+class _PlugIn:
+    """A mixin for adapters of plug-ins; ``rule`` is the plug-in."""
 
     def __init__(self, rule):
         self.rule = rule
-
-
-class _PlugIn:
-    """A mixin for adapters of plug-ins."""
 
     def _call(self, method, hosts, spec_obj):
         """Return a method's result for hosts and a request.
 
         An InvalidInput gets the name of the plug-in.
         """
-        snapshot = hosts.snapshot
-        if hasattr(self.rule, 'asks'):
-            snapshot.may_ask = True
         try:
-            with current_hosts.being(snapshot):
+            with current_hosts.being(hosts.snapshot):
                 return method(hosts, kilo_mapping.with_mapping(spec_obj))
         except exception.InvalidInput as refusal:
             if not refusal.is_budget_spent:
@@ -100,8 +97,8 @@ class _PlugIn:
             raise
 
 
-class _FilterAdapter(_Adapter, base_filters.BaseFilter):
-    """Base class of adapters of filters."""
+class PlugInFilter(_PlugIn, base_filters.BaseFilter):
+    """The adapter of a filter plug-in."""
 
     def __init__(self, rule):
         super().__init__(rule)
@@ -114,32 +111,14 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)
 
-    def inputs_for(self, spec_obj):
-        return self.rule.inputs_for(spec_obj)
-
     def codes(self, hosts, spec_obj):
         return self.rule.codes(hosts, spec_obj)
-
-
-class PlugInFilter(_PlugIn, _FilterAdapter):
-    """The adapter of a filter plug-in."""
-
-    def __init__(self, rule):
-        super().__init__(rule)
-        # Names of earlier releases for inputs = (INSTANCES,).
-        self._lists_instances = getattr(rule, 'lists_instances', getattr(
-            rule, 'needs_all_instances', None))
-        if self._lists_instances is not None:
-            self.inputs = (rule_inputs.INSTANCES,)
 
     def keep(self, hosts, spec_obj):
         return self._call(self.rule.keep, hosts, spec_obj)
 
     def inputs_for(self, spec_obj):
-        spec_obj = kilo_mapping.with_mapping(spec_obj)
-        if self._lists_instances is None:
-            return self.rule.inputs_for(spec_obj)
-        return self.inputs if self._lists_instances(spec_obj) else None
+        return self.rule.inputs_for(kilo_mapping.with_mapping(spec_obj))
 
     def limits(self, hosts, spec_obj):
         return self._call(self.rule.limits, hosts, spec_obj)
@@ -161,27 +140,8 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
             host_state.block(), spec_obj)
 
 
-class BuiltInFilter(_FilterAdapter):
-    """The adapter of a built-in filter: it reads plug-ins' changes."""
-
-    def keep(self, hosts, spec_obj):
-        return self.rule.keep(hosts, _as_written(spec_obj))
-
-    def limits(self, hosts, spec_obj):
-        return self.rule.limits(hosts, spec_obj)
-
-    def reason(self, hosts, spec_obj):
-        return self.rule.reason(hosts, spec_obj)
-
-    def figures(self, hosts, spec_obj):
-        return self.rule.figures(hosts, _as_written(spec_obj))
-
-    def why_not(self, host_state, spec_obj):
-        return self.rule.why_not(host_state, spec_obj)
-
-
-class _WeigherAdapter(_Adapter, base_weights.BaseWeigher):
-    """Base class of adapters of weighers."""
+class PlugInWeigher(_PlugIn, base_weights.BaseWeigher):
+    """The adapter of a weigher plug-in."""
 
     @property
     def minval(self):
@@ -190,10 +150,6 @@ class _WeigherAdapter(_Adapter, base_weights.BaseWeigher):
     @property
     def maxval(self):
         return self.rule.maxval
-
-
-class PlugInWeigher(_PlugIn, _WeigherAdapter):
-    """The adapter of a weigher plug-in."""
 
     def raw(self, hosts, spec_obj):
         """See BaseWeigher.  Raises ValueError for a value that is no number.
@@ -207,14 +163,17 @@ class PlugInWeigher(_PlugIn, _WeigherAdapter):
             lambda hosts, spec_obj: self.rule.multipliers(hosts), hosts, None)
 
 
-class BuiltInWeigher(_WeigherAdapter):
-    """The adapter of a built-in weigher: it reads plug-ins' changes."""
+class _ReadsChanges:
+    """The adapter of a built-in rule: it reads plug-ins' changes."""
+
+    def keep(self, hosts, spec_obj):
+        return super().keep(hosts, _as_written(spec_obj))
+
+    def figures(self, hosts, spec_obj):
+        return super().figures(hosts, _as_written(spec_obj))
 
     def raw(self, hosts, spec_obj):
-        return self.rule.raw(hosts, _as_written(spec_obj))
-
-    def multipliers(self, hosts):
-        return self.rule.multipliers(hosts)
+        return super().raw(hosts, _as_written(spec_obj))
 
 
 def _as_written(spec_obj):

@@ -111,19 +111,12 @@ class TurnExecutor(futures.Executor):
         self._retry_at = 0.0
 
     def submit(self, fn, /, *args, **kwargs):
-        return self._submit(self._calls.append, fn, args, kwargs)
-
-    def submit_first(self, fn, /, *args, **kwargs):
-        """Submit a call that starts before all queued calls."""
-        return self._submit(self._calls.appendleft, fn, args, kwargs)
-
-    def _submit(self, enqueue, function, args, kwargs):
         future = futures.Future()
         with self._lock:
             if self._is_shut:
                 raise RuntimeError('the executor is shut down')
-            enqueue((time.monotonic(), future,
-                     functools.partial(function, *args, **kwargs)))
+            self._calls.append((time.monotonic(), future,
+                                functools.partial(fn, *args, **kwargs)))
             self._give_turn()
             if not self._threads:
                 self._calls.clear()

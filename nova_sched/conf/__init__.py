@@ -1,13 +1,15 @@
 """Configuration: all options of this service, and values derived from them.
 
-One module per section of the file. Importing registers nothing: a ConfigOpts
-is passed to ``register_opts``, or made by ``new_conf``, and passed on from
-there; there is no global one.
+One module per section of the file; ``sections`` has them all, and the other
+modules name, spell and check options of several. Importing registers nothing:
+a ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and
+passed on from there; there is no global one.
 """
+
+from oslo_log import log as logging
 
 from nova_sched.conf.database import api_database_url
 from nova_sched.conf.database import database_url
-from nova_sched.conf.database import driver_url
 from nova_sched.conf.messaging import check_tls_files
 from nova_sched.conf.messaging import lock_path
 from nova_sched.conf.messaging import masked
@@ -45,7 +47,8 @@ def new_conf(args=(), default_config_files=None, cli_opts=(),
     see ``check``.
     """
     conf = loading.Options()
-    loading.register_log_opts(conf)
+    # oslo.log's options are on the command line, too.
+    logging.register_options(conf)
     register_opts(conf)
     conf.register_cli_opts(cli_opts)
     return loading.parse(conf, args or (), default_config_files, called)

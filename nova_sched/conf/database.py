@@ -28,15 +28,9 @@ DRIVERS = {
 }
 
 
-def _opts():
-    opts = copy.deepcopy(db_options.database_opts)
-    for opt in opts:
-        # The old names are of [database] alone.
-        opt.deprecated_opts = []
-    return opts
-
-
-OPTS = _opts()
+OPTS = copy.deepcopy(db_options.database_opts)
+for _opt in OPTS:
+    _opt.deprecated_opts = []    # old names are of [database] alone
 
 
 def driver_url(url):

@@ -10,13 +10,7 @@ GROUP = None
 HELP = None
 
 
-def _ratio(name, default, help_text):
-    return cfg.Opt(
-        name, default=default, help=help_text,
-        type=types.ClampedFloat(min=0.0))
-
-
-SERVICE_OPTS = [
+OPTS = [
     cfg.StrOpt(
         'host', default=socket.gethostname(), sample_default='<host name>',
         help="""
@@ -82,10 +76,7 @@ stops.
             ('eventlet', 'native threads, with a warning')], help="""
 Accepted for compatibility with Nova: this service always uses native threads.
 """),
-    cfg.Opt(
-        'cell_worker_thread_pool_size', default=5,
-        type=types.ClampedInteger(min=1),
-        help="""
+    types.at_least(1, 'cell_worker_thread_pool_size', 5, """
 How many cell databases are read at the same time. Raise it to the number of
 cells when there are more.
 """),
@@ -94,9 +85,6 @@ cells when there are more.
 Seconds that a caller of select_destinations waits while the scheduler sends
 RPC heartbeats.
 """),
-]
-
-OLD_OPTS = [
     cfg.StrOpt(
         'rpc_backend', deprecated_for_removal=True,
         deprecated_reason='Replaced by [DEFAULT] transport_url.',
@@ -120,32 +108,27 @@ Path of a JSON file that filters and weighers receive as config_options; it is
 read again when it changes. For plug-ins that were written for Nova up to
 Newton; built-in rules do not read it.
 """),
-]
-
-RATIO_OPTS = [
-    _ratio('cpu_allocation_ratio', None, """
+    types.at_least(0.0, 'cpu_allocation_ratio', None, """
 Virtual CPUs offered per CPU on hosts that report no ratio of their own
 (compute services before Stein). Unset or 0: initial_cpu_allocation_ratio.
 """),
-    _ratio('ram_allocation_ratio', None, """
+    types.at_least(0.0, 'ram_allocation_ratio', None, """
 RAM offered per RAM on hosts that report no ratio of their own. Unset or 0:
 initial_ram_allocation_ratio.
 """),
-    _ratio('disk_allocation_ratio', None, """
+    types.at_least(0.0, 'disk_allocation_ratio', None, """
 Disk offered per disk on hosts that report no ratio of their own. Unset or 0:
 initial_disk_allocation_ratio.
 """),
-    _ratio('initial_cpu_allocation_ratio', 16.0, """
+    types.at_least(0.0, 'initial_cpu_allocation_ratio', 16.0, """
 Virtual CPUs offered per CPU if neither the host nor cpu_allocation_ratio sets
 a ratio.
 """),
-    _ratio('initial_ram_allocation_ratio', 1.5, """
+    types.at_least(0.0, 'initial_ram_allocation_ratio', 1.5, """
 RAM offered per RAM if neither the host nor ram_allocation_ratio sets a ratio.
 """),
-    _ratio('initial_disk_allocation_ratio', 1.0, """
+    types.at_least(0.0, 'initial_disk_allocation_ratio', 1.0, """
 Disk offered per disk if neither the host nor disk_allocation_ratio sets a
 ratio. Values above 1 risk full disks.
 """),
 ]
-
-OPTS = SERVICE_OPTS + OLD_OPTS + RATIO_OPTS

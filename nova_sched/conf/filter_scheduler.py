@@ -33,12 +33,7 @@ ARCHITECTURES = (
     'unicore32', 'x86_64', 'xtensa', 'xtensaeb')
 
 
-def _at_least(minimum, name, default, help_text):
-    return cfg.Opt(name, default=default, help=help_text,
-                   type=types.ClampedInteger(min=minimum))
-
-
-FILTER_OPTS = [
+OPTS = [
     cfg.MultiStrOpt(
         'available_filters',
         default=['nova.scheduler.filters.all_filters'], help="""
@@ -73,12 +68,12 @@ manager and use_baremetal_filters.
 Whether the bare-metal host manager uses baremetal_enabled_filters. Other
 host managers do not read it.
 """),
-    _at_least(0, 'max_io_ops_per_host', 8, """
+    types.at_least(0, 'max_io_ops_per_host', 8, """
 IoOpsFilter and AggregateIoOpsFilter reject hosts with this many instances
 being built, resized, rescued or imaged. Lower it if simultaneous builds
 overload hosts with slow disks.
 """),
-    _at_least(1, 'max_instances_per_host', 50, """
+    types.at_least(1, 'max_instances_per_host', 50, """
 NumInstancesFilter and AggregateNumInstancesFilter reject hosts with this
 many instances. Lower it to limit the damage of a host failure.
 """),
@@ -114,10 +109,7 @@ Architecture that ImagePropertiesFilter assumes for an image that names none.
 Set it to the usual one in a cloud of mixed architectures, so that unmarked
 images do not land on the others.
 """),
-]
-
-CHOICE_OPTS = [
-    _at_least(1, 'host_subset_size', 1, """
+    types.at_least(1, 'host_subset_size', 1, """
 The host is drawn at random among this many best hosts. Raise it if several
 schedulers often pick the same host at the same time; 1 always takes the best.
 """),
@@ -140,6 +132,5 @@ Whether PCI devices are tracked in Placement. Turn it on only after every
 compute host reports its devices there. Conductors read it, and the commands
 "request plan" and "request call"; the service takes requests of either kind.
 """),
+    *weighers.OPTS,
 ]
-
-OPTS = FILTER_OPTS + CHOICE_OPTS + weighers.OPTS

@@ -45,17 +45,12 @@ QUEUE_FORMS = frozenset((
     'rabbit_quorum_max_memory_bytes', 'rabbit_transient_quorum_queue',
     'rabbit_stream_fanout', 'rabbit_transient_queues_ttl'))
 
-#: rpc_backend values of all releases -> scheme of a transport URL.
-BACKENDS = {
-    'rabbit': 'rabbit',
-    'kombu': 'rabbit',
-    'nova.rpc.impl_kombu': 'rabbit',
-    'nova.openstack.common.rpc.impl_kombu': 'rabbit',
-    'oslo_messaging._drivers.impl_rabbit': 'rabbit',
-    'fake': 'fake',
-    'nova.rpc.impl_fake': 'fake',
-    'nova.openstack.common.rpc.impl_fake': 'fake',
-}
+#: Values of rpc_backend that stand for RabbitMQ, of all releases.
+_RABBIT = (
+    'rabbit', 'kombu', 'nova.rpc.impl_kombu',
+    'nova.openstack.common.rpc.impl_kombu',
+    'oslo_messaging._drivers.impl_rabbit',
+)
 
 #: Options that contradict each other, and the text of the driver's error.
 _CONTRADICTIONS = (
@@ -112,16 +107,11 @@ def transport_url(conf):
     """
     if _is_set(conf, 'transport_url'):
         return _checked(conf, conf.transport_url)
-    scheme = 'rabbit'
-    if conf.rpc_backend:
-        scheme = BACKENDS.get(conf.rpc_backend)
-        if scheme is None:
-            raise exception.ConfigurationError(
-                '[DEFAULT] rpc_backend', conf.rpc_backend,
-                'only rabbit is supported; set [DEFAULT] '
-                'transport_url = rabbit://USER:PASSWORD@HOST:5672/')
-    if scheme == 'fake':
-        return 'fake://'
+    if conf.rpc_backend and conf.rpc_backend not in _RABBIT:
+        raise exception.ConfigurationError(
+            '[DEFAULT] rpc_backend', conf.rpc_backend,
+            'only rabbit is supported; set [DEFAULT] '
+            'transport_url = rabbit://USER:PASSWORD@HOST:5672/')
     if not any(_is_set(conf, opt.name, GROUP) for opt in OPTS):
         return 'rabbit://'
     return _rabbit_url(conf)
@@ -271,7 +261,9 @@ def masked(url):
 def _rabbit_url(conf):
     rabbit = conf.oslo_messaging_rabbit
     hosts = []
-    for text in rabbit.rabbit_hosts or [_with_port(rabbit.rabbit_host)]:
+    # rabbit_host may be a bare IPv6 address.
+    for text in (rabbit.rabbit_hosts
+                 or [netutils.escape_ipv6(rabbit.rabbit_host)]):
         try:
             host, port = netutils.parse_host_port(text, rabbit.rabbit_port)
             _PORT(port)
@@ -283,8 +275,3 @@ def _rabbit_url(conf):
             host, port, rabbit.rabbit_userid, rabbit.rabbit_password))
     return str(oslo_messaging.TransportURL(
         conf, 'rabbit', rabbit.rabbit_virtual_host, hosts))
-
-
-def _with_port(host):
-    """Return rabbit_host, which may be a bare IPv6 address, as in a URL."""
-    return netutils.escape_ipv6(host)

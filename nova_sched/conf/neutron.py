@@ -23,8 +23,3 @@ An error that Neutron returns is never retried.
 Seconds for which a request uses the list of Neutron's extensions that it has
 read. 0: the list is read before each use. Every request reads its own list.
 """)]
-
-
-def list_opts():
-    """Return the options above and the usual login options."""
-    return keystone.with_log_in(OPTS)

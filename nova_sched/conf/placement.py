@@ -21,11 +21,6 @@ TRIGGER_OPTIONS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
 OPTS = keystone.options('placement')
 
 
-def list_opts():
-    """Return the options above and the usual login options."""
-    return keystone.with_log_in(OPTS)
-
-
 def placement_configured(conf):
     """Return whether the configuration names a Placement: bool."""
     if any(conf.placement[name] for name in TRIGGER_OPTIONS

@@ -44,9 +44,7 @@ driver this is the maximum age of its state: lower it if decisions fail because
 hosts have filled up since the last read, raise it if the reads are too heavy
 for the database. Zero means every 60 seconds; a negative value means never.
 """),
-    cfg.Opt(
-        'max_attempts', default=3,
-        type=types.ClampedInteger(min=1), help="""
+    types.at_least(1, 'max_attempts', 3, """
 How many hosts may be tried for one instance. A request with alternates gets up
 to max_attempts - 1 alternates. Raise it if builds often fail on their first
 hosts for reasons that the scheduler cannot see; 1 turns retries off.
@@ -60,17 +58,12 @@ searches every 60 seconds. Turn it on if compute hosts are added automatically,
 in all schedulers alike: the first scheduler by host name that is up and not
 disabled searches. Needs [api_database]. A change requires a restart.
 """),
-    cfg.Opt(
-        'max_placement_results', default=1000,
-        type=types.ClampedInteger(min=1),
-        help="""
+    types.at_least(1, 'max_placement_results', 1000, """
 How many allocation candidates Placement may return. With more hosts than this,
 requests see only some of the hosts: raise it, or let Placement return them in
 random order. Lower it if the answers are too large to be quick.
 """),
-    cfg.Opt(
-        'workers', type=types.ClampedInteger(min=0),
-        help="""
+    types.at_least(0, 'workers', None, """
 Number of worker processes. Unset or 0: one per CPU with the filter driver, and
 one with other drivers, whose state is not shared between workers. Lower it on
 a machine that is shared with other services.

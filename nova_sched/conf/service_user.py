@@ -16,8 +16,3 @@ OPTS = [*keystone.options(), cfg.BoolOpt(
 Whether the service token is sent. It needs auth_type and the options of that
 log-in, and a user with a role that Neutron's service_token_roles names.
 """)]
-
-
-def list_opts():
-    """Return the options above and the usual login options."""
-    return keystone.with_log_in(OPTS)

@@ -1,5 +1,6 @@
 """Option types that correct a value instead of refusing it."""
 
+from oslo_config import cfg
 from oslo_config import types
 
 
@@ -8,7 +9,7 @@ class Clamped:
 
     Older releases of Nova accept values that newer releases refuse, so an
     existing file with such a value must not stop the service.  There is a
-    warning (``options.warnings``).
+    warning (``value_warnings``).
     """
 
     def __call__(self, value):
@@ -25,3 +26,13 @@ class ClampedInteger(Clamped, types.Integer):
 
 class ClampedFloat(Clamped, types.Float):
     """A number; below ``min`` it counts as ``min``."""
+
+
+def at_least(minimum, name, default, help_text):
+    """Return an option whose value counts as the minimum if it is below.
+
+    Its type is the type of the minimum, int or float.
+    """
+    kind = ClampedInteger if isinstance(minimum, int) else ClampedFloat
+    return cfg.Opt(name, default=default, help=help_text,
+                   type=kind(min=minimum))

@@ -7,11 +7,8 @@ from nova_sched.conf import types
 GROUP = 'filter_scheduler'
 
 
-def _multiplier(name, default, help_text, minimum=None):
-    if minimum is None:
-        return cfg.FloatOpt(name, default=default, help=help_text)
-    return cfg.Opt(name, default=default, help=help_text,
-                   type=types.ClampedFloat(min=minimum))
+def _multiplier(name, default, help_text):
+    return cfg.FloatOpt(name, default=default, help=help_text)
 
 
 OPTS = [
@@ -38,16 +35,16 @@ ignores them.
 How much instances being built or moved on a host count. Negative prefers
 quiet hosts; positive prefers busy ones.
 """),
-    _multiplier('pci_weight_multiplier', 1.0, """
+    types.at_least(0.0, 'pci_weight_multiplier', 1.0, """
 How strongly hosts with PCI devices are kept for instances that want them.
-""", minimum=0.0),
-    _multiplier('soft_affinity_weight_multiplier', 1.0, """
+"""),
+    types.at_least(0.0, 'soft_affinity_weight_multiplier', 1.0, """
 How strongly the members of a soft-affinity group attract each other. Raise
 it when other weighers tear groups apart.
-""", minimum=0.0),
-    _multiplier('soft_anti_affinity_weight_multiplier', 1.0, """
+"""),
+    types.at_least(0.0, 'soft_anti_affinity_weight_multiplier', 1.0, """
 How strongly the members of a soft-anti-affinity group repel each other.
-""", minimum=0.0),
+"""),
     _multiplier('build_failure_weight_multiplier', 1000000.0, """
 How strongly hosts with recent build failures are avoided. The default puts
 them last in any case; lower it if users cause failures that are not the

@@ -30,10 +30,10 @@ from oslo_service import backend
 from nova_sched import exception
 from nova_sched import service
 from nova_sched.concurrency import threads
+from nova_sched.daemon import endpoints
 from nova_sched.daemon import messenger
 from nova_sched.daemon import sighup
 from nova_sched.daemon import watchdog
-from nova_sched.health import endpoints
 from nova_sched.observe import guru
 from nova_sched.options import spelling
 from nova_sched.preflight import startup

@@ -176,6 +176,22 @@ def not_deleted(schema, table, statement):
     return statement.where(sa.literal_column(f'{table.name}.deleted') == 0)
 
 
+def rows(connection, schema, table, names=None, **values):
+    """Return rows that are not deleted, ordered by id: list of dicts.
+
+    names: of the columns; all of the table by default.
+    values: of columns that select rows.
+    Empty without the table.
+    """
+    if not schema.present(table):
+        return []
+    statement = not_deleted(schema, table, schema.select(
+        table, names or table.c.keys()))
+    return [row._asdict() for row in connection.execute(statement.where(*(
+        table.c[name] == value for name, value in values.items())
+    ).order_by(table.c.id))]
+
+
 def _is_recent(rows):
     """Return whether another change may get the same newest time stamp.
 

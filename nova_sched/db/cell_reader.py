@@ -55,18 +55,6 @@ LOOK_AGAIN = 60
 MANY = 2000
 
 
-class CellRows(typing.NamedTuple):
-    """All rows of a cell that are not deleted, each list ordered by id.
-
-    compute_nodes: tuples in the order of the reader's compute_node_columns.
-    services: nova-compute services, tuples in the order of
-        hosts.columns.SERVICE_COLUMNS.
-    """
-
-    compute_nodes: list
-    services: list
-
-
 class NamedNode(typing.NamedTuple):
     """A compute node and its names.  uuid: None if it has none yet."""
 
@@ -324,15 +312,6 @@ class CellTransaction:
 
     def __init__(self, reader, connection):
         self._reader, self._connection = reader, connection
-
-    def rows(self):
-        """Return all compute nodes and services: CellRows."""
-        nodes, services = (
-            [row.values for _, row in sorted(found.rows.items())]
-            for found in self.changes(changed_rows.KnownRows(),
-                                      changed_rows.KnownRows(), time.time()))
-        # The last value is not a column.
-        return CellRows(nodes, [row[:-1] for row in services])
 
     def changes(self, nodes, services, now):
         """Return the changes since KnownRows: a pair of changed_rows.Found.

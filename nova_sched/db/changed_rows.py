@@ -33,8 +33,6 @@ PART = 0.5
 #: Seconds for which a row with a new stamp is compared with each read, and the
 #: usual maximum difference between the stamps of two hosts.
 YOUNG = 3
-#: Maximum number of keys in one statement.
-_MOST_KEYS = 500
 #: Below and above all marks.
 _LOWEST, _HIGHEST = -(1 << 60), 1 << 60
 #: Maximum number of rows to list with the totals; in a cloud loaded at once,
@@ -147,7 +145,12 @@ class KnownRows:
             del self.rows[key]
             self._marked.pop(key, None)
         self._forget_young(found.at)
-        least = self._least_young(found)
+        least = _LOWEST
+        if found.whole:
+            # All rows are new: the young ones are those of the last seconds,
+            # by any clock.
+            least = max((row.mark for row in found.rows.values()),
+                        default=0) - SPAN
         for key, row in found.rows.items():
             known = self.rows.get(key)
             if (known is None or known.mark != row.mark) and row.mark >= least:
@@ -166,16 +169,6 @@ class KnownRows:
     def is_crowded(self):
         """Return whether too many rows have a mark close to the newest."""
         return self._crowded == self.newest
-
-    @staticmethod
-    def _least_young(found):
-        """Return the lowest mark of rows that may change without a new mark.
-        """
-        if not found.whole:
-            return _LOWEST
-        # All rows are new: take the last seconds, by any clock.
-        return max((row.mark for row in found.rows.values()),
-                   default=0) - SPAN
 
     def young(self):
         """Return the ids of rows with a recently changed mark: set."""
@@ -298,16 +291,13 @@ class _Reading:
     def _first(self):
         """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
-        newest = (moments(least=self._least_listed()) if self._sql._stamped
-                  else {})
+        newest = {}
+        if self._sql._stamped:
+            newest = moments(least=_HIGHEST if self._known.is_crowded()
+                             else self._likely.pop(0))
         return [(self._sql._totals, (), newest), *(
-            (self._sql._some_digests, part, {}) for part in _parts(keys))]
-
-    def _least_listed(self):
-        """Return the lowest mark to list with the totals."""
-        if self._known.is_crowded():
-            return _HIGHEST
-        return self._likely.pop(0)
+            (self._sql._some_digests, part, {})
+            for part in statements.chunks(sorted(keys)))]
 
     def found(self, totals=(), *digests):
         """Return the Found, given the results of ``first`` in its order."""
@@ -421,11 +411,11 @@ class _Reading:
     def _fetch(self, keys):
         """Fetch rows that are not fetched yet."""
         keys = keys - self._rows.keys()
-        if len(keys) > max(_MOST_KEYS, len(self._known.rows) // 2):
+        if len(keys) > max(statements.CHUNK, len(self._known.rows) // 2):
             found = self._keyed(self._read(self._sql._all))
             self._rows |= {key: found[key] for key in keys & found.keys()}
             return
-        for part in _parts(keys):
+        for part in statements.chunks(sorted(keys)):
             self._rows |= self._keyed(self._read(self._sql._some, keys=part))
 
     @staticmethod
@@ -469,12 +459,6 @@ def _listed(text):
             key, mark, check = map(int, row.split(':'))
             rows[key] = mark, check
     return rows
-
-
-def _parts(keys):
-    keys = sorted(keys)
-    return [keys[start:start + _MOST_KEYS]
-            for start in range(0, len(keys), _MOST_KEYS)]
 
 
 _NO_DIGEST = sa.null()

@@ -51,8 +51,9 @@ class NamedLocks:
             return False
         try:
             with turns.waiting():
-                connection = stack.enter_context(_quietly(
-                    self._database.reading()))
+                reading = self._database.reading()
+                connection = reading.__enter__()
+                stack.callback(_end, reading)
                 acquire, release = _STATEMENTS[connection.dialect.name]
                 key = _key(name, connection.dialect.name)
                 is_held = acquire(connection, key, seconds)
@@ -113,15 +114,7 @@ def _key(name, dialect):
     return f'nova_sched.{digest.hexdigest()}'
 
 
-@contextlib.contextmanager
-def _quietly(reading):
-    """Open a transaction of ``Database.reading`` for a block.
-
-    An error of the block is not translated into a database error.
-    """
-    connection = reading.__enter__()
-    try:
-        yield connection
-    finally:
-        with contextlib.suppress(exception.DatabaseUnavailable):
-            reading.__exit__(None, None, None)
+def _end(reading):
+    """End a transaction, without the error of its block or its own."""
+    with contextlib.suppress(exception.DatabaseUnavailable):
+        reading.__exit__(None, None, None)

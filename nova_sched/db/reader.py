@@ -135,8 +135,8 @@ class HostReader:
             return None
         return db_cells.from_mappings(rows, self._conf)
 
-    def _ask_api(self, function, *args):
-        return self._api_guard.ask(functools.partial(function, *args))()
+    def _ask_api(self, function):
+        return self._api_guard.ask(function)()
 
     def for_each_cell(self, read, *args, uuids=None):
         """Call ``read(reader, *args)`` for each cell: results by Cell.

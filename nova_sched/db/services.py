@@ -64,7 +64,6 @@ class ServiceRecord:
         #: it is registered.
         self.service_id = None
         self._columns = None
-        self._statement = None
 
     @db_api.wrap_db_retry(max_retries=5, retry_interval=0.2, jitter=True,
                           exception_checker=_is_conflict)
@@ -135,9 +134,10 @@ class ServiceRecord:
         down_time: seconds without a heartbeat after which a service is down.
         """
         with self.db.reading() as connection:
-            if self._statement is None:
-                self._statement = self._prepare(connection)
-            rows = self._statement.rows(connection)
+            c = tables.services.c
+            rows = statements.CompiledStatement(connection, statements.Schema(
+                connection, self.db).select(tables.services, _LIVENESS).where(
+                    c.deleted == 0, c.binary == BINARY)).rows(connection)
         now = timeutils.utcnow()
         return min((
             host for host, disabled, forced_down, seen, created in rows
@@ -145,13 +145,6 @@ class ServiceRecord:
             and (host == self.host
                  or is_fresh(seen or created, now, down_time))),
             default=None)
-
-    def _prepare(self, connection):
-        c = tables.services.c
-        schema = statements.Schema(connection, self.db)
-        return statements.CompiledStatement(connection, schema.select(
-            tables.services, _LIVENESS).where(
-                c.deleted == 0, c.binary == BINARY))
 
     def _conditions(self):
         """Return the conditions that select the row."""

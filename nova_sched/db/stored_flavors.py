@@ -62,17 +62,9 @@ def read(conf):
     for database in databases:
         with contextlib.closing(database), database.reading() as connection:
             flavors = gathered(functools.partial(
-                _rows, connection, statements.Schema(connection, database)))
+                api_reader.rows, connection,
+                statements.Schema(connection, database)))
         if flavors:
             break
     return flavors, ' or '.join(
         f'database {database.masked}' for database in databases)
-
-
-def _rows(connection, schema, table):
-    if not schema.present(table):
-        return []
-    statement = api_reader.not_deleted(
-        schema, table, schema.select(table, list(table.c.keys())))
-    return [row._asdict() for row in connection.execute(
-        statement.order_by(table.c.id))]

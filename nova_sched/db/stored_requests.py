@@ -78,7 +78,7 @@ class StoredRequests:
                            + ('a request of it that cannot be read'
                               if text else 'no request of it')) from None
             data['instance_group'] = _group(
-                functools.partial(_rows, schema, connection), data)
+                functools.partial(api_reader.rows, connection, schema), data)
         return spec
 
     def instance(self, uuid):
@@ -105,8 +105,9 @@ class StoredRequests:
 def _group(rows, data):
     """Return the envelope of a request's current server group, or None.
 
-    rows: ``_rows`` of the API database.  data: of the request's envelope; the
-        hint of a deleted group is removed from it.
+    rows: ``api_reader.rows`` of the API database.
+    data: of the request's envelope; the hint of a deleted group is removed
+        from it.
     """
     stored = data.get('instance_group')
     hints = data.get('scheduler_hints') or {}
@@ -118,26 +119,18 @@ def _group(rows, data):
     if not groups:
         hints.pop('group', None)
         return None
-    [(group_id,)] = groups
-    [(policy, rules), *_] = rows(
-        tables.instance_group_policy, ('policy', 'rules'),
-        group_id=group_id) or [(None, None)]
-    members = rows(tables.instance_group_member, ('instance_uuid',),
-                   group_id=group_id)
-    current = {'uuid': uuid, 'members': [member for member, in members],
-               'hosts': None, 'policies': [policy] if policy else []}
+    of_group = {'group_id': groups[0]['id']}
+    [stored_policy, *_] = rows(
+        tables.instance_group_policy, ('policy', 'rules'), **of_group) or [{}]
+    policy = stored_policy.get('policy')
+    current = {'uuid': uuid, 'hosts': None, 'members': [
+        row['instance_uuid'] for row in rows(
+            tables.instance_group_member, ('instance_uuid',), **of_group)],
+        'policies': [policy] if policy else []}
     if 'policy' in stored[_DATA]:
-        current |= {'policy': policy, '_rules': json.loads(rules or '{}')}
+        current |= {'policy': policy, '_rules': json.loads(
+            stored_policy.get('rules') or '{}')}
     return {**stored, _DATA: {**stored[_DATA], **current}}
-
-
-def _rows(schema, connection, table, names, **values):
-    """Return the rows of a table with these values: list of tuples."""
-    statement = api_reader.not_deleted(
-        schema, table, schema.select(table, names))
-    return [tuple(row) for row in connection.execute(statement.where(*(
-        table.c[name] == value for name, value in values.items())
-    ).order_by(table.c.id))]
 
 
 def _read_instance(cell, uuid):

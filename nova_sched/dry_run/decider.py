@@ -78,7 +78,7 @@ class DryRun:
 
     @property
     def ranker(self):
-        """The driver's rules.ranking.Ranker, or None."""
+        """The driver's scheduler.ranking.Ranker, or None."""
         return getattr(self.driver, 'ranker', None)
 
     def snapshot(self):

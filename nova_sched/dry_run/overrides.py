@@ -73,7 +73,7 @@ def without_effect(conf, settings, table, ranker):
     """Yield a sentence for each Setting that did not affect a decision.
 
     table: HostTable of the decision, or None.
-    ranker: rules.ranking.Ranker of the decision, or None.
+    ranker: scheduler.ranking.Ranker of the decision, or None.
     """
     for setting in settings:
         (section, dest, _), reason = _option(conf, setting), None

@@ -7,10 +7,10 @@ claimed.
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.rules import rule_inputs
-from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 from nova_sched.scheduler.offer import Offer
+from nova_sched.scheduler.ranking import Ranker
 
 #: The best host first, without a random draw.
 _BEST_FIRST = attempt.HostSelector(None, 1)
@@ -19,7 +19,7 @@ _BEST_FIRST = attempt.HostSelector(None, 1)
 class Trial(attempt.SchedulingAttempt):
     """A SchedulingAttempt without effect.
 
-    request: SchedulingRequest.  ranker: rules.ranking.Ranker.
+    request: SchedulingRequest.  ranker: scheduler.ranking.Ranker.
     hosts: HostSnapshot; the trial works on a copy.
     picked: rows of the hosts for the first instances; the trial ends after
         these. By default each instance gets the best host.

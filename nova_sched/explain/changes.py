@@ -102,24 +102,12 @@ class Changes(typing.NamedTuple):
     complete: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class _Proposal:
-    """A Change and how to apply it; None leaves a part as it is.
-
-    ranker: Ranker.  request: SchedulingRequest.
-    hosts: function that changes a HostSnapshot, a private copy.
-    """
-
-    change: Change
-    ranker: object = None
-    request: object = None
-    hosts: object = None
-
-
 def _proposal(kind, what, how, **applied):
-    """Return a _Proposal of a Change; ``how`` begins its sentence."""
-    return _Proposal(Change(kind, what, f'{how} the request is placed'),
-                     **applied)
+    """Return a Change, and the arguments of ``_Search._works`` for it.
+
+    how: beginning of its sentence.
+    """
+    return Change(kind, what, f'{how} the request is placed'), applied
 
 
 def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
@@ -128,7 +116,7 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
 
     hosts: HostSnapshot; not changed.
     request: scheduler.attempt.SchedulingRequest.
-    ranker: rules.ranking.Ranker.
+    ranker: scheduler.ranking.Ranker.
     flavors: list of Flavor to choose a smaller one from, which is tried first.
     default_zone: availability zone of hosts without a zone.
     ask_others: whether filters that query other services run; if not, they
@@ -199,17 +187,22 @@ class _Search:
             if tries == MOST_TRIES:
                 self.left_out |= remaining == most
                 return
-            if self._works(proposal):
-                self.found.append(proposal.change)
+            change, applied = proposal
+            if self._works(**applied):
+                self.found.append(change)
                 remaining -= 1
 
-    def _works(self, proposal):
+    def _works(self, ranker=None, request=None, change_hosts=None):
+        """Return whether the request is placed with other rules, as another
+        request, or on changed hosts.
+
+        change_hosts: function that changes a HostSnapshot, a private copy.
+        """
         hosts = self.hosts
-        if proposal.hosts is not None:
+        if change_hosts is not None:
             hosts = hosts.copy()
-            proposal.hosts(hosts)
-        return trials.Trial(proposal.request or self.request,
-                            proposal.ranker or self.ranker,
+            change_hosts(hosts)
+        return trials.Trial(request or self.request, ranker or self.ranker,
                             hosts).error is None
 
     def _asking(self, **fields):
@@ -281,7 +274,7 @@ class _Search:
                 'host_enabled', {**self._named(row), 'service': state},
                 f'with the {state} compute service on '
                 f'{self.matrix.name(row)} {verb}',
-                hosts=lambda changed, row=row: _write(
+                change_hosts=lambda changed, row=row: _write(
                     changed, row, service_disabled=False,
                     service_forced_down=False, service_up=True))
 
@@ -313,8 +306,7 @@ class _Search:
         """Propose to free amounts on one host, the least first."""
         rows = np.flatnonzero(self.matrix.counts)
         amounts, extent = self._amounts(rows)
-        order = np.argsort(extent, kind='stable')
-        for at in order[np.isfinite(extent[order])].tolist():
+        for at in _ascending(extent):
             row = rows.item(at)
             amount = {name: math.ceil(column[at]) for name, column
                       in amounts.items() if column[at] > 0}
@@ -327,7 +319,7 @@ class _Search:
                     _FREEABLE[name].key: number
                     for name, number in amount.items()},
                 f'with {listed} less on {self.matrix.name(row)}',
-                hosts=lambda changed, row=row, amount=amount: _free(
+                change_hosts=lambda changed, row=row, amount=amount: _free(
                     changed, row, amount))
 
     def _amounts(self, rows):
@@ -385,11 +377,9 @@ class _Search:
             room[figure.what] = np.fmin(room.get(figure.what, np.inf),
                                         figure.have)
             extent += np.maximum(figure.lacking, 0) / max(figure.need, 1)
-        extent = np.where(possible & (extent > 0), extent, np.inf)
-        order = np.argsort(extent, kind='stable')
         # Each instance needs a host of its own.
-        for at in order[np.isfinite(extent[order])][
-                self.missing - 1:].tolist():
+        for at in _ascending(np.where(
+                possible & (extent > 0), extent, np.inf))[self.missing - 1:]:
             flavor = self._smaller({what: column.item(at)
                                     for what, column in room.items()})
             if flavor is not None:
@@ -435,13 +425,12 @@ class _Search:
         requested_zone = self.request.spec_obj.availability_zone
         if not requested_zone:
             return
-        counts = {}
+        counts = collections.Counter()
         for aggregates in self.matrix.hosts.block(self.nearly).objects(
                 'aggregates'):
             zones = aggregate_values.split_values(
                 aggregates, 'availability_zone') or {self.default_zone}
-            for zone in zones - {requested_zone, None, ''}:
-                counts[zone] = counts.get(zone, 0) + 1
+            counts.update(zones - {requested_zone, None, ''})
         for zone in sorted(counts, key=lambda zone: (-counts[zone], zone)):
             yield self._zone(zone, f'in availability zone {zone} instead of '
                                    f'{requested_zone}')
@@ -508,6 +497,12 @@ def _sizes(flavor):
     """Return RAM in MB, disk in GB, VCPUs and swap in MB of a Flavor."""
     return (flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb,
             flavor.vcpus, flavor.swap)
+
+
+def _ascending(extent):
+    """Return the places of the finite values, the least first: list."""
+    order = np.argsort(extent, kind='stable')
+    return order[np.isfinite(extent[order])].tolist()
 
 
 def _write(hosts, row, **values):

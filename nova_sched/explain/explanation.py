@@ -7,7 +7,6 @@ a present one, on the hosts as they were.
 import contextlib
 import dataclasses
 import datetime
-import itertools
 import logging
 import typing
 
@@ -110,13 +109,13 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
 
     hosts: HostSnapshot of the state it was decided on; not changed.
     request: scheduler.attempt.SchedulingRequest.
-    ranker: rules.ranking.Ranker.
+    ranker: scheduler.ranking.Ranker.
     placed: whether all instances have a host.
     picked: (host, node) of the instances that have one, in their order.
     instance: number of the explained instance of a placed request.
     selector: scheduler.attempt.HostSelector that drew among the best.
     default_zone: availability zone of hosts without a zone.
-    named: hosts to explain why they are not picked; see ``rows_named``.
+    named: rows of the hosts to explain why they are not picked.
     flavors: list of Flavor to choose a smaller one from.
     ask_others: whether filters that query other services run.
     every_host: whether to return the verdict on every host.
@@ -126,21 +125,24 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
         without a host.
 
     Nothing is logged.  Errors of rules are part of the explanation.
-    Raises InvalidInput for a host that does not exist.
     """
-    named = [rows_named(hosts, name) for name in named]
+    rows = [hosts.table.row(*names) for names in picked]
     with _log_disabled():
-        trial = _before(instance if placed else None, hosts, request, ranker,
-                        picked, ask_others)
+        # The hosts that the instances before the explained one leave.
+        trial = trials.Trial(
+            request, ranker if ask_others else trials.asking_nobody(
+                ranker, request.spec_obj), hosts,
+            rows[:instance] if placed else rows)
         matrix = judge(trial.hosts, trial.spec_obj, ranker,
                        ask_others=ask_others, placement=placement,
                        refused=() if placed else refused)
-        row = _row(hosts, picked, trial.count) if placed else None
+        row = (rows[trial.count] if placed and trial.count < len(rows)
+               else None)
         pick, error = _pick(matrix, row, selector)
         return Explanation(
             trial.count, matrix, pick,
-            [why_not(matrix, named_row, row) for named_row
-             in dict.fromkeys(itertools.chain(*named))],
+            [why_not(matrix, named_row, row)
+             for named_row in dict.fromkeys(named)],
             Changes([], True) if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
             error, schedule_info(matrix) if every_host else None)
@@ -160,11 +162,9 @@ def _log_disabled():
 def rows_named(hosts, name):
     """Return the rows of a host: list, one for each node.
 
-    hosts: HostSnapshot.  name: of a host or node, text, or a row, int.
+    hosts: HostSnapshot.  name: of a host or node.
     Raises InvalidInput if there is none.
     """
-    if isinstance(name, int):
-        return [name]
     block = hosts.block()
     rows = block.where(block.named('host', [name])
                        | block.named('nodename', [name])).rows.tolist()
@@ -180,25 +180,6 @@ def _nearest(hosts, name):
         name for names in keys for name in names if name})
     return (f' among {hosts.size}' if near is None
             else f'; did you mean {near}?')
-
-
-def _before(instance, hosts, request, ranker, picked, ask_others):
-    """Return a Trial that has placed the instances before an instance.
-
-    instance: its number; None for the first one without a host.
-    """
-    if not ask_others:
-        ranker = trials.asking_nobody(ranker, request.spec_obj)
-    rows = [_row(hosts, picked, index)
-            for index, _ in enumerate(picked[:instance])]
-    return trials.Trial(request, ranker, hosts, rows)
-
-
-def _row(hosts, picked, index):
-    """Return the row of the host of an instance; None if it has none."""
-    if index >= len(picked):
-        return None
-    return hosts.table.row(*picked[index])
 
 
 def _pick(matrix, row, selector):

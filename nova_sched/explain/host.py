@@ -114,8 +114,9 @@ class WhyNot:
             return [*lines, f'the hosts cannot be weighed: {self.error}']
         if self.rank is not None:
             verb = 'is' if self.fits else 'would be'
-            lines.append(f'it {verb} number {self.rank} of '
-                         f'{words.hosts_that_fit(self.among)}')
+            lines.append(f'it {verb} number {self.rank} of {self.among} host'
+                         + (' that fits' if self.among == 1
+                            else 's that fit'))
         return lines + self._weighing()
 
     def _weighing(self):
@@ -161,22 +162,15 @@ def _verdict(matrix, i, row):
     hosts, spec_obj = matrix.hosts.copy(), matrix.spec_obj
     try:
         reason = filters.why_not(filter_, hosts.state(row), spec_obj)
-        figures = lacking(filter_, hosts.block(np.array([row])), spec_obj)
+        figures = [figure.of(0) for figure in filter_.figures(
+            hosts.block(np.array([row])), spec_obj)]
     except Exception as error:
         if getattr(error, 'is_budget_spent', False):
             raise
         # The verdict stands without a reason.
         return Verdict(name, f'it cannot say why: {error!r}', [], code)
-    return Verdict(name, reason, figures, code)
-
-
-def lacking(filter_, host, spec_obj):
-    """Return the amounts of a filter that a host lacks: list of Figure.
-
-    host: HostBlock of one row.
-    """
-    figures = [figure.of(0) for figure in filter_.figures(host, spec_obj)]
-    return [figure for figure in figures if figure and not figure.suffices]
+    return Verdict(name, reason, [
+        figure for figure in figures if figure and not figure.suffices], code)
 
 
 def weigh(matrix, rows):
@@ -184,7 +178,7 @@ def weigh(matrix, rows):
 
     rows: int (n,).  Raises the errors of a weigher.
     """
-    return weights.WeightHandler().weigh(
+    return weights.weigh(
         matrix.ranker.weighers, matrix.hosts.copy().block(rows),
         matrix.spec_obj)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from nova_sched.explain import words
 from nova_sched.filters import BaseFilter
-from nova_sched.filters import FilterHandler
+from nova_sched.filters import kept
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
@@ -53,7 +53,7 @@ class Matrix:
 
     hosts: HostSnapshot, spec_obj: RequestSpec, as they were judged; they must
         not change.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     rules: names, in order.  judges: for each rule its filter or
         offer.PlacementRule; None for another stage.
     rejected: bool (rules, hosts).
@@ -120,7 +120,7 @@ class Matrix:
     def kind(self, kind):
         """Return the kind of a refusal, refined by the verdicts of all rules.
 
-        kind: see rules.refusals; None if unknown.  A host may have room by
+        kind: see scheduler.refusals; None if unknown.  A host may have room by
             its own report, and none by Placement's count.
         """
         of_amounts = [count.code in codes.OF_AMOUNTS
@@ -130,10 +130,6 @@ class Matrix:
             return codes.NO_CAPACITY
         return kind
 
-    def by_host(self, row):
-        """Return the names of the rules that reject a host: tuple."""
-        return self._named(self.rejected[:, row])
-
     @functools.cached_property
     def combinations(self):
         """Which rules reject which hosts: list of Combination, most hosts
@@ -142,21 +138,15 @@ class Matrix:
         Each host is in one of them; the combination of hosts that fit has no
         rules.
         """
-        packed = np.packbits(self.rejected, axis=0).T
-        if not packed.size:
-            rows = np.arange(self.hosts.size)
-            return [Combination((), rows)] if len(rows) else []
-        keys = np.ascontiguousarray(packed).view(
-            np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, group = np.unique(keys, return_index=True,
-                                    return_inverse=True)
-        rows = np.split(np.argsort(group, kind='stable'),
-                        np.cumsum(np.bincount(group))[:-1])
-        combinations = [Combination(self._named(self.rejected[:, at]), members)
-                        for at, members in zip(first.tolist(), rows,
-                                               strict=True)]
-        return sorted(combinations, key=lambda combination: (
-            -len(combination.rows), combination.rows[0]))
+        if not self.hosts.size:
+            return []
+        columns, group = np.unique(self.rejected, axis=1, return_inverse=True)
+        rows = np.split(np.argsort(group.ravel(), kind='stable'),
+                        np.cumsum(np.bincount(group.ravel()))[:-1])
+        return sorted(
+            map(Combination, map(self._named, columns.T), rows),
+            key=lambda combination: (
+                -len(combination.rows), combination.rows[0]))
 
     def _reasons(self):
         """Return the combinations that have rules: list."""
@@ -232,7 +222,7 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
     """Return the verdicts of all rules on all hosts: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
-    ranker: rules.ranking.Ranker with the filters.
+    ranker: scheduler.ranking.Ranker with the filters.
     ask_others: whether filters that query other services run.
     placement: list of offer.PlacementRule that judge the hosts that Placement
         does not offer.
@@ -308,8 +298,8 @@ class _Judged:
         """Add the verdicts of a filter on all hosts."""
         name = type(filter_).__name__
         with _caught(self.errors, name):
-            passes = FilterHandler.kept(filter_, self.hosts.copy().block(),
-                                      self._request())
+            passes = kept(filter_, self.hosts.copy().block(),
+                          self._request())
             # None means that the filter ends the run without a host.
             passes = np.zeros(self.hosts.size) if passes is None else passes
             self.add(name, ~np.asarray(passes, dtype=np.bool_), filter_)
@@ -343,8 +333,7 @@ class _Judged:
             for filter_ in filters:
                 if not len(remaining):
                     break
-                passes = FilterHandler.kept(
-                    filter_, hosts.block(remaining), request)
+                passes = kept(filter_, hosts.block(remaining), request)
                 remaining = remaining[:0] if passes is None else remaining[
                     np.asarray(passes, dtype=np.bool_)]
             if len(remaining) < len(passing):

@@ -159,9 +159,8 @@ def _parts(matrix, weighed, at, other):
                       weighed.multipliers, weighed.normalized, strict=True)]
         for i, score in enumerate(scores):
             # Added in the order of the weighers, for equal rounding.
-            rest = np.zeros(len(weighed.given))
-            for other_score in scores[:i] + scores[i + 1:]:
-                rest += other_score
+            rest = sum(scores[:i] + scores[i + 1:],
+                       np.zeros(len(weighed.given)))
             order = np.argsort(-rest, kind='stable')
             is_first = bool(rest[at] >= rest[order[0]])
             parts.append(Part(

@@ -33,7 +33,7 @@ _CPUS = ('hw:cpu_', 'hw:emulator_')
 def unread(spec_obj, ranker, hosts, asks_placement, aggregates=()):
     """Return the parts of a request that no rule reads, and why: sentences.
 
-    ranker: rules.ranking.Ranker.  hosts: HostSnapshot.
+    ranker: scheduler.ranking.Ranker.  hosts: HostSnapshot.
     asks_placement: whether the candidates come from Placement.
     aggregates: all aggregates, objects.Aggregate.
     """

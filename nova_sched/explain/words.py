@@ -55,8 +55,3 @@ def host(names):
     """
     name, node = names
     return name if name == node else f'{name} (node {node})'
-
-
-def hosts_that_fit(count):
-    """Return '12 hosts that fit'."""
-    return f'{count} host{" that fits" if count == 1 else "s that fit"}'

@@ -59,11 +59,15 @@ class Hardware:
                 pci_requests and pci_requests.requests):
             return
         guests = self._fitted(spec_obj, limits, mapping, pack)
-        steps = [self._take_cells, self._take_devices]
-        if self.topology is not None and not self.topology.is_newer:
-            steps.reverse()
-        for step in steps:
-            step(spec_obj, guests, mapping)
+        is_older = self.topology is not None and not self.topology.is_newer
+        if is_older:
+            self._take_devices(spec_obj, guests, mapping)
+        if guests:
+            self.topology = self.topology.with_cells(
+                _used_by_all(cell, guests, not is_older)
+                for cell in self.topology.cells)
+        if not is_older:
+            self._take_devices(spec_obj, guests, mapping)
 
     def _fitted(self, spec_obj, limits, mapping, pack):
         """Return the placed guest cells; None without any."""
@@ -79,12 +83,6 @@ class Hardware:
         spec_obj.numa_topology = None if guests is None else numa_guest.fitted(
             spec_obj.numa_topology, guests)
         return guests
-
-    def _take_cells(self, spec_obj, guests, mapping):
-        if guests:
-            self.topology = self.topology.with_cells(
-                _used_by_all(cell, guests, self.topology.is_newer)
-                for cell in self.topology.cells)
 
     def _take_devices(self, spec_obj, guests, mapping):
         requests = numa_guest.pci_requests(spec_obj)

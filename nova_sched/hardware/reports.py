@@ -82,17 +82,15 @@ def read(column, text, parse, default):
     parse: function of a JSON value; may raise UnreadableError.
     """
     try:
-        return parse(_json(text))
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        warn_once(column, 'no JSON text')
+        return default
+    try:
+        return parse(value)
     except UnreadableError as error:
         warn_once(column, str(error))
     return default
-
-
-def _json(text):
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise UnreadableError('no JSON text') from None
 
 
 @functools.lru_cache(maxsize=256)

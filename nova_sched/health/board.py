@@ -2,7 +2,6 @@
 
 import threading
 import time
-import typing
 
 from oslo_log import log as logging
 
@@ -18,33 +17,17 @@ SILENT, LASTING = 10, 20
 START = 60
 
 
-class Settings(typing.NamedTuple):
-    """The settings of the health page.
+class Board:
+    """The reports of the workers, see reporter.Reporter.
 
     host: of the service.  workers: configured number of workers.
     ttl, cache_control: as the options of ``[healthcheck]``.
     """
 
-    host: str
-    workers: int
-    ttl: int
-    cache_control: int | None
-
-    @classmethod
-    def of(cls, conf, workers):
-        """Return the settings of a ConfigOpts."""
-        return cls(conf.host, workers, conf.healthcheck.ttl,
-                   conf.healthcheck.cache_control)
-
-
-class Board:
-    """The reports of the workers, see reporter.Reporter.
-
-    settings: Settings.
-    """
-
-    def __init__(self, settings, clock=time.monotonic):
-        self.settings, self._clock = settings, clock
+    def __init__(self, host, workers, ttl, cache_control=None,
+                 clock=time.monotonic):
+        self._host, self.workers, self._ttl = host, workers, ttl
+        self._cache_control, self._clock = cache_control, clock
         self._reports, self._lock = {}, threading.Lock()
         self._began = clock()
 
@@ -81,14 +64,14 @@ class Board:
             return {}
         by_name = {}
         for report in reports:
-            for name, check in indicators.from_list(report['checks']).items():
-                by_name.setdefault(name, []).append(check)
+            for name, values in report['checks'].items():
+                by_name.setdefault(name, []).append(checks.Check(*values))
         return {name: checks.worst(several)
                 for name, several in by_name.items()} | {
                     'workers': self._of_workers()}
 
     def _of_workers(self):
-        expected, now = self.settings.workers, self._clock()
+        expected, now = self.workers, self._clock()
         # The time of a worker that has never reported follows the start.
         last = [self._began + START - SILENT] * expected
         with self._lock:
@@ -104,16 +87,15 @@ class Board:
 
         The document is that of checks.document; the header a text or None.
         """
-        now, settings = time.time(), self.settings
         ids = [report['service_id'] for report in self.reports()
                if report['service_id']]
-        document = checks.document(self.checks(), now, settings.ttl,
-                                   settings.host, *ids[:1])
+        document = checks.document(self.checks(), time.time(), self._ttl,
+                                   self._host, *ids[:1])
         return document, checks.cache_control(
-            document['status'], settings.ttl, settings.cache_control)
+            document['status'], self._ttl, self._cache_control)
 
     def ranks(self):
         """Return the rank of each check in the document: name -> 0, 1 or 2."""
         now = time.time()
-        return {name: check.aged(now, self.settings.ttl).rank
+        return {name: check.aged(now, self._ttl).rank
                 for name, check in self.checks().items()}

@@ -196,13 +196,3 @@ def of_workers(expected, silent, lasts):
         return Check(PASS, time.time())
     return Check(FAIL if lasts else WARN, time.time(),
                  f'{silent} of {expected} worker(s) are missing, or hang')
-
-
-def as_list(checks):
-    """Return the known Checks as JSON for a report: name -> list."""
-    return {name: list(check) for name, check in checks.items() if check}
-
-
-def from_list(report):
-    """Return the Checks in the result of ``as_list``: name -> Check."""
-    return {name: Check(*values) for name, values in report.items()}

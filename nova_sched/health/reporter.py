@@ -32,7 +32,7 @@ class Reporter:
     scheduler: service.SchedulerService.  ttl: ``[healthcheck] ttl``.
     number: function that returns the number of this process.
     send: function that takes a report, a dict: ``worker``, its number; ``at``,
-        its time by time.monotonic(); ``checks``, see indicators.as_list;
+        its time by time.monotonic(); ``checks``, name -> Check;
         ``figures`` for metrics.
     on_gone: function of the number of times that the request queue was found
         deleted; or None.
@@ -90,7 +90,9 @@ class Reporter:
             figures['mirror_age'] = offers.mirror_age
         return {'worker': self._number(), 'at': time.monotonic(),
                 'service_id': self._scheduler.service_id,
-                'checks': indicators.as_list(checks), 'figures': figures}
+                'checks': {name: check for name, check in checks.items()
+                           if check is not None},
+                'figures': figures}
 
     def _check_bus(self, checks):
         server = self._scheduler.server

@@ -20,11 +20,14 @@ HINTS = ('different_host', 'same_host')
 
 def named(spec_obj):
     """Return the uuids of instances in the hints of a RequestSpec: list."""
-    named_uuids = []
-    for hint in HINTS:
-        uuids = spec_obj.get_scheduler_hint(hint)
-        named_uuids += uuids if isinstance(uuids, list) else [uuids]
-    return [uuid for uuid in named_uuids if isinstance(uuid, str)]
+    return [uuid for hint in HINTS for uuid in hinted(spec_obj, hint)]
+
+
+def hinted(spec_obj, hint):
+    """Return the uuids of instances in one hint of a RequestSpec: list."""
+    uuids = spec_obj.get_scheduler_hint(hint)
+    return [uuid for uuid in (uuids if isinstance(uuids, list) else [uuids])
+            if isinstance(uuid, str)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -72,11 +72,6 @@ class Labels:
     def _with(self, codes):
         return Labels(codes, self.values, self._index, self._derived)
 
-    def derived(self, codes, key, function, dtype):
-        """Return ``function(value)`` for each code: array of dtype."""
-        # For structured arrays, take is eight times as fast as an index.
-        return self.derived_by_code(codes, key, function, dtype).take(codes)
-
     def derived_by_code(self, codes, key, function, dtype):
         """Return ``function(value)`` of the used values: array by code.
 

@@ -1,7 +1,6 @@
 """The metrics that the monitors of a compute node report."""
 
 import dataclasses
-import datetime
 import functools
 import math
 
@@ -10,31 +9,6 @@ from nova_sched.objects import fields
 from nova_sched.objects import monitor_metric
 
 _COLUMN = 'metrics'
-
-
-@dataclasses.dataclass(frozen=True)
-class Metric:
-    """One metric, with the attributes of Nova's MonitorMetric.
-
-    value: int, in percent for fractions; None without a value.
-    numa_membw_values: NUMA node (text) -> memory bandwidth, or None.
-    timestamp: aware datetime in UTC, or None.
-    source: name of the monitor, or None.
-    """
-
-    name: str
-    value: int | None = None
-    numa_membw_values: dict | None = None
-    timestamp: datetime.datetime | None = None
-    source: str | None = None
-
-    @classmethod
-    def of(cls, metric):
-        """Return the metric of a reported dict, which must have a name."""
-        number = _read(metric)[1]
-        return cls(metric['name'], None if number is None else int(number),
-                   metric.get('numa_membw_values'),
-                   _moment(metric.get('timestamp')), metric.get('source'))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,19 +39,17 @@ class HostMetrics:
         """Return the value of a metric; NaN if it has none."""
         return self.values.get(name, math.nan)
 
+    def objects(self):
+        """Return the metrics with a name, for plug-ins: MonitorMetricList."""
+        return monitor_metric.MonitorMetricList.holding(
+            map(monitor_metric.MonitorMetric.known, self._named))
+
     @functools.cached_property
-    def metrics(self):
-        """The metrics that have a name, in reported order: tuple of Metric."""
-        return tuple(Metric.of(metric) for metric in self.listed()
+    def _named(self):
+        """The fields of each metric that has a name, in reported order."""
+        return tuple(_fields(metric) for metric in self.listed()
                      if isinstance(metric, dict)
                      and isinstance(metric.get('name'), str))
-
-    def objects(self):
-        """Return the metrics for plug-ins: a new MonitorMetricList."""
-        return monitor_metric.MonitorMetricList.holding(
-            monitor_metric.MonitorMetric.known({
-                name: value for name, value in vars(metric).items()
-                if value is not None}) for metric in self.metrics)
 
     def listed(self):
         """Return the metrics as reported: list."""
@@ -112,6 +84,21 @@ def _read(metric):
             ValueError):
         reports.warn_once(_COLUMN, _fault(metric))
         return None, None
+
+
+def _fields(metric):
+    """Return the fields of MonitorMetric that a reported metric has: dict.
+
+    The value is an integer, in percent for fractions; the time is in UTC.
+    """
+    number = _read(metric)[1]
+    values = {'name': metric['name'],
+              'value': None if number is None else int(number),
+              'numa_membw_values': metric.get('numa_membw_values'),
+              'timestamp': _moment(metric.get('timestamp')),
+              'source': metric.get('source')}
+    return {name: value for name, value in values.items()
+            if value is not None}
 
 
 def _moment(text):

@@ -12,6 +12,7 @@ import operator
 
 from oslo_log import log as logging
 
+from nova_sched.hardware import reports
 from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
@@ -133,7 +134,7 @@ def _list_text(text, column):
         return None
     try:
         value = json.loads(text)
-        if isinstance(value, list) and _is_shallow(value):
+        if isinstance(value, list) and values.depth(value) <= _DEEPEST:
             return text
     except (ValueError, RecursionError):
         pass
@@ -141,20 +142,8 @@ def _list_text(text, column):
     return None
 
 
-def _is_shallow(value):
-    """Return whether lists and dicts are nested at most _DEEPEST levels."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [inner for item in level if isinstance(item, (list, dict))
-                 for inner in (item.values() if isinstance(item, dict)
-                               else item)]
-    return not any(isinstance(item, (list, dict)) for item in level)
-
-
-@functools.lru_cache(maxsize=1024)
 def _warn_unreadable(column, text):
-    LOG.warning('A compute node row holds unreadable %s, which count as '
-                'absent: %.200r', column, text)
+    reports.warn_once(column, f'{text!r:.200}')
 
 
 def _service_version(row):

@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 class HostSnapshot:
     """One request's private hosts.
 
-    table: HostTable to copy.
+    table: HostTable that it shares columns with.
     instances: hosts.instances.Instances.
     offer: Placement's candidates, a value of hosts.allocation_candidates.
     """
@@ -41,7 +41,7 @@ class HostSnapshot:
     mapping = None
 
     def __init__(self, table, instances, offer=PLACEMENT_NOT_USED):
-        self.size, self._table = table.size, table
+        self.size, self.table = table.size, table
         self.cells = table.cells
         self.instances = instances
         self.offer = offer
@@ -49,13 +49,8 @@ class HostSnapshot:
         self._owned = set()
         self._states = {}
         #: Filters with limits that have judged hosts: id of the filter ->
-        #: (filter, RequestSpec); see filters.limits_of.
+        #: (filter, RequestSpec); see rules.limits.
         self.judges = {}
-
-    @property
-    def table(self):
-        """The HostTable that it shares columns with."""
-        return self._table
 
     def column(self, name):
         """Return the stored column: array, ``Labels`` or list of objects."""
@@ -229,7 +224,7 @@ class HostSnapshot:
     def as_table(self):
         """Return a HostTable with everything that was consumed."""
         self._owned.clear()
-        return self._table.of(dict(self._columns))
+        return self.table.of(dict(self._columns))
 
 
 def consumed(spec_obj):

@@ -52,12 +52,13 @@ class HostTable:
     columns: name -> array (n,) for names in columns.DTYPES, ``Labels`` for
         names in columns.LABELS, list of n objects for other names.
     cells: Cells.
+    hosts: an object that tables with the same hosts in the same rows share.
     """
 
     def __init__(self, columns, cells=NO_CELLS):
         self.columns, self.cells = columns, cells
         self.size = len(columns['host'])
-        self._keys = _Keys(columns)
+        self.hosts = _Keys(columns)
 
     @classmethod
     def from_records(cls, records, **values):
@@ -77,8 +78,8 @@ class HostTable:
         cells: Cells; None for the Cells of this generation.
         """
         table = HostTable(columns, self.cells if cells is None else cells)
-        if self._keys.are_those_of(columns):
-            table._keys = self._keys
+        if self.hosts.are_those_of(columns):
+            table.hosts = self.hosts
         return table
 
     def of_cells(self, cells):
@@ -156,7 +157,7 @@ class HostTable:
 
     def row(self, host, node):
         """Return the row of a host's node; None if there is no such node."""
-        return self._keys.rows.get((host, node))
+        return self.hosts.rows.get((host, node))
 
     def rows_of(self, hosts):
         """Return the rows of all nodes of these hosts: list of (row, host)."""
@@ -170,12 +171,7 @@ class HostTable:
 
     def keys(self):
         """Return the (host, node) names of all rows: list."""
-        return list(self._keys.rows)
-
-    @property
-    def hosts(self):
-        """An object that tables with the same hosts in the same rows share."""
-        return self._keys
+        return list(self.hosts.rows)
 
     def has_rows_of(self, table):
         """Return whether another table has the same hosts in the same rows."""
@@ -194,8 +190,8 @@ class HostTable:
                 assert column.dtype == host_columns.DTYPES[name], name
             elif name in host_columns.LABELS:
                 column._check()
-        assert len(self._keys.rows) == self.size
-        assert self._keys.rows == _Keys(self.columns).rows
+        assert len(self.hosts.rows) == self.size
+        assert self.hosts.rows == _Keys(self.columns).rows
 
 
 class _Keys:

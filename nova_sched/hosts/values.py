@@ -79,6 +79,16 @@ def checked(row):
     return row | dict.fromkeys(invalid) if invalid else row
 
 
+def depth(value):
+    """Return how deep lists and dicts are nested."""
+    levels, level = 0, [value]
+    while level := [item for item in level if isinstance(item, (list, dict))]:
+        levels += 1
+        level = [inner for item in level for inner in (
+            item.values() if isinstance(item, dict) else item)]
+    return levels
+
+
 def shown(value):
     """Return the repr of a value in at most 80 characters."""
     text = repr(value[:80] if isinstance(value, (str, bytes)) else value)

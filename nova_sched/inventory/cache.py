@@ -41,8 +41,6 @@ class HostCache:
 
     instead: values that override columns of all compute nodes: dict, empty
         except in a dry run.
-    rows_parsed: number of records made of rows.
-    cells_written: number of values written to columns.
     """
 
     def __init__(self, reader, ratios, make_record=host_rows.record,
@@ -59,7 +57,6 @@ class HostCache:
         self._table = host_table.HostTable.from_records([])
         # The last ApiData.host_cells, and the hosts that are not in it.
         self._host_cells = self._unmapped = None
-        self.rows_parsed = self.cells_written = 0
 
     def refresh(self):
         """Return a table that was read after this call was made.
@@ -172,14 +169,14 @@ class HostCache:
         affected = {host for host in service_hosts
                     if (host in services) != (host in self._services)}
         rows = self._table.rows_of(service_hosts - affected)
-        table = self._written(
-            self._table, [row for row, _ in rows],
+        table = self._table.with_cells(
+            [row for row, _ in rows],
             _service_columns(services, [host for _, host in rows]))
         affected |= data.changed_cells
         if affected:
             changed = changed | {key for key in nodes if key[0] in affected}
         rows = table.rows_of(data.changed_aggregates)
-        table = self._written(table, [row for row, _ in rows], {
+        table = table.with_cells([row for row, _ in rows], {
             'aggregates': [data.aggregates.get(host, ()) for _, host in rows]})
         return self._with_hosts(table, nodes, changed, services, data)
 
@@ -201,7 +198,7 @@ class HostCache:
             elif row is not None:
                 removed.append(row)
         names = next(iter(changes.values()), {}).keys() - {'host', 'nodename'}
-        table = self._written(table, list(changes), {
+        table = table.with_cells(list(changes), {
             name: [record[name] for record in changes.values()]
             for name in names}).without(removed)
         return self._with_added(table, added, services, data)
@@ -218,13 +215,8 @@ class HostCache:
             'service_up': [False] * len(hosts),
             'aggregates': [data.aggregates.get(host, ())
                            for host in hosts]}
-        self.cells_written += len(added) * len(values)
         return table.with_added(
             [bisect.bisect(present, key) for key, _ in added], values)
-
-    def _written(self, table, rows, values):
-        self.cells_written += len(rows) * len(values)
-        return table.with_cells(rows, values)
 
     def _record(self, entry, cells):
         """Return the record of a row, or None if the row is invalid.
@@ -235,7 +227,6 @@ class HostCache:
         uuid = self._uuids[max(number, ~number)]
         row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True),
                    **self.instead)
-        self.rows_parsed += 1
         try:
             record = self._make_record(
                 row, cells.get(row['host']) or uuid, self._ratios)

@@ -65,9 +65,7 @@ class CellInventory:
             nodes = self._nodes.pairs(found[0])
             uuids = to_locate({row[_NODE_HOST] for pair in nodes
                                for row in pair if row is not None} - {None})
-            located = dict.fromkeys(uuids)
-            if located:
-                located = _located(transaction, located)
+            located = _located(transaction, uuids) if uuids else {}
         services = self._services.pairs(found[1])
         for table, rows in zip(('compute_nodes', 'services'), found,
                                strict=True):
@@ -94,14 +92,13 @@ class CellInventory:
             known.take(rows)
 
 
-def _located(transaction, hosts_by_uuid):
-    """Return uuid -> host or None.
+def _located(transaction, uuids):
+    """Return uuid -> host or None, for each instance to locate.
 
-    hosts_by_uuid: uuid -> None, for each instance to locate.
     Empty if this query alone fails; the read of the cell goes on.
     """
     try:
-        return hosts_by_uuid | transaction.locate_instances(hosts_by_uuid)
+        return dict.fromkeys(uuids) | transaction.locate_instances(uuids)
     except exception.StatementFailed as error:
         LOG.debug('Could not look up the hosts of in-flight instances: %s',
                   error)

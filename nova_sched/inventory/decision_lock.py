@@ -50,13 +50,13 @@ class DecisionLock:
         self._queue, self._holder = collections.deque(), None
 
     @contextlib.contextmanager
-    def acquire(self, patience=None):
+    def acquire(self, patience):
         """Hold the lock for a block that decides a request; yield its Hold.
 
-        The next request waits for at most ``patience`` seconds (by default
-        PATIENCE) after the block calls ``begin``, then decides in parallel.
+        The next request waits for at most ``patience`` seconds after the block
+        calls ``begin``, then decides in parallel.
         """
-        hold = Hold(PATIENCE if patience is None else patience)
+        hold = Hold(patience)
         waiter = hold, threading.Event()
         with self._lock:
             self._queue.append(waiter)

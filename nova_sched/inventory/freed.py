@@ -1,9 +1,7 @@
 """Find compute nodes with less usage because instances left."""
 
-import numpy as np
-
-#: Columns that grow with each instance, and columns that shrink.
-_USED, _FREE = ('vcpus_used', 'disk_mb_used'), ('free_ram_mb',)
+#: Columns that grow with each instance, besides one that shrinks.
+_USED = ('vcpus_used', 'disk_mb_used')
 
 
 class FreedNodes:
@@ -15,24 +13,15 @@ class FreedNodes:
     def look(self, table):
         """Return the uuids of compute nodes with less usage: list.
 
+        Empty if nodes were added or removed: a listing of Placement's
+        candidates covers this rare case.
         table: HostTable as read, without the ledger's entries.
         """
         columns, before = table.columns, self._before
-        self._before = columns
-        if before is None or columns is before:
+        self._before, uuids = columns, columns['uuid']
+        if before is None or uuids is not before['uuid']:
             return []
-        if columns['uuid'] is before['uuid']:
-            rows, earlier = slice(None), slice(None)
-        else:
-            known = {uuid: row for row, uuid
-                     in enumerate(before['uuid'].items())}
-            pairs = [(row, known[uuid]) for row, uuid
-                     in enumerate(columns['uuid'].items()) if uuid in known]
-            rows, earlier = np.array(pairs, np.int64).reshape(-1, 2).T
-        fell = np.zeros(len(columns['uuid'].codes[rows]), np.bool_)
+        fell = columns['free_ram_mb'] > before['free_ram_mb']
         for name in _USED:
-            fell |= columns[name][rows] < before[name][earlier]
-        for name in _FREE:
-            fell |= columns[name][rows] > before[name][earlier]
-        uuids = columns['uuid']
-        return [uuids.values[code] for code in uuids.codes[rows][fell]]
+            fell |= columns[name] < before[name]
+        return [uuids.values[code] for code in uuids.codes[fell]]

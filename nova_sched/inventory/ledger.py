@@ -53,7 +53,6 @@ class Entry:
     shown: when the instance was first seen on its host.
     elsewhere: another host that the instance was on at the first look-up;
         None for no host, UNSEEN before the first look-up.
-    host: name of its host.
     """
 
     placed: InFlight
@@ -61,14 +60,6 @@ class Entry:
     claimed: bool = False
     shown: float | None = None
     elsewhere: object = UNSEEN
-    host: str = dataclasses.field(init=False)
-
-    def __post_init__(self):
-        self.host = self.placed.host
-
-    def instance(self):
-        """Return the attributes known of the instance: objects.Instance."""
-        return self.placed.instance()
 
     @property
     def is_under_way(self):
@@ -96,10 +87,8 @@ class Ledger:
         self.added, self.providers = 0, None
         # By key, the least recently looked up first.
         self._entries = collections.OrderedDict()
-        # Counting entries by key and by host; all entries by server group;
-        # number of counting entries at each (host, node).
+        # Counting entries by key and by host; all entries by server group.
         self._counting, self._by_host, self._by_group = {}, {}, {}
-        self._places = collections.Counter()
         # Heap of (end, number, key, when assumed), also of ended entries.
         self._ends_at, self._numbers = [], itertools.count()
         # Place, instance or group -> number of its last entry, in order; the
@@ -117,11 +106,11 @@ class Ledger:
         return list(self._entries.values())
 
     def counting(self, without=()):
-        """Return the entries that count on hosts: a new dict {key: Entry}.
+        """Return the picks that count on hosts: a new dict {key: InFlight}.
 
         without: keys to leave out.
         """
-        return {key: entry for key, entry in self._counting.items()
+        return {key: entry.placed for key, entry in self._counting.items()
                 if key not in without}
 
     def count(self):
@@ -130,7 +119,7 @@ class Ledger:
 
     def places(self):
         """Return the (host, node) of all counting entries: set."""
-        return set(self._places)
+        return {entry.placed.place for entry in self._counting.values()}
 
     def hosts(self):
         """Return the names of hosts with counting entries: set-like."""
@@ -170,7 +159,6 @@ class Ledger:
         if entry.counts:
             self._counting[placed.key] = entry
             self._by_host.setdefault(placed.host, {})[placed.key] = entry
-            self._places[placed.place] += 1
         if placed.group is not None:
             self._by_group.setdefault(placed.group, {})[placed.key] = entry
         if entry.is_under_way and self.providers is not None:
@@ -247,9 +235,6 @@ class Ledger:
         del on_host[placed.key], self._counting[placed.key]
         if not on_host:
             del self._by_host[placed.host]
-        self._places[placed.place] -= 1
-        if not self._places[placed.place]:
-            del self._places[placed.place]
 
     def expire(self, now):
         """Remove expired entries; return their places."""

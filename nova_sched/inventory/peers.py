@@ -37,7 +37,7 @@ SOON, LATER = 0.002, 1
 #: clocks; also the age of picks that a new daemon receives.
 OLD = 60
 
-#: Picks in one message, if they are of several requests.
+#: Maximum number of requests whose picks are in one message.
 AT_ONCE = 100
 
 #: Seconds to wait for acknowledgements of members of server groups.  A daemon
@@ -134,15 +134,8 @@ class Peers:
         if not (news and self.has_peers):
             self._update_acknowledged()
             return False
-        batch, size = [], 0
-        for item in news:
-            batch.append(item)
-            size += len(item.assumed)
-            if size >= AT_ONCE:
-                self._send(batch)
-                batch, size = [], 0
-        if batch:
-            self._send(batch)
+        for start in range(0, len(news), AT_ONCE):
+            self._send(news[start:start + AT_ONCE])
         if any(map(_has_members, news)):
             self._pending.append((self._workers.end, self._sent,
                                   time.monotonic() + HEARD))

@@ -104,7 +104,7 @@ class SchedulingState:
         """
         with self._lock:
             # Instances in news from before the read must be looked up, too.
-            self._catch_up()
+            self.catch_up()
             self._changed |= hosts
             if self._looked_up is None:
                 self._looked_up = self._due()
@@ -205,7 +205,7 @@ class SchedulingState:
         must not count twice.
         """
         with self._lock:
-            self._catch_up()
+            self.catch_up()
             table = self._table
             own = {key: entry for key in keys
                    if (entry := self._ledger.get(key)) and entry.counts}
@@ -236,7 +236,7 @@ class SchedulingState:
                                              related, force)
             places = {placed.place for placed in placements}
             with self._sharing.exclusive():
-                self._catch_up()
+                self.catch_up()
                 if not force and (
                         view.state is not self or self._ledger.has_more(
                             places | related, view.added)):
@@ -285,19 +285,16 @@ class SchedulingState:
     def catch_up(self):
         """Apply the news of other workers and daemons."""
         with self._lock:
-            self._catch_up()
-
-    def _catch_up(self):
-        places = set()
-        for news in self._sharing.news():
-            # Other daemons may send news twice or late.
-            places |= self._add(
-                Entry(placed) for placed in news.assumed
-                if self._ledger.is_new(placed)
-                and not (news.heard and self._is_invalid(placed)))
-            places |= self._end_entries(news)
-        if places:
-            self._table = self._redone(self._table, places)
+            places = set()
+            for news in self._sharing.news():
+                # Other daemons may send news twice or late.
+                places |= self._add(
+                    Entry(placed) for placed in news.assumed
+                    if self._ledger.is_new(placed)
+                    and not (news.heard and self._is_invalid(placed)))
+                places |= self._end_entries(news)
+            if places:
+                self._table = self._redone(self._table, places)
 
     def _add(self, entries):
         """Add entries; return the places of changed entries."""
@@ -332,17 +329,17 @@ class SchedulingState:
         group: its key, or None.  members: uuids.
         """
         with self._lock:
-            self._catch_up()
+            self.catch_up()
             return [entry.placed for entry
                     in self._ledger.of_group(group, members).values()]
 
     def pending(self, without=()):
-        """Return the entries that count on hosts: a new dict {key: Entry}.
+        """Return the picks that count on hosts: a new dict {key: InFlight}.
 
         without: keys to leave out.
         """
         with self._lock:
-            self._catch_up()
+            self.catch_up()
             return self._ledger.counting(without)
 
     # Reload.
@@ -352,20 +349,14 @@ class SchedulingState:
         with predecessor._lock, self._lock:
             # News must be in the predecessor's entries, or be applied here,
             # but not both.
-            self._catch_up()
-            predecessor._catch_up()
+            self.catch_up()
+            predecessor.catch_up()
             self._table = self._redone(self._table, self._ledger.take_ends(
                 predecessor._ledger))
-            self.add(map(dataclasses.replace, predecessor._ledger.entries()))
+            self._table = self._redone(self._table, self._add(
+                map(dataclasses.replace, predecessor._ledger.entries())))
             self.in_use = predecessor.in_use
             self.in_use[0] = self
-
-    def add(self, entries):
-        """Add entries: iterable of Entry or InFlight."""
-        with self._lock:
-            self._table = self._redone(self._table, self._add(
-                entry if isinstance(entry, Entry) else Entry(entry)
-                for entry in entries))
 
     # Subtracting entries.
 

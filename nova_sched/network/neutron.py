@@ -42,6 +42,8 @@ class Neutron:
 
     conf: ConfigOpts.  limit: seconds for each request.
     clock, sleep: as time.monotonic and time.sleep.
+
+    interval: seconds after which Neutron's extensions are read again.
     """
 
     def __init__(self, conf, limit=LIMIT, clock=time.monotonic,
@@ -51,13 +53,12 @@ class Neutron:
             ServiceAdapter(conf, 'service_user')
             if conf.service_user.send_service_user_token else None)
         self._retries, self._sleep = conf.neutron.http_retries, sleep
-        self._interval = conf.neutron.extension_sync_interval
-        self._limit, self._clock = limit, clock
+        self.interval = conf.neutron.extension_sync_interval
+        self._limit, self.clock = limit, clock
 
     def reader(self, context):
         """Return a Reader for one request; its deadline starts now."""
-        return Reader(self, context, self._interval,
-                      Deadline(self._limit, self._clock), self._clock)
+        return Reader(self, context, Deadline(self._limit, self.clock))
 
     @property
     def auth(self):
@@ -125,9 +126,8 @@ class Reader:
     other errors.
     """
 
-    def __init__(self, neutron, context, interval, deadline, clock):
+    def __init__(self, neutron, context, deadline):
         self._neutron, self._context = neutron, context
-        self._interval, self._clock = interval, clock
         self._extensions, self._read_at = None, None
         self._ports, self.deadline = {}, deadline
         self._request_id = (context.global_request_id
@@ -144,40 +144,49 @@ class Reader:
 
         None if Neutron returns an error.
         """
-        where = f'network {network_id}'
         query = urllib.parse.urlencode({'network_id': network_id,
                                         'fields': 'segment_id'})
-        if not self.knows_segments(where):
-            return []
-        uuids = []
-        while query:
-            response = self._get(where, f'/v2.0/subnets?{query}')
-            if response.status != _OK:
-                return _refused(where, response)
-            segments, query = _read(where, response, responses.segments_page)
-            uuids += segments
-        return uuids
+        return self._segments(f'network {network_id}',
+                              f'/v2.0/subnets?{query}',
+                              responses.segments_page)
 
     def segments_of_subnet(self, subnet_id):
         """Return the uuid of a subnet's segment: list of at most one.
 
         None if Neutron returns an error.
         """
-        where = f'subnet {subnet_id}'
-        if not self.knows_segments(where):
-            return []
-        response = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
-        if response.status != _OK:
-            return _refused(where, response)
-        return _read(where, response, responses.subnet_segments)
+        return self._segments(f'subnet {subnet_id}',
+                              f'/v2.0/subnets/{_quoted(subnet_id)}',
+                              responses.subnet_segments)
+
+    def _segments(self, where, path, read):
+        """Return uuids of segments on one or several pages: list, or None.
+
+        read: function of a page's document, which returns uuids, and the query
+            of the next page or None.
+        """
+        uuids = []
+        while path and self.knows_segments(where):
+            response = self._get(where, path)
+            if response.status != _OK:
+                LOG.warning('Cannot read the segments of %(where)s from '
+                            'Neutron. Got %(status)s: %(text)s', {
+                                'where': where, 'status': response.status,
+                                'text': response.error[1]})
+                return None
+            segments, query = _read(where, response, read)
+            uuids += segments
+            path = query and f'/v2.0/subnets?{query}'
+        return uuids
 
     def knows_segments(self, where):
         """Return whether this Neutron has the extension for segments.
 
         where: resource that is read, as named in error texts.
         """
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= self._interval:
+        now = self._neutron.clock()
+        if self._read_at is None or (
+                now - self._read_at >= self._neutron.interval):
             response = self._get(where, '/v2.0/extensions')
             if response.status != _OK:
                 raise _failed(where, 'the extensions of Neutron cannot be '
@@ -210,9 +219,12 @@ class Reader:
                 raise _unauthorized(of_service=False)
             as_user = False
         try:
-            auth = (self._neutron.user_auth(
-                context.auth_token, context.service_catalog) if as_user
-                else self._service_auth())
+            auth = None
+            if as_user:
+                auth = self._neutron.user_auth(context.auth_token,
+                                               context.service_catalog)
+            elif self._neutron.auth is None:
+                raise _no_credentials()
             response = self._neutron.get(path, self._request_id,
                                          self.deadline, auth)
         except ServiceUnreachable as exc:
@@ -225,16 +237,6 @@ class Reader:
             raise exception.Forbidden(reason=response.error[1])
         return response
 
-    def _service_auth(self):
-        """Return None, which selects [neutron]; raise without credentials."""
-        if self._neutron.auth is None:
-            advice = _ADVICE['AUTH_OPTIONS']
-            LOG.error('The [neutron] section of the configuration file must '
-                      'be configured for authentication with the networking '
-                      'service endpoint: %s', advice)
-            raise exception.Unauthorized(
-                reason=f'Unknown auth type: None. {advice}')
-
 
 def _quoted(name):
     return urllib.parse.quote(name, safe='')
@@ -243,23 +245,24 @@ def _quoted(name):
 def _read(where, response, read):
     """Return ``read`` of a Response's document."""
     try:
-        return read(response.document())
+        return response.read(read)
     except ValueError as exc:
         raise _failed(where, f'what answers there is not Neutron: {exc}. '
                       f'{_ADVICE["NO_ANSWER"]}') from exc
 
 
-def _refused(where, response):
-    """Log an error of Neutron; return None."""
-    LOG.warning('Cannot read the segments of %(where)s from Neutron. Got '
-                '%(status)s: %(text)s', {
-                    'where': where, 'status': response.status,
-                    'text': response.error[1]})
-
-
 def _failed(where, reason):
     return exception.NovaException(
         reason=f'Failed to access {where}: {reason}')
+
+
+def _no_credentials():
+    """Return the error for a [neutron] section without credentials."""
+    advice = _ADVICE['AUTH_OPTIONS']
+    LOG.error('The [neutron] section of the configuration file must be '
+              'configured for authentication with the networking service '
+              'endpoint: %s', advice)
+    return exception.Unauthorized(reason=f'Unknown auth type: None. {advice}')
 
 
 def _unauthorized(of_service):

@@ -1,4 +1,7 @@
-"""Neutron's responses."""
+"""Neutron's responses.
+
+The functions of a document, a dict, are for ``Response.read``.
+"""
 
 import typing
 import urllib.parse
@@ -19,23 +22,26 @@ class Port(typing.NamedTuple):
 
     @classmethod
     def from_document(cls, document):
-        """Return the Port in a document.
-
-        Raises ValueError if the document has no port.
-        """
-        try:
-            port = document['port']
-            subnets = [address['subnet_id']
-                       for address in port.get('fixed_ips') or ()]
-            return cls(port.get('network_id'),
-                       subnets[0] if subnets else None,
-                       port.get('binding:vnic_type') or 'normal')
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError('not a port document') from exc
+        """Return the Port in a document."""
+        port = document['port']
+        subnets = [address['subnet_id']
+                   for address in port.get('fixed_ips') or ()]
+        return cls(port.get('network_id'), subnets[0] if subnets else None,
+                   port.get('binding:vnic_type') or 'normal')
 
 
 class Response(service_adapter.Response):
     """A response of Neutron, or of a proxy in front of it."""
+
+    def read(self, understand):
+        """Return the result of a function of the document, a dict.
+
+        Raises ValueError if the document has another format.
+        """
+        try:
+            return understand(self.document())
+        except (KeyError, TypeError, AttributeError) as exc:
+            raise ValueError('its content is not as expected') from exc
 
     @property
     def error(self):
@@ -61,14 +67,8 @@ class Response(service_adapter.Response):
 
 
 def extensions(document):
-    """Return the aliases of Neutron's extensions: a set.
-
-    Raises ValueError if the document has another format.
-    """
-    try:
-        return {extension['alias'] for extension in document['extensions']}
-    except (KeyError, TypeError) as exc:
-        raise ValueError('not a list of extensions') from exc
+    """Return the aliases of Neutron's extensions: a set."""
+    return {extension['alias'] for extension in document['extensions']}
 
 
 def segments_page(document):
@@ -77,25 +77,14 @@ def segments_page(document):
     segments: list of uuids, with repeats.  The query of the last page is None.
     Only the query of the next page's address is used: host and path may be
     unreachable from here.
-    Raises ValueError if the document has another format.
     """
-    try:
-        uuids = [subnet.get('segment_id') for subnet in document['subnets']]
-        hrefs = [link['href'] for link in document.get('subnets_links') or ()
-                 if link['rel'] == 'next']
-        query = urllib.parse.urlsplit(hrefs[0]).query if hrefs else None
-    except (KeyError, TypeError, AttributeError) as exc:
-        raise ValueError('not a list of subnets') from exc
+    uuids = [subnet.get('segment_id') for subnet in document['subnets']]
+    hrefs = [link['href'] for link in document.get('subnets_links') or ()
+             if link['rel'] == 'next']
+    query = urllib.parse.urlsplit(hrefs[0]).query if hrefs else None
     return [uuid for uuid in uuids if uuid], query
 
 
 def subnet_segments(document):
-    """Return the segment of a subnet: list of at most one uuid.
-
-    Raises ValueError if the document has another format.
-    """
-    try:
-        uuid = document['subnet'].get('segment_id')
-    except (KeyError, TypeError, AttributeError) as exc:
-        raise ValueError('not a subnet document') from exc
-    return [uuid] if uuid else []
+    """Return (list of a subnet's segment, None) as ``segments_page`` does."""
+    return segments_page({'subnets': [document['subnet']]})

@@ -16,8 +16,6 @@ _SPEC = fields.nested(request_spec.RequestSpec)
 #: NUL and lone surrogates.
 _BAD = re.compile('[\0\ud800-\udfff]')
 _DATA = 'nova_object.data'
-#: Types that are or contain text.
-_HOLD_TEXT = (str, dict, list)
 #: Required fields of a flavor.
 SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
@@ -61,12 +59,8 @@ def check_instance_uuids(value):
 
     It must be a list of non-empty texts, or None.
     """
-    if value is None:
-        return
-    try:
-        _UUIDS.read(value)
-    except MalformedError as error:
-        raise error.under('instance_uuids').as_invalid_input() from None
+    if value is not None:
+        _read_argument('instance_uuids', _UUIDS, value)
 
 
 def check_distinct(uuids):
@@ -92,9 +86,9 @@ def check_text(call, as_json):
                       bounds.REQUEST_BYTES, 'bytes of JSON')
     if b'\\u' in as_json:
         try:
-            _walk(call)
-        except MalformedError as error:
-            raise error.as_invalid_input() from None
+            _check_characters(call)
+        except (MalformedError, RecursionError) as error:
+            raise _invalid(error, 'select_destinations') from None
 
 
 def flag(name, value):
@@ -103,44 +97,39 @@ def flag(name, value):
     Raises InvalidInput for another value than true, false and their usual
     spellings.
     """
+    return value is not None and _read_argument(name, fields.BOOLEAN, value)
+
+
+def _read_argument(name, kind, value):
     try:
-        return value is not None and fields.BOOLEAN.read(value)
+        return kind.read(value)
     except MalformedError as error:
         raise error.under(name).as_invalid_input() from None
 
 
-def _walk(call):
-    # A path is None or a pair (parent path, step). Whole paths are built only
-    # for an error, because there may be millions of values.
-    stack = [(call, None)]
-    while stack:
-        value, path = stack.pop()
-        if isinstance(value, str):
-            _check_characters(value, path)
-        elif isinstance(value, dict):
-            for name, item in value.items():
-                # Paths omit the envelopes of objects.
-                below = path if name == _DATA else (path, name)
-                _check_characters(name, path)
-                if isinstance(item, _HOLD_TEXT):
-                    stack.append((item, below))
-        elif isinstance(value, list):
-            stack.extend((item, (path, index))
-                         for index, item in enumerate(value)
-                         if isinstance(item, _HOLD_TEXT))
-
-
-def _check_characters(text, path):
-    match = isinstance(text, str) and _BAD.search(text)
-    if not match:
+def _check_characters(value):
+    """Raise MalformedError for bad text in a JSON value."""
+    if isinstance(value, str):
+        if match := _BAD.search(value):
+            raise MalformedError(value, f'must not contain {match[0]!r}, '
+                                 'which no database takes')
         return
-    steps = []
-    while path is not None:
-        path, step = path
-        steps.append(step)
-    raise MalformedError(
-        text, f'must not contain {match[0]!r}, which no database takes',
-        *reversed(steps))
+    if isinstance(value, dict):
+        items = value.items()
+        for name in value:
+            _check_characters(name)
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        return
+    for step, item in items:
+        try:
+            _check_characters(item)
+        except MalformedError as error:
+            # Paths omit the envelopes of objects.
+            if step != _DATA:
+                error.under(step)
+            raise
 
 
 def _read_uuid(value):

@@ -1,8 +1,7 @@
 """Fields of wire objects, and kinds of values: a pair of functions each.
 
 A kind reads a JSON value into a Python value and, where the two differ, writes
-it back. ``Field`` makes a kind a field of a class; it is a field of
-oslo.versionedobjects, so the library's generic code supports it.
+it back. ``Field`` makes a kind a field of a class.
 
 Reading accepts several forms of a value ("20" is an integer), and raises
 MalformedError for values without meaning. The error collects the dotted path
@@ -13,6 +12,7 @@ import contextlib
 import datetime
 import json
 import math
+import typing
 
 from oslo_versionedobjects import fields as ovo_fields
 
@@ -105,28 +105,16 @@ def shown(value):
     return f'<{type(value).__name__}>'
 
 
-class Kind(ovo_fields.FieldType):
+class Kind(typing.NamedTuple):
     """One kind of value.
 
     read, write: functions from and to JSON; write is None for no change.
     plain: class whose values need no reading, or None.
     """
 
-    def __init__(self, read, write=None, plain=None):
-        super().__init__()
-        self.read, self.write, self.plain = read, write, plain
-
-    def coerce(self, obj, attr, value):
-        return self.read(value)
-
-    def from_primitive(self, obj, attr, value):
-        return self.read(value)
-
-    def to_primitive(self, obj, attr, value):
-        return value if self.write is None else self.write(value)
-
-    def stringify(self, value):
-        return repr(value)
+    read: typing.Callable
+    write: typing.Callable | None = None
+    plain: type | None = None
 
 
 class Field(ovo_fields.Field):

@@ -44,21 +44,19 @@ def current_names(properties):
     Numbered properties become lists, required traits a list, too.
     Raises MalformedError for a malformed item of a list.
     """
-    renamed = {}
+    renamed, numbered, traits, current = {}, {}, [], {}
     for name, value in properties.items():
+        match = isinstance(name, str) and _NUMBERED.fullmatch(name)
         if name in OLD_NAMES:
             renamed[OLD_NAMES[name]] = value
         elif name == 'vmware_adaptertype':
             renamed |= _adapter(value)
-    numbered, traits, current = {}, [], {}
-    for name, value in properties.items():
-        match = isinstance(name, str) and _NUMBERED.fullmatch(name)
-        if match:
+        elif match:
             numbered.setdefault(match[1], {})[int(match[2])] = (name, value)
         elif isinstance(name, str) and name.startswith('trait:'):
             if value == 'required':
                 traits.append(name.removeprefix('trait:'))
-        elif name not in OLD_NAMES and name != 'vmware_adaptertype':
+        else:
             current[name] = value
     if traits:
         renamed['traits_required'] = sorted(traits)

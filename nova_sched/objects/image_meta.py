@@ -58,21 +58,6 @@ _KINDS = {'texts': fields.TEXT, 'sizes': fields.SIZE,
           'flags': fields.Kind(_read_flag, plain=bool)}
 
 
-def check_properties(properties):
-    """Raise MalformedError for too many properties or too long texts.
-
-    properties: dict of name -> value of any kind.
-    """
-    fields.check_most(properties, bounds.IMAGE_PROPERTIES)
-    for name, value in properties.items():
-        if len(str(name)) > bounds.IMAGE_PROPERTY_NAME:
-            raise MalformedError(
-                properties, f'has a name of {len(name)} characters, and must '
-                f'have names of at most {bounds.IMAGE_PROPERTY_NAME}')
-        if isinstance(value, str):
-            fields.check_length(value, bounds.IMAGE_PROPERTY_TEXT, name)
-
-
 @base.Registry.register
 class ImageMetaProps(base.NovaObject):
     """Properties of an image: typed if listed below, else unchanged.
@@ -102,7 +87,15 @@ class ImageMetaProps(base.NovaObject):
 
     @classmethod
     def from_data(cls, data, version):
-        check_properties(data)
+        """See NovaObject; refuses too many properties and too long texts."""
+        fields.check_most(data, bounds.IMAGE_PROPERTIES)
+        for name, value in data.items():
+            if len(str(name)) > bounds.IMAGE_PROPERTY_NAME:
+                raise MalformedError(
+                    data, f'has a name of {len(name)} characters, and must '
+                    f'have names of at most {bounds.IMAGE_PROPERTY_NAME}')
+            if isinstance(value, str):
+                fields.check_length(value, bounds.IMAGE_PROPERTY_TEXT, name)
         return super().from_data(data, version)
 
     @classmethod

@@ -78,22 +78,24 @@ def to_dicts(selections, spec_version):
     for reply in replies:
         numa = reply['limits'].get('numa_topology')
         if numa is not None:
-            reply['limits']['numa_topology'] = numa.obj_to_primitive(
-                '1.1' if caller >= (1, 13) or _needs_networks(numa, caller)
-                else '1.0')
+            reply['limits']['numa_topology'] = _limits_envelope(numa, caller)
     return replies
 
 
 def _envelope(selection, version, caller):
     envelope = selection.obj_to_primitive(version)
-    if selection.limits is not None and caller < (1, 13):
-        numa = selection.limits.numa_topology
-        if numa is not None and not _needs_networks(numa, caller):
-            envelope['nova_object.data']['limits']['nova_object.data'][
-                'numa_topology'] = numa.obj_to_primitive('1.0')
+    numa = selection.limits and selection.limits.numa_topology
+    if numa is not None:
+        envelope['nova_object.data']['limits']['nova_object.data'][
+            'numa_topology'] = _limits_envelope(numa, caller)
     return envelope
 
 
-def _needs_networks(numa, caller):
-    """Return whether the caller supports networks and the limits have any."""
-    return caller >= (1, 11) and numa.network_metadata is not None
+def _limits_envelope(numa, caller):
+    """Return NUMATopologyLimits in the caller's version.
+
+    From Rocky to Ussuri, 1.1 is used only for networks.
+    """
+    has_networks = numa.network_metadata is not None
+    return numa.obj_to_primitive(
+        '1.1' if caller >= ((1, 11) if has_networks else (1, 13)) else '1.0')

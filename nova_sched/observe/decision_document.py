@@ -124,14 +124,6 @@ def _offered(record):
     return {'by_provider': dict(offered)}
 
 
-def host_names(columns):
-    """Return the (host, node) of each row: list.
-
-    columns: ``host`` and ``nodename`` of a table.
-    """
-    return [*zip(*(column.items() for column in columns), strict=True)]
-
-
 def request(record):
     """Return the arguments of a call as JSON, without secrets: bytes.
 
@@ -145,7 +137,9 @@ def request(record):
         return b'null'
     if b'"request_spec"' in stored:
         # Callers before Pike send the whole instance.
-        call = _without(json.loads(stored), _SECRETS)
+        call = json.loads(stored, object_hook=lambda value: {
+            name: part for name, part in value.items()
+            if name not in _SECRETS})
         _reduce_instance(call['request_spec'])
         stored = json.dumps(call).encode()
     return stored
@@ -159,13 +153,3 @@ def _reduce_instance(request_spec):
         request_spec['instance_properties'] = {
             name: instance[name] for name in spec_dicts.INSTANCE
             if name in instance} if isinstance(instance, dict) else None
-
-
-def _without(value, names):
-    """Return plain JSON without the keys of these names."""
-    if isinstance(value, dict):
-        return {name: _without(part, names) for name, part in value.items()
-                if name not in names}
-    if isinstance(value, list):
-        return [_without(part, names) for part in value]
-    return value

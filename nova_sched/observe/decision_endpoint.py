@@ -5,8 +5,6 @@ administrators get an answer, since decisions show hosts and other projects.
 As everywhere on Nova's bus, the request context says who is an administrator.
 """
 
-import dataclasses
-
 import oslo_messaging as messaging
 
 from nova_sched import exception
@@ -58,7 +56,7 @@ class DecisionEndpoint:
                 reason=f'since = {since!r:.80}: must be seconds since the '
                        'epoch')
         with self._recorder.reading() as store:
-            return [dataclasses.asdict(summary) for summary
+            return [summary._asdict() for summary
                     in store.summaries(max(0, min(limit, MOST)), outcome,
                                        host, since, code, kind)]
 

@@ -7,13 +7,12 @@ of the tables, so services of two releases can share a directory.
 """
 
 import contextlib
-import dataclasses
-import hashlib
 import json
 import math
 import os
 import pathlib
 import sqlite3
+import typing
 import zlib
 
 from oslo_log import log as logging
@@ -31,7 +30,7 @@ from nova_sched.observe import store_file
 LOG = logging.getLogger(__name__)
 
 #: Version of the tables, and part of the file name.
-VERSION = 3
+VERSION = 4
 _NAME = 'nova_sched_decisions_{}.sqlite'
 
 #: Most bytes of a store in memory, where no file can be written.
@@ -49,8 +48,8 @@ MOST_LOG = 16 << 20
 _CHECKPOINT = ('busy_timeout = 0', 'wal_checkpoint(TRUNCATE)',
             f'busy_timeout = {_LOCK_TIMEOUT}000')
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
+
+class Summary(typing.NamedTuple):
     """A decision in a list.
 
     number: of the decision in the store.  arrived: seconds since the epoch.
@@ -74,19 +73,12 @@ class Summary:
     @classmethod
     def of(cls, fields):
         """Return the summary in a dict; missing fields are None."""
-        return cls(**{field.name: fields.get(field.name)
-                      for field in dataclasses.fields(cls)})
+        return cls(*map(fields.get, cls._fields))
 
 
 def path(conf):
     """Return the path of the file: pathlib.Path."""
     return pathlib.Path(conf.state_path, _NAME.format(VERSION))
-
-
-def others(conf):
-    """Return the paths of files of other versions in that directory: list."""
-    paths = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
-    return sorted(set(paths) - {path(conf)})
 
 
 class DecisionStore:
@@ -100,8 +92,6 @@ class DecisionStore:
     def __init__(self, database, service=None, most_bytes=math.inf):
         self._database, self._service = database, service
         self._most_bytes = most_bytes
-        # The columns of host names of the last record, and their id.
-        self._last_names = (), None
         self._states = state_store.StateWriter()
         self._file = store_file.StoreFile(database.url.database)
 
@@ -109,18 +99,11 @@ class DecisionStore:
     def in_file(cls, conf):
         """Return the store to write to, and make its file if there is none.
 
-        A damaged file is replaced, see ``replace_file``.
+        A damaged file is replaced, see ``repaired``.
         Raises OSError and DatabaseUnavailable if it cannot be written.
         """
-        store, damage = cls(_database(path(conf)), conf.host), None
-        try:
-            store._begin()
-        except exception.DatabaseUnavailable as error:
-            if not store_file.is_damaged(error):
-                raise
-            damage = error
-        if damage is not None:
-            store.replace_file(damage)
+        store = cls(_database(path(conf)), conf.host)
+        store.repaired(store._begin)
         return store
 
     @classmethod
@@ -138,13 +121,26 @@ class DecisionStore:
             raise exception.InvalidInput(reason=(
                 f'there is no {where}: has the scheduler of this machine '
                 'decided anything yet, and is [DEFAULT] state_path its own?'
-                + ''.join(f' {other} is of another release.'
-                          for other in others(conf))))
+                + ''.join(f' {other} is of another release.' for other
+                          in sorted(where.parent.glob(_NAME.format('*'))))))
         return cls(_database(where))
 
     def close(self):
         """Close the file."""
         self._database.close()
+
+    def repaired(self, act):
+        """Call a function; if the file is damaged, replace it and try again.
+
+        Raises the errors of the function and of ``in_file``.
+        """
+        try:
+            return act()
+        except exception.DatabaseUnavailable as error:
+            if not store_file.is_damaged(error):
+                raise
+            self.replace_file(error)
+        return act()
 
     def replace_file(self, damage):
         """Write to a new file from now on, instead of a damaged one.
@@ -154,7 +150,7 @@ class DecisionStore:
         Raises the errors of ``in_file``.
         """
         self.close()
-        self._forget_written()
+        self._states.forget()
         self._file.move_aside(damage)
         self._begin()
 
@@ -185,52 +181,43 @@ class DecisionStore:
         try:
             # Try again if another worker has removed rows that these refer to.
             while entries and not self._insert(entries):
-                self._forget_written()
+                self._states.forget()
         except BaseException:
             # The transaction was rolled back.
-            self._forget_written()
+            self._states.forget()
             raise
-
-    def _forget_written(self):
-        self._last_names = (), None
-        self._states.forget()
 
     def _insert(self, entries):
         """Insert a list of results of ``_entry``.
 
         Returns whether all rows that they refer to exist.
         """
-        names = {}
-        batches = self._in_batches(entries, names)
+        batches = self._in_batches(entries)
         # Compress before the transaction, which blocks other writers.
         self._states.pack()
         for row, members in batches:
-            row['pieces'] = _compressed(b''.join(
-                piece for *_, piece in members))
+            row['pieces'] = zlib.compress(b''.join(
+                piece for *_, piece in members), 3)
         with self._database.writing() as connection:
-            if not self._exist(connection, batches, names):
+            if not self._states.are_stored(connection, {
+                    row['base_id'] for row, _ in batches} - {None}):
                 return False
-            if names:
-                connection.execute(tables.INSERT_NAMES, [
-                    {'id': number, 'names': text}
-                    for number, text in names.items()])
             self._states.write(connection)
             self._insert_rows(connection, batches)
         return True
 
-    def _in_batches(self, entries, names):
-        """Return batches of entries with the same names and base: list.
+    def _in_batches(self, entries):
+        """Return batches of entries with the same base: list.
 
-        Each is a row, a dict, and its entries.  Entries without names or a
-        base fit into any batch.  names: ``new`` of ``_names_id``.
+        Each is a row, a dict, and its entries.  Entries without a base fit
+        into any batch.
         """
-        batches, size, names_id, base_id = [], 0, None, None
+        batches, size, base_id = [], 0, None
         for member in entries:
-            state, row, _, piece = member
-            names_id = self._names_id(state.names, names) or names_id
-            if state.table is not None:
-                base_id, row['state'] = self._states.state_of(state.table)
-            shared = {'host_names_id': names_id, 'base_id': base_id}
+            table, row, _, piece = member
+            if table is not None:
+                base_id, row['state'] = self._states.state_of(table)
+            shared = {'base_id': base_id}
             if (not batches or batches[-1][0] != shared
                     or len(batches[-1][1]) == MOST_OF_BATCH
                     or size + len(piece) > BATCH_BYTES):
@@ -240,18 +227,6 @@ class DecisionStore:
             row['start'] = size
             size += len(piece)
         return batches
-
-    def _exist(self, connection, batches, names):
-        """Return whether the names and bases that batches refer to exist.
-
-        names: id -> names of hosts that are still to be written.
-        """
-        used = {row['host_names_id'] for row, _ in batches
-                } - names.keys() - {None}
-        stored = connection.execute(sa.select(tables.host_names.c.id).where(
-            tables.host_names.c.id.in_(used))).scalars().all() if used else ()
-        return used <= {*stored} and self._states.are_stored(
-            connection, {row['base_id'] for row, _ in batches} - {None})
 
     @staticmethod
     def _insert_rows(connection, batches):
@@ -276,7 +251,7 @@ class DecisionStore:
         tables.insert_all(connection, tables.instances, instance_rows)
 
     def _entry(self, record):
-        """Return the stored form of a Decision: (State, row, instances,
+        """Return the stored form of a Decision: (HostTable, row, instances,
         piece).
 
         row: dict.  instances: (uuid, host) of each.
@@ -289,34 +264,15 @@ class DecisionStore:
         uuids, picks = fields['instance_uuids'], fields['picks']
         inputs = (None if record.state.table is None
                   else decision_document.inputs(record))
-        return record.state, {
-            'request_id': _text(record.request_id),
-            'arrived': record.arrived, 'outcome': record.outcome,
-            'instances': record.instances,
-            'reason': _text(record.reason, _REASON),
-            'code': record.refusal.code, 'kind': record.refusal.kind,
-            'service': self._service, 'state': None,
-        }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
+        row = {name: fields[name] for name in Summary._fields
+               if name in fields} | {
+            'request_id': _text(fields['request_id']), 'state': None,
+            'reason': _text(fields['reason'], _REASON)}
+        return record.state.table, row, [
+            (_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids], b'[%s,%s]\n%s' % (
                 json.dumps([fields, inputs]).encode(),
                 decision_document.request(record), view.packed())
-
-    def _names_id(self, columns, new):
-        """Return the id of the names of hosts; None without names.
-
-        columns: ``host`` and ``nodename`` of a table.
-        new: id -> names; names that are not stored yet are added.
-        """
-        if not columns:
-            return None
-        last, number = self._last_names
-        if [*map(id, columns)] != [*map(id, last)] or number is None:
-            text = _compressed(json.dumps(
-                decision_document.host_names(columns)).encode())
-            number = int.from_bytes(hashlib.sha256(text).digest()[:7], 'big')
-            new[number] = text
-            self._last_names = columns, number
-        return number
 
     def make_room(self, earliest, most_bytes):
         """Remove decisions that are too old, and the oldest if there are too
@@ -336,7 +292,7 @@ class DecisionStore:
             while self._used(connection) > most_bytes:
                 # Decisions without their hosts' state are of more use than no
                 # decisions.
-                if not (state_store.forget_oldest(connection, tables.batches)
+                if not (state_store.forget_oldest(connection)
                         or tables.remove_oldest(connection)):
                     break
                 removed = True
@@ -393,10 +349,8 @@ class DecisionStore:
         """
         columns = tables.decisions.c
         statement = sa.select(columns.id.label('number'), *(
-            columns[name] for name in (
-                'request_id', 'arrived', 'outcome', 'instances', 'service',
-                'reason', 'code', 'kind'))).order_by(
-                    columns.arrived.desc(), columns.id.desc()).limit(most)
+            columns[name] for name in Summary._fields if name in columns)
+        ).order_by(columns.arrived.desc(), columns.id.desc()).limit(most)
         for name, value in (('outcome', outcome), ('code', code),
                             ('kind', kind)):
             if value is not None:
@@ -481,11 +435,6 @@ def _text(value, longest=_LONGEST):
     return value and value[:longest].encode(errors='replace').decode()
 
 
-def _compressed(data):
-    # Level 3 compresses these as fast as level 1.
-    return zlib.compress(data, 3)
-
-
 def _parsed(data):
     # NaN and infinities are texts.
     return json.loads(data, parse_constant=str)
@@ -513,11 +462,6 @@ def newest(store, key, every=False):
     return store.document(number, every) | {'others': others}
 
 
-@contextlib.contextmanager
 def opened(conf):
     """Open the existing store, to read: a context."""
-    store = DecisionStore.to_read(conf)
-    try:
-        yield store
-    finally:
-        store.close()
+    return contextlib.closing(DecisionStore.to_read(conf))

@@ -13,12 +13,6 @@ MOST_PARAMETERS = 900
 
 metadata = state_store.metadata
 
-host_names = sa.Table(
-    'host_names', metadata,
-    # A hash of the names, so it never belongs to other names.
-    sa.Column('id', sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column('names', sa.LargeBinary, nullable=False))
-
 decisions = sa.Table(
     'decisions', metadata,
     sa.Column('id', sa.Integer, primary_key=True),
@@ -43,7 +37,6 @@ batches = sa.Table(
     # First and last id of its decisions.
     sa.Column('first', sa.Integer, primary_key=True),
     sa.Column('last', sa.Integer, nullable=False),
-    sa.Column('host_names_id', sa.BigInteger, index=True),
     sa.Column('base_id', sa.BigInteger, index=True),
     sa.Column('pieces', sa.LargeBinary, nullable=False))
 
@@ -59,8 +52,6 @@ _IS_OF_BATCH = decisions.c.id.between(batches.c.first, batches.c.last)
 #: The statement that inserts one row.
 _INSERTS = {table: str(table.insert().compile(dialect=sqlite.dialect()))
             for table in (batches, decisions, instances)}
-#: Another worker may have inserted the same names.
-INSERT_NAMES = host_names.insert().prefix_with('OR IGNORE')
 
 
 def insert_all(connection, table, rows):
@@ -102,14 +93,12 @@ def remove_oldest(connection):
 
 
 def remove_unused(connection):
-    """Remove the batches, names and states that no decision refers to."""
+    """Remove the batches and states that no decision refers to."""
     connection.execute(batches.delete().where(
         ~sa.exists().where(_IS_OF_BATCH)))
-    names, bases = batches.c.host_names_id, batches.c.base_id
-    connection.execute(host_names.delete().where(host_names.c.id.not_in(
-        sa.select(names).where(names.is_not(None)))))
-    state_store.remove_unused(connection, sa.select(bases).where(
-        bases.is_not(None)))
+    used = batches.c.base_id
+    state_store.remove_unused(connection, sa.select(used).where(
+        used.is_not(None)))
 
 
 def first_hosts(connection, number):
@@ -123,9 +112,10 @@ def first_hosts(connection, number):
 
 def row_of(connection, number):
     """Return the row of a decision with its batch; None if there is none."""
+    bases = state_store.bases
     return connection.execute(sa.select(
-        decisions.c.state, decisions.c.start, batches, host_names.c.names)
+        decisions.c.state, decisions.c.start, batches, bases.c.names)
         .join(batches, _IS_OF_BATCH).outerjoin(
-            host_names, host_names.c.id == batches.c.host_names_id)
+            bases, bases.c.id == batches.c.base_id)
         .where(decisions.c.id == number)
         .order_by(batches.c.first.desc()).limit(1)).first()

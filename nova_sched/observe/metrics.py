@@ -6,6 +6,7 @@ take a hundred.
 """
 
 import bisect
+import collections
 import functools
 import itertools
 
@@ -109,8 +110,7 @@ class Metrics:
         board: health.board.Board.
         """
         registry = prometheus_client.CollectorRegistry()
-        registry.register(_Counted(self._sums))
-        registry.register(_Reported(board))
+        registry.register(_Collector(self._sums, board))
         return functools.partial(_page, registry)
 
 
@@ -123,57 +123,56 @@ def _page(registry, accept):
     return encode(registry), kind
 
 
-class _Counted:
-    """Collector of the counts of workers; sums: SharedSums."""
+class _Collector:
+    """Collector of the counts and the reports of workers.
 
-    def __init__(self, sums):
-        self._sums = sums
+    sums: SharedSums.  board: health.board.Board.
+    """
+
+    def __init__(self, sums, board):
+        self._sums, self._board = sums, board
 
     def collect(self):
-        by_name = {}
+        yield from self._counts()
+        yield from self._reports()
+
+    def _counts(self):
+        by_name = collections.defaultdict(list)
         for (name, *labels), sums in self._sums.all().items():
-            by_name.setdefault(name, []).append((labels, sums))
+            by_name[name].append((labels, sums))
         for name, counter in _TABLE['counters'].items():
             for index, (metric, text) in enumerate(counter['sums'].items()):
                 family = core.CounterMetricFamily(
                     f'nova_sched_{metric}', text, labels=counter['labels'])
-                for values, sums in by_name.get(name, ()):
+                for values, sums in by_name[name]:
                     family.add_metric(values, sums[index])
                 yield family
         for name, histogram in _TABLE['histograms'].items():
             family = core.HistogramMetricFamily(
                 f'nova_sched_{name}', histogram['help'],
                 labels=histogram['labels'])
-            for values, (*counts, total) in by_name.get(name, ()):
+            for values, (*counts, total) in by_name[name]:
                 family.add_metric(values, list(zip(
                     [*map(str, BUCKETS), '+Inf'], itertools.accumulate(
                         counts), strict=True)), total)
             yield family
 
-
-class _Reported:
-    """Collector of the reports of workers.
-
-    board: health.board.Board.
-    """
-
-    def __init__(self, board):
-        self._board = board
-
-    def collect(self):
+    def _reports(self):
         reports = self._board.reports()
         figures = [report['figures'] for report in reports]
+        state_ages = _values(figures, 'state_age')
         yield _gauge('workers', 'Running workers.', len(reports))
         yield _gauge('workers_wanted', 'Configured number of workers.',
-                     self._board.settings.workers)
+                     self._board.workers)
         yield _gauge('check_status', 'Result of a health check: 0 passes, 1 '
                      'is a warning, 2 fails.', self._board.ranks(), 'check')
         yield _gauge('state_age_seconds', 'Time since a worker read the '
                      'hosts of a cell, the longest of all workers.',
-                     _most(figures, 'state_age'), 'cell')
+                     {cell: max(_values(state_ages, cell))
+                      for cell in itertools.chain(*state_ages)}, 'cell')
         yield _gauge('mirror_age_seconds', 'Time since a worker compared its '
                      'mirror with Placement, the longest of all workers.',
-                     _largest(figures, 'mirror_age'))
+                     max(_values(figures, 'mirror_age'), default=None))
         newest = min(figures, default={}, key=lambda report: max(
             report.get('state_age', {}).values(), default=float('inf')))
         yield _gauge('hosts', 'Compute hosts whose service was up, or down, '
@@ -199,16 +198,6 @@ def _gauge(name, text, value, label=None):
     return gauge
 
 
-def _most(figures, name):
-    """Return the largest value of each key in several dicts: dict."""
-    most = {}
-    for report in figures:
-        for key, value in report.get(name, {}).items():
-            most[key] = max(value, most.get(key, value))
-    return most
-
-
-def _largest(figures, name):
-    """Return the largest of several numbers; None without numbers."""
-    return max((report[name] for report in figures
-                if report.get(name) is not None), default=None)
+def _values(dicts, name):
+    """Return the values of a key in several dicts, except None: list."""
+    return [values[name] for values in dicts if values.get(name) is not None]

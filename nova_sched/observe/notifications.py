@@ -6,7 +6,6 @@ shared, and making a payload does not change it either.
 """
 
 import contextlib
-import dataclasses
 import queue
 import threading
 import time
@@ -27,18 +26,6 @@ MOST = 1000
 PAUSE = 5
 #: Seconds that a stop waits for queued notifications to be sent.
 GRACE = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class _Event:
-    """The begin or the end of a request; picks: decision.Pick of each
-    instance.
-    """
-
-    phase: str
-    context: object
-    spec_obj: object
-    picks: list | tuple = ()
 
 
 class Notifications:
@@ -89,7 +76,7 @@ class Notifications:
         # Another thread may set it to None at any time.
         sender = self._sender
         if sender is not None:
-            sender.put(_Event(*event))
+            sender.put(*event)
 
 
 class _Sender:
@@ -112,10 +99,11 @@ class _Sender:
             _send, bus.close,
             keep=conf.oslo_messaging_notifications.retry < 0)
 
-    def put(self, event):
-        """Queue the notifications of an event."""
+    def put(self, phase, context, spec_obj, picks=()):
+        """Queue the notifications of the begin or the end of a request."""
         for target, payload in self._notifiers:
-            self._outbox.put((event, target, payload))
+            self._outbox.put((target, payload, phase, context, spec_obj,
+                              picks))
 
     def stop(self):
         """Send queued notifications, for at most GRACE seconds."""
@@ -124,9 +112,9 @@ class _Sender:
 
 def _send(notification):
     """Make the payload of a notification and send it."""
-    event, target, payload = notification
-    target.info(event.context, f'scheduler.select_destinations.{event.phase}',
-                payload(event.spec_obj, event.picks))
+    target, payload, phase, context, spec_obj, picks = notification
+    target.info(context, f'scheduler.select_destinations.{phase}',
+                payload(spec_obj, picks))
 
 
 def _options(conf):
@@ -219,23 +207,21 @@ class Outbox:
 
     def _failure(self, notification):
         """Send a notification; return the error if the bus did not take it."""
-        error = None
         try:
             self._send(notification)
-        except NotSentError as exc:
-            return exc
-        except Exception as exc:
+        except NotSentError as error:
+            return error
+        except Exception as error:
             # Another try would fail the same way.
-            error = exc
+            if repr(error) != self._refused:
+                self._refused = repr(error)
+                refused = isinstance(error, RefusedError)
+                LOG.error('A notification cannot be sent and is dropped, as '
+                          'are others for the same reason: %s',
+                          error if refused else self._refused,
+                          exc_info=not refused)
         else:
             self._log_recovery()
-        if error is not None and repr(error) != self._refused:
-            self._refused = repr(error)
-            refused = isinstance(error, RefusedError)
-            LOG.error('A notification cannot be sent and is dropped, as are '
-                      'others for the same reason: %s',
-                      error if refused else self._refused,
-                      exc_info=None if refused else error)
         return None
 
     def _log_trouble(self, reason, lost):

@@ -66,26 +66,16 @@ def masked(conf, values):
     conf: the ConfigOpts of the values.  values: as from ``read``.
     Passwords within URLs are masked, too.
     """
-    options, texts = sections.known_opts(), {}
+    known, texts = sections.known_opts(), {}
     for (section, name), value in values.items():
-        secret = _is_registered_secret(conf, section, name) or (
-            options[section, name].secret if (section, name) in options
-            else _SECRET_NAME.search(name))
+        # A private method of ConfigOpts is the only way: log-in plug-ins and
+        # plug-ins of the scheduler register options of their own.
+        option = conf._get_opt_info(
+            name, None if section == 'DEFAULT' else section)['opt']
+        secret = option.secret or (
+            (section, name) not in known and _SECRET_NAME.search(name))
         texts.setdefault(section, {})[name] = _text(value, secret)
     return texts
-
-
-def _is_registered_secret(conf, section, name):
-    """Return whether an option was registered as a secret.
-
-    A private method of ConfigOpts is the only way: log-in plug-ins and
-    plug-ins of the scheduler register options of their own.
-    """
-    try:
-        return conf._get_opt_info(
-            name, None if section == 'DEFAULT' else section)['opt'].secret
-    except cfg.Error:
-        return False
 
 
 def _text(value, secret):

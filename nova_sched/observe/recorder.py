@@ -156,7 +156,8 @@ class Recorder:
         failure = None
         try:
             if self._is_storing or records:
-                self._write_in_file(records)
+                store = self._open()
+                store.repaired(lambda: self._write_to(store, records))
         except _FAILURES as error:
             failure = error
             with self._lock:
@@ -172,18 +173,6 @@ class Recorder:
                 LOG.exception('%d decision(s) are not stored', len(records))
         self._log_failure(failure, lost)
         return failure
-
-    def _write_in_file(self, records):
-        """Write records by ``_write_to``; replace a damaged file and retry."""
-        store = self._open()
-        try:
-            return self._write_to(store, records)
-        except exception.DatabaseUnavailable as error:
-            if not store_file.is_damaged(error):
-                raise
-            damage = error
-        store.replace_file(damage)
-        return self._write_to(store, records)
 
     def _write_to(self, store, records):
         """Write records, a deque, and empty it."""

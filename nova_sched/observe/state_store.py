@@ -16,12 +16,15 @@ from nova_sched.hosts import plain
 
 metadata = sa.MetaData()
 
-_bases = sa.Table(
+bases = sa.Table(
     'bases', metadata,
     sa.Column('number', sa.Integer, primary_key=True),
     # Random, so the bases of two workers never share an id.
     sa.Column('id', sa.BigInteger, nullable=False, unique=True),
-    sa.Column('hosts', sa.LargeBinary, nullable=False))
+    # The (host, node) of each row: compressed JSON.
+    sa.Column('names', sa.LargeBinary, nullable=False),
+    # NULL after they were removed to make room.
+    sa.Column('hosts', sa.LargeBinary))
 
 _states = sa.Table(
     'states', metadata,
@@ -57,8 +60,9 @@ class StateWriter:
     def are_stored(self, connection, base_ids):
         """Return whether bases are stored, or about to be written."""
         used = base_ids - {base['id'] for base in self._new_bases}
-        stored = connection.execute(sa.select(_bases.c.id).where(
-            _bases.c.id.in_(used))).scalars().all() if used else ()
+        stored = connection.execute(sa.select(bases.c.id).where(
+            bases.c.id.in_(used), bases.c.hosts.is_not(None))
+        ).scalars().all() if used else ()
         return used <= {*stored}
 
     def state_of(self, table):
@@ -74,7 +78,10 @@ class StateWriter:
             self.pack()
             hosts = plain.pack(table)
             self._base_id, self._number = secrets.randbits(62), 0
-            self._new_bases.append({'id': self._base_id, 'hosts': hosts})
+            self._new_bases.append({
+                'id': self._base_id, 'hosts': hosts, 'names': compressed(
+                    [*zip(*(table.columns[name].items()
+                            for name in ('host', 'nodename')), strict=True)])})
             # The changes may take as much room as the base.
             self._room, self._tables = len(hosts), [table]
         else:
@@ -88,7 +95,7 @@ class StateWriter:
         """Turn the states since the last call into rows."""
         changes = plain.differences(self._tables)
         if changes:
-            packed = zlib.compress(json.dumps(changes).encode(), 3)
+            packed = compressed(changes)
             self._room -= len(packed)
             self._new_states.append({
                 'base_id': self._base_id, 'changes': packed,
@@ -97,17 +104,23 @@ class StateWriter:
 
     def write(self, connection):
         """Write the rows that were packed since the last call."""
-        for table, rows in ((_bases, self._new_bases),
+        for table, rows in ((bases, self._new_bases),
                             (_states, self._new_states)):
             if rows:
                 connection.execute(table.insert(), rows)
         self._new_bases, self._new_states = [], []
 
 
+def compressed(value):
+    """Return plain JSON as compressed bytes."""
+    # Level 3 compresses it as fast as level 1.
+    return zlib.compress(json.dumps(value).encode(), 3)
+
+
 def read(connection, base_id, number):
     """Return the HostTable of a state; None if it is not stored."""
-    hosts = connection.execute(sa.select(_bases.c.hosts).where(
-        _bases.c.id == base_id)).scalar()
+    hosts = connection.execute(sa.select(bases.c.hosts).where(
+        bases.c.id == base_id)).scalar()
     if hosts is None:
         return None
     table = plain.unpack(hosts)
@@ -120,20 +133,18 @@ def read(connection, base_id, number):
     return table
 
 
-def forget_oldest(connection, batches):
-    """Remove the oldest base; return whether there was one.
+def forget_oldest(connection):
+    """Remove the hosts of the oldest base; return whether there were any.
 
-    Its decisions stay, without the state of the hosts.
-
-    batches: table of decisions with the column ``base_id``.
+    Its decisions stay, with the names of the hosts only.
     """
-    oldest = connection.execute(sa.select(_bases.c.id).order_by(
-        _bases.c.number).limit(1)).scalar()
+    oldest = connection.execute(sa.select(bases.c.id).where(
+        bases.c.hosts.is_not(None)).order_by(bases.c.number).limit(1)).scalar()
     if oldest is None:
         return False
-    connection.execute(batches.update().where(
-        batches.c.base_id == oldest).values(base_id=None))
-    _remove(connection, oldest)
+    connection.execute(bases.update().where(
+        bases.c.id == oldest).values(hosts=None))
+    connection.execute(_states.delete().where(_states.c.base_id == oldest))
     return True
 
 
@@ -142,12 +153,7 @@ def remove_unused(connection, used):
 
     used: SELECT of the ids of bases that decisions refer to.
     """
-    for base_id in connection.execute(sa.select(_bases.c.id).where(
-            _bases.c.id.not_in(used))).scalars().all():
-        _remove(connection, base_id)
-
-
-def _remove(connection, base_id):
+    unused = bases.c.id.not_in(used)
     connection.execute(_states.delete().where(
-        _states.c.base_id == base_id))
-    connection.execute(_bases.delete().where(_bases.c.id == base_id))
+        _states.c.base_id.in_(sa.select(bases.c.id).where(unused))))
+    connection.execute(bases.delete().where(unused))

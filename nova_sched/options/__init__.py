@@ -1,4 +1,4 @@
-"""The options as a whole: reading files, checking values, naming.
+"""The sources of a configuration: files, command line, libraries' options.
 
-The options themselves are in ``conf``, a file a section.
+Knows nothing of this service's own options, which are in ``conf``.
 """

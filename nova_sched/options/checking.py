@@ -21,12 +21,6 @@ from nova_sched.options import spelling
 MINIMUM = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 
-@spelling.errors_as_in_files
-def check(conf):
-    """Return ``errors`` by the names that the files give the options."""
-    return errors(conf)
-
-
 def errors(conf):
     """Return the errors that stop the service: list of ConfigurationError.
 
@@ -48,6 +42,10 @@ def errors(conf):
         except sections.VALUE_ERRORS:
             pass    # reported by option already
     return errors
+
+
+#: The same errors, by the names that the files give the options.
+check = spelling.errors_as_in_files(errors)
 
 
 def _check_heartbeats(conf):

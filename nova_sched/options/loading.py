@@ -7,7 +7,6 @@ import traceback
 import typing
 
 from oslo_config import cfg
-from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import version
@@ -156,8 +155,3 @@ def _is_news(record):
     for all.
     """
     return not str(record.msg).startswith('Deprecated: ')
-
-
-def register_log_opts(conf):
-    """Register oslo.log's options, which are on the command line, too."""
-    logging.register_options(conf)

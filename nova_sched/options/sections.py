@@ -12,6 +12,7 @@ from nova_sched.conf import database
 from nova_sched.conf import default
 from nova_sched.conf import filter_scheduler
 from nova_sched.conf import healthcheck
+from nova_sched.conf import keystone
 from nova_sched.conf import messaging
 from nova_sched.conf import metrics
 from nova_sched.conf import neutron
@@ -84,7 +85,8 @@ def _own_opts():
     """Return the service's own options, uncopied: list of (group, options)."""
     libraries.set_lib_defaults()
     return [(_group(section),
-             section.list_opts() if section in WITH_LOG_IN else section.OPTS)
+             keystone.with_log_in(section.OPTS) if section in WITH_LOG_IN
+             else section.OPTS)
             for section in SECTIONS] + libraries.list_unlisted_opts()
 
 

@@ -201,9 +201,11 @@ def _older_names(conf):
     """Yield a warning per overridden option, then one on deprecated options.
     """
     spelling, replaced = Spelling(conf), messaging.replaced_options(conf)
-    deprecated, unused = [], []
+    raw, deprecated, unused = files.raw_sections(conf), [], []
     for (section, dest), opt in sections.known_opts().items():
-        settings = _settings_of(conf, section, opt)
+        settings = [(place, name) for place, name
+                    in dict.fromkeys(sections.places(section, opt))
+                    if name in raw.get(place, {})]
         if (section, dest) in replaced:
             unused += settings
             continue
@@ -224,14 +226,6 @@ def _older_names(conf):
         yield ('These options are deprecated and still have an effect: '
                + ', '.join(deprecated)
                + '; use the newer name where there is one')
-
-
-def _settings_of(conf, section, opt):
-    """Return where the files set an option: list of (section, name)."""
-    raw = files.raw_sections(conf)
-    return [(place, name) for place, name
-            in dict.fromkeys(sections.places(section, opt))
-            if name in raw.get(place, {})]
 
 
 def _overridden(effective, settings):

@@ -25,28 +25,17 @@ class Stage(typing.NamedTuple):
 class Funnel(typing.NamedTuple):
     """The stages of one instance.
 
-    instance: its number, from 0.  uuid: its uuid, or None.
-    stages: list of Stage, in order.
+    instance: its number, from 0.  stages: list of Stage, in order.
     widest: number of hosts before the first stage.
     claims: list of (host, result of the claim), texts.
     host: the picked host; None without one.
     """
 
     instance: int
-    uuid: str | None
     stages: list
     widest: int
     claims: list
     host: str | None
-
-
-class Alike(typing.NamedTuple):
-    """The first and the last Funnel of successive instances with the same
-    stages; they may be the same.
-    """
-
-    first: Funnel
-    last: Funnel
 
 
 def funnels(facts):
@@ -73,23 +62,21 @@ def _funnel(facts, instance, steps):
     uuid = pick.get('instance') or (
         uuids[instance] if instance < len(uuids) else None)
     return Funnel(
-        instance, uuid, stages, stages[0].before,
+        instance, stages, stages[0].before,
         [(facts_.name(claim), facts_.CLAIM_RESULTS[claim['taken']])
          for claim in facts.document.get('claims') or ()
          if claim['instance'] == uuid], pick.get('host'))
 
 
 def alike(funnels):
-    """Group successive funnels that differ only in numbers of hosts: list of
-    Alike.
+    """Group successive funnels that differ only in numbers of hosts.
 
     funnels: list of Funnel, in order.
+    Returns a list of the (first, last) Funnel of each group.
     """
-    groups = []
-    for _, members in itertools.groupby(funnels, _shape):
-        first, *rest = members
-        groups.append(Alike(first, rest[-1] if rest else first))
-    return groups
+    groups = [[*members] for _, members
+              in itertools.groupby(funnels, _shape)]
+    return [(members[0], members[-1]) for members in groups]
 
 
 def _shape(funnel):

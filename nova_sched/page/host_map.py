@@ -88,7 +88,8 @@ def _by_all(facts, infos):
             key=lambda pair: phrases.natural(pair[0])):
         by_rules[tuple((verdict['rule'], verdict['code'])
                        for verdict in host['filters'])].append(Cell(
-            name, _cut(host['reason'] or '', longest), marks.get(name, '')))
+            name, phrases.shortened(host['reason'] or '', longest),
+            marks.get(name, '')))
     return {rules: Group(0, together([rule for rule, _ in rules]),
                          [code for _, code in rules], len(cells), cells)
             for rules, cells in by_rules.items()}
@@ -139,7 +140,3 @@ def _codes(facts):
     """Return {rule: its codes}."""
     rules = (facts.matrix or {}).get('rules') or ()
     return {rule['name']: [*rule['codes']] for rule in rules}
-
-
-def _cut(text, longest):
-    return text if len(text) <= longest else f'{text[:longest - 1]}…'

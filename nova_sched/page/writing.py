@@ -129,7 +129,7 @@ def _context(facts):
 def _funnels(facts):
     """Return the funnels by their place on the page; None without funnels.
 
-    Keys: first, last, open (list of Funnel) and others (list of Alike).
+    Keys: first, last, open (list of Funnel) and others (list of pairs).
     """
     funnels = funnel.funnels(facts)
     if not funnels:

@@ -13,7 +13,7 @@ from nova_sched import remote
 from nova_sched import service_adapter
 from nova_sched import toml_files
 from nova_sched.concurrency import turns
-from nova_sched.placement.documents import MicroversionRange
+from nova_sched.placement import documents
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
@@ -96,10 +96,8 @@ class Response(service_adapter.Response):
         if self.status == 200:
             try:
                 return understand(self.document())
-            except ValueError as exc:
-                problem = exc
-            except (KeyError, TypeError, AttributeError):
-                problem = 'its content is not as expected'
+            except documents.INVALID_DOCUMENT as exc:
+                problem = documents.problem(exc)
         raise RequestFailed(failure, self, problem)
 
 
@@ -132,30 +130,15 @@ class PlacementUnreachable(exception.PlacementError):
             f'{_FAILURES[reason.name]} {detail}. {_ADVICE[reason.name]}')
 
 
-class PlacementAdapter:
-    """Requests to Placement, as the service user of [placement].
-
-    Safe for threads and for processes: nothing is opened before the first
-    request, and each process opens its own connections.
-    """
+class PlacementAdapter(service_adapter.ServiceAdapter):
+    """Requests to Placement, as the service user of [placement]."""
 
     def __init__(self, conf):
-        self._adapter = service_adapter.ServiceAdapter(
-            conf, 'placement', Response)
+        super().__init__(conf, 'placement', Response)
         self._microversions = None
         #: Contact with Placement.
         self.contact = remote.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
-
-    @property
-    def timeout(self):
-        """Default number of seconds to wait for a response."""
-        return self._adapter.timeout
-
-    @property
-    def config_fingerprint(self):
-        """See ServiceAdapter."""
-        return self._adapter.config_fingerprint
 
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):
@@ -170,8 +153,8 @@ class PlacementAdapter:
             kwargs |= {'microversion': microversion,
                        'microversion_service_type': 'placement'}
         send = functools.partial(
-            self._adapter.request, method, path, request_id=request_id,
-            json=body, **kwargs)
+            super().request, method, path, request_id=request_id, json=body,
+            **kwargs)
         begin = time.monotonic()
         try:
             response = send()
@@ -229,7 +212,7 @@ class PlacementAdapter:
         versions = self._microversions
         if versions is None:
             versions = self._microversions = self.request('GET', '/').read(
-                MicroversionRange.of, _FAILURES['DISCOVERY'])
+                documents.MicroversionRange.of, _FAILURES['DISCOVERY'])
         return versions
 
 
@@ -260,13 +243,6 @@ class RetryBudget:
     def exhausted(self):
         """Whether no more requests are sent."""
         return self._exhausted_at is not None
-
-    @property
-    def timeout(self):
-        """Seconds for the response to the next request."""
-        usual = self._adapter.timeout
-        return (min(SHORT_TIMEOUT, usual)
-                if self._releasing or self._failures else usual)
 
     def renew(self):
         """Allow one more request, and others if it works.

@@ -7,6 +7,7 @@ import functools
 import random
 import re
 import time
+import typing
 
 from oslo_log import log as logging
 
@@ -62,9 +63,8 @@ class RequestIdentity:
                    getattr(context, 'user_id', None))
 
 
-@dataclasses.dataclass(frozen=True)
-class _SentClaim:
-    """A claim that was sent.
+class _SentClaim(typing.NamedTuple):
+    """A claim that was sent, as a consumer holds it unless it has changed.
 
     allocations: as in ConsumerAllocations.  generation: of the consumer once
     the claim is accepted; each write adds one.  None below microversion 1.28.
@@ -72,14 +72,6 @@ class _SentClaim:
 
     allocations: dict
     generation: int | None
-
-    def is_held(self, held):
-        """Return whether a consumer holds this claim, unchanged since.
-
-        held: ConsumerAllocations.
-        """
-        return (held.allocations == self.allocations
-                and held.generation == self.generation)
 
 
 @dataclasses.dataclass
@@ -362,8 +354,7 @@ class AllocationClaims:
             return claims, put()
         response, self.writes = self._batches.send(
             instance_uuid, body, put,
-            functools.partial(self._post, self._claim_budget),
-            lambda: self._claim_budget.timeout)
+            functools.partial(self._post, self._claim_budget))
         return claims, response
 
     def _drop_last(self, instance_uuid):
@@ -487,7 +478,7 @@ class AllocationClaims:
         distinguished, nor a write between the read and the undo be noticed.
         """
         held = self._get(instance_uuid, self._release_budget)
-        if any(sent.is_held(held) for sent in claims.sent):
+        if _SentClaim(held.allocations, held.generation) in claims.sent:
             self._restore(instance_uuid, held, claims)
         elif held.allocations == claims.before.allocations:
             if claims.accepted:
@@ -511,7 +502,8 @@ class AllocationClaims:
                 'DELETE', f'/allocations/{instance_uuid}')
         if response.status != NOT_FOUND or self.has_generations:
             _check_released(instance_uuid, response, claims)
-        claims.sent = [sent for sent in claims.sent if not sent.is_held(held)]
+        claims.sent = [sent for sent in claims.sent if sent != (
+            held.allocations, held.generation)]
         if not claims.sent or not self.has_generations:
             del self._claims[instance_uuid]
         if not claims.before.allocations and self.has_generations:

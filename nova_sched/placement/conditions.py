@@ -111,30 +111,27 @@ class ConditionReader:
         it serves are not known.
         Raises PlacementError.
         """
-        if self._failure is not None:
-            raise self._failure
-        try:
-            return self._failing(condition, uuids)
-        except Exception as error:
-            self._failure = error
-            raise
+        if self._failure is None:
+            try:
+                return self._failing(condition, uuids)
+            except Exception as error:
+                self._failure = error
+        raise self._failure
 
     def _failing(self, condition, uuids):
-        providers, roots = set(), set()
-        for provider in self._listed(condition.parameter, condition.value):
-            providers.add(provider['uuid'])
-            roots.add(provider['root_provider_uuid'])
+        roots = self._listed(condition.parameter, condition.value)
+        providers = roots.keys()
         if providers and not condition.is_of_root and (
                 providers & self._sharing_providers()):
             return [False] * len(uuids)
-        meeting = providers if condition.is_of_root else roots
+        meeting = providers if condition.is_of_root else {*roots.values()}
         return [(uuid in meeting) is condition.is_forbidden for uuid in uuids]
 
     def _sharing_providers(self):
-        """Return the uuids of providers that are shared by hosts: set."""
+        """Return the uuids of providers that are shared by hosts: set-like."""
         if self._sharing is None:
-            self._sharing = {provider['uuid'] for provider in self._listed(
-                'required', os_traits.MISC_SHARES_VIA_AGGREGATE)}
+            self._sharing = self._listed(
+                'required', os_traits.MISC_SHARES_VIA_AGGREGATE).keys()
         return self._sharing
 
     def amounts(self, condition, uuid):
@@ -146,14 +143,15 @@ class ConditionReader:
         return provider and provider.amounts.get(condition.resource)
 
     def _listed(self, parameter, value):
+        """Return the providers that meet a condition: uuid -> root's uuid."""
         version = (_ANY_OF_TRAITS if parameter == 'required'
                    and value.startswith('in:') else _VERSION)
         query = urllib.parse.urlencode({parameter: value})
         response = self._adapter.request(
             'GET', f'/resource_providers?{query}', version)
         if response.status == _UNKNOWN:
-            return []
-        return response.read(lambda document: [
-            {name: provider[name] for name in ('uuid', 'root_provider_uuid')}
-            for provider in document['resource_providers']],
+            return {}
+        return response.read(lambda document: {
+            provider['uuid']: provider['root_provider_uuid']
+            for provider in document['resource_providers']},
             f'Placement does not list the providers that have {value}.')

@@ -4,6 +4,7 @@ Each class has a method ``of`` that reads a document and raises ValueError if
 the document is invalid.
 """
 
+import collections
 import dataclasses
 import functools
 
@@ -116,17 +117,11 @@ class ConsumerAllocations:
         adding: whether they are added up instead, as up to Rocky, if it holds
             allocations of all further providers.
         """
-        both = {provider: dict(resources)
+        if not adding or further.keys() - self.allocations.keys():
+            return further | self.allocations
+        return {provider: dict(collections.Counter(resources)
+                               + collections.Counter(further.get(provider)))
                 for provider, resources in self.allocations.items()}
-        adding = adding and further.keys() <= both.keys()
-        for provider, resources in further.items():
-            if provider not in both:
-                both[provider] = dict(resources)
-            elif adding:
-                for name, amount in resources.items():
-                    both[provider][name] = (
-                        both[provider].get(name, 0) + amount)
-        return both
 
 
 def amounts(allocations):
@@ -248,12 +243,11 @@ class Candidates:
 
     def before(self, other):
         """Return these candidates followed by those of another query."""
-        by_provider = {uuid: list(requests) for uuid, requests
-                       in self.by_provider.items()}
-        for uuid, requests in other.by_provider.items():
-            by_provider.setdefault(uuid, []).extend(requests)
         return Candidates(
-            by_provider, self.providers | other.providers,
+            {uuid: [*self.by_provider.get(uuid, ()),
+                    *other.by_provider.get(uuid, ())]
+             for uuid in self.by_provider | other.by_provider},
+            self.providers | other.providers,
             self.requests + other.requests, self.summaries | other.summaries,
             max(self.longest, other.longest))
 

@@ -1,8 +1,8 @@
 """Loading the classes that options name.
 
 A driver or host manager is named by an entry point or by the dotted path of
-its class: ``Kind``.  Filters and weighers are named by paths only, several at
-a time: ``load_classes``, by Nova's rules from Kilo on:
+its class: ``Kind``.  Filters and weighers are named by paths only:
+``load_classes``, by Nova's rules from Kilo on:
 
 1. A path is a module and, after its last dot, an attribute.  A public class
    derived from the base class is taken; a plain function is called without
@@ -18,6 +18,7 @@ with the option, the value, and the nearest right value.
 """
 
 import collections.abc
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -118,16 +119,10 @@ class Kind:
         return made
 
     def _of_entry_point(self, namespace, name):
-        try:
+        with _refusing(self.option, name,
+                       f'its entry point in {namespace} cannot be imported'):
             return driver.DriverManager(namespace, name,
                                         invoke_on_load=False).driver
-        except Exception as exc:
-            # Another author's module may fail in any way; the operator needs
-            # to know which option brought it in.
-            raise exception.ConfigurationError(
-                self.option, name, f'its entry point in {namespace} '
-                f'cannot be imported: {exc!r}{_hint(exc)}'
-            ) from exc
 
 
 def _is_of_nova(module):
@@ -170,48 +165,43 @@ def _hint(error):
     return nova_compat.loaded().hint(error)
 
 
+@contextlib.contextmanager
+def _refusing(option, value, problem):
+    """Raise ConfigurationError in place of any other exception: a context.
+
+    Another author's code may fail in any way; the operator needs to know
+    which option brought it in.
+    """
+    try:
+        yield
+    except exception.ConfigurationError:
+        raise
+    except Exception as exc:
+        raise exception.ConfigurationError(
+            option, value, f'{problem}: {exc!r}{_hint(exc)}') from exc
+
+
 def set_up(build, option, value):
     """Return what ``build()`` returns.
 
     Raises ConfigurationError, in place of any other exception of ``build``.
     """
-    try:
+    with _refusing(option, value, 'cannot be set up'):
         return build()
-    except exception.ConfigurationError:
-        raise
-    except Exception as exc:
-        raise exception.ConfigurationError(
-            option, value, f'cannot be set up: {exc!r}{_hint(exc)}'
-        ) from exc
 
 
-def load_classes(paths, base, package_classes, option):
-    """Return the classes that the values of an option name: list, in their
-    order.
+def load_classes(path, base, package_classes, option):
+    """Return the classes that a value of an option names: list.
 
-    paths: dotted paths, or one as text.  base: what classes must derive from.
-    package_classes: the built-in classes, for Nova's paths, or a function
-    that returns them.
+    path: dotted path.  base: what classes must derive from.
+    package_classes: function that returns the built-in classes, for Nova's
+        paths.
     option: ``[group] name`` for messages.
-    Raises ConfigurationError when a path leads to no such class.
+    Raises ConfigurationError when the path leads to no such class.
     """
-    @functools.cache
-    def built_in():
-        return by_name(package_classes() if callable(package_classes)
-                       else package_classes)
-
-    paths = [paths] if isinstance(paths, str) else paths
-    return [cls for path in paths
-            for cls in _load_one(path.strip(), base, built_in, option)]
-
-
-def by_name(classes):
-    """Return classes by bare name; of two with one name the later: dict."""
-    return {cls.__name__: cls for cls in classes}
-
-
-def _load_one(path, base, built_in, option):
-    found = _built_in(path, built_in, option)
+    path = path.strip()
+    found = _built_in(
+        path, functools.cache(lambda: by_name(package_classes())), option)
     if found is not None:
         return found
     target = _imported(path, option, path)
@@ -225,6 +215,11 @@ def _load_one(path, base, built_in, option):
         f'correct type; it must derive from {base.__module__}.'
         f'{base.__qualname__}, have a public name, or be a function that '
         'returns such classes')
+
+
+def by_name(classes):
+    """Return classes by bare name; of two with one name the later: dict."""
+    return {cls.__name__: cls for cls in classes}
 
 
 def _built_in(path, built_in, option):
@@ -268,24 +263,17 @@ def _imported(path, option, value):
     if not module_name:
         raise exception.ConfigurationError(
             option, value, 'is no dotted path; write module.Class')
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as exc:
-        if exc.name is None:
-            # The error text is complete.
+    with _refusing(option, value, f'importing {module_name} failed'):
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as exc:
+            # Without a name, the error text is complete.
             raise exception.ConfigurationError(
-                option, value,
-                f'importing {module_name} failed: {exc}') from exc
-        raise exception.ConfigurationError(
-            option, value, f'there is no module {exc.name}; check the '
-            "spelling and that it is installed for this service's Python"
-            + _hint(exc)) from exc
-    except Exception as exc:
-        # Another author's module may fail in any way; the operator needs to
-        # know which option brought it in.
-        raise exception.ConfigurationError(
-            option, value, f'importing {module_name} failed: {exc!r}'
-            + _hint(exc)) from exc
+                option, value, f'importing {module_name} failed: {exc}'
+                if exc.name is None else
+                f'there is no module {exc.name}; check the spelling and that '
+                "it is installed for this service's Python"
+                + _hint(exc)) from exc
     if not hasattr(module, name):
         public = [n for n, member in vars(module).items()
                   if inspect.isclass(member) or inspect.isfunction(member)]
@@ -298,13 +286,8 @@ def _imported(path, option, value):
 
 def _called(function, option, path):
     """Return the classes that a function returns."""
-    try:
+    with _refusing(option, path, 'calling it failed'):
         classes = function()
-    except Exception as exc:
-        # As above: the operator needs to know the option.
-        raise exception.ConfigurationError(
-            option, path, f'calling it failed: {exc!r}{_hint(exc)}'
-        ) from exc
     if not isinstance(classes, collections.abc.Iterable):
         raise exception.ConfigurationError(
             option, path, f'returns {classes!r} instead of a list of classes')

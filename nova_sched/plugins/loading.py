@@ -14,8 +14,8 @@ from nova_sched import weights as base_weights
 from nova_sched.options import nearest
 from nova_sched.plugins import classes
 from nova_sched.plugins import rule_methods
-from nova_sched.rules import ranking
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import weights
 
 _AVAILABLE = '[filter_scheduler] available_filters'

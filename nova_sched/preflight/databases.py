@@ -5,6 +5,7 @@ They are only read.
 
 import contextlib
 import dataclasses
+import itertools
 import time
 
 from oslo_utils import timeutils
@@ -64,27 +65,6 @@ class Api:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scheduler:
-    """The record of a nova-scheduler, or of this service."""
-
-    host: str
-    up: bool
-    version: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Schedulers:
-    """The records of schedulers.
-
-    records: list of Scheduler.  own: db.services.Version of the record that
-    this service has or would get.
-    """
-
-    records: list
-    own: services.Version
-
-
-@dataclasses.dataclass(frozen=True)
 class Computes:
     """The compute hosts of one database.
 
@@ -128,8 +108,10 @@ def are_swapped(conf):
 
 
 def read_schedulers(conf, down_time):
-    """Read the records of schedulers in [database]: Schedulers.
+    """Read the records of schedulers in [database].
 
+    Returns a list of (host, version) of the schedulers that are up, and the
+    db.services.Version of the record that this service has or would get.
     down_time: seconds without heartbeat after which a scheduler is down.
     Raises DatabaseUnavailable.
     """
@@ -141,11 +123,10 @@ def read_schedulers(conf, down_time):
                     tables.services, _SCHEDULER_COLUMNS).where(
                         c.deleted == 0, c.binary == services.BINARY)
             ).rows(connection)
-        return Schedulers([
-            Scheduler(host, _is_up(forced_down, seen or created, down_time),
-                      version)
-            for host, forced_down, seen, created, version in records
-        ], services.ServiceRecord(db, conf.host).version())
+        return [(host, version)
+                for host, forced_down, seen, created, version in records
+                if _is_up(forced_down, seen or created, down_time)
+                ], services.ServiceRecord(db, conf.host).version()
 
 
 def read_computes(cell, conf, down_time):
@@ -265,8 +246,12 @@ class Databases:
                         '[api_database] connection are swapped: the former '
                         'is an API database, the latter a cell database',
                         'Exchange the two URLs')]
-        return [*self._api_rows(), *self._own_rows(),
-                *self._isolation_rows(), *self._cell_rows()]
+        own = _advice(engine.connection_url(self._conf), _OWN_URL)
+        return [*self._api_rows(),
+                *rows.attempt(_OWN, own, self._service_rows),
+                *self._isolation_rows(),
+                *rows.attempt('cells', 'The hosts are not known without the '
+                              'API database', self._cell_rows)]
 
     def _are_swapped(self):
         try:
@@ -305,22 +290,16 @@ class Databases:
                             'default from 11.6 on')]
         return []
 
-    def _own_rows(self):
-        return rows.attempt(_OWN, _advice(engine.connection_url(
-            self._conf), _OWN_URL), self._service_rows)
-
     def _service_rows(self):
-        schedulers = self._schedulers.result()
+        running, own = self._schedulers.result()
         url = engine.database(self._conf).masked
-        own = schedulers.own
         record = 'the existing record' if own.is_there else 'a new record'
         return [Row(_OWN, OK, f'{url}, {self._which_database()}; this '
                     f'service will use {record} for host '
                     f'{self._conf.host}, with version '
                     f'{_version(own.number)}, {own.origin}'),
                 *_way_back(own),
-                *(self._scheduler_row(record) for record in schedulers.records
-                  if record.up)]
+                *itertools.starmap(self._scheduler_row, running)]
 
     def _which_database(self):
         """Return which of the mapped databases [database] is: text."""
@@ -339,10 +318,10 @@ class Databases:
         return ('the database of no mapped cell' if mappings
                 else 'the only database')
 
-    def _scheduler_row(self, record):
-        text = f'a scheduler is up on host {record.host}, of version ' + (
-            _version(record.version))
-        if record.host == self._conf.host:
+    def _scheduler_row(self, host, version):
+        text = (f'a scheduler is up on host {host}, of version '
+                f'{_version(version)}')
+        if host == self._conf.host:
             return Row('other schedulers', WARNING, text,
                        'That is the host name of this service: stop that '
                        'scheduler before this service starts, or set '
@@ -365,10 +344,6 @@ class Databases:
         return computes
 
     def _cell_rows(self):
-        return rows.attempt('cells', 'The hosts are not known without the '
-                            'API database', self._all_cell_rows)
-
-    def _all_cell_rows(self):
         results = []
         for cell, call in self._cells.result():
             if call is None:

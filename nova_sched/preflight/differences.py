@@ -8,6 +8,7 @@ import functools
 
 from nova_sched import toml_files
 from nova_sched.options import known_options
+from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.options import sections
 from nova_sched.preflight.rows import DIFFERS
@@ -23,7 +24,8 @@ _ZONES = 'scheduler', 'query_placement_for_availability_zone'
 _CONDITIONS = {
     'another topic': lambda setup: setup.conf.scheduler_topic != 'scheduler',
     'api database': lambda setup: setup.conf.api_database.connection,
-    'bare metal': lambda setup: setup.bare_metal,
+    'bare metal': lambda setup: (
+        names.host_manager_name(setup.conf) == names.IRONIC_HOST_MANAGER),
     'equal hosts': lambda setup: setup.weighers and not (
         setup.conf.filter_scheduler.shuffle_best_same_weighed_hosts),
     'filters run': lambda setup: setup.ranks,
@@ -99,7 +101,7 @@ def request_filters():
 def rows(setup, release):
     """Return the differences of a release of Nova: list of Row.
 
-    setup: startup.Setup.  release: options.releases.Release.
+    setup: startup.Setup.  release: conf.releases.Release.
     """
     differences = (*_options(setup, release), *_defaults(setup, release),
                    *_filters(setup, release), *_weighers(setup, release),
@@ -166,26 +168,12 @@ def _weighers(setup, release):
             if since[name] > release.number and setup.weighers[name]]
     if late:
         times = [f'{name} (x {setup.weighers[name]:.12g})' for name in late]
+        zeros = ', '.join(f'{setup.weigher_objects[name].multiplier_name} = 0'
+                          for name in late)
         yield _row('[filter_scheduler] weight_classes', release,
                    f'there is no {" and no ".join(times)}',
                    'they weigh, so another host may be the best',
-                   _without(late, setup.weigher_objects, [
-                       name for name in setup.weigher_objects
-                       if since.get(name, 0) <= release.number]))
-
-
-def _without(late, weighers, remaining):
-    """Return advice on how to weigh without some weighers: text.
-
-    weighers: name -> object.  remaining: names of the weighers to keep.
-    """
-    zeros = ', '.join(f'{weighers[name].multiplier_name} = 0'
-                      for name in late)
-    classes = ','.join(nova_classes.WEIGHER_PATHS.get(
-        name, f'{type(weighers[name]).__module__}.{name}')
-        for name in remaining)
-    return (f'To weigh as it does, set in [filter_scheduler] {zeros}'
-            + (f'; or weight_classes = {classes}' if remaining else ''))
+                   f'To weigh as it does, set in [filter_scheduler] {zeros}')
 
 
 def _request_filters(setup, release):

@@ -12,7 +12,6 @@ from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.options import checking
 from nova_sched.options import known_options
-from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.options import sections
 from nova_sched.options import spelling
@@ -153,12 +152,6 @@ class Setup:
     def written(self):
         """The same options by their current names: set of (section, name)."""
         return {(option.section, option.opt.dest) for option in self.given}
-
-    @property
-    def bare_metal(self):
-        """Whether the host manager is ironic_host_manager."""
-        return (config.host_manager_name(self.conf)
-                == names.IRONIC_HOST_MANAGER)
 
     @functools.cached_property
     def workers(self):

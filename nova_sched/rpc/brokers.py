@@ -62,10 +62,15 @@ def brokers(conf, url):
     TLS and the login method.
     """
     url = TransportURL.parse(conf, url)
-    hosts = _hosts(url)
-    tls = _tls(conf, hosts)
-    return [_broker(conf, host, url.virtual_host or '/', tls)
-            for host in hosts]
+    virtual_host, hosts = url.virtual_host or '/', _hosts(url)
+    parameters = {
+        'virtual_host': virtual_host, 'ssl': _tls(conf, hosts),
+        'login_method': conf.oslo_messaging_rabbit.rabbit_login_method,
+        'client_properties': _PROPERTIES}
+    return [
+        Broker(f'{_place(host)}, virtual host {virtual_host}', parameters | {
+            'host': _place(host), 'userid': host.username or '',
+            'password': host.password or ''}) for host in hosts]
 
 
 def connection(conf, url, name):
@@ -115,15 +120,6 @@ def _hosts(url):
     if url.transport != 'rabbit':
         return []
     return url.hosts or [TransportHost('localhost', 5672, 'guest', 'guest')]
-
-
-def _broker(conf, host, virtual_host, tls):
-    where = _place(host)
-    return Broker(f'{where}, virtual host {virtual_host}', {
-        'host': where, 'virtual_host': virtual_host, 'ssl': tls,
-        'userid': host.username or '', 'password': host.password or '',
-        'login_method': conf.oslo_messaging_rabbit.rabbit_login_method,
-        'client_properties': _PROPERTIES})
 
 
 def _place(host):

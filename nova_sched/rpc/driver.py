@@ -44,9 +44,6 @@ from nova_sched.rpc.listener import Listener
 
 LOG = logging.getLogger(__name__)
 
-#: Arguments of a consumer that gets messages only if no other has room.
-_LAST = {'x-priority': -1}
-
 #: The entry point of ``Driver``.
 NAME = 'nova_sched_rabbit'
 
@@ -256,20 +253,6 @@ class Connection(impl_rabbit.Connection):
             consumer = RequestConsumer(consumer)
         return super().declare_consumer(consumer)
 
-    def read_ahead(self, count):
-        """Prefetch ``count`` additional messages of the shared queue.
-
-        0 restores the usual number; messages already prefetched are kept.
-        """
-        usual = self.rabbit_qos_prefetch_count
-        if not (usual and self._consumers and self.connection.connected):
-            return
-        try:
-            # The first consumer is that of the shared queue.
-            next(iter(self._consumers)).read_ahead(count, usual)
-        except Exception as error:
-            LOG.debug('Cannot change the prefetch count: %s', error)
-
     def bind_again(self):
         """Bind all queues again, on a separate channel.
 
@@ -320,37 +303,12 @@ class RequestConsumer(impl_rabbit.Consumer):
     consumer: the library's consumer of a Listener, not declared yet.
     """
 
-    #: The channel with a second subscription, for more messages.
-    _ahead_on = None
-
     def __init__(self, consumer):
         vars(self).update(vars(consumer))
 
     def consume(self, conn, tag):
         self.callback.subscriptions[str(tag)] += 1
         super().consume(conn, tag)
-
-    def read_ahead(self, count, usual):
-        """Subscribe a second time, for ``count`` additional messages.
-
-        count: 0 ends the subscription.  usual: prefetch count of all other
-            subscriptions.
-        """
-        channel, tag = self.queue.channel, f'{self.queue_name} ahead'
-        if (self._ahead_on is channel) == bool(count):
-            return    # already in this state
-        if not count:
-            self._ahead_on = None
-            self.queue.cancel(tag)
-            return
-        # A prefetch count applies to the subscriptions made after it.
-        channel.basic_qos(0, count, False)
-        self.callback.subscriptions[tag] += 1
-        channel.basic_consume(
-            queue=self.queue_name, callback=self._callback, consumer_tag=tag,
-            arguments=_LAST)
-        channel.basic_qos(0, usual, False)
-        self._ahead_on = channel
 
     def _callback(self, delivered):
         """Pass a delivery to the Listener, or drop it."""

@@ -17,7 +17,6 @@ from oslo_messaging._drivers import amqpdriver
 
 from nova_sched.rpc import call_scope
 from nova_sched.rpc import replies
-from nova_sched.rpc.taken_calls import Holder
 from nova_sched.rpc.taken_calls import TakenCalls
 
 LOG = logging.getLogger(__name__)
@@ -28,9 +27,6 @@ IDLE = 0.5
 CHECK_INTERVAL = 10
 #: Maximum number of messages per read while no thread is free.
 AHEAD = 100
-#: Additional messages to prefetch after a long time without a free thread, and
-#: their approximate total size.
-FAR_AHEAD, AHEAD_BYTES = 250, 16 << 20
 #: Bytes of a message that count as a further small message.
 WEIGHT_BYTES = 64 << 10
 
@@ -89,7 +85,7 @@ class Request(amqpdriver.AMQPIncomingMessage):
         else:
             self.listener.retrier.send(pending)
         if self.call_id:
-            self.listener.note_answer(self, pending)
+            self.listener.taken_calls.answered(self.call_id)
 
 
 class Listener(amqpdriver.AMQPListener):
@@ -114,7 +110,6 @@ class Listener(amqpdriver.AMQPListener):
         self.retrier = replies.ReplyRetrier(driver,
                                             self._obsolete_reply_queues.add)
         self.taken_calls = TakenCalls()
-        self._answers = replies.SentReplies()
         self._next_check = self.polled_at + CHECK_INTERVAL
 
     @property
@@ -177,23 +172,10 @@ class Listener(amqpdriver.AMQPListener):
             return True
         # After the acknowledgement: if that fails, the broker delivers the
         # call to another worker, which must not find it taken.
-        holder = self.taken_calls.take(request.call_id)
-        if holder:
-            LOG.debug('Call %(id)s is a duplicate, taken by %(holder)s',
-                      {'id': request.unique_id, 'holder': holder.value})
-        if holder is Holder.THIS_WORKER:
-            answer = self._answers.get(request.call_id)
-            if answer:
-                self.retrier.send_again(answer)
-        return holder is None
-
-    def note_answer(self, request, answer):
-        """Record that a call is answered, and keep the reply for a while.
-
-        answer: replies.PendingReply.
-        """
-        self._answers.keep(request.call_id, answer)
-        self.taken_calls.answered(request.call_id)
+        is_new = self.taken_calls.take(request.call_id)
+        if not is_new:
+            LOG.debug('Call %s is a duplicate', request.unique_id)
+        return is_new
 
     def poll(self, timeout=None, batch_size=1, batch_timeout=None):
         """Wait for a request: list of one; empty once stopped."""
@@ -218,16 +200,6 @@ class Listener(amqpdriver.AMQPListener):
                 break
         self.incoming[:] = [request for request in self.incoming
                             if not try_take(request)]
-
-    def read_ahead(self, enable):
-        """Prefetch more messages, for pings queued behind calls, or stop it.
-
-        Prefetches fewer if calls are large.
-        """
-        largest = max((request.message.size for request in self.incoming),
-                      default=1)
-        self.conn.read_ahead(min(FAR_AHEAD, AHEAD_BYTES // largest)
-                             if enable else 0)
 
     def _read(self, seconds):
         """Read within a time; return whether there was a message."""

@@ -30,9 +30,6 @@ PAUSE = 0.25
 #: Maximum number and total bytes of waiting replies; beyond, the replies to
 #: the queue missing for the longest time are abandoned.
 MAX_REPLIES, MAX_BYTES = 1000, 64 << 20
-#: Number of sent replies that are kept.  A broker redelivers at most the calls
-#: that a worker has prefetched and is processing.
-MAX_SENT = 100
 #: Seconds that a stop waits for missing queues, and for the end of a running
 #: attempt: its call is undone only if the attempt fails.
 GRACE, LAST_TRY = 3, 3
@@ -58,34 +55,6 @@ class PendingReply:
     @property
     def size(self):
         return len(self.body['oslo.message'])
-
-
-class SentReplies:
-    """The latest sent replies, for calls that are redelivered."""
-
-    def __init__(self):
-        self._lock, self._replies, self._size = threading.Lock(), {}, 0
-
-    def keep(self, call_id, reply):
-        """Keep a reply, unless it is empty, by the ids of its call."""
-        if reply.body is None:
-            return
-        with self._lock:
-            self._drop(call_id)
-            self._replies[call_id] = reply
-            self._size += reply.size
-            while len(self._replies) > MAX_SENT or self._size > MAX_BYTES:
-                self._drop(next(iter(self._replies)))
-
-    def _drop(self, call_id):
-        dropped = self._replies.pop(call_id, None)
-        if dropped is not None:
-            self._size -= dropped.size
-
-    def get(self, call_id):
-        """Return the reply to a call, or None."""
-        with self._lock:
-            return self._replies.get(call_id)
 
 
 class _MissingQueue:
@@ -119,17 +88,7 @@ class ReplyRetrier:
     def send(self, reply):
         """Send a reply of this thread's call, or keep it for retries."""
         if reply.queue in self._missing or not self._try_send(reply):
-            self._keep(reply, call_scope.take_undo)
-
-    def send_again(self, reply):
-        """Send a reply again because its call was redelivered."""
-        copy = PendingReply()
-        copy.direct_send(reply.queue, reply.body)
-        try:
-            self._keep(copy)
-        except RuntimeError as error:
-            LOG.warning('Cannot resend a reply to %(queue)s: %(error)s',
-                        {'queue': reply.queue, 'error': error})
+            self._keep(reply)
 
     def close(self, seconds):
         """Stop, and abandon the replies that still wait after a time."""
@@ -155,16 +114,15 @@ class ReplyRetrier:
                       {'queue': reply.queue, 'error': error})
             return False
 
-    def _keep(self, reply, take_undo=tuple):
-        """Keep a reply until it is sent or abandoned.
+    def _keep(self, reply):
+        """Keep a reply of this thread's call until it is sent or abandoned.
 
-        take_undo: function that returns the functions to undo its call.
         Raises RuntimeError, and keeps nothing, if no thread can be started.
         """
         with self._lock:
             if self._thread is None:
                 self._thread = threads.start('replies', self._retry)
-            reply.undo = take_undo()
+            reply.undo = call_scope.take_undo()
             if reply.queue not in self._missing:
                 self._missing[reply.queue] = _MissingQueue(
                     self._driver.missing_destination_retry_timeout)
@@ -213,8 +171,6 @@ class ReplyRetrier:
                     self._put_back(queue, missing, reply)
             if not sent:
                 return
-            # SentReplies may keep the reply: release the functions.
-            reply.undo = ()
 
     def _next(self, queue, missing):
         """Remove and return the next reply to a queue, or None.

@@ -12,9 +12,8 @@ It is oslo.messaging's server with these differences, most of them by means of
   not acknowledged; acknowledged requests are answered.  oslo.messaging closes
   it after the last answer, and loses requests delivered until then (measured:
   of 50 requests a second for four workers, stopping two workers lost 31).
-- While no thread is free the loop continues (``listener.py``): it sends
-  heartbeats, and a reserved thread answers pings.  After a while it prefetches
-  more of the shared queue, where pings wait behind calls.
+- While no thread is free the loop continues (``listener.py``) and sends
+  heartbeats.  A reserved thread answers pings.
 - Work for which no caller waits runs once the reply is sent.  A call is undone
   if its reply is lost, or if its message wants no reply (``call_scope.py``).
 - A reply waits for a missing queue in another thread (``replies.py``).
@@ -66,10 +65,6 @@ LOG = logging.getLogger(__name__)
 
 # Seconds between two reads while no thread is free.
 _POLL = 0.25
-
-# Seconds without a free thread after which more is prefetched to find pings.
-# Prefetched calls wait here, even if other workers become idle.
-_LONG = 1
 
 # Maximum number of pings that wait for the reserved thread.
 _PINGS = 16
@@ -205,36 +200,21 @@ class Server(server.RPCServer):
 
     def _on_incoming(self, incoming):
         [message] = incoming
+        if self._answer_ping(message):
+            return
         weight = min(getattr(message, 'weight', 1), self._threads)
         acquired = next((count for count in range(weight)
                          if not self._free.acquire(blocking=False)), weight)
         if acquired == weight:
-            self._note_free()
-        elif not acquired and self._answer_ping(message):
-            return
+            self._busy_since = None
         for _ in range(weight - acquired):
             while not self._free.acquire(timeout=_POLL):
                 if self.listener.stopping:
                     return    # not acknowledged: the broker requeues it
-                self._note_busy()
+                self._busy_since = self._busy_since or time.monotonic()
                 self.listener.read_available(self._answer_ping)
-        executor = self._work_executor
-        self._submit(message, executor.submit_first if _is_ping(message)
-                     else executor.submit,
+        self._submit(message, self._work_executor.submit,
                      functools.partial(self._free.release, weight))
-
-    def _note_busy(self):
-        """Record that no thread is free."""
-        now = time.monotonic()
-        self._busy_since = self._busy_since or now
-        if now - self._busy_since > _LONG:
-            self.listener.read_ahead(True)
-
-    def _note_free(self):
-        """Record that a thread was free at once."""
-        if self._busy_since:
-            self._busy_since = None
-            self.listener.read_ahead(False)
 
     def _answer_ping(self, message):
         """Submit a ping to the reserved thread; return whether it was done."""
@@ -371,10 +351,6 @@ class _ClosingListener:
         try_take: function of a message; returns whether it took the message.
         """
         getattr(self._listener, 'read_available', lambda _: None)(try_take)
-
-    def read_ahead(self, enable):
-        """Prefetch more messages, or stop it."""
-        getattr(self._listener, 'read_ahead', lambda enable: None)(enable)
 
     def stop(self):
         self._stopped = True

@@ -6,7 +6,6 @@ call is decided twice.
 """
 
 import contextlib
-import enum
 import hashlib
 import os
 import struct
@@ -30,14 +29,6 @@ _BUCKET = _WAYS * _ENTRY
 _NUMBERS = iter(lambda: int.from_bytes(os.urandom(4)), None)
 
 
-class Holder(enum.Enum):
-    """The worker that took a call before."""
-
-    THIS_WORKER = 'this worker'
-    #: A living worker, or one that has answered the call.
-    ANOTHER_WORKER = 'another worker'
-
-
 class TakenCalls:
     """The calls taken by the workers forked from this process.
 
@@ -54,8 +45,8 @@ class TakenCalls:
     def take(self, call_id):
         """Record that this worker takes a call.
 
-        Returns the Holder that took it before, or None.  A worker that ended
-        without an answer does not count.
+        Returns False if a worker took it before.  A worker that ended without
+        an answer does not count.
         """
         with self._locked(call_id) as (digest, bucket, at):
             worker = self._region.own(_NUMBERS)
@@ -66,13 +57,12 @@ class TakenCalls:
                     self._memory, at + _DIGEST)
                 if taken > time.monotonic() - KEPT and (
                         answered or self._region.lives(holder)):
-                    return (Holder.THIS_WORKER if holder == worker
-                            else Holder.ANOTHER_WORKER)
+                    return False
             # Write the digest last: a partial digest matches no call.
             self._memory[at + _DIGEST:at + _ENTRY] = _CALL.pack(
                 time.monotonic(), worker, False)
             self._memory[at:at + _DIGEST] = digest
-        return None
+        return True
 
     def answered(self, call_id):
         """Record that a call of this worker is answered."""

@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from nova_sched import filters
 from nova_sched.hosts import budget
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
+from nova_sched.rules import limits
 
 _SHOWN = [column for column in columns.COLUMNS if not column.ours]
 _NUMBERS = frozenset(
@@ -146,7 +146,7 @@ def column(hosts, name):
     if name == 'stats':
         values = hosts.objects(name)
     elif name == 'limits':
-        values = [filters.limits_of(hosts.snapshot, row)
+        values = [limits.of_row(hosts.snapshot, row)
                   for row in hosts.rows.tolist()]
     elif name in _OBJECTS:
         values = [getattr(state, name) for state in hosts.states()]

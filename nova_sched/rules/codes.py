@@ -7,7 +7,6 @@ catalogue.  ``doc/source/codes.rst`` describes the catalogue.
 """
 
 import re
-import typing
 
 from nova_sched import toml_files
 from nova_sched.rules import narrowing
@@ -16,7 +15,7 @@ from nova_sched.rules import narrowing
 STAGES = REQUEST, PLACEMENT, STATE, FILTERS, CLAIMS, LATE, DRIVER = (
     'request', 'placement', 'state', 'filters', 'claims', 'late', 'driver')
 
-#: Kinds of refusals, see ``rules.refusals``.
+#: Kinds of refusals, see ``scheduler.refusals``.
 KINDS = (NO_CAPACITY, FILTERED_OUT, TOO_LARGE, FRAGMENTED, RACED, STATE_STALE,
          CONTRADICTION) = (
     'no_capacity', 'filtered_out', 'too_large', 'fragmented', 'raced',
@@ -35,18 +34,9 @@ OFFERED, CLAIMED, SERVICE_UP, TOGETHER = (
 _LONGEST = 60
 
 
-class Code(typing.NamedTuple):
-    """A code, its stage, and its description."""
-
-    name: str
-    stage: str
-    meaning: str
-
-
-CATALOGUE = {
-    name: Code(name, stage, meaning) for stage, meanings
-    in toml_files.read('codes.toml', __package__).items()
-    for name, meaning in meanings.items()}
+#: Code -> its stage.
+CATALOGUE = {name: stage for stage, meanings in toml_files.read(
+    'codes.toml', __package__).items() for name in meanings}
 
 _OF_STEPS = {
     narrowing.CELL: 'other_cell', narrowing.DESTINATION: 'other_destination',
@@ -57,8 +47,7 @@ _OF_STEPS = {
 
 def stage(code):
     """Return the stage of a code; FILTERS for the code of a plug-in."""
-    known = CATALOGUE.get(code)
-    return FILTERS if known is None else known.stage
+    return CATALOGUE.get(code, FILTERS)
 
 
 def of_rule(name, filter_=None):

@@ -22,20 +22,16 @@ def in_cells(hosts, destination):
 
     hosts: HostBlock.  destination: the request's Destination, or None.
     """
-    passes = _in_cells(hosts, destination)
+    passes = _cell(hosts, destination)
     return hosts if passes is None else hosts.where(passes)
 
 
-def _in_cells(hosts, destination):
+def _cell(hosts, destination):
     cell = destination.cell if destination is not None else None
     if cell is not None and not destination.allow_cross_cell_move:
         return hosts.named('cell_uuid', [cell.uuid])
     disabled = hosts.snapshot.cells.disabled
     return ~hosts.named('cell_uuid', disabled) if disabled else None
-
-
-def _cell(hosts, spec_obj):
-    return _in_cells(hosts, spec_obj.requested_destination)
 
 
 def _requested(hosts, spec_obj):
@@ -61,7 +57,7 @@ def _is_destination(hosts, destination):
 def _ignored(hosts, spec_obj):
     if not spec_obj.ignore_hosts:
         return None
-    ignored = _named(hosts, spec_obj.ignore_hosts)
+    ignored = named(hosts, spec_obj.ignore_hosts)
     if ignored.any():
         LOG.info('Host filter ignoring hosts: %s', ', '.join(
             sorted(set(hosts.where(ignored).objects('host')))))
@@ -70,7 +66,7 @@ def _ignored(hosts, spec_obj):
 
 def _forced_hosts(hosts, spec_obj):
     names = spec_obj.force_hosts
-    return _forced(_named(hosts, names), 'hosts', names) if names else None
+    return _forced(named(hosts, names), 'hosts', names) if names else None
 
 
 def _forced_nodes(hosts, spec_obj):
@@ -79,7 +75,7 @@ def _forced_nodes(hosts, spec_obj):
             if names else None)
 
 
-def _named(hosts, names):
+def named(hosts, names):
     """Return which hosts have one of the names, in any case: bool (n,)."""
     lower = {name.lower() for name in names}
     return hosts.judge('host', lambda name: name.lower() in lower)
@@ -95,7 +91,8 @@ def _forced(passes, kind, names):
 
 #: The steps in order: name, and function that returns which hosts pass: bool
 #: (n,), or None if the step does not apply to the request.
-_NARROWING = ((CELL, _cell),
+_NARROWING = ((CELL, lambda hosts, spec_obj: _cell(
+                  hosts, spec_obj.requested_destination)),
               (DESTINATION, _requested),
               (IGNORED, _ignored),
               (FORCED_HOSTS, _forced_hosts),
@@ -152,7 +149,7 @@ def bound_to(hosts, spec_obj):
     if destination is not None and destination.host is not None:
         masks.append(_is_destination(hosts, destination))
     if spec_obj.force_hosts:
-        masks.append(_named(hosts, spec_obj.force_hosts))
+        masks.append(named(hosts, spec_obj.force_hosts))
     if spec_obj.force_nodes:
         masks.append(hosts.named('nodename', spec_obj.force_nodes))
     return (hosts.rows[np.all(masks, axis=0)] if masks

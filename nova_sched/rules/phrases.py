@@ -38,14 +38,7 @@ class Reason(str):
 
 def distinct(hosts, name, values):
     """Return the union of ``values(label)`` for a label column: set."""
-    union = set()
-
-    def collect(label):
-        union.update(values(label))
-        return True
-
-    hosts.judge(name, collect)
-    return union
+    return set().union(*map(values, hosts.distinct(name)))
 
 
 def unmet(hosts, name, first_unmet):
@@ -56,13 +49,8 @@ def unmet(hosts, name, first_unmet):
     Returns {(key, requirement): set of values}.
     """
     by_requirement = {}
-
-    def collect(label):
-        key, requirement, values = first_unmet(label)
+    for key, requirement, values in map(first_unmet, hosts.distinct(name)):
         by_requirement.setdefault((key, requirement), set()).update(values)
-        return True
-
-    hosts.judge(name, collect)
     return by_requirement
 
 

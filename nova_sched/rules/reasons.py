@@ -11,7 +11,6 @@ import dataclasses
 
 from oslo_log import log as logging
 
-from nova_sched.filters import may_look_at_hints
 from nova_sched.hosts import budget
 from nova_sched.rules import phrases
 from nova_sched.rules import rule_inputs
@@ -82,7 +81,7 @@ def _named(record, filters, spec_obj, asked):
     for filter_ in filters:
         name = type(filter_).__name__
         count = counts.pop(name, 0)
-        if may_look_at_hints(filter_, spec_obj):
+        if _may_look_at_hints(filter_, spec_obj):
             # Counts of later filters, too, reveal which hosts match hints.
             break
         if count >= FEWEST and not rule_inputs.judges_by_hints(filter_):
@@ -91,13 +90,19 @@ def _named(record, filters, spec_obj, asked):
     return f'hosts rejected: {", ".join(named)}' if named else ''
 
 
+def _may_look_at_hints(filter_, spec_obj):
+    """Return whether the verdict may depend on the request's hints."""
+    return (bool(spec_obj.scheduler_hints)
+            and rule_inputs.judges_by_hints(filter_) is not False)
+
+
 def _counts(record, filters, spec_obj):
     """Return the number of hosts that each rule rejected: Counter.
 
     If a verdict may depend on hints, only rejections for the first instance
     count: for later instances all filters see only hosts that match the hints.
     """
-    by_hints = any(may_look_at_hints(filter_, spec_obj)
+    by_hints = any(_may_look_at_hints(filter_, spec_obj)
                    for filter_ in filters)
     counts = collections.Counter()
     for step in record.funnel.steps:

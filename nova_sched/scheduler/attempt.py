@@ -23,7 +23,6 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
-from nova_sched import filters
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
@@ -31,10 +30,12 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import base
 from nova_sched.rules import codes
+from nova_sched.rules import limits as host_limits
+from nova_sched.rules import narrowing
 from nova_sched.rules import reasons
-from nova_sched.rules import refusals
-from nova_sched.rules.ranking import Ranked
+from nova_sched.scheduler import refusals
 from nova_sched.scheduler import selections
+from nova_sched.scheduler.ranking import Ranked
 
 LOG = logging.getLogger(__name__)
 
@@ -174,7 +175,7 @@ class SchedulingAttempt:
     """Places the instances of one request on a private HostSnapshot.
 
     request: SchedulingRequest.
-    ranker: rules.ranking.Ranker.  selector: HostSelector.
+    ranker: scheduler.ranking.Ranker.  selector: HostSelector.
     claims: scheduler.claims.Claims.
     record: Decision to fill.
     zone: availability zone of hosts without a zone in their aggregates.
@@ -266,17 +267,12 @@ class SchedulingAttempt:
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
-        chosen = {self._keys[index]: (pick.in_flight.place, pick.claimed)
-                  for index, pick in latest.items()}
-        if len(chosen) > 1:
-            refused = [] if self.claims.claim_all(
-                chosen, self._spec_obj) else [*latest]
-        else:
-            refused = [*latest] if self.claims.claim(
-                chosen, self._spec_obj) else []
-            for index in refused:
-                self._refused.setdefault(index, set()).add(
-                    latest[index].in_flight.place)
+        refused = [] if self.claims.claim(
+            {self._keys[index]: (pick.in_flight.place, pick.claimed)
+             for index, pick in latest.items()}, self._spec_obj) else [*latest]
+        if len(refused) == 1:
+            [(index, pick)] = latest.items()
+            self._refused.setdefault(index, set()).add(pick.in_flight.place)
         for index in sorted(self._selected.keys() & latest.keys() - refused):
             LOG.debug('Selected host: %(host)s',
                       {'host': self._selected[index]})
@@ -372,7 +368,7 @@ class SchedulingAttempt:
                                          rows[:0])
             return False
         claimed.assign_providers(self._spec_obj)
-        limits = filters.limits_of(self.hosts, claimed.row)
+        limits = host_limits.of_row(self.hosts, claimed.row)
         in_flight = self._in_flight(index, claimed, limits)
         self._placed[index] = Placed(self.hosts, claimed, limits, in_flight)
         self._latest.append(index)
@@ -568,10 +564,8 @@ def _unknown_host(hosts, spec_obj):
     else:
         names = spec_obj.force_hosts or [None]
         nodes = spec_obj.force_nodes or [None]
-        # Only the names of forced hosts are compared case-insensitively.
-        folded = {name.lower() for name in spec_obj.force_hosts or ()}
-        known_host = not folded or every.judge(
-            'host', lambda name: name.lower() in folded).any()
+        known_host = (not spec_obj.force_hosts
+                      or narrowing.named(every, names).any())
     known_node = not any(nodes) or every.named('nodename', nodes).any()
     if known_host and known_node:
         return None

@@ -15,7 +15,7 @@ from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
-from nova_sched.rules import refusals
+from nova_sched.scheduler import refusals
 from nova_sched.scheduler import request_filter
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report

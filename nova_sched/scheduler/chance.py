@@ -15,8 +15,8 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
 from nova_sched.rules import reasons
-from nova_sched.rules import refusals
 from nova_sched.scheduler import driver
+from nova_sched.scheduler import refusals
 from nova_sched.scheduler import selections
 from nova_sched.scheduler.attempt import SchedulingRequest
 from nova_sched.scheduler.claims import ClaimedHost

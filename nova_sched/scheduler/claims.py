@@ -90,7 +90,7 @@ class Claims:
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that can be claimed: ClaimedHost or None.
 
-        ranked: rules.ranking.Ranked.
+        ranked: scheduler.ranking.Ranked.
         refused: (host, node) pairs where Placement has refused a claim.
         room: free amounts in the mirror, a placement.mirror.providers.Room;
             None without a mirror.
@@ -152,42 +152,34 @@ class Claims:
         return True
 
     def claim(self, chosen, spec_obj):
-        """Claim hosts one by one; return the instances without a claim.
-
-        chosen: instance uuid -> ((host, node), ClaimedHost).
-        Returns the uuids whose claim was refused or unanswered: list.
-        """
-        refused = []
-        for uuid, (place, host) in chosen.items() if self.claiming else ():
-            with self._record.timed('claims'):
-                granted = self._offer.claims.claim(uuid, host.request,
-                                                   spec_obj)
-                self._note(uuid, place, granted)
-                if granted:
-                    self.writes.update(self._offer.claims.writes)
-                else:
-                    refused.append(uuid)
-                    self._offer.source.invalidate(host.amounts)
-        return refused
-
-    def claim_all(self, chosen, spec_obj):
         """Claim hosts in one request; return whether Placement grants it.
 
-        If not, nothing is claimed; the caller must choose and claim these
-        hosts, and later ones, one by one.
+        If not, nothing is claimed.  The caller must then choose and claim
+        several hosts, and later ones, one by one.
+        chosen: instance uuid -> ((host, node), ClaimedHost).
         """
         if not self.claiming:
             return True
+        claims = self._offer.claims
+        requests = {uuid: host.request for uuid, (_, host) in chosen.items()}
         with self._record.timed('claims'):
-            self.together = bool(self._offer.claims.claim_all({
-                uuid: host.request for uuid, (_, host) in chosen.items()},
-                spec_obj))
-            if self.together:
-                self.writes.update({uuid for _, host in chosen.values()
-                                    for uuid in host.amounts})
-                for uuid, (place, _) in chosen.items():
-                    self._note(uuid, place, True)
-        return self.together
+            if len(requests) > 1:
+                granted = self.together = bool(
+                    claims.claim_all(requests, spec_obj))
+                writes = {uuid for _, host in chosen.values()
+                          for uuid in host.amounts}
+            else:
+                [(uuid, request)] = requests.items()
+                granted = claims.claim(uuid, request, spec_obj)
+                writes = claims.writes if granted else ()
+        if granted:
+            self.writes.update(writes)
+        if granted or len(chosen) == 1:
+            for uuid, (place, host) in chosen.items():
+                self._note(uuid, place, granted)
+                if not granted:
+                    self._offer.source.invalidate(host.amounts)
+        return bool(granted)
 
     def _note(self, instance_uuid, place, granted):
         self._record.claims.append(Claim(instance_uuid, *place, granted))

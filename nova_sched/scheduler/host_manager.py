@@ -268,7 +268,7 @@ class HostManager:
             instances.pending = self.state.pending(instances.own)
 
     def pending(self, instances, request):
-        """Return the picks that Instances do not show: {uuid: Entry}.
+        """Return the picks that Instances do not show: {uuid: InFlight}.
 
         They include entries that have ended since the Instances were read,
         because their instances were not in the database then.  They also

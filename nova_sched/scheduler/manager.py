@@ -84,21 +84,18 @@ class Limits:
         fields.check_size(
             'the request', record.instances, self.instances, 'instances',
             'by [nova_sched] max_instances_per_request')
-        for field, names in _lists_of_names(spec_obj):
+        # Each instance is compared with all names in these lists.
+        names = {name: getattr(spec_obj, name)
+                 for name in ('ignore_hosts', 'force_hosts', 'force_nodes')}
+        group = spec_obj.instance_group
+        if group is not None:
+            names |= {'instance_group.members': group.members,
+                      'instance_group.hosts': group.hosts}
+        for field, listed in names.items():
             fields.check_size(f'{field} times instances',
-                              len(names or ()) * record.instances,
+                              len(listed or ()) * record.instances,
                               bounds.NAMED_WORK)
         budget.check('arguments')
-
-
-def _lists_of_names(spec_obj):
-    """Yield the lists that each instance is compared with: (field, list)."""
-    for name in ('ignore_hosts', 'force_hosts', 'force_nodes'):
-        yield name, getattr(spec_obj, name)
-    group = spec_obj.instance_group
-    if group is not None:
-        yield 'instance_group.members', group.members
-        yield 'instance_group.hosts', group.hosts
 
 
 class SchedulerManager:

@@ -3,9 +3,9 @@
 import dataclasses
 import functools
 
-from nova_sched import filters
 from nova_sched import objects
 from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ def alternates(hosts, picks, rows, most, first_of):
         claimed = first_of(hosts, row)
         if claimed is not None:
             in_cell.append(Chosen(hosts, claimed,
-                                  filters.limits_of(hosts, row)))
+                                  limits.of_row(hosts, row)))
             missing -= 1
             if not missing:
                 break

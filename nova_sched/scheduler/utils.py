@@ -90,7 +90,6 @@ class Group:
         """
         needs = {
             'aggregates': self.member_of,
-            'several conditions on aggregates': len(self.member_of) > 1,
             'forbidden traits': self.forbidden,
             'forbidden aggregates': self.forbidden_aggregates,
             'any of several traits': self._any_of(),
@@ -145,15 +144,6 @@ class ResourceRequest:
     root_forbidden: set = dataclasses.field(default_factory=set)
     limit: int | None = None
 
-    def beyond(self, version):
-        """Return the used features that a microversion lacks: list of text.
-
-        Each with the first microversion that has it: 'same_subtree (1.36)'.
-        """
-        needs, known = self._needs(), version_tuple(version)
-        return [f'{feature} ({since})' for feature, since in SINCE.items()
-                if feature in needs and version_tuple(since) > known]
-
     def amounts_alone(self):
         """Return a query for one candidate that has the same amounts.
 
@@ -165,22 +155,19 @@ class ResourceRequest:
 
     def minimum_version(self):
         """Return the oldest of FORMS that supports the query: text."""
-        return next(form for form in FORMS if not self.beyond(form))
+        since = [version_tuple(SINCE[feature]) for feature in self._needs()]
+        return next(form for form in FORMS if all(
+            version <= version_tuple(form) for version in since))
 
     def query(self, version):
         """Return the query string for one of FORMS; equal queries have equal
         strings.
 
+        version: at least ``minimum_version``.
         ``in_tree`` and the traits that the scheduler adds (OWN_REQUIRED,
         OWN_FORBIDDEN) are left out in microversions without them; later steps
-        check the hosts.  Raises ValueError for any other feature that the
-        microversion lacks.
+        check the hosts.
         """
-        beyond = self.beyond(version)
-        if beyond:
-            raise ValueError(
-                f'Microversion {version} of Placement does not support '
-                f'{", ".join(beyond)}')
         known = version_tuple(version)
         pairs = self._request_level(known)
         for suffix, group in self._groups(known).items():

@@ -33,7 +33,7 @@ def weights(weigher, block, spec_obj=None):
 
     spec_obj: by default a small request.
     """
-    weighed = base_weights.WeightHandler().weigh(
+    weighed = base_weights.weigh(
         nova_compat.loaded().adapted_weighers([weigher]), block,
         spec_obj or request_builders.a_request())
     by_row = dict(zip(weighed.rows.tolist(), weighed.weights.tolist(),

@@ -8,8 +8,8 @@ import numpy as np
 from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
-from nova_sched.hosts.labels import Labels
 from nova_sched.weights import Weighed
+from tests.builders import hosts
 
 #: Arrival of requests, in seconds since the epoch.
 NOW = time.time()
@@ -17,19 +17,21 @@ NOW = time.time()
 UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(300)]
 
 
-def names(count):
-    """Columns of host and node names, both h0, h1 ..."""
-    return tuple(Labels.of([f'h{row}' for row in range(count)])
-                 for _ in range(2))
+def a_table(count):
+    """A HostTable of hosts named h0, h1 ..."""
+    return hosts.table(*(hosts.a_host(f'h{row}')
+                         for row in range(count)))
 
 
-def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
+def a_record(hosts=1000, table=None, instances=1, request_id='req-1',
+             **fields):
     """A record with ``hosts`` weighed hosts and as many rejected hosts.
 
     Each weighed host has a weight of 1 less than the host before it.
-    names: columns of the names of all hosts.
+    table: HostTable of all hosts; by default they have no names.
     """
-    fields = {'state': decision.State(hosts=2 * hosts, names=names)} | fields
+    fields = {'state': decision.State(hosts=2 * hosts) if table is None
+              else decision.State.of(table, 0, 0.0)} | fields
     record = Decision(instances=instances, request_id=request_id,
                       request={'instance_uuids': UUIDS[:instances]}, **fields)
     weights = -np.arange(hosts, dtype=np.float64)

@@ -101,7 +101,7 @@ def _single(case, name, stage, expected):
     rule, = plugins.load_filters(conf)
     snapshot = stage.hosts(case, conf)
     spec = arguments.from_wire(case['request_spec'])
-    left = base_filters.FilterHandler().run(
+    left = base_filters.run(
         [rule], snapshot.block(), spec, 0, a_record(snapshot))
     survivors = named(snapshot, left.rows)
     states = {f'{state.host}|{state.nodename}': state

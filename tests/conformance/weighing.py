@@ -33,7 +33,7 @@ def weigher(case, name, stage, expected):
 def total(case, name, stage, expected):
     """The sums of all configured weighers, and the order of hosts."""
     rules, hosts, spec = on_stage(case, stage, case['configured_weighers'])
-    weighed = base_weights.WeightHandler().weigh(rules, hosts, spec)
+    weighed = base_weights.weigh(rules, hosts, spec)
     return summed(hosts.snapshot.block(weighed.rows), weighed.weights)
 
 

@@ -83,11 +83,3 @@ class RoomierFilter(filters.BaseHostFilter):
         assert service.host == host_state.host
         assert len(hosts.compute_node_get_all(context)) == 3
         return len(own) < most
-
-
-class RebootingFilter(filters.BaseHostFilter):
-    """Tries to reboot an instance."""
-
-    def host_passes(self, host_state, spec_obj):
-        api.API().reboot(spec_obj._context, None, 'SOFT')
-        return True

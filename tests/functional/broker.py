@@ -25,6 +25,25 @@ def in_virtual_host(url, name):
         hide_password=False)
 
 
+def of_cluster(urls):
+    """A rabbit:// URL with the hosts of these, as operators write it."""
+    hosts, _, path = zip(*(
+        url.removeprefix('rabbit://').partition('/') for url in urls),
+        strict=True)
+    return f'rabbit://{",".join(hosts)}/{path[0]}'
+
+
+@contextlib.contextmanager
+def channel(url, **options):
+    """A channel to a broker for a block; a refused operation closes it.
+
+    options: of kombu's transport.
+    """
+    with kombu.Connection(plain_url(url),
+                          transport_options=options) as connection:
+        yield connection.default_channel
+
+
 class Wire:
     """Publishes captured messages and receives the replies to them.
 

@@ -1,12 +1,19 @@
 """The captured messages, and the cloud of the captured schedulers."""
 
+import contextlib
 import json
 import pathlib
 
 from tests.builders import clouds
+from tests.functional import conftest
 
 _WIRE = pathlib.Path(__file__).parents[1] / 'wire'
 
+#: The filters of the captured schedulers.
+FILTERS = ('RetryFilter,AvailabilityZoneFilter,ComputeFilter,'
+           'ComputeCapabilitiesFilter,ImagePropertiesFilter,'
+           'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
+           'NUMATopologyFilter,PciPassthroughFilter')
 #: Prefix of the captures' names -> prefix of the host names in them.
 ERAS = {'queens': 'q', '34': '34'}
 
@@ -61,6 +68,21 @@ def cloud(era):
         cells=cells,
         host_mappings=[{'host': host, 'cell_uuid': cells[0]['uuid']}
                        for host in hosts])
+
+
+@contextlib.contextmanager
+def open_stage(directory, era='34', **options):
+    """A Stage of an era's cloud, on real servers, for a block.
+
+    Its exchange and host are those that the messages were sent to.
+    """
+    with conftest.open_stage(
+            directory, DEFAULT__control_exchange='nova',
+            DEFAULT__host='sched1',
+            # The captured compute services send no more heartbeats.
+            DEFAULT__service_down_time=86400, **options) as stage:
+        stage.load(cloud(era))
+        yield stage
 
 
 def _compute(rows):

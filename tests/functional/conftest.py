@@ -9,11 +9,13 @@ import contextlib
 import os
 import uuid
 
-import kombu
 import pytest
 import sqlalchemy as sa
 
+from tests.builders import clouds
+from tests.builders import http_placement
 from tests.functional import broker as wire
+from tests.functional import raw_bus
 from tests.functional import stage as stages
 
 
@@ -33,15 +35,34 @@ def broker():
     deleted here.  Parallel workers of pytest have virtual hosts of their own.
     """
     url = virtual_host(_named('NOVA_SCHED_TEST_RABBIT_URL'))
-    with kombu.Connection(wire.plain_url(url)) as connection:
-        connection.default_channel.queue_delete('scheduler')
+    with wire.channel(url) as channel:
+        channel.queue_delete('scheduler')
     return url
+
+
+@pytest.fixture
+def bus():
+    """A RawBus on a real RabbitMQ."""
+    with raw_bus.bus(broker()) as bus:
+        yield bus
 
 
 def virtual_host(url):
     """The URL of a broker in the virtual host of this pytest worker."""
     worker = os.environ.get('PYTEST_XDIST_WORKER')
     return wire.in_virtual_host(url, worker) if worker else url
+
+
+#: Hosts of tests with a scripted Placement: name -> uuid of its provider.
+HOSTS = {host: clouds.a_uuid(number)
+         for number, host in enumerate('abcd', 1)}
+
+
+@pytest.fixture
+def placement():
+    """A scripted Placement that offers HOSTS and accepts each claim."""
+    with http_placement.offering(*HOSTS.values()) as server:
+        yield server
 
 
 MARIADB, POSTGRESQL = DATABASES = ('mariadb', 'postgresql')

@@ -156,12 +156,18 @@ def _become(command, files, environ, directory, umask, programs):
         opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         os.dup2(opened, descriptor)
         os.close(opened)
+    # The parent has the plug-ins' directories of the first program.
+    inherited = _python_path(os.environ)
+    sys.path[:] = _python_path(environ) + [
+        path for path in sys.path if path not in inherited]
     os.environ.clear()
     os.environ.update(environ)
     sys.argv = command
-    sys.path[:0] = filter(None, environ.get('PYTHONPATH', '').split(
-        os.pathsep))
     return programs[os.path.basename(command[0])]
+
+
+def _python_path(environ):
+    return [*filter(None, environ.get('PYTHONPATH', '').split(os.pathsep))]
 
 
 if __name__ == '__main__':

@@ -70,8 +70,6 @@ def is_alive(stage, host, seconds=processes.PATIENCE):
 @contextlib.contextmanager
 def doors(stage):
     """Doors to the broker and the database, for one daemon."""
-    broker = stage.door_to_broker()
-    broker.open()
-    database = processes.door_to_database(stage.database_url)
-    yield {'broker': broker, 'database': database}
-    database.close()
+    with (processes.door_to(stage.transport_url) as broker,
+          processes.door_to(stage.database_url) as database):
+        yield {'broker': broker, 'database': database}

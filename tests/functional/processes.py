@@ -177,6 +177,13 @@ def run(name, *arguments):
         return status, *(file.read_text() for file in files)
 
 
+def manage(*words, status=0):
+    """Run nova-sched-manage to its end; return its output."""
+    ended = run('nova-sched-manage', *words)
+    assert ended[0] == status, ended
+    return ended[1]
+
+
 def _started(name, arguments, output, error, environ):
     """Start a program with its output in files; return its process.
 
@@ -195,7 +202,7 @@ class Door:
     """A TCP port that leads to a target while it is open.
 
     Before ``open`` and after ``close`` connections are refused, as by a
-    server that does not run.
+    server that does not run.  It is open during a ``with`` block.
 
     target: (host, port), or the path of a socket.
     hangs: whether no more bytes are forwarded either way.
@@ -210,6 +217,13 @@ class Door:
         self._target = target
         self._listener, self._sockets = None, []
         self.port = ports.free_port()
+
+    def __enter__(self):
+        self.open()
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
     def open(self):
         self._listener = socket.create_server(('127.0.0.1', self.port))
@@ -282,17 +296,14 @@ def _end(sock):
         sock.shutdown(socket.SHUT_WR)
 
 
-def door_to_database(url):
-    """An open Door to a database on a socket or a port.
+def door_to(url):
+    """A Door to a server on a socket or a port, not open yet.
 
-    It has two more attributes: ``url``, which leads through the door, and
-    ``direct``, the URL given.
+    It has one more attribute: ``url``, which leads through the door.
     """
     url = sa.make_url(url)
     path = url.query.get('unix_socket')
     door = Door(path) if path else Door(url.host, url.port)
-    door.open()
-    door.direct = url.render_as_string(hide_password=False)
     door.url = url._replace(query={}).set(
         host='127.0.0.1', port=door.port).render_as_string(
             hide_password=False)

@@ -9,6 +9,7 @@ import uuid
 from pifpaf.drivers import rabbitmq as pifpaf
 import sqlalchemy as sa
 
+from tests.functional import broker
 from tests.functional import ports
 
 
@@ -96,9 +97,7 @@ class Cluster(RabbitMQ):
             self._driver._ports[node] = ports.free_port()
             self.urls.append(alone.set(port=self._driver.get_port(
                 node)).render_as_string(hide_password=False))
-        hosts = (url.removeprefix('rabbit://').rstrip('/')
-                 for url in self.urls)
-        self.url = f'rabbit://{",".join(hosts)}/'
+        self.url = broker.of_cluster(self.urls)
 
     def start(self):
         """Start all nodes; return once they answer."""

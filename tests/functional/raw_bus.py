@@ -1,6 +1,7 @@
 """Messages of any kind to a server of this process, on a real broker."""
 
 import contextlib
+import functools
 import json
 import threading
 import uuid
@@ -45,11 +46,13 @@ class RawBus:
     """
 
     def __init__(self, url, topic):
-        self.topic = topic
+        self.url, self.topic = url, topic
         self.connection = kombu.Connection(broker.plain_url(url))
-        self.replies = self.connection.SimpleQueue(kombu.Queue(
-            f'reply_{uuid.uuid4().hex}', durable=False, exclusive=True),
-            no_ack=True)
+        self.replies = self._queue(f'reply_{uuid.uuid4().hex}')
+
+    def _queue(self, name):
+        return self.connection.SimpleQueue(
+            kombu.Queue(name, durable=False, exclusive=True), no_ack=True)
 
     def close(self):
         self.connection.close()
@@ -82,10 +85,15 @@ class RawBus:
     def reply(self, seconds=PATIENCE):
         """Receive the next ending reply: dict with result and failure."""
         while True:
-            got = json.loads(json.loads(self.replies.get(
-                timeout=seconds).body)['oslo.message'])
+            got = _received(self.replies, seconds)
             if got['ending']:
                 return got
+
+    @contextlib.contextmanager
+    def replies_to(self, queue):
+        """Declare a queue for a block; function that receives its replies."""
+        with self._queue(queue) as late:
+            yield functools.partial(_received, late)
 
     def answered(self, seconds):
         """Whether a reply arrives within a time."""
@@ -98,6 +106,12 @@ class RawBus:
         """Receive an error reply: (class, message)."""
         error = json.loads(self.reply()['failure'])
         return error['class'], error['message']
+
+
+def _received(queue, seconds=PATIENCE):
+    """Receive the next reply, or keepalive, to a queue: dict."""
+    return json.loads(json.loads(
+        queue.get(timeout=seconds).body)['oslo.message'])
 
 
 def conf(topic, **options):
@@ -121,13 +135,13 @@ def bus(url):
 
 
 @contextlib.contextmanager
-def serving(url, bus, *others, **options):
+def serving(bus, *others, url=None, **options):
     """The Endpoint of a server on a RawBus, for a block.
 
-    others: further endpoints.
+    others: further endpoints.  url: of the broker, if it is another.
     """
     endpoint, made = Endpoint(), conf(bus.topic, **options)
-    with messages.transport(made, url) as transport:
+    with messages.transport(made, url or bus.url) as transport:
         endpoint.server = rpc.get_server(transport, made,
                                          [endpoint, *others])
         endpoint.server.start()

@@ -10,8 +10,6 @@ import pathlib
 import threading
 import uuid
 
-import sqlalchemy as sa
-
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import rpc
@@ -185,16 +183,9 @@ class Stage:
 
     def door_to_broker(self):
         """A Door that leads to the broker, not open yet."""
-        url = sa.make_url(self.transport_url)
-        door = processes.Door(url.host, url.port)
+        door = processes.door_to(self.transport_url)
         self._exit.callback(door.close)
         return door
-
-    def url_through(self, door):
-        """The transport URL that leads through a Door."""
-        return sa.make_url(self.transport_url).set(
-            host='127.0.0.1', port=door.port).render_as_string(
-                hide_password=False)
 
     def transport(self, **options):
         """An oslo.messaging transport of this stage."""

@@ -12,12 +12,10 @@ import subprocess
 import threading
 import time
 
-import kombu
 import pytest
 
 from nova_sched.db import engine
 from nova_sched.db import tables
-from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import http_providers
 from tests.functional import broker
@@ -26,6 +24,7 @@ from tests.functional import ports
 from tests.functional import processes
 from tests.functional.cell_databases import CELL1
 from tests.functional.cell_databases import CELL2
+from tests.functional.conftest import HOSTS
 from tests.functional.mariadb import MariaDB
 from tests.functional.prometheus import RULES
 from tests.functional.prometheus import TOP
@@ -36,9 +35,7 @@ pytestmark = pytest.mark.real
 TESTS = TOP / 'tests' / 'data' / 'prometheus' / 'nova-sched-alerts.test.yaml'
 DASHBOARD = TOP / 'etc' / 'nova-sched' / 'grafana' / 'nova-sched.json'
 
-HOSTS = {'one': ['a', 'b', 'c'], 'two': ['d']}
-UUIDS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
+NAMES = {'one': ['a', 'b', 'c'], 'two': ['d']}
 
 #: Seconds within which an alert fires, and to wait for further alerts.
 FIRES, AFTER = 60, 20
@@ -64,24 +61,22 @@ class Bed:
     def start(self):
         """Start everything; return once Prometheus has scraped it."""
         self.placement = self._exits.enter_context(
-            http_placement.offering(*UUIDS.values()))
+            http_placement.offering(*HOSTS.values()))
         kept = http_providers.Providers(self.placement)
-        for uuid in UUIDS.values():
+        for uuid in HOSTS.values():
             kept.add(uuid, vcpus=1 << 20, traits=['OWNER_NOVA'], others={
                 'MEMORY_MB': 1 << 30, 'DISK_GB': 1 << 30})
-        self.door_to_placement = self._door(
-            '127.0.0.1', int(self.placement.url.rpartition(':')[2]))
-        self.door_to_broker = self.stage.door_to_broker()
-        self.door_to_broker.open()
+        self.door_to_placement, self.door_to_broker = (
+            self._exits.enter_context(processes.door_to(url))
+            for url in (self.placement.url, self.stage.transport_url))
         port = ports.free_port()
         uri = f'tcp://127.0.0.1:{port}'
         self.daemon = self.stage.daemon(
             2, api_database__connection=self._cells(),
             healthcheck__uri=uri, nova_sched__metrics_uri=uri,
-            DEFAULT__transport_url=self.stage.url_through(
-                self.door_to_broker),
-            placement__auth_type='none', placement__endpoint_override=(
-                f'http://127.0.0.1:{self.door_to_placement.port}'), **OPTIONS)
+            DEFAULT__transport_url=self.door_to_broker.url,
+            placement__auth_type='none', **OPTIONS,
+            placement__endpoint_override=self.door_to_placement.url)
         for _ in range(4):
             self._beside(self._call, self.stage.client(
                 DEFAULT__rpc_response_timeout=10,
@@ -89,12 +84,6 @@ class Bed:
         self.prometheus = self._exits.enter_context(
             Prometheus(self.stage.directory, port))
         self.prometheus.wait_until_scraped(3)
-
-    def _door(self, *target):
-        door = processes.Door(*target)
-        door.open()
-        self._exits.callback(door.close)
-        return door
 
     def _cells(self):
         """Create the databases; return the URL of the API database."""
@@ -107,7 +96,7 @@ class Bed:
         cell_databases.fill(api_url, cells=cells)
         for _, name, url in cells:
             cell_databases.fill(
-                url, {host: UUIDS[host] for host in HOSTS[name]})
+                url, {host: HOSTS[host] for host in NAMES[name]})
             self._beside(self._beat, engine.Database(url))
         return api_url
 
@@ -128,7 +117,7 @@ class Bed:
             return
         services = tables.services
         with database.writing() as connection:
-            for host in UUIDS:
+            for host in HOSTS:
                 seen = datetime.datetime.now(
                     datetime.UTC).replace(tzinfo=None, microsecond=0)
                 seen += datetime.timedelta(seconds=self.skew.get(host, 0))
@@ -144,9 +133,8 @@ class Bed:
         self.door_to_broker.close()
 
     def delete_the_queue(self):
-        with kombu.Connection(broker.plain_url(
-                self.stage.transport_url)) as connection:
-            connection.default_channel.queue_delete('scheduler')
+        with broker.channel(self.stage.transport_url) as channel:
+            channel.queue_delete('scheduler')
 
     def stop_a_cell(self):
         self.mariadb.stop()

@@ -1,12 +1,8 @@
 """Answers of each driver, on each broker and database."""
 
-import oslo_messaging as messaging
 import pytest
 
-from nova_sched import context
 from nova_sched import exception
-from nova_sched import rpc
-from tests.builders import requests
 from tests.functional import conftest
 from tests.functional import stage as stages
 
@@ -60,20 +56,6 @@ def test_each_of_several_instances_gets_a_host(caller):
         assert not set(chosen[1:]) & set(stages.picks(answer))
 
 
-def test_callers_without_return_objects_get_a_dict_for_each_instance(season):
-    """There are no alternates and no objects."""
-    stage, _ = season
-    spec = requests.a_request(num_instances=2).obj_to_primitive()
-    with stage.scene():
-        client = rpc.get_client(stage.transport(), messaging.Target(
-            topic=rpc.TOPIC, version='4.0'))
-        answer = client.prepare(version='4.3').call(
-            context.RequestContext(), 'select_destinations', spec_obj=spec)
-    assert len(answer) == 2
-    for entry in answer:
-        assert entry.keys() == {'host', 'nodename', 'limits'}
-
-
 def test_refusal_counts_the_rejected_hosts(caller, driver):
     """Per filter with its reason, the filter of most hosts first."""
     if driver == stages.CHANCE:
@@ -90,41 +72,6 @@ def test_refusal_counts_the_rejected_hosts(caller, driver):
         '7 RamFilter (need 999999 MB)')
     with pytest.raises(exception.NoValidHost, match='No such host'):
         caller.ask(force_hosts=['elsewhere'])
-
-
-def _malformed():
-    """Name of a field -> a RequestSpec on the wire with a wrong value there.
-    """
-    good = requests.a_request().obj_to_primitive
-
-    def spec(part, name, value):
-        made = good()
-        data = made['nova_object.data']
-        (data[part]['nova_object.data'] if part else data)[name] = value
-        return made
-
-    return {
-        'spec_obj': 'a text',
-        'spec_obj.flavor': spec(None, 'flavor', None),
-        'spec_obj.flavor.memory_mb': spec('flavor', 'memory_mb', -1),
-        'spec_obj.flavor.vcpus': spec('flavor', 'vcpus', 'many'),
-        'spec_obj.flavor.root_gb': spec('flavor', 'root_gb', 10 ** 30),
-        'spec_obj.num_instances': spec(None, 'num_instances', -3),
-        'spec_obj.image': spec(
-            None, 'image', good()['nova_object.data']['flavor']),
-        'spec_obj.scheduler_hints': spec(None, 'scheduler_hints', 7),
-        'spec_obj.ignore_hosts': spec(None, 'ignore_hosts', {'a': 1}),
-    }
-
-
-def test_wrong_request_gets_an_error_with_the_field_name(caller):
-    """The worker serves the next request."""
-    for field, spec in _malformed().items():
-        with pytest.raises(exception.InvalidInput) as raised:
-            caller.ask(spec)
-        assert str(raised.value).startswith(
-            f'Invalid input received: {field}')
-    assert caller.pick()
 
 
 def test_unknown_hints_are_ignored(caller):

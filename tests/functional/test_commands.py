@@ -1,8 +1,8 @@
 """nova-sched-manage on a real broker and database, as operators type it."""
 
 import contextlib
+import functools
 import json
-import signal
 
 import pytest
 
@@ -22,13 +22,8 @@ def manage(*words):
 
 def on(stage):
     """A function that runs one command on a stage; returns its output."""
-    path = stage.config_file()
-
-    def run(*words, status=0):
-        ended = manage('--config-file', path, *words)
-        assert ended[0] == status, ended
-        return ended[1]
-    return run
+    return functools.partial(processes.manage, '--config-file',
+                             stage.config_file())
 
 
 @contextlib.contextmanager
@@ -96,16 +91,6 @@ def test_booted_instance_shows_up_on_its_host(cloud):
         facts = json.loads(run('host', 'show', row['Host'], '-f', 'json'))
         return facts['num_instances']
     assert processes.until(instances, 'the host reports it') == 1
-
-
-def test_fake_cloud_sends_heartbeats_until_a_signal(stage):
-    with fake_cloud(stage) as program:
-        hosts = json.loads(on(stage)('host', 'list', '-f', 'json'))
-        assert len(hosts) == 20
-        assert sorted(host['Service'] for host in hosts) == [
-            'disabled', 'down', *18 * ['up']]
-        program.signal(signal.SIGINT)
-        assert program.wait() == 0
 
 
 def test_ping_reports_consumers_and_answers(cloud):

@@ -1,7 +1,6 @@
 """nova-sched-manage config check --connect, on a real broker and databases."""
 
 import contextlib
-import datetime
 import json
 import socket
 
@@ -30,7 +29,8 @@ pytestmark = pytest.mark.real
 
 SECRETS = ('open-sesame', 'pl%C3%A4n', 'plän')
 CELL = f'cell {CELL1}(one)'
-NODES = ('host1', 'host2')
+NODES = {host: clouds.a_uuid(number)
+         for number, host in enumerate(('host1', 'host2'), 1)}
 
 
 class Deployment:
@@ -55,34 +55,23 @@ class Deployment:
 
     def make(self):
         """Replace all rows by one cell and its hosts."""
-        for name in self.urls:
-            with self.database(name) as connection:
-                for table in reversed(tables.metadata.sorted_tables):
-                    connection.execute(table.delete())
-        cloud = clouds.a_cloud(list(NODES))
-        now = datetime.datetime.now(datetime.UTC).replace(
-            tzinfo=None, microsecond=0)
-        with self.database('one') as connection:
-            connection.execute(tables.compute_nodes.insert(), [
-                row | {'created_at': now, 'updated_at': now}
-                for row in cloud['compute_nodes']])
-            connection.execute(tables.services.insert(), [
-                row | {'created_at': now, 'updated_at': now,
-                       'last_seen_up': now} for row in cloud['services']])
+        cell_databases.fill(self.urls['cell0'])
+        cell_databases.fill(self.urls['one'], NODES)
+        cell_databases.fill(self.urls['api'], cells=[
+            (cells.CELL0_UUID, 'cell0', self.urls['cell0']),
+            (CELL1, 'one', self.urls['one'])])
+        cell = tables.cell_mappings.c
         with self.database('api') as connection:
-            connection.execute(tables.cell_mappings.insert(), [
-                {'id': 1, 'uuid': cells.CELL0_UUID, 'name': 'cell0',
-                 'database_connection': self.urls['cell0']},
-                {'id': 2, 'uuid': CELL1, 'name': 'one',
-                 'database_connection': self.urls['one']}])
-            connection.execute(tables.host_mappings.insert(), [
-                {'cell_id': 2, 'host': host} for host in NODES])
+            for host in NODES:
+                connection.execute(tables.host_mappings.insert().values(
+                    host=host, cell_id=sa.select(cell.id).where(
+                        cell.uuid == CELL1).scalar_subquery()))
         self.placement.on('GET', '/resource_providers', Answer(body={
-            'resource_providers': [{'uuid': row['uuid']}
-                                   for row in cloud['compute_nodes']]}))
+            'resource_providers': [
+                {'uuid': uuid} for uuid in NODES.values()]}))
         self.placement.on(
             'GET', '/allocation_candidates', http_placement.candidates(
-                http_placement.a_candidate(NODES[0])))
+                http_placement.a_candidate(NODES['host1'])))
 
     @contextlib.contextmanager
     def database(self, name):
@@ -115,12 +104,22 @@ class Deployment:
         return status, [Row(*row.values()) for row in json.loads(output)]
 
 
+    @contextlib.contextmanager
+    def live(self, workers=1, **options):
+        """A service on the deployment, while its workers serve."""
+        file = stages.write_config(
+            self._file.with_name('live.conf'), scheduler__workers=workers,
+            **self.options | options)
+        with processes.running('nova-sched', ['--config-file', file],
+                               file.with_suffix('.log')) as live:
+            live.wait_for_lines('Serving requests', times=workers)
+            yield live
+
+
 @pytest.fixture(scope='module')
 def urls():
-    """URLs of databases with tables, by name."""
+    """URLs of empty databases, by name."""
     with cell_databases.new(3) as found:
-        for url in found:
-            cell_databases.fill(url)
         yield dict(zip(('api', 'cell0', 'one'), found, strict=True))
 
 
@@ -187,7 +186,7 @@ def test_hanging_cell_is_given_up_and_hides_no_other(deployment):
     with socket.create_server(('127.0.0.1', 0)) as silent:
         with deployment.database('api') as connection:
             connection.execute(tables.cell_mappings.insert().values(
-                id=3, uuid='c3', name='three', database_connection=(
+                uuid='c3', name='three', database_connection=(
                     'mysql+pymysql://nova:open-sesame@127.0.0.1:'
                     f'{silent.getsockname()[1]}/nova')))
         rows = deployment.check(nova_sched__cell_timeout=10)
@@ -222,15 +221,10 @@ def test_broker_without_tls_has_an_error_row(deployment):
     assert '[oslo_messaging_rabbit]' in first(rows, 'broker').advice
 
 
-def test_serving_scheduler_has_warning_rows(deployment, tmp_path):
+def test_serving_scheduler_has_warning_rows(deployment):
     """For its consumers of the queue, and for its service record."""
-    file = stages.write_config(
-        tmp_path / 'live.conf', **deployment.options | {
-            'DEFAULT__host': 'live', 'scheduler__workers': 2,
-            'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60})
-    with processes.running('nova-sched', ['--config-file', file],
-                           tmp_path / 'live.log') as live:
-        live.wait_for_lines('Serving requests', times=2)
+    with deployment.live(2, DEFAULT__host='live',
+                         **rabbit(rabbit_transient_queues_ttl=60)):
         rows = processes.until(lambda: _served_by_two(deployment),
                                'two consumers')
 
@@ -366,13 +360,9 @@ def test_queues_and_exchanges_declared_alike_are_ok(
     assert troubles(deployment.check(**rabbit(**options))) == []
 
 
-def test_declarations_of_a_service_are_ok(deployment, declared, tmp_path):
+def test_declarations_of_a_service_are_ok(deployment, declared):
     options = rabbit(amqp_durable_queues=True, rabbit_transient_queues_ttl=60)
-    file = stages.write_config(
-        tmp_path / 'live.conf', **deployment.options | options)
-    with processes.running('nova-sched', ['--config-file', file],
-                           tmp_path / 'live.log') as live:
-        live.wait_for_lines('Serving requests')
+    with deployment.live(**options) as live:
         live.stop()
     assert declared.names() >= {EXCHANGE, QUEUE, OWN_QUEUE}
     found = deployment.check(**options)
@@ -384,7 +374,7 @@ def test_declarations_of_a_service_are_ok(deployment, declared, tmp_path):
 
 
 def test_exchange_that_is_not_durable_is_a_warning_and_used(
-        deployment, declared, tmp_path):
+        deployment, declared):
     """The service declares its queues not durable, either."""
     options = rabbit(amqp_durable_queues=True)
     declared.make(EXCHANGE)
@@ -395,11 +385,7 @@ def test_exchange_that_is_not_durable_is_a_warning_and_used(
     assert 'not durable' in row.found
     assert 'amqp_durable_queues' in row.advice
 
-    file = stages.write_config(
-        tmp_path / 'live.conf', **deployment.options | options)
-    with processes.running('nova-sched', ['--config-file', file],
-                           tmp_path / 'live.log') as live:
-        live.wait_for_lines('Serving requests')
+    with deployment.live(**options) as live:
         assert [row.outcome for row in deployment.check(**options)
                 if row.check == 'exchange elsewhere'] == ['warning']
         live.stop()

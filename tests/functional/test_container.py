@@ -66,7 +66,7 @@ def contained(stage, doors, container, tmp_path):
     stage.cloud(4, live=False)
     file = stage.config_file(
         'nova', DEFAULT__host=HOST, scheduler__workers=2,
-        DEFAULT__transport_url=stage.url_through(doors['broker']),
+        DEFAULT__transport_url=doors['broker'].url,
         database__connection=doors['database'].url)
     shutil.copy(file, container.root / 'etc/nova/nova.conf')
     program = Contained(container, tmp_path / 'log')

@@ -9,7 +9,6 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import conf as config
-from nova_sched import exception
 from nova_sched.cloud import export as cloud_export
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import cells
@@ -126,20 +125,6 @@ def test_tables_match_their_definitions(cloud):
         context = migration.MigrationContext.configure(
             connection, opts={'version_table': schema.VERSION_TABLE})
         assert autogenerate.compare_metadata(context, tables.metadata) == []
-
-
-def test_tables_are_created_once_and_have_a_version(cloud, empty):
-    cloud.conf.set_override('connection', url_of(empty), 'database')
-    assert schema.version(cloud.conf) is None
-
-    assert schema.sync(cloud.conf)
-    assert schema.sync(cloud.conf) == schema.version(cloud.conf)
-
-
-def test_missing_tables_are_named(empty):
-    with pytest.raises(exception.DatabaseUnavailable, match=(
-            'it has no table compute_nodes and no table services')):
-        empty.check()
 
 
 def test_all_statements_of_a_read_see_the_same_rows(cloud):

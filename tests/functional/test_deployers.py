@@ -21,13 +21,11 @@ from tests.builders import http_placement
 from tests.builders import http_server
 from tests.functional import processes
 from tests.functional import stage as stages
+from tests.functional.conftest import HOSTS
 
 pytestmark = pytest.mark.real
 
 _FILES = pathlib.Path(__file__).parents[1] / 'data' / 'deployers'
-
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 
 #: Arguments of nova-scheduler ({} is /etc/nova), and the name of the second
 #: file, which is read last.
@@ -89,13 +87,6 @@ FINDINGS = {
 @pytest.fixture(params=COMMANDS)
 def deployer(request):
     return request.param
-
-
-@pytest.fixture
-def placement():
-    """A Placement that offers all hosts and accepts each claim."""
-    with http_placement.offering(*HOSTS.values()) as server:
-        yield server
 
 
 @pytest.fixture
@@ -190,14 +181,11 @@ def test_configuration_of_a_deployer_starts_the_service(
 def test_config_check_reports_known_findings_with_remedies(
         deployer, deployed):
     """There are no other findings."""
-    status, output, _ = processes.run(
-        'nova-sched-manage', *(
-            word for word in deployed.arguments
-            if not word.startswith('--log-file')),
-        'config', 'check', '-f', 'json')
+    output = processes.manage(*(
+        word for word in deployed.arguments
+        if not word.startswith('--log-file')), 'config', 'check', '-f', 'json')
     found = [row for row in json.loads(output) if row['level'] != 'ok']
 
-    assert status == 0
     assert [(row['option'], row['level']) for row in found] == [
         wanted[:2] for wanted in FINDINGS[deployer]]
     for row, (_, _, words, remedy) in zip(

@@ -9,26 +9,22 @@ import time
 
 import oslo_messaging as messaging
 import pytest
-import sqlalchemy as sa
 
-from nova_sched import exception
 from tests.builders import clouds
 from tests.builders import http_placement
-from tests.builders.http_server import HANG
 from tests.functional import cell_databases
+from tests.functional import processes
 from tests.functional import stage as stages
 from tests.functional.cell_databases import CELL1
+from tests.functional.conftest import HOSTS
 from tests.functional.load import Load
 from tests.functional.mariadb import MariaDB
-from tests.functional.processes import Door
 from tests.functional.processes import until
 from tests.functional.rabbitmq import RabbitMQ
 
 pytestmark = pytest.mark.real
 
 CALLERS = 4
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 #: Seconds that the service waits for a database, and for Placement.
 TIMEOUT = 5
 #: Seconds without a sign of life after which a caller gives up.
@@ -94,20 +90,10 @@ def test_restart_of_the_broker_has_no_call_decided_twice(broker_stage):
 
 
 @pytest.fixture
-def placement():
-    """A Placement that offers all hosts and accepts each claim."""
-    with http_placement.offering(*HOSTS.values()) as server:
-        yield server
-
-
-@pytest.fixture
 def door(placement):
     """An open Door to Placement."""
-    url = sa.make_url(placement.url)
-    door = Door(url.host, url.port)
-    door.open()
-    yield door
-    door.close()
+    with processes.door_to(placement.url) as door:
+        yield door
 
 
 def test_stopped_placement_means_no_valid_host_until_it_is_back(
@@ -142,22 +128,10 @@ def behind(stage, door, timeout=PATIENCE, candidates='list'):
     stage.load(clouds.a_cloud(HOSTS))
     return stage.daemon(
         placement__auth_type='none', placement__timeout=timeout,
-        placement__endpoint_override=f'http://127.0.0.1:{door.port}',
+        placement__endpoint_override=door.url,
         nova_sched__candidates=candidates,
         nova_sched__no_valid_host_text='filters',
         DEFAULT__service_down_time=10 ** 9)
-
-
-def test_listing_that_times_out_is_an_error_and_no_refusal(
-        stage, placement, door):
-    daemon = behind(stage, door, timeout=2)
-    placement.on('GET', '/allocation_candidates', HANG)
-
-    with pytest.raises(messaging.RemoteError, match=(
-            'PlacementUnavailable Placement did not respond in time, within 2 '
-            'seconds')):
-        stage.client().pick()
-    assert daemon.lines('timed out after 2 seconds')
 
 
 def test_trickling_placement_delays_no_call_for_long(stage, placement, door):
@@ -178,29 +152,6 @@ def test_trickling_placement_delays_no_call_for_long(stage, placement, door):
     assert {call.error for call in calls.calls} <= {
         None, 'NoValidHost', 'PlacementUnavailable'}
     assert not [call for call in calls.since(back) if call.error]
-
-
-def test_placement_that_refuses_all_claims_gets_one_claim_a_call(
-        stage, placement, door):
-    behind(stage, door)
-    placement.on('PUT', '/allocations/', http_placement.error(403))
-
-    with pytest.raises(messaging.RemoteError,
-                       match='Placement refuses claims with status 403'):
-        stage.client().pick()
-    assert len(placement.to('PUT', '/allocations/')) == 1
-
-
-def test_claim_that_times_out_is_a_refusal_with_the_reason(
-        stage, placement, door):
-    """As in Nova."""
-    daemon = behind(stage, door, timeout=2)
-    placement.on('PUT', '/allocations/', HANG)
-
-    with pytest.raises(exception.NoValidHost,
-                       match='; Placement did not respond in time'):
-        stage.client().pick()
-    assert daemon.wait_for_lines('; Placement did not respond in time')
 
 
 @pytest.fixture

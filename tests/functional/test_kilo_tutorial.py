@@ -12,6 +12,7 @@ import signal
 import subprocess
 import threading
 
+import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -164,3 +165,14 @@ def test_filter_can_be_debugged_in_the_terminal(stage, terminal):
                     terminal.log.read_text(), 'the configuration is read')
     terminal.process.terminate()
     assert terminal.process.wait(processes.SOON) == 0
+
+
+def test_debugger_in_a_worker_fails_the_request_with_advice(stage, tmp_path):
+    type_in(tmp_path, DEBUGGED)
+    stage.cloud(1)
+    daemon = stage.daemon(**OPTIONS)
+
+    with pytest.raises(messaging.RemoteError, match='BdbQuit'):
+        stage.client().ask()
+
+    daemon.wait_for_lines('run "nova-sched --no-fork" in a terminal')

@@ -22,7 +22,6 @@ from nova_sched.rules import loadables
 from tests.builders import mutations
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 from tests.functional import processes
 
 pytestmark = pytest.mark.real
@@ -167,12 +166,9 @@ def _short(message, path):
 
 def test_each_mutated_message_gets_an_answer_or_a_line(tmp_path):
     """Good requests are answered, and no worker dies."""
-    with conftest.open_stage(
-            tmp_path, DEFAULT__control_exchange='nova',
-            DEFAULT__host='sched1', DEFAULT__service_down_time=86400,
-            nova_sched__pick_lifetime=0,
+    with captures.open_stage(
+            tmp_path, nova_sched__pick_lifetime=0,
             filter_scheduler__enabled_filters=','.join(_FILTERS)) as stage:
-        stage.load(captures.cloud('34'))
         daemon = stage.daemon()
         workers = daemon.workers
         with broker.wire(stage.transport_url) as wire:

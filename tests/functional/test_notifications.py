@@ -84,8 +84,8 @@ def test_consumer_gets_both_formats_for_each_request(stage, options):
 def test_requests_do_not_wait_for_a_bus_that_is_down(stage, options):
     """The bus gets all notifications once it is up."""
     door = stage.door_to_broker()
-    down = options | {'oslo_messaging_notifications__transport_url':
-                      stage.url_through(door)}
+    down = options | {
+        'oslo_messaging_notifications__transport_url': door.url}
     stage.daemon(**down)
     answered_soon(stage)
     with consumer(stage, options) as found:
@@ -97,9 +97,8 @@ def test_durable_queue_of_a_consumer_loses_only_its_topic(stage, options):
     """The loss is logged once."""
     conf = stage.configuration(**options)
     [older] = conf.oslo_messaging_notifications.topics
-    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
-        queue = kombu.Queue(f'{older}-durable.info', durable=True)(
-            bus.default_channel)
+    with broker.channel(stage.transport_url) as channel:
+        queue = kombu.Queue(f'{older}-durable.info', durable=True)(channel)
         queue.queue_declare()
         daemon = stage.daemon(**{
             **options, 'oslo_messaging_notifications__topics':

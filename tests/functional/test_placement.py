@@ -16,24 +16,16 @@ from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
 from tests.functional import broker
+from tests.functional.conftest import HOSTS
 from tests.functional.processes import PATIENCE
 from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
 
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 #: Seconds that Placement may take; some picks take less on a busy machine.
-TIMEOUT = 20
+TIMEOUT = 10
 #: Seconds that a reply to a missing caller is retried.
 MISSING = 1
-
-
-@pytest.fixture
-def placement():
-    """A Placement that offers all hosts and accepts each claim."""
-    with http_placement.offering(*HOSTS.values()) as server:
-        yield server
 
 
 @pytest.fixture
@@ -115,33 +107,3 @@ def test_claims_of_a_gone_caller_are_released(stage, daemon, placement):
             f'/allocations/{instance}' for instance in uuids),
         'the release of both')
     assert daemon.lines('does not reach its caller')
-
-
-def test_lost_answer_does_not_release_a_later_claim_of_its_instance(
-        stage, daemon, placement):
-    """A second call for the instance comes after a caller that is gone."""
-    holding, gone = http_placement.remembering(placement), threading.Event()
-    [put] = placement.routes('PUT', '/allocations/')
-
-    def late(asked):
-        answer = put(asked)
-        gone.wait(PATIENCE)
-        return answer
-
-    placement.on('PUT', '/allocations/', late, put)
-    daemon.stop()
-    daemon = stage.daemon(
-        placement__auth_type='none',
-        placement__endpoint_override=placement.url,
-        DEFAULT__service_down_time=10 ** 9,
-        oslo_messaging_rabbit__kombu_missing_consumer_retry_timeout=10)
-    [instance] = uuids = [str(uuid.uuid4())]
-    with broker.wire(stage.transport_url) as wire:
-        wire.cast(a_call(stage, uuids))
-        until(lambda: holding, 'the first claim')
-    gone.set()
-    [[selected, *_]] = stage.client().place(requests.a_request(), uuids)
-
-    until(lambda: daemon.lines('they are left alone'), 'the end of the first')
-
-    assert selected.compute_node_uuid in holding[instance]

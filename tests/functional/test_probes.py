@@ -24,7 +24,7 @@ def daemon(stage, doors, tmp_path):
     link.symlink_to(*processes.command_line('nova-sched'))
     file = stage.config_file(
         'nova', DEFAULT__host=HOST, scheduler__workers=2,
-        DEFAULT__transport_url=stage.url_through(doors['broker']),
+        DEFAULT__transport_url=doors['broker'].url,
         database__connection=doors['database'].url)
     with processes.running(str(link), ['--config-file', file],
                            tmp_path / 'log') as daemon:

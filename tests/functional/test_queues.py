@@ -4,18 +4,15 @@ All services on a message bus must declare a queue alike, so the service has
 the options and defaults of Nova's services.
 """
 
-import contextlib
 import logging
 import pathlib
 import uuid
 
-import kombu
 from oslo_concurrency import lockutils
 import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
-from nova_sched import exception
 from nova_sched import rpc
 from tests.functional import broker
 from tests.functional import conftest
@@ -88,17 +85,10 @@ def topic(stage):
     lockutils.set_defaults(None)
     for counter in pathlib.Path('/dev/shm').glob(f'{topic}_*_qmanager'):
         counter.unlink()
-    with channel(stage) as bus:
+    with broker.channel(stage.transport_url) as bus:
         for name in (topic, f'{topic}.{stage.conf.host}', f'{topic}_fanout',
                      f'{topic}_fanout_{topic}:nova-sched:1'):
             bus.queue_delete(name)
-
-
-@contextlib.contextmanager
-def channel(stage):
-    """A channel to the broker; a refused operation ends its connection."""
-    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
-        yield bus.default_channel
 
 
 def options(stage, topic, **rabbit):
@@ -135,22 +125,6 @@ def test_calls_are_answered_and_casts_arrive(stage, topic, caplog, kind):
         queues[f'{topic}_fanout{suffix.replace("here", topic)}'] = declared
     for name, declared in queues.items():
         # The broker refuses a declaration with other arguments.
-        with channel(stage) as bus:
+        with broker.channel(stage.transport_url) as bus:
             bus.queue_declare(name, **{
                 'durable': False, 'auto_delete': False, **declared})
-
-
-@pytest.mark.parametrize(('rabbit', 'words'), [
-    ({'rabbit_quorum_queue': True, 'rabbit_ha_queues': True},
-     'rabbit_quorum_queue and rabbit_ha_queues both enabled'),
-    ({'rabbit_stream_fanout': True},
-     'rabbit_stream_fanout need rabbit_transient_quorum_queue'),
-    ({'rabbit_stream_fanout': True, 'rabbit_transient_quorum_queue': True,
-      'rabbit_qos_prefetch_count': 0},
-     'rabbit_stream_fanout need rabbit_qos_prefetch_count'),
-    ({'rpc_conn_pool_size': 1, 'conn_pool_min_size': 5},
-     'rpc_conn_pool_size: 1 must be greater')])
-def test_contradicting_options_end_the_start(stage, topic, rabbit, words):
-    """The error has oslo.messaging's text."""
-    with pytest.raises(exception.ConfigurationError, match=words):
-        stage.embedded(**options(stage, topic, **rabbit))

@@ -5,14 +5,12 @@ import os
 import signal
 import uuid
 
-import kombu
 import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
 from tests.builders import messages
 from tests.builders import requests
-from tests.functional import broker
 from tests.functional import conftest
 from tests.functional import processes
 from tests.functional import stage as stages
@@ -58,33 +56,6 @@ class TestMessages:
     def daemon(self, season):
         return season[1]
 
-    @pytest.mark.parametrize('version', ['1.0', '1.1'])
-    @pytest.mark.parametrize('arg', [None, 'text', {'any': ['thing', 1.5]}])
-    def test_ping_returns_its_argument(self, stage, version, arg):
-        answer = client(stage, version, namespace='baseapi').call(
-            context.RequestContext(), 'ping', arg=arg)
-        assert answer == {'service': 'scheduler', 'arg': arg}
-
-    @pytest.mark.parametrize(('namespace', 'version', 'method', 'refusal'), [
-        (None, '4.5', 'no_such_method', 'NoSuchMethod'),
-        (None, '4.5', '__init__', 'NoSuchMethod'),
-        ('baseapi', '1.1', 'select_destinations', 'NoSuchMethod'),
-        (None, '4.6', 'select_destinations', 'UnsupportedVersion'),
-        (None, '3.0', 'select_destinations', 'UnsupportedVersion'),
-        ('elsewhere', '1.0', 'ping', 'UnsupportedVersion')])
-    def test_unknown_method_or_version_is_refused_as_by_nova(
-            self, stage, namespace, version, method, refusal):
-        """With the error class and text of Nova's services."""
-        with pytest.raises(messaging.RemoteError) as refused:
-            client(stage, version, namespace=namespace).call(
-                context.RequestContext(), method)
-        words = {'NoSuchMethod': f'method {method}',
-                 'UnsupportedVersion': f'version {version}. Attempted method: '
-                                       f'{method}'}
-        assert refused.value.exc_type == refusal
-        assert refused.value.value == (
-            f'Endpoint does not support RPC {words[refusal]}')
-
     def test_fanout_cast_reaches_each_worker(self, stage, daemon):
         host = f'host-{uuid.uuid4().hex}'
         client(stage, '4.2').prepare(fanout=True).cast(
@@ -92,18 +63,6 @@ class TestMessages:
             host_name=host, instance_uuid=str(uuid.uuid4()))
         lines = daemon.wait_for_lines(f'left host {host}', times=WORKERS)
         assert len(lines) == WORKERS
-
-    def test_queues_and_exchanges_are_declared_as_novas_are(self, stage):
-        """Otherwise one of them could not start beside the other."""
-        exchange = stage.conf.control_exchange
-        with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
-            channel = bus.default_channel
-            for name in ('scheduler', f'scheduler.{stage.conf.host}'):
-                channel.queue_declare(name, durable=False, auto_delete=False)
-            channel.exchange_declare(exchange, 'topic', durable=False,
-                                     auto_delete=False)
-            channel.exchange_declare('scheduler_fanout', 'fanout',
-                                     durable=False, auto_delete=True)
 
 
 class TestKeepalives:

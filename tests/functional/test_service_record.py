@@ -1,6 +1,6 @@
 """The service record of nova-sched, and host discovery."""
 
-import threading
+import concurrent.futures
 
 import pytest
 import sqlalchemy as sa
@@ -53,45 +53,6 @@ def test_daemon_has_one_record_with_heartbeats(stage):
     assert left['report_count'] >= first['report_count']
     assert not left['deleted']
     assert not daemon.lines('Traceback')
-
-
-#: Versions of Nova's services from Liberty to 2026.2.
-RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
-            68, 70, 72, 74)
-
-
-@pytest.mark.parametrize('others', [
-    {'nova-scheduler': [0]}, {'nova-scheduler': [1, 0, 44]},
-    {'nova-conductor': [0]}, {'nova-conductor': [44, 0]},
-    {'nova-scheduler': [0], 'nova-conductor': [-1]}])
-def test_new_record_has_the_lowest_version_of_other_services(
-        database, others):
-    """So that a nova-scheduler of that release can still start.
-
-    others: binary -> distances of versions above the release's version.
-    """
-    db = db_engine.Database(database)
-    for version in RELEASED:
-        with db.writing() as connection:
-            connection.execute(tables.services.delete())
-            connection.execute(tables.services.insert(), [
-                {'host': f'{binary}{number}', 'binary': binary, 'topic': 'x',
-                 'report_count': 0, 'deleted': 0, 'disabled': True,
-                 'forced_down': None, 'version': version + above}
-                for binary, found in others.items()
-                for number, above in enumerate(found)] + [
-                {'host': f'{binary}-{number}', 'binary': binary, 'topic': 'x',
-                 'report_count': 0, 'disabled': False, 'deleted': deleted,
-                 'forced_down': forced_down, 'version': other}
-                for binary in ('nova-scheduler', 'nova-conductor')
-                for number, (deleted, forced_down, other) in enumerate(
-                    [(1, False, 1), (0, True, 1), (0, False, None)])])
-        services.ServiceRecord(db, 'here').register()
-        with db.reading() as connection:
-            assert connection.execute(sa.text(
-                "SELECT version FROM services WHERE host = 'here'"
-            )).scalar() == version
-    db.close()
 
 
 @pytest.fixture(params=['real', conftest.POSTGRESQL])
@@ -169,32 +130,20 @@ def database(request):
 
 
 def test_race_of_registrations_creates_one_record(database):
-    failed, start = [], threading.Barrier(12)
+    databases = [db_engine.Database(database) for _ in range(12)]
+    records = [services.ServiceRecord(db, 'here') for db in databases]
+    assert not any(record.heartbeat() for record in records)
 
-    def register(db):
-        record = services.ServiceRecord(db, 'here')
-        assert not record.heartbeat()
-        start.wait()
-        try:
-            record.register()
-            assert record.heartbeat()
-        except Exception as error:
-            failed.append(error)
+    with concurrent.futures.ThreadPoolExecutor(len(records)) as pool:
+        for done in [pool.submit(record.register) for record in records]:
+            done.result()
+
+    assert all(record.heartbeat() for record in records)
+    with databases[0].reading() as connection:
+        assert connection.execute(sa.select(
+            tables.services.c.report_count)).all() == [(len(records),)]
+    for db in databases:
         db.close()
-    threads = [threading.Thread(target=register,
-                                args=(db_engine.Database(database),))
-               for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    db = db_engine.Database(database)
-    with db.reading() as connection:
-        found = connection.execute(sa.select(
-            tables.services.c.report_count)).all()
-    db.close()
-    assert not failed
-    assert found == [(12,)]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import signal
 import uuid
 
 from amqp import exceptions as amqp
@@ -62,12 +61,9 @@ def shadow(stage, options):
         yield start
 
 
-@contextlib.contextmanager
 def channel(stage):
     """A channel that confirms each message before it returns."""
-    with kombu.Connection(broker.plain_url(stage.transport_url),
-                          transport_options={'confirm_publish': True}) as bus:
-        yield bus.default_channel
+    return broker.channel(stage.transport_url, confirm_publish=True)
 
 
 def is_there(stage, queue):
@@ -167,7 +163,7 @@ def test_shadow_reconnects_and_compares_later_requests(
     door = stage.door_to_broker()
     door.open()
     watching = shadow(**kind, DEFAULT__rpc_response_timeout=1,
-                      DEFAULT__transport_url=stage.url_through(door))
+                      DEFAULT__transport_url=door.url)
     door.close()
     watching.wait_for_lines('Cannot listen at')
     door.open()
@@ -209,26 +205,11 @@ def test_shadow_waits_for_the_exchange_and_never_declares_it(
     watching.wait_for_lines('Listening to topic')
 
 
-def test_sigterm_ends_a_shadow_and_sighup_does_not(stage, options, shadow):
-    """It ends within seconds, with the totals in the log."""
-    stage.cloud(4, live=False)
-    declare_exchange(stage, stage.configuration(**options), CLASSIC)
-    watching = shadow()
-    watching.signal(signal.SIGHUP)
-    watching.wait_for_lines('A shadow keeps its configuration')
-
-    status, seconds = watching.stop()
-
-    assert status == 0
-    assert seconds < processes.SOON
-    assert watching.lines('0 of 0 comparable requests agree')
-
-
 def test_hanging_broker_ends_a_listener(stage, options):
     door = stage.door_to_broker()
     door.open()
     conf = stage.configuration(
-        **options, DEFAULT__transport_url=stage.url_through(door),
+        **options, DEFAULT__transport_url=door.url,
         oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
     declare_exchange(stage, conf, CLASSIC)
     listener = tap.Tap(conf)

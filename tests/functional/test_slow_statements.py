@@ -34,9 +34,8 @@ def database(door):
 @pytest.fixture(params=conftest.DATABASES)
 def door(request):
     url, drop = conftest.new_database(request.param)
-    door = processes.door_to_database(url)
-    yield door
-    door.close()
+    with processes.door_to(url) as door:
+        yield door
     drop()
 
 

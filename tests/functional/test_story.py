@@ -56,32 +56,6 @@ def _fits(caller, wanted=LARGE):
         return None
 
 
-@pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_request_for_several_instances_places_all_or_none(any_stage, driver):
-    """A refused request consumes nothing."""
-    _, caller = play(any_stage, driver)
-    with pytest.raises(exception.NoValidHost,
-                       match='4 of 5 instances could be placed'):
-        caller.ask(count=5, **LARGE)
-    assert sorted(stages.picks(caller.ask(count=4, **LARGE))) == HOSTS
-
-
-@pytest.mark.parametrize('driver', stages.DRIVERS[:2])
-def test_server_group_keeps_its_instances_apart(any_stage, driver):
-    """Three in one request, and a fourth in another.
-
-    The fourth request has no group hosts, so the scheduler looks them up.
-    """
-    cloud, caller = play(any_stage, driver)
-    answer = caller.ask(count=3, group={'hosts': []})
-    members = caller.instances
-    stages.boot(cloud, members, answer, requests.a_flavor())
-    group = requests.a_group(members=members)
-    group.hosts = None
-    fourth = caller.pick(group=group)
-    assert sorted([*stages.picks(answer), fourth]) == HOSTS
-
-
 def test_hosts_without_heartbeats_are_not_picked(any_stage):
     """With the next heartbeat they are."""
     cloud = any_stage.cloud(4, live=False, alike=True)
@@ -92,23 +66,3 @@ def test_hosts_without_heartbeats_are_not_picked(any_stage):
     # On a busy machine a heartbeat may be late.
     assert processes.until(lambda: cloud.heartbeat() and _fits(caller, {}),
                            'they are up')
-
-
-@pytest.mark.real
-def test_two_daemons_share_the_calls_of_a_queue(stage):
-    """Each call is answered by one daemon."""
-    stage.cloud(8)
-    daemons = [stage.daemon(name=name, DEFAULT__host=name)
-               for name in ('first', 'second')]
-    caller = stage.client()
-    for future in caller.crowd(40, callers=8):
-        assert future.result(processes.PATIENCE)
-    served = processes.until(lambda: _served(daemons, 40), 'a line of each')
-    assert sum(served) == 40
-    assert min(served) > 0
-
-
-def _served(daemons, count):
-    """Numbers of placed instances per daemon once they sum up to ``count``."""
-    served = [len(daemon.lines('instance(s) placed: ')) for daemon in daemons]
-    return served if sum(served) >= count else None

@@ -21,11 +21,10 @@ from tests.functional import conftest
 from tests.functional import processes
 from tests.functional import stage as stages
 from tests.functional import tls
+from tests.functional.conftest import HOSTS
 
 pytestmark = pytest.mark.real
 
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 STRANGER = 'self-signed certificate in certificate chain'
 EXPIRED = 'certificate has expired'
 WRONG_NAME = "certificate is not valid for '127.0.0.1'"

@@ -15,15 +15,8 @@ import pytest
 from nova_sched import exception
 from tests.functional import broker
 from tests.functional import captures
-from tests.functional import conftest
 
 pytestmark = pytest.mark.real
-
-# The filters of the captured schedulers.
-_FILTERS = ('RetryFilter,AvailabilityZoneFilter,ComputeFilter,'
-            'ComputeCapabilitiesFilter,ImagePropertiesFilter,'
-            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
-            'NUMATopologyFilter,PciPassthroughFilter')
 
 # -- Intended differences from the captured answers, and why ----------------
 
@@ -77,22 +70,17 @@ class Bench:
 @pytest.fixture(scope='module')
 def bench(request, tmp_path_factory):
     """The Bench of an era, which is the parameter."""
-    with conftest.open_stage(
-            tmp_path_factory.mktemp('wire'),
-            # Where the captured messages were sent to.
-            DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
+    with (captures.open_stage(
+            tmp_path_factory.mktemp('wire'), request.param,
             # No call counts for the next one.
             nova_sched__pick_lifetime=0,
             nova_sched__no_valid_host_text='nova',
-            # The captured compute services send no more heartbeats.
-            DEFAULT__service_down_time=86400,
             # Logs the ids of received messages.
             DEFAULT__debug=True, DEFAULT__default_log_levels=(
                 'amqp=INFO,oslo_messaging._drivers.amqpdriver=DEBUG'),
-            filter_scheduler__enabled_filters=_FILTERS) as stage:
-        stage.load(captures.cloud(request.param))
-        with broker.wire(stage.transport_url) as wire:
-            yield Bench(request.param, stage.daemon(), wire)
+            filter_scheduler__enabled_filters=captures.FILTERS) as stage,
+          broker.wire(stage.transport_url) as wire):
+        yield Bench(request.param, stage.daemon(), wire)
 
 
 def each_era(argument, kind):

@@ -49,17 +49,6 @@ def ask(args, cap=None):
         config.CONF.clear_override('scheduler', 'upgrade_levels')
 
 
-def ask_for_objects(args, cap):
-    """Call for Selections with a cap, which the client refuses."""
-    config.CONF.set_override('scheduler', cap, 'upgrade_levels')
-    try:
-        query.SchedulerQueryClient().select_destinations(
-            context.get_admin_context(), own(args['spec_obj']),
-            args['instance_uuids'], return_objects=True)
-    finally:
-        config.CONF.clear_override('scheduler', 'upgrade_levels')
-
-
 def say(method, version, args):
     """Call with unchanged arguments by Nova's RPC client.
 
@@ -86,4 +75,4 @@ def backdoor_port(host):
 
 
 ANSWERED = {function.__name__: function for function in (
-    ask, ask_for_objects, say, announce, ping, backdoor_port)}
+    ask, say, announce, ping, backdoor_port)}

@@ -52,6 +52,7 @@ class Placement:
     threads: number of concurrent requests a process.
     processes: number of processes that share the socket.
     url: where it listens.  options: ``[placement]`` of its clients.
+    settings: the same as ``group__option``.
     """
 
     def __init__(self, directory, database_url, threads=16, processes=1):
@@ -65,6 +66,8 @@ class Placement:
         self.url = f'http://127.0.0.1:{self._port}'
         self.options = {'auth_type': 'admin_token', 'token': TOKEN,
                         'endpoint': self.url}
+        self.settings = {f'placement__{name}': value
+                         for name, value in self.options.items()}
         stage.write_config(
             self._directory / 'placement.conf', DEFAULT__debug='false',
             api__auth_strategy='noauth2',

@@ -7,7 +7,7 @@ nova.conf, are the same.
 import contextlib
 import functools
 import os
-import subprocess
+import signal
 import sys
 import uuid
 
@@ -29,8 +29,8 @@ from tests.interop import rig_world
 
 #: Name of a scheduler -> its program.
 PROGRAMS = {
-    'nova': lambda: [rig_databases.program('nova-scheduler')],
-    'ours': lambda: processes.command_line('nova-sched')[:1],
+    'nova': lambda: [str(rig_databases.program('nova-scheduler'))],
+    'ours': lambda: ['nova-sched'],
     'mirror': lambda: [sys.executable, '-m', quick_mirror.__name__],
 }
 #: Name -> [nova_sched] candidates.  Placement changes between two questions
@@ -76,13 +76,15 @@ class Scheduler(processes.Program):
         conf = stage.write_config(
             files.with_suffix('.conf'), **options,
             DEFAULT__control_exchange=self.exchange, DEFAULT__host=self.host)
-        self.log = files.with_suffix('.log')
-        with self.log.open('ab') as output:
-            self._process = subprocess.Popen(
-                [*PROGRAMS[name](), '--config-file', conf],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True)
-        self.pid = self._process.pid
+        program, *words = PROGRAMS[name]()
+        super().__init__(program, [*words, '--config-file', conf],
+                         files.with_suffix('.log'))
+
+    def end(self):
+        """Kill a nova-scheduler, whose stop takes long; stop others."""
+        if self.name == 'nova' and self.running:
+            os.killpg(self.pid, signal.SIGKILL)
+        super().end()
 
 
 class Rig:
@@ -131,10 +133,8 @@ class Rig:
 
     def start(self, name, identity=None, **options):
         """Start a Scheduler with additional options."""
-        placement = {f'placement__{option}': value for option, value
-                     in self.placement.options.items()}
         scheduler = Scheduler(name, self._directory, {
-            **_OPTIONS, **self.databases.options(), **placement,
+            **_OPTIONS, **self.databases.options(), **self.placement.settings,
             'placement__timeout': processes.PATIENCE, **options},
             identity)
         self._exit.callback(scheduler.end)

@@ -8,7 +8,6 @@ import concurrent.futures
 import contextlib
 import uuid
 
-import kombu
 import pytest
 import sqlalchemy as sa
 
@@ -62,9 +61,8 @@ def place(rig, held_by=None, **request):
 
 def waiting(rig):
     """The number of messages in the shared queue."""
-    with kombu.Connection(broker.plain_url(rig.bus)) as connection:
-        return connection.default_channel.queue_declare(
-            'scheduler', passive=True).message_count
+    with broker.channel(rig.bus) as channel:
+        return channel.queue_declare('scheduler', passive=True).message_count
 
 
 def record(rig):

@@ -34,12 +34,10 @@ def providers(stage, placement):
                 ids=['one daemon that lists', 'two daemons with a mirror'])
 def daemons(request, stage, placement, providers):
     candidates, workers_of_each = request.param
-    options = {f'placement__{name}': value
-               for name, value in placement.options.items()}
-    # On a busy machine Placement is slow.
-    options['placement__timeout'] = PATIENCE
     return [stage.daemon(
-        name=f'daemon{number}', workers=workers, **options,
+        name=f'daemon{number}', workers=workers, **placement.settings,
+        # On a busy machine Placement is slow.
+        placement__timeout=PATIENCE,
         DEFAULT__host=f'daemon{number}', nova_sched__candidates=candidates,
         DEFAULT__service_down_time=10 ** 9)
         for number, workers in enumerate(workers_of_each)]

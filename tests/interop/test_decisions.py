@@ -48,10 +48,8 @@ def hosts(stage, placement):
 def test_stored_decisions_equal_answers_and_claims(
         stage, placement, hosts, candidates):
     """They survive a kill of both workers and the master amid requests."""
-    daemon = stage.daemon(
-        2, nova_sched__candidates=candidates,
-        **{f'placement__{name}': value
-           for name, value in placement.options.items()})
+    daemon = stage.daemon(2, nova_sched__candidates=candidates,
+                          **placement.settings)
     caller = stage.client()
     answered = ask_all(caller)
     until_kept(stage, answered)

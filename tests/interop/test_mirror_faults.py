@@ -62,8 +62,7 @@ class Scene:
         self.daemon = stage.daemon(
             nova_sched__candidates='mirror', placement__timeout=timeout,
             DEFAULT__service_down_time=10 ** 9,
-            **{f'placement__{name}': value
-               for name, value in placement.options.items()})
+            **placement.settings)
         self.daemon.wait_for_lines('were copied from Placement')
         self._client = stage.client()
         self.placed, self.refused = {}, []

@@ -8,14 +8,12 @@ from tests.builders import clouds
 from tests.builders import http_keystone
 from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_keystone import set_catalog
+from tests.functional.conftest import HOSTS
 from tests.interop.placement import TOKEN
 from tests.interop.placement import Placement
 from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
-
-HOSTS = {host: clouds.a_uuid(number)
-         for number, host in enumerate('abcd', 1)}
 
 
 def test_requests_are_answered_without_a_reload(stage, tmp_path):

@@ -1,7 +1,5 @@
 """The Placement client with a real Placement."""
 
-import time
-
 import pytest
 
 from nova_sched import exception
@@ -9,11 +7,8 @@ from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
-from nova_sched.placement.releases import give_back
-from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
-from tests.builders.hosts import a_host
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
 from tests.builders.http_placement import a_candidate
@@ -66,18 +61,6 @@ class TestCandidates:
             'allocations': {b: {'resources': {'VCPU': 1, 'MEMORY_MB': 512}}},
             'mappings': {'': [b]}}]
         assert found.version == '1.36'
-
-    def test_are_limited_by_traits(self, placement, client):
-        hosts(placement, 'a')
-        b = placement.provider('b', a_consumer(), INVENTORY,
-                               ['HW_CPU_X86_AVX'])
-
-        assert ask(client, f'{SMALL}&required=HW_CPU_X86_AVX').providers == {b}
-
-    def test_may_be_none(self, placement, client):
-        hosts(placement, 'a')
-
-        assert ask(client, 'resources=VCPU%3A500') is NO_CANDIDATES
 
     def test_are_none_for_a_trait_that_does_not_exist(self, placement,
                                                       client):
@@ -246,20 +229,6 @@ class TestRelease:
 
         assert found.release(consumer)
 
-    def test_happens_when_not_all_instances_can_be_placed(self, placement,
-                                                          client):
-        [a], consumers = hosts(placement, 'a'), [a_consumer() for _ in 'abcde']
-        scheduler = drivers.MemoryScheduler(a_host('a', uuid=a))
-
-        with pytest.raises(exception.NoValidHost):
-            drivers.select(scheduler, requests.a_request(
-                project_id='p', user_id='u', num_instances=5), consumers,
-                offer=ask(client))
-
-        assert placement.consumers(a) == {}
-        assert [claim.taken for claim in scheduler.decision.claims] == [
-            True, True, True, True, False]
-
 
 class TestTwoCallsForOneInstance:
     """The claim of the first call is released after the second's claim."""
@@ -315,48 +284,6 @@ class TestTwoCallsForOneInstance:
 
         assert placement.consumers(a).keys() == {consumers[1]}
         assert placement.consumers(b).keys() == {consumers[1]}
-
-
-class TestOutage:
-    def test_request_to_a_hanging_server_ends_with_the_timeout(
-            self, placement, tmp_path):
-        [a] = hosts(placement, 'a')
-        client, patient = (http_placement.client(
-            tmp_path, **placement.options, **more)
-            for more in ({'timeout': 2}, {}))
-        found = ask(client)
-        consumer = a_consumer()
-        begin = time.monotonic()
-
-        placement.hang()
-        try:
-            with pytest.raises(exception.PlacementUnavailable,
-                               match='timed out after 2 seconds'):
-                ask(client)
-            assert take(found, a, consumer) is None
-        finally:
-            placement.resume()
-
-        assert time.monotonic() - begin < 40
-        assert ask(patient).providers == {a}
-        give_back(found.claims, [consumer])
-        assert placement.consumers(a) == {}
-
-    def test_lost_answer_to_a_claim_leaves_no_allocations(
-            self, placement, tmp_path):
-        [a], consumer = hosts(placement, 'a'), a_consumer()
-        found = ask(http_placement.client(tmp_path, **placement.options))
-        made = found.claim.__self__
-        put = made._put
-
-        def lost(*args):
-            put(*args)
-            raise exception.PlacementError('the connection was lost')
-
-        made._put = lost
-
-        assert not take(found, a, consumer)
-        assert placement.allocations(consumer) == {}
 
 
 class TestAggregates:

@@ -9,10 +9,10 @@ from tests.builders import clouds
 from tests.builders import commands
 from tests.builders import http_neutron
 from tests.builders.examples import so_many
+from tests.functional import captured_plans as captured
 from tests.functional import captures
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
-from tests.functional import test_captured_plans as captured
 from tests.functional.test_plan import done
 from tests.functional.test_plan import planned
 from tests.functional.test_plan import rows
@@ -41,13 +41,6 @@ def plans():
         yield
 
 
-def _options(placement):
-    """Options of a stage with a Placement."""
-    return {'nova_sched__candidates': 'list', **{
-        f'placement__{name}': value
-        for name, value in placement.options.items()}}
-
-
 def _provide(placement, node, aggregates):
     """Create the provider of a compute node, with its aggregates."""
     placement.provider(
@@ -63,7 +56,7 @@ def stage(tmp_path, placement):
     """A Stage with Placement, which has providers of all hosts."""
     with functional.open_stage(
             tmp_path, nova_sched__no_valid_host_text='full',
-            **_options(placement)) as stage:
+            nova_sched__candidates='list', **placement.settings) as stage:
         stage.load(clouds.a_cloud(compute_nodes=[
             clouds.a_compute_node(
                 f'host{number}', uuid=placement.provider(
@@ -160,7 +153,8 @@ def test_captured_requests_are_decided_as_planned(
         tmp_path, placement, backend, era, capsys):
     """The plans change neither a database nor Placement."""
     with http_neutron.neutron() as neutron, functional.open_stage(
-            tmp_path, backend, **captured.OPTIONS, **_options(placement),
+            tmp_path, backend, **captured.OPTIONS, **placement.settings,
+            nova_sched__candidates='list',
             neutron__auth_type='none', neutron__endpoint_override=neutron.url,
             filter_scheduler__enabled_filters=','.join(
                 captured.FILTERS)) as stage:

@@ -19,7 +19,6 @@ from tests.builders import requests
 from tests.builders import rules
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
-from tests.functional import test_plug_ins as functional_plug_ins
 from tests.interop.conftest import Nova
 
 
@@ -38,6 +37,17 @@ class Case:
     questions: list
 
 
+FILES = pathlib.Path(__file__).parent.parent / 'data'
+
+
+def a_cloud(**aggregates):
+    """Three hosts, and aggregates: name -> (hosts, metadata)."""
+    return clouds.a_cloud(3, aggregates=[
+        clouds.an_aggregate(number, hosts, name=name, metadata=metadata)
+        for number, (name, (hosts, metadata))
+        in enumerate(aggregates.items(), 1)])
+
+
 def hinted(*values, **more):
     return {'hints': {'reservation': list(values)}, **more}
 
@@ -50,7 +60,7 @@ BLAZAR = Case(
     ['blazarnova.scheduler.filters.blazar_filter.BlazarFilter'],
     ['nova.scheduler.weights.ram.RAMWeigher'],
     {'blazar:physical:host__aggregate_freepool_name': 'spare'},
-    functional_plug_ins.a_cloud(
+    a_cloud(
         spare=(['host1'], {}),
         other=(['host2'], {'availability_zone': 'blazar_other',
                            'blazar:owner': 'another'}),
@@ -65,7 +75,7 @@ LICENCES = Case(
     ['licensed_hosts.LicenceWeigher'],
     {'licences__spare_ram_mb': 1000,
      'licences__metadata_key': 'licence_list'},
-    functional_plug_ins.a_cloud(
+    a_cloud(
         licensed=(['host1', 'host2'], {'licence_list': 'db, os'}),
         old=(['host2'], {'licence_list': 'os'})),
     [{}, licensed('db'), licensed('os'), licensed('ai'),
@@ -80,7 +90,7 @@ OF_THE_WILD = Case(
     ['stein.MemoryWeigher', 'stein.FullestWeigher'],
     {'filter_scheduler__isolated_hosts': 'host1',
      'filter_scheduler__isolated_images': requests.IMAGE_ID},
-    functional_plug_ins.a_cloud(
+    a_cloud(
         one=(['host1'], {'rack': 'r1'}),
         two=(['host2', 'host3'], {'rack': 'r2', 'memory_factor': '-2'}),
         three=(['host3'], {'no_systems': 'debian,windows'})),
@@ -111,7 +121,7 @@ def test_plug_ins_decide_as_in_nova(case, different, tmp_path, monkeypatch):
 
     different: least number of different answers.
     """
-    folders = [functional_plug_ins.FILES, WILD]
+    folders = [FILES, WILD]
     for folder in folders:
         monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join(map(str, folders)))

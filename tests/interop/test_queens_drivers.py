@@ -8,8 +8,8 @@ import pytest
 from tests.builders import clouds
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
-from tests.functional import test_plug_ins as functional_plug_ins
 from tests.interop.placement import a_consumer
+from tests.interop.test_plug_ins import FILES
 
 pytestmark = pytest.mark.real
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 def test_drivers_of_queens_decide_by_traits_and_summaries(
         placement, tmp_path, monkeypatch):
     """One avoids hosts with a trait, one avoids hosts with most usage."""
-    monkeypatch.syspath_prepend(functional_plug_ins.FILES)
+    monkeypatch.syspath_prepend(FILES)
     loud, quiet = (clouds.a_compute_node(name, uuid=clouds.a_uuid(number))
                    for number, name in enumerate(('loud', 'quiet'), 1))
     with functional.open_stage(tmp_path, 'fake') as stage:
@@ -31,10 +31,8 @@ def test_drivers_of_queens_decide_by_traits_and_summaries(
                                   compute_nodes=[loud, quiet]))
         for name in ('QuietScheduler', 'EmptiestScheduler'):
             with stage.scene():
-                stage.scheduler(
-                    scheduler__driver=f'queens_drivers.{name}',
-                    **{f'placement__{option}': value for option, value
-                       in placement.options.items()})
+                stage.scheduler(scheduler__driver=f'queens_drivers.{name}',
+                                **placement.settings)
                 caller = stage.client()
 
                 assert stages.picks(caller.ask()) == ['quiet'], name

@@ -2,7 +2,6 @@
 
 import uuid
 
-import kombu
 import pytest
 
 from tests.builders import requests
@@ -28,10 +27,10 @@ def options(request, stage):
         yield {'oslo_concurrency__lock_path': stage.directory,
                **{f'oslo_messaging_rabbit__{name}': value
                   for name, value in KINDS[request.param].items()}}
-    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
+    with broker.channel(stage.transport_url) as channel:
         for name in ('scheduler', 'scheduler_fanout'):
-            bus.default_channel.queue_delete(name)
-        bus.default_channel.exchange_delete('scheduler_fanout')
+            channel.queue_delete(name)
+        channel.exchange_delete('scheduler_fanout')
 
 
 def test_novas_calls_are_answered_and_its_casts_arrive(stage, options):

@@ -1,4 +1,4 @@
-"""Errors and aggregate casts between Nova 34's client and the service."""
+"""Errors of the service as Nova 34's client receives them."""
 
 import re
 
@@ -8,8 +8,6 @@ import pytest
 from nova_sched import exception
 from tests.builders import messages
 from tests.builders import requests
-from tests.functional import captures
-from tests.functional import processes
 from tests.interop.conftest import Nova
 
 pytestmark = pytest.mark.real
@@ -60,45 +58,3 @@ def test_errors_have_nova_s_classes(stage):
         for error in errors]
     for error, answer in zip(errors, found, strict=True):
         assert error.args[0] in answer['text']
-
-
-def _argument(name, argument):
-    """An argument of a captured message of Nova 34."""
-    found = captures.load(f'34-info-{name}')['request']['decoded'][
-        'oslo.message']['args'][argument]
-    return found[0] if isinstance(found, list) else found
-
-
-def test_cast_about_aggregates_has_them_read_again(stage):
-    """Although the aggregates' time stamps have not changed."""
-    stage.load(captures.cloud('34'))
-    with stage.engine().begin() as connection:
-        for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata',
-                      'host_mappings', 'cell_mappings'):
-            # Recently changed rows are read again in any case.
-            connection.exec_driver_sql(
-                f"UPDATE {table} SET created_at = '2026-01-01', "
-                f"updated_at = NULL")
-    daemon = stage.daemon(DEFAULT__service_down_time=10 ** 9)
-    caller = stage.client()
-    assert _has(caller, 'east')
-    with stage.engine().begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE aggregate_metadata SET value = 'west' "
-            "WHERE value = 'east'")
-    assert not _has(caller, 'west')
-
-    Nova(stage.config_file('nova')).answer(
-        'cast', 'update_aggregates',
-        _argument('update-aggregates', 'aggregates'))
-
-    processes.until(lambda: _has(caller, 'west'), 'the new zone counts')
-    assert not daemon.lines('Traceback')
-
-
-def _has(caller, zone):
-    """Whether a zone has hosts."""
-    try:
-        return caller.ask(availability_zone=zone)
-    except exception.NoValidHost:
-        return False

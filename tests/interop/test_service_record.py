@@ -1,6 +1,8 @@
 """Nova 34 accepts the service's record and its host mappings."""
 
 import contextlib
+import os
+import signal
 import subprocess
 
 import pytest
@@ -53,23 +55,20 @@ class RealNova:
             return set(connection.execute(sa.text(
                 'SELECT host FROM host_mappings')).scalars())
 
-    @contextlib.contextmanager
-    def scheduler(self, host):
-        """A nova-scheduler for a block: function that returns its log."""
-        log = self._directory / f'{host}.log'
+    def run(self, program, host):
+        """The scheduler of a host for a block, by the name of its program."""
         config = self.config_file(host, DEFAULT__host=host,
                                   DEFAULT__debug='true')
-        with log.open('wb') as output:
-            process = subprocess.Popen(
-                [rig_databases.program('nova-scheduler'),
-                 '--config-file', config],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True)
-        try:
-            yield lambda: log.read_text(errors='replace')
-        finally:
-            process.terminate()
-            process.wait()
+        return processes.running(program, ['--config-file', config],
+                                 config.with_suffix('.log'))
+
+    @contextlib.contextmanager
+    def scheduler(self, host):
+        """A nova-scheduler for a block; its stop would take long."""
+        with self.run(str(rig_databases.program('nova-scheduler')),
+                      host) as program:
+            yield program
+            os.killpg(program.pid, signal.SIGKILL)
 
     @contextlib.contextmanager
     def database(self, name):
@@ -113,23 +112,20 @@ def nova(deployment):
 @contextlib.contextmanager
 def daemon(nova, host):
     """The service beside Nova, for a block."""
-    config = nova.config_file(f'ours-{host}', DEFAULT__host=host,
-                              DEFAULT__debug='true')
-    with processes.running('nova-sched', ['--config-file', config],
-                           config.with_suffix('.log')) as program:
+    with nova.run('nova-sched', host) as program:
         program.wait_for_lines('Serving requests')
         yield program
 
 
 def test_nova_leaves_host_discovery_to_the_service_until_it_is_disabled(nova):
     """The first scheduler that is up maps new hosts."""
-    with daemon(nova, 'a-ours') as program, nova.scheduler('b-nova') as log:
-        processes.until(lambda: 'Current leader is a-ours' in log(),
+    with daemon(nova, 'a-ours') as program, nova.scheduler('b-nova') as other:
+        processes.until(lambda: 'Current leader is a-ours' in other.text,
                         'a leader')
         nova.add_compute_node('by-ours')
         processes.until(lambda: 'by-ours' in nova.mapped(), 'a mapped host')
         assert 'by-ours' in nova.hosts()
-        assert 'Discovered' not in log()
+        assert 'Discovered' not in other.text
         ours, theirs = (nova.records()[host] for host in ('a-ours', 'b-nova'))
         with nova.database('cell0') as connection:
             connection.execute(sa.text(
@@ -137,7 +133,7 @@ def test_nova_leaves_host_discovery_to_the_service_until_it_is_disabled(nova):
                 {'host': 'a-ours'})
         program.wait_for_lines('Not discovering hosts')
         nova.add_compute_node('by-the-other')
-        processes.until(lambda: 'cell1:by-the-other' in log(),
+        processes.until(lambda: 'cell1:by-the-other' in other.text,
                         'a mapped host')
         assert nova.records()['a-ours']['disabled']
     own = ('id', 'uuid', 'host', 'created_at', 'updated_at', 'last_seen_up',
@@ -149,14 +145,14 @@ def test_nova_leaves_host_discovery_to_the_service_until_it_is_disabled(nova):
 
 
 def test_service_leaves_host_discovery_to_an_earlier_nova_scheduler(nova):
-    with nova.scheduler('c-nova') as log:
+    with nova.scheduler('c-nova') as other:
         processes.until(
             lambda: nova.records().get('c-nova', {}).get('last_seen_up'),
             'a heartbeat')
         with daemon(nova, 'd-ours') as program:
             nova.add_compute_node('by-nova')
             processes.until(lambda: 'Discovered 1 new hosts: cell1:by-nova'
-                            in log(), 'a mapped host')
+                            in other.text, 'a mapped host')
             assert not program.lines('Discovered')
 
 
@@ -170,9 +166,9 @@ def test_nova_scheduler_takes_over_the_service_s_record(nova):
     with daemon(nova, 'h-both'):
         made = nova.records()['h-both']
     assert made['version'] == 68
-    with nova.scheduler('h-both') as log:
+    with nova.scheduler('h-both') as other:
         processes.until(lambda: nova.records()['h-both']['report_count']
                         > made['report_count'], 'a heartbeat')
-        assert 'ServiceTooOld' not in log()
+        assert 'ServiceTooOld' not in other.text
     taken = nova.records()['h-both']
     assert (taken['id'], taken['version']) == (made['id'], 74)

@@ -166,9 +166,7 @@ def test_config_check_accepts_a_cloud_of_nova(rig, tmp_path):
                     'the record of nova-scheduler')
     file = stage.write_config(tmp_path / 'nova.conf', **{
         'DEFAULT__host': 'ours', 'DEFAULT__service_down_time': 3600,
-        **rig.databases.options(), **{
-            f'placement__{name}': value for name, value
-            in rig.placement.options.items()}})
+        **rig.databases.options(), **rig.placement.settings})
     status, output, errors = processes.run(
         'nova-sched-manage', '--config-file', file, 'config', 'check',
         '--connect', '-f', 'json', '--from', '2026.2')

@@ -8,17 +8,11 @@ requests; the tests look at its results.
 import pytest
 
 from tests.functional import captures
-from tests.functional import conftest as functional
 from tests.functional import test_wire as wire
 from tests.interop.conftest import Nova
 
 pytestmark = pytest.mark.real
 
-#: The filters of the captured scheduler.
-FILTERS = ('RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
-           'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
-           'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
-           'NUMATopologyFilter', 'PciPassthroughFilter')
 #: Values of [upgrade_levels] scheduler: calls without objects, without uuids,
 #: with dicts.
 CAPS = ('4.4', '4.3', '4.2')
@@ -57,14 +51,11 @@ SAYS_OTHERWISE = {('server-group-anti-affinity', '4.2')}
 
 @pytest.fixture(scope='module')
 def stage(tmp_path_factory):
-    with functional.open_stage(
-            tmp_path_factory.mktemp('shapes'),
+    with captures.open_stage(
+            tmp_path_factory.mktemp('shapes'), DEFAULT__debug=True,
             # No call counts for the next one.
             nova_sched__pick_lifetime=0,
-            # The captured compute services send no more heartbeats.
-            DEFAULT__service_down_time=86400, DEFAULT__debug=True,
-            filter_scheduler__enabled_filters=','.join(FILTERS)) as stage:
-        stage.load(captures.cloud('34'))
+            filter_scheduler__enabled_filters=captures.FILTERS) as stage:
         yield stage
 
 
@@ -92,9 +83,6 @@ def answers(stage, daemon):
         message = sent(name)
         will((name, None), 'say', message['method'], message['version'],
              message['args'])
-    for cap in CAPS:
-        will(('refused', cap), 'ask_for_objects',
-             sent('simple-flavor')['args'], cap)
     will(('ping', None), 'ping', {'any': ['thing', None]})
     will(('backdoor port', None), 'backdoor_port', stage.conf.host)
     return dict(zip(asked, nova.answers(), strict=True))
@@ -198,12 +186,6 @@ def test_older_and_wrong_calls_are_answered_as_captured(answers, name):
     else:
         assert found['classes'] == wanted['mro']
         assert found['text'].startswith(wanted['str'].partition('\n')[0])
-
-
-@pytest.mark.parametrize('cap', CAPS)
-def test_capped_clients_refuse_to_call_for_objects(answers, cap):
-    assert answers['refused', cap]['error'] == (
-        'SelectionObjectsWithOldRPCVersionNotSupported')
 
 
 @pytest.mark.parametrize('name', CASTS)

@@ -259,7 +259,7 @@ CHAIN = plugins.load_filters(a_conf())
 
 def run(block, spec):
     decision = Decision(state=State(hosts=len(block)))
-    return base_filters.FilterHandler().run(
+    return base_filters.run(
         CHAIN, block, spec, 0, decision), decision
 
 
@@ -276,7 +276,7 @@ def test_each_host_passes_or_is_rejected_once(block, spec):
 
 
 def weights(weighers, block, spec):
-    return base_weights.WeightHandler().weigh(weighers, block, spec)
+    return base_weights.weigh(weighers, block, spec)
 
 
 @given(cloud=clouds(2, 6), spec=requests(), weighers=WEIGHERS)

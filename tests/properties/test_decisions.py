@@ -17,7 +17,7 @@ from nova_sched.compat.row_api import attempt as row_api
 from nova_sched.compat.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import ranking
+from nova_sched.scheduler import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
 from tests.builders.examples import examples

@@ -7,9 +7,9 @@ import numpy as np
 from nova_sched.explain import matrix as matrices
 from nova_sched.explain.host import why_not
 from nova_sched.hosts.decision import Decision
-from nova_sched.rules import amounts
-from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
+from nova_sched.scheduler.filters import amounts
+from nova_sched.scheduler.ranking import Ranker
 from tests.builders.examples import examples
 from tests.properties.built_ins import CONFIGURED
 from tests.properties.built_ins import outcome
@@ -29,6 +29,11 @@ FEW = st.builds(
 def judged(cloud, spec, ranker):
     return matrices.judge(cloud.snapshot(cloud.offer().candidates), spec,
                           ranker, ask_others=True)
+
+
+def by_host(found, row):
+    """The rules that reject a host."""
+    return [found.rules[i] for i in np.flatnonzero(found.rejected[:, row])]
 
 
 def fitting(found):
@@ -58,7 +63,7 @@ def test_combinations_add_up_to_all_hosts(cloud, spec, ranker):
 
     assert sorted(rows) == [*range(len(cloud.records))]
     for names, of_it in found.combinations:
-        assert all(found.by_host(row) == names for row in of_it.tolist())
+        assert all(by_host(found, row) == [*names] for row in of_it.tolist())
     fits = [rows for names, rows in found.combinations if not names]
     assert [row for each in fits for row in each.tolist()] == (
         found.fitting.tolist())
@@ -91,8 +96,8 @@ def test_rejected_host_does_not_affect_verdicts_on_others(
     left = [row for row in range(len(cloud.records)) if row != gone]
     less = judged(cloud.of(left), spec, ranker)
 
-    assert [found.by_host(row) for row in left] == [
-        less.by_host(row) for row in range(len(left))]
+    assert [by_host(found, row) for row in left] == [
+        by_host(less, row) for row in range(len(left))]
 
 
 @given(cloud=clouds(1), spec=requests(narrowing=True), ranker=FEW)
@@ -102,7 +107,7 @@ def test_why_not_names_the_rules_that_reject_a_host(cloud, spec, ranker):
     for row in range(len(cloud.records)):
         why = why_not(found, row)
 
-        assert [each.rule for each in why.verdicts] == [*found.by_host(row)]
+        assert [each.rule for each in why.verdicts] == by_host(found, row)
         assert all(each.reason for each in why.verdicts)
         assert why.error or 1 <= why.rank <= why.among
         assert why.sentences()

@@ -14,8 +14,8 @@ from nova_sched.explain.changes import smallest_changes
 from nova_sched.hosts.budget import Budget
 from nova_sched.objects import base
 from nova_sched.rules import codes
-from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler.attempt import SchedulingRequest
+from nova_sched.scheduler.ranking import Ranker
 from tests.builders.examples import examples
 from tests.builders.requests import a_flavor
 from tests.properties.built_ins import CONFIGURED

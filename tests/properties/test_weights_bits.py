@@ -69,7 +69,7 @@ def test_weights_are_sums_of_multipliers_times_scaled_values(
         columns(count), multipliers(count), BOUNDS, BOUNDS), max_size=4))]
     block = BLOCK.snapshot.block(np.arange(count))
 
-    weighed = weights.WeightHandler().weigh(weighers, block, a_request())
+    weighed = weights.weigh(weighers, block, a_request())
 
     sums = np.zeros(count)
     with np.errstate(all='ignore'):
@@ -97,4 +97,4 @@ def test_text_as_multiplier_fails_the_request():
     weigher = Given([0.0] * MOST, '2', None, None)
 
     with pytest.raises(TypeError, match='multiply'):
-        weights.WeightHandler().weigh([weigher], BLOCK, a_request())
+        weights.weigh([weigher], BLOCK, a_request())

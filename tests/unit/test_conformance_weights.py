@@ -1,5 +1,6 @@
 """Waivers of weights match the differences that they describe only."""
 
+import contextlib
 import copy
 import pathlib
 
@@ -42,13 +43,6 @@ def _answers(case):
         yield name, case['expected'][name]
 
 
-def changed(difference, side, change):
-    """The difference with one of its answers changed."""
-    answer = copy.deepcopy(getattr(difference, side))
-    change(answer)
-    return facts.Difference(**{**vars(difference), side: answer})
-
-
 def reason(difference):
     found = [text for text in (rule(difference) for rule in weights.WEIGHERS)
              if text]
@@ -62,40 +56,29 @@ def one_more(name):
             answer[name] += 1
         else:
             answer[name][min(answer[name])] += 1
+        return answer
     return change
 
 
-def test_explain_every_difference_in_the_sample(differences):
-    assert differences
-    assert all(map(reason, differences))
+def other_order(answer):
+    if len(answer['order']) < 2:
+        raise KeyError
+    return answer | {'order': answer['order'][::-1]}
 
 
 @pytest.mark.parametrize('side', ['expected', 'got'])
-@pytest.mark.parametrize('name', ['raw', 'normalized', 'multiplier', 'total'])
-def test_explain_no_other_value(differences, side, name):
-    assert not any(reason(changed(difference, side, one_more(name)))
-                   for difference in differences
-                   if name in difference.expected)
+@pytest.mark.parametrize('change', [
+    *map(one_more, ('raw', 'normalized', 'multiplier', 'total')),
+    other_order, lambda answer: {'error': 'KeyError'}])
+def test_explain_no_other_answer(differences, side, change):
+    changed = []
+    for difference in differences:
+        with contextlib.suppress(KeyError):
+            changed.append(facts.Difference(**vars(difference) | {
+                side: change(copy.deepcopy(getattr(difference, side)))}))
 
-
-@pytest.mark.parametrize('side', ['expected', 'got'])
-def test_explain_no_other_order(differences, side):
-    totals = [difference for difference in differences
-              if len(getattr(difference, side).get('order', ())) > 1]
-
-    assert totals
-    assert not any(
-        reason(changed(difference, side, lambda answer: answer.update(
-            order=answer['order'][::-1]))) for difference in totals)
-
-
-@pytest.mark.parametrize('side', ['expected', 'got'])
-def test_explain_no_error(differences, side):
-    error = {'error': 'KeyError'}
-
-    assert not any(
-        reason(facts.Difference(**{**vars(difference), side: error}))
-        for difference in differences)
+    assert changed
+    assert not any(map(reason, changed))
 
 
 def test_explain_no_newer_answer(differences):

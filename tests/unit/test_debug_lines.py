@@ -8,8 +8,8 @@ from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
 from nova_sched.hosts import decision
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import ranking
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import weights
 from tests.builders import hosts
 from tests.builders import requests

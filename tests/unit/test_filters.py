@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nova_sched import exception
-from nova_sched.filters import FilterHandler
+from nova_sched import filters as base_filters
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
 from nova_sched.scheduler import filters
@@ -39,8 +39,8 @@ def run(chain, block=None, index=0, **request):
     """The hosts that pass a chain of filters, and the Decision."""
     spec = a_request(**request)
     decision = Decision('req-1', spec.instance_uuid, state=State(hosts=3))
-    left = FilterHandler().run(chain, block if block is not None else abc(),
-                               spec, index, decision)
+    left = base_filters.run(chain, block if block is not None else abc(),
+                            spec, index, decision)
     return left, decision
 
 
@@ -63,7 +63,7 @@ class OneFails(filters.ColumnFilter):
         return getattr(hosts, self.method)(*self.args, verdict)
 
 
-class TestFilterHandler:
+class TestRun:
     def test_each_filter_judges_the_hosts_that_passed_before(self):
         first, second = keeping('ab'), keeping('bc')
 

@@ -1,7 +1,8 @@
 """The architecture, read from the imports.
 
-A file imports only from floors below its own; within a floor anything goes,
-except that the rules and the ports do not know each other.
+A file imports only from floors below its own.  Within a floor no modules
+import each other in a circle, no rooms of the process floor do, the rules and
+the ports do not know each other, and ``rules`` does not know its users.
 """
 
 import ast
@@ -24,8 +25,8 @@ ROOMS = {
         printable remote shared_region toml_files version""",
     TABLE: 'hardware hosts',
     RULES: """
-        filters rules scheduler.filters scheduler.utils
-        scheduler.weights weights""",
+        filters rules scheduler.filters scheduler.ranking
+        scheduler.refusals scheduler.utils scheduler.weights weights""",
     PORTS: """
         compat.provider_tree compat.report_methods db network
         placement rpc scheduler.client.report
@@ -130,6 +131,19 @@ def test_no_imports_make_a_circle():
     assert set(order.static_order()) == set(MODULES)
 
 
+def test_rooms_of_the_process_floor_make_no_circle():
+    def room(name):
+        return name.split('.')[1]
+
+    order = graphlib.TopologicalSorter()
+    for name in on(PROCESS):
+        order.add(room(name), *(
+            room(other) for other in imports(name) & {*on(PROCESS)}
+            if room(other) != room(name)))
+
+    assert 'daemon' in set(order.static_order())
+
+
 def test_only_compat_imports_compat():
     compat = {name for name in MODULES
               if f'{name}.'.startswith('nova_sched.compat.')}
@@ -144,6 +158,15 @@ def test_rules_and_ports_do_not_know_each_other():
     assert offenders(on(RULES, PORTS), lambda name: {
         f'imports {other}' for other in imports(name) & set(MODULES)
         if floor(other) == strangers[floor(name)]}) == []
+
+
+def test_rules_do_not_know_the_filters_and_weighers_that_share_them():
+    rules = {name for name in MODULES
+             if name.startswith('nova_sched.rules.')}
+
+    assert offenders(rules, lambda name: {
+        f'imports {other}' for other in imports(name) & {*on(RULES)} - rules
+    }) == []
 
 
 def test_a_rule_touches_neither_the_world_nor_the_clock_nor_chance():

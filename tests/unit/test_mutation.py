@@ -40,13 +40,6 @@ def test_a_seed_determines_the_sample():
     assert sample(30, seed=4) == sample(30, seed=4) != sample(30, seed=5)
 
 
-def test_the_sample_of_a_module_is_independent_of_others():
-    fewer = [place for place in PLACES if place[:2] != ('a.py', 0)]
-
-    assert [change for change in sample(33) if change[0] != 'a.py'] == [
-        change for change in sample(33, places=fewer) if change[0] != 'a.py']
-
-
 @pytest.mark.parametrize('lines, tests', [
     ([5], ['tests/t.py::test_a']),
     ([6], ['tests/t.py::T::test_b', 'tests/t.py::test_a']),

@@ -221,13 +221,6 @@ class TestAside:
         assert ask() == {0, 1}
         assert remote.Call(10, ask).result() == {0, 1}
 
-    def test_exception_is_raised_by_result(self):
-        def fail():
-            raise KeyError('x')
-
-        with remote.aside(fail) as beside, pytest.raises(KeyError):
-            beside.result()
-
     def test_function_ends_with_outer_call(self):
         ended = threading.Event()
 

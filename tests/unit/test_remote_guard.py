@@ -134,12 +134,16 @@ def test_refusing_database_is_queried_by_next_request(server, guarded, caplog):
                            match='Access denied'):
             ask()
         assert server.asked == 2 * number
-        assert found.down_reason == 'Access denied'
+        assert found.down_reason == found.contact.error == 'Access denied'
+        assert found.contact.failures == number
 
     server.refuses = False
 
+    assert found.contact.last_success is None
     assert ask() == 'rows'
     assert found.down_reason is None
+    assert found.contact.failures == 0
+    assert found.contact.last_success <= time.time()
     assert caplog.messages == [
         'Failed to get rows for cell x; retrying on each request, not logged '
         'again until recovery: Access denied',
@@ -276,19 +280,6 @@ def fail(errors):
         raise error
 
 
-def test_closing_ends_probe_thread(server, guarded):
-    server.answers.clear()
-    found = guarded(timeout=0.1)
-    with pytest.raises(exception.DatabaseUnavailable):
-        asking(found, server.ask)()
-
-    found.close()
-    server.answers.set()
-
-    until(lambda: not [thread for thread in threading.enumerate()
-                       if thread.name.endswith('cell x')])
-
-
 @pytest.mark.parametrize('hangs', [False, True])
 def test_closed_guard_neither_logs_nor_probes(server, guarded, caplog, hangs):
     found = guarded(timeout=0.1)
@@ -319,35 +310,6 @@ def test_databases_are_queried_in_parallel(guarded):
     assert time.monotonic() - begin < LONG
     for hung in servers[:2]:
         hung.answers.set()
-
-
-class TestFailedStatement:
-    @pytest.fixture
-    def refused(self):
-        def refused():
-            raise exception.StatementFailed('no such table')
-        return refused
-
-    def test_failed_statement_affects_no_other_query(self, server, guarded,
-                                                     refused):
-        found = guarded()
-        with pytest.raises(exception.DatabaseUnavailable, match='no such'):
-            asking(found, refused)()
-
-        assert found.down_reason is None
-        assert asking(found, server.ask)() == 'rows'
-
-    def test_failed_statement_is_logged_once(self, server, guarded, refused,
-                                             caplog):
-        found = guarded()
-        for _ in range(3):
-            assert ask_all(('x', found, refused)) == {}
-        assert caplog.text.count('Failed to get rows for cell x') == 1
-
-        found._failing.clear()
-        ask_all(('x', found, refused))
-
-        assert caplog.text.count('Failed to get rows for cell x') == 2
 
 
 def test_fault_affects_one_database_and_is_logged_once(server, guarded,
@@ -399,21 +361,3 @@ class TestLog:
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info
         assert expected.getMessage().endswith(': it is away')
-
-
-def test_outcome_of_query_is_recorded(server, guarded):
-    found = guarded()
-    ask = asking(found, server.ask)
-    assert (found.contact.last_success, found.contact.failures) == (None, 0)
-
-    ask()
-    assert found.contact.last_success <= time.time()
-    server.refuses = True
-    for _ in range(2):
-        with pytest.raises(exception.DatabaseUnavailable):
-            ask()
-    assert (found.contact.failures, found.contact.error) == (
-        2, 'Access denied')
-    server.refuses = False
-    ask()
-    assert found.contact.failures == 0

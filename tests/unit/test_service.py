@@ -7,6 +7,7 @@ import pytest
 
 from nova_sched import service
 from nova_sched.scheduler import driver
+from tests.builders.services import periodic_work
 from tests.builders.services import select
 
 
@@ -75,6 +76,29 @@ class TestStop:
         caller.join(10)
 
 
+    def test_ends_despite_a_fault_of_the_server(
+            self, running, monkeypatch, caplog):
+        stop = running.server.stop
+
+        def fault():
+            stop()
+            raise ZeroDivisionError
+        monkeypatch.setattr(running.server, 'stop', fault)
+        caplog.set_level('INFO')
+        running.stop()
+        assert 'Stopping the RPC server failed' in caplog.messages
+        assert caplog.messages[-1].startswith('Stopped; calls in flight')
+
+    def test_during_the_start_is_logged(self, conf, monkeypatch, caplog):
+        scheduler = service.SchedulerService(conf)
+        monkeypatch.setattr(service, 'START_GRACE', 0)
+        monkeypatch.setattr(scheduler, '_warn_of_no_hosts', scheduler.stop)
+        caplog.set_level('INFO')
+        scheduler.start()
+        assert caplog.messages[0].startswith('Starting ')
+        assert 'Stopped before it could serve' in caplog.messages
+
+
 @pytest.mark.parametrize(('driver_name', 'has_hosts', 'has_cells', 'lines'), [
     ('filter_scheduler', False, True, 1), ('filter_scheduler', True, True, 0),
     ('filter_scheduler', False, False, 0),
@@ -94,28 +118,14 @@ def test_start_warns_of_cells_without_hosts(
     assert caplog.text.count('No compute host was found') == lines
 
 
-@pytest.mark.parametrize(('changed', 'rounds'), [
-    ({'periodic_task_interval': 5}, [5, 'stopped']),
-    ({'periodic_task_interval': 0}, [60, 'stopped']),
+@pytest.mark.parametrize(('changed', 'intervals'), [
+    ({'periodic_task_interval': 5}, [5]),
+    ({'periodic_task_interval': 0}, [60]),
     ({'periodic_task_interval': -1}, []),
     ({'driver': 'filter_scheduler'}, []), ({'periodic_enable': False}, [])])
 def test_periodic_work_of_a_driver_follows_the_options(
-        conf, monkeypatch, changed, rounds):
-    started = []
-
-    class Loop:
-        def __init__(self, work, *args):
-            self.work, self.args = work, args
-
-        def start(self, interval, initial_delay, stop_on_exception):
-            started.append(interval)
-            assert initial_delay == interval
-            assert not stop_on_exception
-            self.work(*self.args)
-
-        def stop(self):
-            started.append('stopped')
-    monkeypatch.setattr(service, 'LoopingCall', Loop)
+        conf, monkeypatch, changed, intervals):
+    loops = periodic_work(monkeypatch)
     conf.set_override('driver', 'caching_scheduler', 'scheduler')
     for name, value in changed.items():
         conf.set_override(name, value, None if name == 'periodic_enable'
@@ -123,7 +133,10 @@ def test_periodic_work_of_a_driver_follows_the_options(
     scheduler = service.SchedulerService(conf)
     scheduler.start()
     scheduler.stop()
-    assert started == rounds
+    assert [loop.options for loop in loops] == [
+        {'interval': seconds, 'initial_delay': seconds,
+         'stop_on_exception': False} for seconds in intervals]
+    assert all(loop.stopped for loop in loops)
 
 
 class TestBroker:
@@ -151,6 +164,7 @@ class TestBroker:
         (oslo_messaging.MessageDeliveryFailure('no'), 'no')])
     def test_refusal_is_logged_and_retried(
             self, conf, refusing, caplog, error, reason):
+        caplog.set_level('INFO')
         refusing(error, error)
         scheduler = service.SchedulerService(conf)
         scheduler.start()
@@ -162,6 +176,8 @@ class TestBroker:
         assert lines[0].startswith('The message broker at fake:// refuses '
                                    'this service, next try in 0 seconds: ')
         assert reason in lines[0]
+        assert 'Connecting to the message broker at fake://' in caplog.text
+        assert 'Serving requests on topic scheduler at fake:' in caplog.text
 
     @pytest.mark.parametrize('error', [
         RuntimeError("can't start new thread"),

@@ -23,6 +23,7 @@ from tests.builders import messages
 from tests.builders.drivers import free_ram_mb
 from tests.builders.drivers import picks
 from tests.builders.in_flight import a_server
+from tests.builders.services import periodic_work
 from tests.builders.services import select
 
 
@@ -59,21 +60,7 @@ def serving(conf, monkeypatch):
 
 @pytest.fixture
 def loops(monkeypatch):
-    """The started periodic work: [Loop]."""
-    begun = []
-
-    class Loop:
-        def __init__(self, work, *args):
-            self.round, self.running = lambda: work(*args), False
-
-        def start(self, interval, initial_delay, stop_on_exception):
-            begun.append(self)
-            self.running = True
-
-        def stop(self):
-            self.running = False
-    monkeypatch.setattr(service, 'LoopingCall', Loop)
-    return begun
+    return periodic_work(monkeypatch)
 
 
 class Kept(caching_scheduler.CachingScheduler):
@@ -272,13 +259,3 @@ class TestExit:
         assert picks(old, a_server()) == [host]
         assert free_ram_mb(old) == {host: free - 1000}
         assert free_ram_mb(fresh) == before
-
-
-def test_base_class_of_drivers_closes_the_host_manager(cloud):
-    cloud.load(hosts=1)
-    made, closed = cloud.driver(), []
-    made.host_manager.close = lambda: closed.append(True)
-
-    driver.HostScheduler.stop(made)
-
-    assert closed

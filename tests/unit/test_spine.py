@@ -9,9 +9,7 @@ import re
 import pytest
 
 from nova_sched import context
-from nova_sched.compat.nova import filter_scheduler as nova_filter_scheduler
 from nova_sched.objects import Destination
-from nova_sched.scheduler import filters
 from tests.builders import http_placement
 from tests.builders import http_providers
 from tests.builders import requests
@@ -26,7 +24,8 @@ from tests.unit.test_floors import floor
 SPINE = {f'nova_sched.{name}' for name in (
     'scheduler.filter_scheduler', 'scheduler.driver', 'scheduler.attempt',
     'scheduler.claims', 'scheduler.selections', 'scheduler.host_manager',
-    'rules.ranking', 'filters', 'weights', 'hosts.snapshot', 'hosts.block')}
+    'scheduler.ranking', 'filters', 'weights', 'hosts.snapshot',
+    'hosts.block')}
 
 #: What lets foreign drivers, host managers and rules in.
 EDGE = re.compile(r'nova_sched\.(plugins|objects\.legacy)\.')
@@ -151,50 +150,3 @@ def test_a_plain_request_does_not_know_the_edge(trace, hosts, name, placement):
 @pytest.mark.parametrize('placement', [None, 'list', 'mirror'])
 def test_a_request_passes_the_spine(trace, hosts, placement):
     assert trace(hosts.driver(), placement).modules >= SPINE
-
-
-class SpecifiedHostFilter(filters.BaseHostFilter):
-    """Judges one host at a time, by a RequestSpec."""
-
-    def host_passes(self, host_state, spec_obj):
-        return host_state.free_ram_mb >= spec_obj.memory_mb
-
-
-class KiloFilter(filters.BaseHostFilter):
-    """Judges one host at a time, by Kilo's dict."""
-
-    def host_passes(self, host_state, filter_properties):
-        return (host_state.free_ram_mb
-                >= filter_properties['instance_type']['memory_mb'])
-
-
-class QueensScheduler(nova_filter_scheduler.FilterScheduler):
-    """A driver that takes the arguments of Queens."""
-
-    def select_destinations(self, context, spec_obj, instance_uuids,
-                            alloc_reqs_by_rp_uuid, provider_summaries,
-                            allocation_request_version=None,
-                            return_alternates=False):
-        return super().select_destinations(
-            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
-            provider_summaries, allocation_request_version,
-            return_alternates)
-
-
-class TestPlugIns:
-    """With plug-ins a request passes the same files of the spine."""
-
-    @pytest.mark.parametrize('rule', [SpecifiedHostFilter, KiloFilter])
-    def test_filter_plug_in_keeps_the_spine(self, trace, hosts, rule):
-        calls = trace(hosts.driver(
-            enabled_filters=['ComputeFilter', rule.__name__],
-            available_filters=['nova_sched.scheduler.filters.all_filters',
-                               f'{__name__}.{rule.__name__}']))
-
-        assert calls.modules >= SPINE
-
-    @pytest.mark.parametrize('placement', [None, 'list', 'mirror'])
-    def test_driver_plug_in_keeps_the_spine(self, trace, hosts, placement):
-        calls = trace(hosts.driver(f'{__name__}.QueensScheduler'), placement)
-
-        assert calls.modules >= SPINE

@@ -50,22 +50,6 @@ def test_some_hosts_never_reported(hosts):
                for host in silent)
 
 
-def test_hosts_have_up_to_two_aggregates(hosts):
-    metadata = [dict(aggregate.metadata) for host in hosts
-                for aggregate in host['aggregates']]
-
-    assert {len(host['aggregates']) for host in hosts} == {0, 1, 2}
-    assert {} in metadata
-    assert {'availability_zone': ''} in metadata
-    assert any(fuzz.PRIVATE in values.values() for values in metadata)
-
-
-def test_cases_have_up_to_four_hosts(cases, hosts):
-    assert {len(case.records) for case in cases} == {0, 1, 2, 3, 4}
-    assert {host['host'] for host in hosts} == {
-        f'{fuzz.PRIVATE}{number}' for number in range(4)}
-
-
 def test_instances_run_on_hosts_of_the_case(cases):
     uuids = {uuid for case in cases for uuid in case.running}
 
@@ -85,15 +69,6 @@ def test_instances_run_on_hosts_of_the_case(cases):
     lambda spec: spec.image_properties.get('os_type')])
 def test_some_requests_have_each_optional_part(cases, field):
     assert {bool(field(case.spec_obj)) for case in cases} == {True, False}
-
-
-def test_groups_have_members_hosts_and_either_policy(cases):
-    groups = [case.spec_obj.instance_group for case in cases]
-
-    assert {(group.policy, *group.members, *group.hosts)
-            for group in groups if group is not None} == {
-        ('affinity', 'm1', 'fuzz1'),
-        ('anti-affinity', 'm1', 'm2', INSTANCE_UUID)}
 
 
 def test_hosts_and_requests_of_a_test_are_mixed_in():

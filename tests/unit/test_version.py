@@ -12,4 +12,4 @@ def test_version_is_the_installed_one():
 def test_version_is_unknown_without_an_installation(monkeypatch):
     """The service also runs from a copied directory."""
     monkeypatch.setattr(version, 'PACKAGE', 'nova-sched-not-installed')
-    assert version.version_string() == 'unknown, not installed'
+    assert version.version_string.__wrapped__() == 'unknown, not installed'

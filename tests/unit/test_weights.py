@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from nova_sched import weights as base_weights
 from nova_sched.scheduler import weights
 from nova_sched.scheduler.weights.ram import RAMWeigher
 from nova_sched.weights import WeighedObject
-from nova_sched.weights import WeightHandler
 from nova_sched.weights import normalize
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -56,10 +56,10 @@ def ram(*values):
 
 def weigh(weighers, *values):
     """The hosts with these free amounts, weighed."""
-    return WeightHandler().weigh(weighers, ram(*values), a_request())
+    return base_weights.weigh(weighers, ram(*values), a_request())
 
 
-class TestWeightHandler:
+class TestWeigh:
     def test_the_best_host_is_first(self):
         weighed = weigh([FreeRam()], 20, 50, 30)
 
@@ -75,17 +75,6 @@ class TestWeightHandler:
 
         assert weighed.weights.tolist() == [0.0] * len(values)
         assert len(weighed.rows) == len(values)
-
-    def test_a_weight_is_the_sum_of_its_parts(self):
-        weighed = weigh([FreeRam(), derived(
-            weight_multiplier=lambda self, host_state: -2.0)], 20, 50)
-
-        assert weighed.names == ('FreeRam', 'Derived')
-        assert weighed.weights.tolist() == [0.0, -1.0]
-        assert weighed.parts([0])[0].tolist() == [[20.0, 0.0, 1.0],
-                                                  [20.0, 0.0, -2.0]]
-        assert weighed.parts([1])[0].tolist() == [[50.0, 1.0, 1.0],
-                                                  [50.0, 1.0, -2.0]]
 
     def test_a_shared_column_is_not_written(self):
         shared = np.array([20.0, 50.0, 30.0])

@@ -1,7 +1,6 @@
 """``config``: checks of the configuration, before the service starts."""
 
 import argparse
-import contextlib
 import logging
 
 from nova_sched import conf as config
@@ -17,9 +16,6 @@ from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
-
-#: Loggers that warn of services that do not answer.
-_TALKATIVE = ('nova_sched', 'keystoneauth', 'amqp')
 
 #: Columns for people and for programs, which get ``Row.value``, too.
 _TITLES = ('Check', 'Outcome', 'Found', 'What to do')
@@ -103,22 +99,12 @@ class Check(forms.Lister):
                         f'{", ".join(addresses)} must be correct first')]
         # Only this option needs the clients of all these services.
         from nova_sched.preflight import connectivity
-        with _hushed(self.app.options.verbose_level < 2):
+        if self.app.options.verbose_level < 2:
+            logging.disable()    # the log repeats the rows
+        try:
             return connectivity.check(setup)
-
-
-@contextlib.contextmanager
-def _hushed(hushed):
-    """Mute log lines that repeat the rows: a context."""
-    loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 def _files(conf):

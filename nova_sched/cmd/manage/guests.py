@@ -3,6 +3,7 @@
 The rules are from Nova's user guides "CPU topologies" and "Huge pages".
 """
 
+import itertools
 import re
 
 from oslo_utils import strutils
@@ -93,20 +94,17 @@ def _cells(needs, count, memory_mb):
 
     Together they have each CPU once, and all memory.
     """
-    all_cpus = list(_every(needs))
+    every = list(_every(needs))
     if count > bounds.NUMA_CELLS:
         raise invalid_extra_spec(
             f'must be at most {bounds.NUMA_CELLS}', count, 'hw:numa_nodes')
     cells = list(zip(_cpus(needs, count), _memory(needs, count, memory_mb),
                      strict=True))
-    cpus = sorted(cpu for part, _ in cells for cpu in part)
-    if cpus != all_cpus or not all(
-            part for part, _ in cells):
+    parts = [sorted(part) for part, _ in cells]
+    if not all(parts) or sorted(itertools.chain(*parts)) != every:
         raise invalid_extra_spec(
-            f'cells must hold each of {needs.vcpus} CPUs once, '
-            'and one at least, and hold '
-            f'{[sorted(part) for part, _ in cells]}', count,
-            'hw:numa_nodes')
+            f'cells must hold each of {needs.vcpus} CPUs once, and one at '
+            f'least, and hold {parts}', count, 'hw:numa_nodes')
     memory = sum(part for _, part in cells)
     if memory != memory_mb:
         raise invalid_extra_spec(
@@ -150,13 +148,12 @@ def _page_size(needs):
 
 def _cpus(needs, count):
     """Return the CPUs of each cell: list of sets."""
-    return _each(needs, count, 'numa_cpus', lambda key: _parsed(
-        needs.flavor(key) or '', key)) or _ranges(
-            _even(needs.vcpus, count, 'vcpus'), count)
-
-
-def _ranges(each, count):
-    return [set(range(number * each, (number + 1) * each))
+    cpus = _each(needs, count, 'numa_cpus', lambda key: _parsed(
+        needs.flavor(key) or '', key))
+    if cpus:
+        return cpus
+    share = _even(needs.vcpus, count, 'vcpus')
+    return [set(range(number * share, (number + 1) * share))
             for number in range(count)]
 
 
@@ -177,9 +174,15 @@ def _each(needs, count, what, read):
     if any(needs.flavor(f'hw:{name}.0') is not None for name in _BOTH):
         of_flavor = [read(f'hw:{what}.{number}') for number in range(count)]
     values = _either(of_flavor, needs, f'hw_{what}')
-    if values is None and any(needs.image.get(f'hw_{name}') for name in _BOTH):
+    if values is None:
+        if not any(needs.image.get(f'hw_{name}') for name in _BOTH):
+            return None
         values = ()
-    return None if values is None else _one_each(values, count, f'hw_{what}')
+    if len(values) != count:
+        raise invalid_image_property(
+            f'must have a value for each of {count} cells', values,
+            f'hw_{what}')
+    return list(values)
 
 
 def _either(of_flavor, needs, name):
@@ -189,13 +192,6 @@ def _either(of_flavor, needs, name):
         raise invalid_image_property(
             'must be left out, because the flavor sets it', of_image, name)
     return of_image if of_flavor is None else of_flavor
-
-
-def _one_each(values, count, name):
-    if len(values) != count:
-        raise invalid_image_property(
-            f'must have a value for each of {count} cells', values, name)
-    return list(values)
 
 
 def _even(amount, count, name):

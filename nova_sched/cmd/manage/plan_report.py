@@ -68,7 +68,7 @@ class PlanReport:
         """Return a row of COLUMNS for each instance, none for a refusal."""
         return [(pick.instance_uuid, selected.service_host,
                  selected.nodename, selected.availability_zone,
-                 forms.number(pick.weight), request.Hosts(others))
+                 forms.number(pick.weight), request.hosts(others))
                 for pick, (selected, *others) in self._placed()]
 
     def lines(self):
@@ -237,8 +237,7 @@ def _placement(pick, selections):
         'cell': selected.cell_uuid, 'weight': pick['weight'],
         'weighers': [{name: value for name, value in part.items()
                       if name != 'score'} for part in pick['weighers']],
-        'limits': request.Limits(
-            selected.to_dict()['limits']).machine_readable(),
+        'limits': request.limits(selected).machine_readable(),
         'alternates': [
             {'host': other.service_host, 'node': other.nodename,
              'zone': other.availability_zone} for other in others]}

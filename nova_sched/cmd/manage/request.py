@@ -2,7 +2,6 @@
 
 import json
 
-from cliff import columns
 from oslo_utils import uuidutils
 
 from nova_sched import conf as config
@@ -27,27 +26,19 @@ SHOWN = 10
 _DATA = 'nova_object.data'
 
 
-class Limits(columns.FormattableColumn):
-    """The limits of an instance on its compute node: a dict."""
-
-    def human_readable(self):
-        return _listed(self.machine_readable())
-
-    def machine_readable(self):
-        return {name: value.flat() if hasattr(value, 'flat') else value
-                for name, value in self._value.items()}
+def limits(selection):
+    """Return a DualValue of the limits of an instance on its node: a dict."""
+    values = {name: value.flat() if hasattr(value, 'flat') else value
+              for name, value in selection.to_dict()['limits'].items()}
+    return forms.DualValue(values, _listed(values))
 
 
-class Hosts(columns.FormattableColumn):
-    """Alternates of a host: a list of Selection."""
-
-    def human_readable(self):
-        return ', '.join(selection.service_host for selection in self._value)
-
-    def machine_readable(self):
-        return [{'Host': selection.service_host, 'Node': selection.nodename,
-                 'Zone': selection.availability_zone}
-                for selection in self._value]
+def hosts(selections):
+    """Return a DualValue of the alternates of a host."""
+    return forms.DualValue(
+        [{'Host': selection.service_host, 'Node': selection.nodename,
+          'Zone': selection.availability_zone} for selection in selections],
+        ', '.join(selection.service_host for selection in selections))
 
 
 def _listed(limits):
@@ -63,8 +54,7 @@ def rows(request_id, instance_uuids, selection_lists):
     for uuid, (selected, *others) in zip(instance_uuids, selection_lists,
                                          strict=True):
         yield (uuid, selected.service_host, selected.nodename,
-               selected.availability_zone,
-               Limits(selected.to_dict()['limits']), Hosts(others),
+               selected.availability_zone, limits(selected), hosts(others),
                request_id)
 
 

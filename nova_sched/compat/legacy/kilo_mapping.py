@@ -16,7 +16,6 @@ import copy
 import typing
 import weakref
 
-from nova_sched.compat.legacy import nova_dicts
 from nova_sched.objects import request_spec
 
 #: Image properties that Kilo's filters read: old name -> today's name.
@@ -29,6 +28,12 @@ OLD_PROPERTIES = {
 _PLAIN_LISTS = ('ignore_hosts', 'force_hosts', 'force_nodes')
 _SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
 _NO_OPTIONS = {}
+#: Fields of a request -> keys of instance_properties in Nova's dict.
+_OF_INSTANCE = {
+    'numa_topology': 'numa_topology', 'pci_requests': 'pci_requests',
+    'project_id': 'project_id', 'user_id': 'user_id',
+    'availability_zone': 'availability_zone', 'instance_uuid': 'uuid'}
+_SIZES = ('root_gb', 'ephemeral_gb', 'memory_mb', 'vcpus')
 
 
 class SentSpec(dict):
@@ -184,8 +189,7 @@ class KiloMapping:
         return self._mapping().pop(key, *default)
 
 
-class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
-                      request_spec.RequestSpec):
+class KiloRequestSpec(KiloMapping, request_spec.RequestSpec):
     """The RequestSpec that plug-ins get.
 
     It is also the mapping that Kilo passed to filters, and has Nova's methods
@@ -195,6 +199,34 @@ class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
     #: A view shares ``__dict__`` with its request; these are its own.
     __slots__ = ('_made', '_options')
     SHARED = request_spec.RequestSpec.SHARED | {'config_options'}
+
+    def to_legacy_request_spec_dict(self):
+        """Return the dict that Nova called request_spec.
+
+        Its ``instance_type`` is the Flavor, ``image`` a dict, empty without
+        an image.
+        """
+        properties = {theirs: getattr(self, ours)
+                      for ours, theirs in _OF_INSTANCE.items()
+                      if self.obj_attr_is_set(ours)}
+        properties |= {name: getattr(self, name) for name in _SIZES}
+        return {'num_instances': self.num_instances,
+                'image': {} if self.image is None else self.image.flat(),
+                'instance_type': self.flavor,
+                'instance_properties': properties}
+
+    def to_legacy_filter_properties_dict(self):
+        """Return the dict that Nova called filter_properties.
+
+        Features that the request does not use have no key; a hint with one
+        value is that value, not a list.
+        """
+        made = {key: value for key, value in _features(self).items()
+                if key not in ('instance_group', 'pci_requests')
+                and (value or key.startswith('group_'))}
+        if self.instance_group is not None:
+            made['group_uuid'] = self.instance_group.uuid
+        return made
 
 
 # The class name appears on the wire and in messages.
@@ -343,16 +375,11 @@ def _request_spec(spec_obj):
 def _instance_properties(spec_obj, image):
     numa, pci = spec_obj.numa_topology, spec_obj.pci_requests
     return {
-        'uuid': spec_obj.instance_uuid,
-        'project_id': spec_obj.project_id,
-        'user_id': spec_obj.user_id,
-        'availability_zone': spec_obj.availability_zone,
+        **{key: getattr(spec_obj, name)
+           for name, key in _OF_INSTANCE.items()},
         'image_ref': image.get('id'),
         'os_type': image.get('properties', {}).get('os_type'),
-        'memory_mb': spec_obj.memory_mb,
-        'vcpus': spec_obj.vcpus,
-        'root_gb': spec_obj.root_gb,
-        'ephemeral_gb': spec_obj.ephemeral_gb,
+        **{name: getattr(spec_obj, name) for name in _SIZES},
         'numa_topology': None if numa is None else numa.flat(),
         'pci_requests': None if pci is None else pci.flat(),
     }

@@ -16,13 +16,9 @@ def get_instance(compute_api, context, instance_id, expected_attrs=None,
         return compute_api.get(context, instance_id,
                                expected_attrs=expected_attrs)
     except nova_exception.InstanceNotFound as error:
-        raise _not_found(error) from error
-
-
-def _not_found(error):
-    try:
-        exc = importlib.import_module('webob.exc')
-    except ImportError:
-        # Without webob, no plug-in catches its exception.
-        return error
-    return exc.HTTPNotFound(explanation=str(error))
+        try:
+            exc = importlib.import_module('webob.exc')
+        except ImportError:
+            # Without webob, no plug-in catches its exception.
+            raise error from None
+        raise exc.HTTPNotFound(explanation=str(error)) from error

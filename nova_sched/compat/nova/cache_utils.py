@@ -19,22 +19,18 @@ def get_client(expiration_time=0):
     expiration_time: seconds that a value is kept; 0 for no limit.
     Raises RuntimeError with [cache] enabled.
     """
-    _refuse_shared()
+    if CONF.cache.enabled:
+        raise RuntimeError(
+            '[cache] enabled = true: a cache that is shared by oslo.cache is '
+            'not offered by nova_sched where Nova is not installed; set it to '
+            'false for one in each process')
     return CacheClient(expiration_time)
 
 
 def get_memcached_client(expiration_time=0):
     """Return None, as without [cache] enabled.  Raises RuntimeError with it.
     """
-    _refuse_shared()
-
-
-def _refuse_shared():
-    if CONF.cache.enabled:
-        raise RuntimeError(
-            '[cache] enabled = true: a cache that is shared by oslo.cache is '
-            'not offered by nova_sched where Nova is not installed; set it to '
-            'false for one in each process')
+    get_client()
 
 
 class CacheClient:
@@ -42,39 +38,39 @@ class CacheClient:
 
     def __init__(self, expiration_time=0, now=time.monotonic):
         self._limit, self._now = expiration_time, now
-        self._kept, self._lock = {}, threading.Lock()
+        self._kept, self._lock = {}, threading.RLock()
 
     def get(self, key):
         """Return a value, or None without a recent one."""
         with self._lock:
-            return self._get(key)
+            kept_at, value = self._kept.get(key, (self._now(), None))
+            return None if self._is_old(kept_at) else value
 
     def get_multi(self, keys):
         """Return the values of keys, None for a missing one: list."""
-        with self._lock:
-            return [self._get(key) for key in keys]
+        return [self.get(key) for key in keys]
 
     def get_or_create(self, key, creator):
         """Return a value; without one ``creator()``, which is kept."""
-        found = self.get(key)
-        if found is None:
-            found = creator()
-            self.set(key, found)
-        return found
+        value = self.get(key)
+        if value is None:
+            value = creator()
+            self.set(key, value)
+        return value
 
     def set(self, key, value):
         """Keep a value, in place of another one.  Returns True."""
         with self._lock:
-            self._set(key, value)
+            for old in [old for old, (kept_at, _) in self._kept.items()
+                        if self._is_old(kept_at)]:
+                del self._kept[old]
+            self._kept[key] = self._now(), value
         return True
 
     def add(self, key, value):
         """Keep a value if the key has none; return whether it is kept."""
         with self._lock:
-            is_new = self._get(key) is None
-            if is_new:
-                self._set(key, value)
-        return is_new
+            return self.get(key) is None and self.set(key, value)
 
     def delete(self, key):
         """Delete a value, if there is one."""
@@ -86,16 +82,5 @@ class CacheClient:
             for key in keys:
                 self._kept.pop(key, None)
 
-    def _get(self, key):
-        kept_at, value = self._kept.get(key, (self._now(), None))
-        if self._limit and self._now() - kept_at >= self._limit:
-            return None
-        return value
-
-    def _set(self, key, value):
-        now = self._now()
-        if self._limit:
-            for old in [old for old, (kept_at, _) in self._kept.items()
-                        if now - kept_at >= self._limit]:
-                del self._kept[old]
-        self._kept[key] = now, value
+    def _is_old(self, kept_at):
+        return self._limit and self._now() - kept_at >= self._limit

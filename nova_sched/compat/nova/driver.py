@@ -11,11 +11,12 @@ from nova_sched.compat.nova import servicegroup
 from nova_sched.scheduler import driver
 
 
-class OfNova:
-    """A mixin for drivers that are constructed without arguments, as in Nova.
+class Scheduler(driver.HostScheduler):
+    """Base class of drivers, constructed without arguments, as in Nova.
 
-    ``host_manager`` returns the states of hosts; ``servicegroup_api`` returns
-    whether a service is up.
+    ``select_destinations`` is called with the arguments of its release, see
+    driver_signatures.  ``host_manager`` returns the states of hosts;
+    ``servicegroup_api`` returns whether a service is up.
     """
 
     #: See driver_signatures.
@@ -28,8 +29,8 @@ class OfNova:
         # First: an __init__ as documented may not call its base class's.
         super().__init__(made, conf)
         made.host_manager = host_manager.of_nova(conf, made.host_manager)
-        made.servicegroup_api = servicegroup.ServiceGroup(
-            conf, made.host_manager.now)
+        made.servicegroup_api = servicegroup.API(
+            conf=conf, now=made.host_manager.now)
         return made
 
     def __init__(self, *args, **kwargs):
@@ -89,11 +90,3 @@ class OfNova:
                 reason=f'{exception.NoValidHost.nova} {len(placed)} of '
                 f'{wanted} instances could be placed')
         return placed
-
-
-class Scheduler(OfNova, driver.HostScheduler):
-    """Base class of drivers.
-
-    ``select_destinations`` is called with the arguments of its release, see
-    driver_signatures.
-    """

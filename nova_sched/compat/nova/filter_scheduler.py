@@ -2,6 +2,7 @@
 
 import functools
 
+from nova_sched import weights
 from nova_sched.compat import driver_results
 from nova_sched.compat import driver_signatures
 from nova_sched.compat import nova_methods
@@ -65,7 +66,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
             self.SIGNATURE, *args, **kwargs)
         with driver_signatures.answering(call):
             found = self.as_selections(context, self._schedule(
-                context, *self._signature().arguments_of(call)))
+                context, *call.arguments(self._signature())))
         return self.in_form(form, context, found)
 
     def _schedule(self, context, *args, **kwargs):
@@ -86,9 +87,9 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
         call.note_claims(found)
         if form is driver_signatures.QUEENS:
             return found
-        if form is driver_signatures.PIKE:
-            return driver_results.as_states(found, self.states_of(context))
-        return driver_results.as_weighed(found, self.states_of(context))
+        states = driver_results.as_states(found, self.states_of(context))
+        return states if form is driver_signatures.PIKE else [
+            weights.WeighedObject(state, 0.0) for state in states]
 
     def _attempt(self, request, offer, record):
         """Return an attempt, recorded because an override may fail later."""

@@ -7,13 +7,14 @@ from nova_sched import conf as config
 from nova_sched.compat.nova.conf import CONF
 
 
-class ServiceGroup:
+class API:
     """Derives whether services are up from their rows.
 
     conf: ConfigOpts.  now: function that returns the seconds since the epoch.
+    Other arguments are ignored.
     """
 
-    def __init__(self, conf, now):
+    def __init__(self, *args, conf=CONF, now=time.time, **kwargs):
         self._conf, self._now = conf, now
 
     def service_is_up(self, member):
@@ -29,10 +30,3 @@ class ServiceGroup:
             seen = seen.replace(tzinfo=datetime.UTC)
         away = abs(self._now() - seen.timestamp())
         return away <= config.service_down_time(self._conf)
-
-
-class API(ServiceGroup):
-    """Uses the process's configuration; ignores its arguments."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(CONF, time.time)

@@ -1,5 +1,6 @@
 """As ``nova.utils``: functions that plug-ins use."""
 
+from concurrent import futures
 import contextlib
 import contextvars
 import functools
@@ -92,35 +93,20 @@ def temporary_mutation(obj, **kwargs):
                 put(name, value)
 
 
-class _Spawned(threading.Thread):
-    """A call in a thread of its own, with the context of its caller."""
-
-    def __init__(self, function, args, kwargs):
-        super().__init__(daemon=True, name=f'spawned {function!r:.60}')
-        self._call = functools.partial(
-            contextvars.copy_context().run, function, *args, **kwargs)
-        self._result = self._error = None
-
-    def run(self):
-        try:
-            self._result = self._call()
-        except Exception as error:
-            self._error = error
-            LOG.exception('A function that a plug-in has spawned failed')
-
-    def wait(self):
-        """Return the result of the call, or raise its exception."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-
 def spawn(func, *args, **kwargs):
     """Call a function in a native thread; its result has ``wait()``."""
-    spawned = _Spawned(func, args, kwargs)
-    spawned.start()
-    return spawned
+    run, result = contextvars.copy_context().run, futures.Future()
+    result.wait = result.result
+
+    def call():
+        try:
+            result.set_result(run(func, *args, **kwargs))
+        except Exception as error:
+            LOG.exception('A function that a plug-in has spawned failed')
+            result.set_exception(error)
+    threading.Thread(target=call, daemon=True,
+                     name=f'spawned {func!r:.60}').start()
+    return result
 
 
 def spawn_n(func, *args, **kwargs):

@@ -14,9 +14,9 @@ from nova_sched.compat.row_api import host_states
 from nova_sched.compat.row_api import request
 from nova_sched.hosts import decision
 from nova_sched.rules import narrowing
-from nova_sched.rules.ranking import Ranked
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import selections
+from nova_sched.scheduler.ranking import Ranked
 
 LOG = logging.getLogger(__name__)
 

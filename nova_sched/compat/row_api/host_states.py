@@ -91,12 +91,6 @@ def call(method, *args, **optional):
     return method(*places, **named)
 
 
-def takes(method, name):
-    """Return whether a method has a parameter of this name."""
-    return any(parameter.kind is parameter.VAR_KEYWORD
-               or parameter.name == name for parameter in _parameters(method))
-
-
 def _parameters(method):
     found = _of_function(getattr(method, '__func__', method))
     return found[1:] if inspect.ismethod(method) else found

@@ -17,6 +17,7 @@ from nova_sched.compat.row_api import request
 from nova_sched.hosts import budget
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins import loading
+from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -40,14 +41,14 @@ class FilterHandler(filters.HostFilterHandler):
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
         current = request.current()
-        left = base_filters.FilterHandler().run(
+        left = base_filters.run(
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
             current.record, given.request_of(spec_obj)).states()
         if current.hosts is None:
             # Outside of an attempt the plug-in reads the limits of the states.
             for state in left:
                 state.limits.update(
-                    base_filters.limits_of(hosts.snapshot, state._row))
+                    limits.of_row(hosts.snapshot, state._row))
         return left
 
 
@@ -62,7 +63,7 @@ class WeightHandler(weights.HostWeightHandler):
             return super().get_weighed_objects(weighers, states,
                                                weighing_properties)
         current = request.current()
-        current.weighed = weighed = base_weights.WeightHandler().weigh(
+        current.weighed = weighed = base_weights.weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
             functools.partial(budget.Step, index=current.index))
         return [self.object_class(hosts.snapshot.state(row), weight)

@@ -6,15 +6,15 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import filters
 from nova_sched.compat import nova_methods
 from nova_sched.compat.row_api import host_states as rows
 from nova_sched.compat.row_api import request
 from nova_sched.placement import driver_claims
 from nova_sched.placement import releases
-from nova_sched.rules import ranking
+from nova_sched.rules import limits
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
@@ -52,8 +52,10 @@ class NovaSchedulerMixin:
         """
         manager, current = self.host_manager, request.current()
         context = spec_obj._context
-        found = list(_filtered(manager, host_states, spec_obj, index,
-                               context) or ())
+        # Before Newton the names of filters come before the index.
+        found = list(rows.call(
+            manager.get_filtered_hosts, host_states, spec_obj, index,
+            context=context, filter_class_names=None, index=index) or ())
         ranking.log_filtered(found, len(found))
         if not found:
             return []
@@ -174,7 +176,7 @@ class NovaSchedulerMixin:
         ] if selected_alloc_reqs else [
             first_of(snapshot, row) or claims.ClaimedHost(row)
             for row in picks]
-        chosen = [selections.Chosen(snapshot, each, filters.limits_of(
+        chosen = [selections.Chosen(snapshot, each, limits.of_row(
             snapshot, each.row)) for each in taken]
         others = selections.alternates(
             snapshot, chosen, rows.rows_of(hosts, snapshot, 'hosts').tolist(),
@@ -182,15 +184,3 @@ class NovaSchedulerMixin:
         return selections.of(
             chosen, others, self.conf.default_availability_zone,
             allocation_request_version)
-
-
-def _filtered(manager, host_states, spec_obj, index, context):
-    """Return the result of get_filtered_hosts, of any release.
-
-    Before Newton the names of filters come before the index.
-    """
-    method = manager.get_filtered_hosts
-    if rows.takes(method, 'index'):
-        return rows.call(method, host_states, spec_obj, context=context,
-                         filter_class_names=None, index=index)
-    return rows.call(method, host_states, spec_obj, index, context=context)

@@ -189,15 +189,15 @@ def _networks(value):
 
 def primitive(cells, newer):
     """Return the JSON value of cells, as read by ``parse``."""
-    return {'nova_object.name': 'NUMATopology', **_envelope('1.2', {
-        'cells': [{'nova_object.name': 'NUMACell', **_envelope(
-            '1.5' if newer else '1.2', _cell_data(cell, newer))}
-            for cell in cells]})}
+    version = '1.5' if newer else '1.2'
+    return _envelope('NUMATopology', '1.2', {'cells': [
+        _envelope('NUMACell', version, _cell_data(cell, newer))
+        for cell in cells]})
 
 
-def _envelope(version, data):
-    return {'nova_object.namespace': 'nova', 'nova_object.version': version,
-            _DATA: data}
+def _envelope(name, version, data):
+    return {'nova_object.name': name, 'nova_object.namespace': 'nova',
+            'nova_object.version': version, _DATA: data}
 
 
 def _cell_data(cell, newer):
@@ -207,13 +207,12 @@ def _cell_data(cell, newer):
         'memory_usage': cell.memory_usage,
         'pinned_cpus': sorted(cell.pinned_cpus),
         'siblings': [sorted(core) for core in cell.siblings],
-        'mempages': [{'nova_object.name': 'NUMAPagesTopology', **_envelope(
-            '1.1', pages._asdict())} for pages in cell.pages]}
+        'mempages': [_envelope('NUMAPagesTopology', '1.1', pages._asdict())
+                     for pages in cell.pages]}
     if newer:
         data |= {'pcpuset': sorted(cell.pcpuset), 'socket': cell.socket}
     if cell.networks is not None:
-        data['network_metadata'] = {
-            'nova_object.name': 'NetworkMetadata', **_envelope('1.0', {
-                'physnets': sorted(cell.networks.physnets),
-                'tunneled': cell.networks.tunneled})}
+        data['network_metadata'] = _envelope('NetworkMetadata', '1.0', {
+            'physnets': sorted(cell.networks.physnets),
+            'tunneled': cell.networks.tunneled})
     return data

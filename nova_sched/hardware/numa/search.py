@@ -135,7 +135,9 @@ class Search:
         the path of a guest cell that is refused when it is placed again.
         """
         if depth == self._size:
-            return _FOUND if self._is_good(free) else None
+            is_allowed = self._rules is None or self._rules.allow(
+                self._everything & ~free)
+            return _FOUND if is_allowed else None
         if self._is_stable(depth) and self._skipped(depth, free):
             return None
         state, known = self._state(depth), self._known
@@ -162,10 +164,6 @@ class Search:
             self._path.pop()
             self._settled = min(self._settled, depth)
         return outcome
-
-    def _is_good(self, free):
-        return self._rules is None or self._rules.allow(
-            self._everything & ~free)
 
     def _is_impossible(self):
         """Check from time to time whether no selection is possible."""

@@ -120,8 +120,11 @@ class SelectionRules:
             self._spend(self._cost)
             cells = [self._hosts[position]
                      for position in matching.bits(chosen)]
-            self._verdicts[key] = self._has_devices(
-                cells) and networks_allow(self._hosts, cells, self._networks)
+            has_devices = not self._looks_at_pools or self._devices.fits(
+                self._mapping, pci_devices.Cells(
+                    frozenset(cell.id for cell in cells), self._sockets))
+            self._verdicts[key] = has_devices and networks_allow(
+                self._hosts, cells, self._networks)
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
@@ -154,13 +157,6 @@ class SelectionRules:
             if elsewhere + near + sum(most[:count]) < needed:
                 return False
         return True
-
-    def _has_devices(self, cells):
-        if not self._looks_at_pools:
-            return True
-        ids = frozenset(cell.id for cell in cells)
-        return self._devices.fits(
-            self._mapping, pci_devices.Cells(ids, self._sockets))
 
 
 def _networks_near(hosts, requested):

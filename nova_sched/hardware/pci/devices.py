@@ -23,8 +23,6 @@ import functools
 
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci.requests import DeviceRequests
-
 LOG = logging.getLogger(__name__)
 
 
@@ -52,19 +50,10 @@ class Cells:
                 if socket in sockets}
 
 
-def fits(pools, requests, mapping=None, cells=None):
-    """Return whether a host has enough devices, as ``HostDevices.fits`` does.
-
-    pools: Pools.  requests: list of InstancePCIRequest.
-    For many hosts, create HostDevices with one shared DeviceRequests.
-    """
-    return HostDevices(pools, DeviceRequests(requests)).fits(mapping, cells)
-
-
 class HostDevices:
     """The devices of one host, for the requests of one guest.
 
-    pools: Pools.  requests: DeviceRequests.
+    pools: Pools.  requests: DeviceRequests, shared by hosts.
 
     Pools are identified by their index among the host's pools.
     """

@@ -77,7 +77,7 @@ class Pools(reports.Report):
     @property
     def free_devices(self):
         """The number of devices in all pools."""
-        return count(self.items)
+        return sum(pool['count'] for pool in self.items)
 
     @property
     def free_by_node(self):
@@ -86,11 +86,6 @@ class Pools(reports.Report):
         for pool in self.items:
             counts[pool['numa_node']] += pool['count']
         return counts
-
-
-def count(pools):
-    """Return the number of devices in some pools."""
-    return sum(pool['count'] for pool in pools)
 
 
 def _plain(value):

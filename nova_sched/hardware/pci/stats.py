@@ -1,6 +1,7 @@
 """A host's free PCI devices in the form of Nova's PciDeviceStats."""
 
 from nova_sched.hardware.pci import devices as pci_devices
+from nova_sched.hardware.pci.requests import DeviceRequests
 
 
 class DeviceStats:
@@ -37,7 +38,9 @@ class DeviceStats:
             cells = pci_devices.Cells(
                 frozenset(cell.id for cell in numa_cells),
                 {cell.id: cell.socket for cell in host_cells})
-        return pci_devices.fits(self._pools, requests, provider_mapping, cells)
+        return pci_devices.HostDevices(
+            self._pools, DeviceRequests(requests)).fits(
+                provider_mapping, cells)
 
     def __repr__(self):
         return f'{type(self).__name__}({self.pools})'

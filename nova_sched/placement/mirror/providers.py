@@ -137,9 +137,6 @@ class Providers:
         # When the provider was added.
         self._added = np.zeros(0, np.float64)
 
-    def __len__(self):
-        return len(self.uuids)
-
     # Data of Placement.
 
     def now(self):

@@ -7,7 +7,6 @@ lock, unlike ``single_flight``.
 """
 
 import os
-import pathlib
 import pickle
 import time
 import typing
@@ -17,8 +16,6 @@ from nova_sched.shared_region import SharedRegion
 #: Maximum seconds to wait for another worker's response: the duration of a
 #: query for thousands of providers one by one.
 PATIENCE = 300
-#: Seconds to wait for a worker that holds the lock and has not sent the query.
-SILENT = 1
 #: Seconds between two attempts to take the lock.
 PAUSE = 0.01
 
@@ -57,26 +54,21 @@ class SharedResponses:
         send: function without arguments that sends the query.  Its exception
             is raised here, and not kept.
         after: the moment, by the clock; earlier responses are not used.
-        A worker that is stopped while it queries, or takes longer than
-        PATIENCE, is not waited for.  This worker then queries without keeping
-        the response.
+        A worker that takes longer than PATIENCE is not waited for.  This
+        worker then queries without keeping the response.
         """
         shared = self._by_query.get(query)
         if shared is None:
             return self.send_alone(send)
         with shared.threads, shared.locked(
-                patience=shared.patience, pause=PAUSE) as is_locked:
+                patience=_long_wait, pause=PAUSE) as is_locked:
             if not is_locked:
                 return self.send_alone(send)
-            shared.words.asker = os.getpid()
-            try:
-                response = shared.read(source)
-                if response is None or response.began <= after:
-                    response = self.send_alone(send)
-                    shared.write(source, response)
-                return response
-            finally:
-                shared.words.asker = 0
+            response = shared.read(source)
+            if response is None or response.began <= after:
+                response = self.send_alone(send)
+                shared.write(source, response)
+            return response
 
     def send_alone(self, send):
         """Return a TimedResponse for this worker only."""
@@ -88,20 +80,10 @@ class SharedResponses:
 class _SharedResponse(SharedRegion):
     """A TimedResponse of any size in shared memory.
 
-    size: in bytes; 0 for none.  asker: id of the querying process, or 0.
+    size: in bytes; 0 for none.
     """
 
-    WORDS = ('size', 'asker')
-
-    def patience(self):
-        """Return a function: whether to wait on for the lock."""
-        began = time.monotonic()
-
-        def is_waited_for():
-            asker = self.words.asker
-            return (time.monotonic() - began < (PATIENCE if asker else SILENT)
-                    and not _is_stopped(asker))
-        return is_waited_for
+    WORDS = ('size',)
 
     def read(self, source):
         """Return the TimedResponse, or None."""
@@ -121,10 +103,7 @@ class _SharedResponse(SharedRegion):
             self.words.size = len(data)
 
 
-def _is_stopped(process):
-    try:
-        status = pathlib.Path(f'/proc/{process}/stat').read_text()
-    except OSError:
-        return False
-    # The state follows the program's name, which may contain anything.
-    return status.rpartition(')')[2].split()[0] in 'Tt'
+def _long_wait():
+    """Return a function: whether PATIENCE seconds have not passed yet."""
+    end = time.monotonic() + PATIENCE
+    return lambda: time.monotonic() < end

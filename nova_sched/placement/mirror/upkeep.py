@@ -56,8 +56,6 @@ LEAST = 1
 PAUSE = 5
 #: Seconds until an unreadable provider is read again.
 AGAIN = 60
-#: Maximum number of unreadable providers that are logged as warnings.
-MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
 #: Seconds after which the provider of a new node is read again if Placement
@@ -69,10 +67,6 @@ PROGRESS = 10
 #: Seconds without a comparison of generations, and multiple of the usual
 #: interval, after which (both) the mirror is not used.
 TOO_OLD, TOO_OFTEN = 60, 5
-
-
-class _Stopped(Exception):
-    """The thread must end."""
 
 
 class Pace:
@@ -226,11 +220,8 @@ class Upkeep:
     def _fill(self):
         begin = self._clock()
         generations = self._look_for_changes()
-        try:
-            response = self._send(WHOLE, lambda: self._read_whole(
-                generations.value), begin - TOO_OLD).value
-        except _Stopped:
-            return
+        response = self._send(WHOLE, lambda: self._read_whole(
+            generations.value), begin - TOO_OLD).value
         self._all.note(response)
         self._take_all(response, generations)
         self._compared_at = generations.began
@@ -246,8 +237,8 @@ class Upkeep:
     def _read_whole(self, generations):
         """Return all readable providers, as a TimedResponse.
 
-        Most are in a listing of candidates; the rest is read one by one.
-        Raises _Stopped.
+        Most are in a listing of candidates; the rest, which has no room, is
+        read one by one until ``stop``.
         """
         listing = self._responses.send_alone(
             lambda: self._reader.summaries(generations))
@@ -256,7 +247,7 @@ class Upkeep:
         rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
-                raise _Stopped
+                break
             with self._setting_aside(uuid):
                 provider = self._reader.provider(uuid, generations[uuid][1])
                 listed += [provider] if provider is not None else []
@@ -269,7 +260,10 @@ class Upkeep:
         return listing
 
     def _update(self):
-        self._look_for_freed()
+        if self._clock() >= self._next_look:
+            self._next_look = self._clock() + LOOK
+            self._freed.update(dict.fromkeys(
+                uuid for uuid in self._find_freed() if uuid in self._parents))
         self._look_for_expected()
         # First: without the comparison the mirror soon is too old.
         if self._changes.is_due:
@@ -377,13 +371,6 @@ class Upkeep:
         """This worker's requests per second for single providers."""
         return SINGLE / self._responses.workers
 
-    def _look_for_freed(self):
-        if self._clock() >= self._next_look:
-            self._next_look = self._clock() + LOOK
-            for uuid in self._find_freed():
-                if uuid in self._parents:
-                    self._freed.setdefault(uuid)
-
     def _look_for_expected(self):
         """Read expected providers that are due."""
         if not self._expected:
@@ -440,12 +427,11 @@ class Upkeep:
             if isinstance(exc, UnusableProvider):
                 self._providers.invalidate([uuid])
             self._changed[uuid] = self._clock() + AGAIN
-            only_debug = (uuid in self._set_aside
-                          or len(self._set_aside) >= MOST_LOGGED)
-            self._set_aside.add(uuid)
-            LOG.log(logging.DEBUG if only_debug else logging.WARNING,
+            LOG.log(logging.DEBUG if uuid in self._set_aside
+                    else logging.WARNING,
                     'The mirror of Placement lacks data of resource provider '
                     '%s, which is read again every %d seconds: %s', uuid,
                     AGAIN, exc)
+            self._set_aside.add(uuid)
         else:
             self._set_aside.discard(uuid)

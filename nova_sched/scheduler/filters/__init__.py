@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_sched import filters
 from nova_sched import nova_compat
 from nova_sched.hosts.state import HostState
+from nova_sched.rules import limits
 from nova_sched.rules import loadables
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
@@ -163,7 +164,7 @@ def _write_limits(states, chosen, spec_obj, index):
         for rule in ran:
             filters.note_judge(hosts.snapshot, rule, spec_obj)
         [row] = hosts.rows.tolist()
-        state.limits.update(filters.limits_of(hosts.snapshot, row))
+        state.limits.update(limits.of_row(hosts.snapshot, row))
 
 
 def all_filters():

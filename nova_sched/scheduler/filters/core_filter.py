@@ -1,6 +1,6 @@
 """CoreFilter: enough virtual CPUs, with overcommit."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class CoreFilter(amounts.BaseCapacityFilter):

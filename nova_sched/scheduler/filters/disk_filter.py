@@ -1,6 +1,6 @@
 """DiskFilter: enough disk, with overcommit."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class DiskFilter(amounts.BaseCapacityFilter):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class ExactCoreFilter(amounts.BaseExactFilter):

@@ -1,6 +1,6 @@
 """ExactDiskFilter: bare metal with exactly the flavor's disk."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class ExactDiskFilter(amounts.BaseExactFilter):

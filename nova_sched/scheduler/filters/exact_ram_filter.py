@@ -1,6 +1,6 @@
 """ExactRamFilter: bare metal with exactly the flavor's memory."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class ExactRamFilter(amounts.BaseExactFilter):

@@ -1,6 +1,6 @@
 """IoOpsFilter: hosts where few instances are built or moved."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class IoOpsFilter(amounts.BaseCountFilter):

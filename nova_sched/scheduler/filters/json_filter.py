@@ -13,6 +13,7 @@ import json
 import numpy as np
 
 from nova_sched import exception
+from nova_sched.hosts import values
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.rules import attributes
@@ -106,7 +107,7 @@ def _parsed(text):
     """Parse a text; cached for all instances of a request and the reason."""
     try:
         query = json.loads(text)
-        depth = _depth(query)
+        depth = values.depth(query)
     except RecursionError:
         depth = bounds.QUERY_DEPTH + 1
     except ValueError as exc:
@@ -118,16 +119,6 @@ def _parsed(text):
                               f'{bounds.QUERY_DEPTH} levels deep')
     return _Read(query, phrases.shortened(json.dumps(query), 120),
                  sorted(_variables(query)))
-
-
-def _depth(query):
-    """Return how deep lists and objects are nested."""
-    depth, level = 0, [query]
-    while level := [item for item in level if isinstance(item, (list, dict))]:
-        depth += 1
-        level = [inner for item in level for inner in (
-            item.values() if isinstance(item, dict) else item)]
-    return depth
 
 
 def _variables(query):
@@ -144,12 +135,12 @@ def _variables(query):
 
 def _range(column):
     """Return a short text with the values, or the range, of a column."""
-    values = [value for value in column.in_use()
-              if value is not attributes.ABSENT]
-    if not values or not all(isinstance(value, (int, float))
-                             for value in values):
-        return phrases.listed(values)
-    numbers = sorted(set(values))
+    found = [value for value in column.in_use()
+             if value is not attributes.ABSENT]
+    if not found or not all(isinstance(value, (int, float))
+                            for value in found):
+        return phrases.listed(found)
+    numbers = sorted(set(found))
     if len(numbers) > phrases.SHOWN:
         return f'{numbers[0]} to {numbers[-1]}'
     return ', '.join(map(str, numbers))

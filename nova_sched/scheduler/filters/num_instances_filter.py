@@ -1,6 +1,6 @@
 """NumInstancesFilter: hosts below a maximum number of instances."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class NumInstancesFilter(amounts.BaseCountFilter):

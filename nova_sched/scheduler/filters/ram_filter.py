@@ -1,6 +1,6 @@
 """RamFilter: enough memory, with overcommit."""
 
-from nova_sched.rules import amounts
+from nova_sched.scheduler.filters import amounts
 
 
 class RamFilter(amounts.BaseCapacityFilter):

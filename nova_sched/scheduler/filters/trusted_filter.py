@@ -39,11 +39,13 @@ class TrustedFilter(filters.ColumnFilter):
         required = _required(spec_obj)
         if not required or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        levels = self.levels.of(_nodes(hosts), _nodes(hosts.snapshot.block()))
+        levels = self.levels.of(
+            [*hosts.distinct('nodename')],
+            [*hosts.snapshot.block().distinct('nodename')])
         return hosts.judge('nodename', lambda node: levels[node] == required)
 
     def reason(self, hosts, spec_obj):
-        levels = self.levels.known(_nodes(hosts)).values()
+        levels = self.levels.known(hosts.distinct('nodename')).values()
         return phrases.Reason(
             f"trust level '{phrases.shortened(_required(spec_obj))}' needed",
             f'hosts are {phrases.listed(levels)}')
@@ -51,9 +53,3 @@ class TrustedFilter(filters.ColumnFilter):
 
 def _required(spec_obj):
     return (spec_obj.flavor.extra_specs or {}).get(_KEY)
-
-
-def _nodes(hosts):
-    """Return the node names of a HostBlock: list."""
-    _codes, in_use, names = hosts.labels('nodename')
-    return [names[code] for code in in_use]

@@ -9,44 +9,34 @@ from nova_sched import exception
 from nova_sched.cloud import export as cloud_export
 from tests.builders import clouds
 from tests.builders.cloud_database import CloudDatabase
-from tests.builders.cloud_database import make_tables
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
-from tests.builders.mapped_cloud import MappedCloud
 from tests.builders.requests import a_request
 
 
 @pytest.fixture
-def tables(tmp_path):
-    return make_tables(tmp_path)
-
-
-@pytest.fixture
-def cloud(tables, tmp_path):
+def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c with an instance."""
-    cloud = MappedCloud(tables, tmp_path)
-    cloud.one.load(['a', 'b'], host_mappings=[])
-    cloud.two.load(['c'], host_mappings=[], instances=[
+    mapped_cloud.two.load(['c'], host_mappings=[], instances=[
         clouds.an_instance('c')])
-    cloud.two.execute('UPDATE services SET deleted = id')
-    cloud.two.execute("INSERT INTO services (host, binary, topic, "
-                      "report_count, deleted) "
-                      "VALUES ('c', 'nova-compute', 'compute', 1, 0)")
-    cloud.api.execute("INSERT INTO aggregates (id, uuid, name) "
-                      "VALUES (3, ?, 'fast')", clouds.a_uuid())
-    cloud.api.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
-                      "VALUES (3, 'c')")
-    yield cloud
-    cloud.close()
+    mapped_cloud.two.execute('UPDATE services SET deleted = id')
+    mapped_cloud.two.execute(
+        'INSERT INTO services (host, binary, topic, report_count, deleted) '
+        "VALUES ('c', 'nova-compute', 'compute', 1, 0)")
+    mapped_cloud.api.execute("INSERT INTO aggregates (id, uuid, name) "
+                             "VALUES (3, ?, 'fast')", clouds.a_uuid())
+    mapped_cloud.api.execute('INSERT INTO aggregate_hosts '
+                             "(aggregate_id, host) VALUES (3, 'c')")
+    return mapped_cloud
 
 
 @pytest.fixture
-def loaded(cloud, tables, tmp_path):
+def loaded(cloud, tables_file, tmp_path):
     """The export of it in one database."""
     (tmp_path / 'loaded').mkdir()
-    database = CloudDatabase(tables, tmp_path / 'loaded')
+    database = CloudDatabase(tables_file, tmp_path / 'loaded')
     text = json.dumps(cloud_export.export(cloud.conf()))
     database.load(0, **json.loads(text))
     yield database
@@ -100,10 +90,10 @@ def test_the_loaded_export_has_the_same_decisions(cloud, loaded):
             in select(here, a_request(num_instances=2))} <= {CELL1, CELL2}
 
 
-def test_disabled_cells_stay_disabled(cloud, tables, tmp_path):
+def test_disabled_cells_stay_disabled(cloud, tables_file, tmp_path):
     cloud.change(CELL1, disabled=1)
     (tmp_path / 'loaded').mkdir()
-    database = CloudDatabase(tables, tmp_path / 'loaded')
+    database = CloudDatabase(tables_file, tmp_path / 'loaded')
     database.load(0, **cloud_export.export(cloud.conf()))
 
     driver = database.driver()

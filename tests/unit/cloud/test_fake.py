@@ -32,28 +32,24 @@ def rows(conf):
 
 
 class TestCreate:
-    def test_one_host_is_dead_and_one_disabled(self, cloud, rows):
-        now = cloud_file.utcnow()
-        services = rows('services').values()
-        dead = [s['host'] for s in services if now
-                - datetime.datetime.fromisoformat(s['last_seen_up'])
-                > datetime.timedelta(minutes=1)]
-        assert [cloud.dead_host] == dead
-        assert [cloud.disabled_host] == [
-            s['host'] for s in services if s['disabled']]
-        assert not any(s['forced_down'] for s in services)
-
-    def test_a_small_cloud_is_healthy(self, db, rows):
-        cloud = fake_cloud.FakeCloud(db.engine, hosts=3)
+    @pytest.mark.parametrize('count, trouble', [
+        (3, [None, None, None]), (20, ['fake-0020', 'fake-0019', None]),
+        (100, ['fake-0100', 'fake-0099', 'fake-0098'])])
+    def test_the_last_hosts_of_a_cloud_are_in_trouble(self, db, rows, count,
+                                                      trouble):
+        cloud = fake_cloud.FakeCloud(db.engine, hosts=count)
         cloud.create()
-        assert cloud.dead_host is None
-        assert cloud.heartbeat() == 3
-        assert not any(s['disabled'] for s in rows('services').values())
+        services, now = rows('services').values(), cloud_file.utcnow()
+        found = [[s['host'] for s in services if is_in_trouble(s)]
+                 for is_in_trouble in (
+                     lambda s: now - datetime.datetime.fromisoformat(
+                         s['last_seen_up']) > datetime.timedelta(minutes=1),
+                     lambda s: s['disabled'], lambda s: s['forced_down'])]
 
-    def test_a_large_cloud_has_a_forced_down_host(self, db, rows):
-        cloud = fake_cloud.FakeCloud(db.engine, hosts=100)
-        cloud.create()
-        assert rows('services')[cloud.forced_down_host]['forced_down']
+        assert [cloud.dead_host, cloud.disabled_host,
+                cloud.forced_down_host] == trouble
+        assert found == [[name] if name else [] for name in trouble]
+        assert cloud.heartbeat() == count - (trouble[0] is not None)
 
     def test_every_host_is_in_one_of_three_zones(self, cloud, hosts):
         aggregates = {a['name']: a for a in hosts.aggregates()}

@@ -1,18 +1,27 @@
 """Commands run in the test's process, on files of the test."""
 
+import contextlib
 import json
 from typing import NamedTuple
 
+import oslo_messaging as messaging
 import pytest
 
+from nova_sched import context
 from nova_sched import service
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
+from nova_sched.observe.recorder import Recorder
+from nova_sched.scheduler import manager
 from tests.builders import cloud_database
+from tests.builders import clouds
 from tests.builders import commands
+from tests.builders import drivers
 from tests.builders import messages
 from tests.builders import plans as plan_hosts
+from tests.builders import requests
 from tests.builders import rules
+from tests.builders.decisions import UUIDS
 
 #: Configuration of a client of the scheduler of ``call``.
 FILE = """
@@ -47,6 +56,12 @@ def run(capsys):
 
 
 @pytest.fixture
+def read(run):
+    """Function: the JSON that a successful command line writes."""
+    return lambda *argv: table(run(*argv, '-f', 'json'))
+
+
+@pytest.fixture
 def plans():
     """What a plan keeps this process from, the next test may do."""
     with commands.plans_undone():
@@ -54,14 +69,19 @@ def plans():
 
 
 @pytest.fixture
-def plan_by(run, plans, tmp_path):
-    """Function: "request plan" by a configuration file with this text."""
-    def plan_by(text):
-        file = tmp_path / 'plan.conf'
+def by(run, tmp_path):
+    """Function: run command lines by a configuration file with this text."""
+    def by(text, *command):
+        file = tmp_path / 'nova-sched.conf'
         file.write_text(text)
-        return lambda *options: run('--config-file', file, 'request', 'plan',
-                                    *options)
-    return plan_by
+        return lambda *words: run('--config-file', file, *command, *words)
+    return by
+
+
+@pytest.fixture
+def plan_by(by, plans):
+    """Function: "request plan" by a configuration file with this text."""
+    return lambda text: by(text, 'request', 'plan')
 
 
 @pytest.fixture
@@ -73,6 +93,57 @@ def plan(plan_by, cloud):
     cloud.load_nodes(*plan_hosts.nodes())
     return lambda *options, more='': plan_by(
         plan_hosts.FILE.format(url=cloud.url) + more)(*options)
+
+
+@pytest.fixture
+def plan_stored(plan_by, mapped_cloud):
+    """Function: "request plan" on a MappedCloud that stores requests."""
+    mapped_cloud.api.execute(
+        'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
+        'instance_uuid VARCHAR(36), spec TEXT)')
+    return plan_by(plan_hosts.FILE.format(url=mapped_cloud.cell0.url) + (
+        f'[api_database]\nconnection = {mapped_cloud.api.url}\n'))
+
+
+@pytest.fixture
+def store(plan_stored, mapped_cloud):
+    """Function: the uuid of an instance on a host, with a stored request."""
+    def store(host='a', **fields):
+        uuid = clouds.a_uuid()
+        spec = requests.a_request(instance_uuid=uuid, **fields)
+        mapped_cloud.api.execute(
+            'INSERT INTO request_specs (instance_uuid, spec) VALUES (?, ?)',
+            uuid, json.dumps(spec.obj_to_primitive()))
+        mapped_cloud.one.execute(
+            'INSERT INTO instances (uuid, host, vm_state, deleted) '
+            "VALUES (?, ?, 'active', 0)", uuid, host)
+        return uuid
+    return store
+
+
+@pytest.fixture
+def decided(cloud, tmp_path):
+    """Function: decide requests on the cloud, and store the decisions.
+
+    asked: (request id, fields of the request) of each.
+    It returns the text of a file with that state_path and database.
+    """
+    def decided(*asked, more=()):
+        recorder = Recorder(rules.a_conf(DEFAULT__state_path=str(tmp_path)))
+        door = manager.SchedulerManager(
+            cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
+        for request_id, fields in asked:
+            with contextlib.suppress(messaging.ExpectedException):
+                door.select_destinations(
+                    context.RequestContext(request_id=request_id),
+                    spec_obj=requests.a_request(**fields).obj_to_primitive(),
+                    instance_uuids=UUIDS[:1])
+        with recorder.reading() as store:
+            store.add(more)
+        recorder.stop()
+        return (f'[DEFAULT]\nstate_path = {tmp_path}\n'
+                f'[database]\nconnection = {cloud.url}\n')
+    return decided
 
 
 @pytest.fixture
@@ -104,15 +175,10 @@ def scheduler(database):
 
 
 @pytest.fixture
-def call(run, scheduler, database, tmp_path):
+def call(by, scheduler, database):
     """Function: "request call" with these options, on a cloud of its own."""
     fake_cloud.FakeCloud(database._db.engine, hosts=6).create()
-    file = tmp_path / 'client.conf'
-    file.write_text(FILE.format(url=database.url))
-
-    def call(*options):
-        return run('--config-file', file, 'request', 'call', *options)
-    return call
+    return by(FILE.format(url=database.url), 'request', 'call')
 
 
 def decisions(scheduler):

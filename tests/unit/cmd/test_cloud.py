@@ -12,61 +12,35 @@ from tests.builders import clouds
 
 
 class TestFake:
-    def test_makes_the_tables_and_that_many_hosts(self, run, url):
+    def test_makes_the_tables_and_that_many_hosts(self, run, read, url):
         ended = run('--database', url, 'cloud', 'fake', '--hosts', 7, '--once')
 
         assert ended.code == 0
         assert ended.out.startswith('7 fake compute nodes in sqlite:///')
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert len(json.loads(listed.out)) == 7
+        assert len(read('--database', url, 'host', 'list')) == 7
 
     @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-    def test_beats_until_it_is_told_to_end(self, run, url, ending, number):
-        """And ends as if it had nothing more to do."""
-        beats = ending(number)
+    def test_a_signal_ends_the_heartbeats(self, run, url, monkeypatch, number):
+        before = {each: signal.getsignal(each)
+                  for each in (signal.SIGINT, signal.SIGTERM)}
 
-        ended = run('--database', url, 'cloud', 'fake', '--hosts', 2,
-                    '--interval', 0)
+        def beat(cloud, stop, interval):
+            signal.raise_signal(number)
+            assert (stop.is_set(), interval) == (True, 7)
+        monkeypatch.setattr(fake.FakeCloud, 'run', beat)
 
+        ended = run('--database', url, 'cloud', 'fake', '--interval', 7)
+        for each, handler in before.items():
+            signal.signal(each, handler)
         assert ended.code == 0
-        assert beats == [2] * 3
 
-    @pytest.fixture
-    def ending(self, monkeypatch):
-        """Function of a signal, which arrives with the third heartbeat.
-
-        It returns the list of the hosts of each heartbeat.
-        """
-        class Deaf(Exception):
-            """Nothing in the program hears the signal."""
-
-        def refuse(*_args):
-            raise Deaf
-        before = {number: signal.signal(number, refuse)
-                  for number in (signal.SIGINT, signal.SIGTERM)}
-        beats, heartbeat = [], fake.FakeCloud.heartbeat
-
-        def ending(number):
-            def beat(cloud):
-                beats.append(heartbeat(cloud))
-                if len(beats) == 3:
-                    signal.raise_signal(number)
-                return beats[-1]
-            monkeypatch.setattr(fake.FakeCloud, 'heartbeat', beat)
-            return beats
-        yield ending
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def test_may_have_huge_pages_and_give_away_more_memory(self, run, url):
+    def test_may_have_huge_pages_and_give_away_more_memory(
+            self, run, read, url):
         run('--database', url, 'cloud', 'fake', '--hosts', 30, '--once',
             '--huge-pages', 25, '--ram-ratio', 1.5)
 
-        listed = json.loads(run('--database', url, 'host', 'list', '-f',
-                                'json').out)
-        hosts = [json.loads(run('--database', url, 'host', 'show', '-f',
-                                'json', host['Host']).out)
-                 for host in listed[:6]]
+        hosts = [read('--database', url, 'host', 'show', host['Host'])
+                 for host in read('--database', url, 'host', 'list')[:6]]
         assert {host['ram_allocation_ratio'] for host in hosts} == {1.5}
         cells = [cell for host in hosts for cell in host['numa_cells']]
         assert cells
@@ -140,7 +114,8 @@ class TestExportAndLoad:
         for name in set(before) - {'now'}:
             assert again[name] == before[name], name
 
-    def test_let_old_heartbeats_be_as_old_as_they_were(self, run, url, saved):
+    def test_let_old_heartbeats_be_as_old_as_they_were(
+            self, run, read, url, saved):
         text = saved.read_text()
         cloud = json.loads(text)
         year = cloud['now'][:4]
@@ -148,21 +123,8 @@ class TestExportAndLoad:
 
         run('--database', url, 'cloud', 'load', saved)
 
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert [host['Service'] for host in json.loads(listed.out)] == [
-            'up', 'up']
-
-    def test_keep_old_heartbeats_as_saved(self, run, url, saved):
-        cloud = json.loads(saved.read_text())
-        for service in cloud['services']:
-            service['last_seen_up'] = '2001-01-01T00:00:00'
-        saved.write_text(json.dumps(cloud))
-
-        run('--database', url, 'cloud', 'load', '--as-saved', saved)
-
-        listed = run('--database', url, 'host', 'list', '-f', 'json')
-        assert [host['Service'] for host in json.loads(listed.out)] == [
-            'down', 'down']
+        assert [host['Service'] for host in read(
+            '--database', url, 'host', 'list')] == ['up', 'up']
 
     def test_name_the_table_of_an_unreadable_row(self, run, cloud):
         cloud.load(['a'])

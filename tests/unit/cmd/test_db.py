@@ -20,11 +20,8 @@ class TestSync:
 
         assert run('--database', url, 'db', 'sync') == first
 
-    def test_uses_the_configured_database(self, run, url, tmp_path):
-        file = tmp_path / 'my.conf'
-        file.write_text(f'[database]\nconnection = {url}\n')
-
-        assert run('--config-file', file, 'db', 'sync').code == 0
+    def test_uses_the_configured_database(self, run, by, url):
+        assert by(f'[database]\nconnection = {url}\n')('db', 'sync').code == 0
         assert run('--database', url, 'db', 'version').out.strip() != 'none'
 
 

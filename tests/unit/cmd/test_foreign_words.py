@@ -1,20 +1,11 @@
 """Texts from requests and databases cannot forge output of commands."""
 
-import contextlib
 import subprocess
 
-import oslo_messaging as messaging
 import pytest
 
-from nova_sched import context
-from nova_sched.observe.recorder import Recorder
-from nova_sched.scheduler import manager
 from tests.builders import clouds
 from tests.builders import decisions
-from tests.builders import drivers
-from tests.builders import requests
-from tests.builders import rules
-from tests.builders.decisions import UUIDS
 
 #: What ends a line, moves the cursor, rings, or turns the text around.
 WORDS = 'x\n| forged |\r\x1b[2J\a\x9b31m\u202e\u2028'
@@ -33,28 +24,16 @@ def lines(ended):
 
 
 @pytest.fixture
-def arguments(cloud, tmp_path):
+def arguments(cloud, decided, tmp_path):
     """Arguments of commands about a decision on a cloud, both hostile."""
     cloud.load_nodes(
         clouds.a_compute_node(f'a{WORDS}', memory_mb=8000, free_ram_mb=8000),
         clouds.a_compute_node(f'b{WORDS}', memory_mb=900, free_ram_mb=900))
-    conf = rules.a_conf(DEFAULT__state_path=str(tmp_path))
-    recorder = Recorder(conf)
-    door = manager.SchedulerManager(
-        cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
-    for memory_mb, zone in ((1000, None), (1000, WORDS)):
-        with contextlib.suppress(messaging.ExpectedException):
-            door.select_destinations(
-                context.RequestContext(request_id=WORDS),
-                spec_obj=requests.a_request(
-                    memory_mb=memory_mb, availability_zone=zone
-                ).obj_to_primitive(), instance_uuids=UUIDS[:1])
-    with recorder.reading() as store:
-        store.add([decisions.a_refusal(WORDS, WORDS)])
-    recorder.stop()
     file = tmp_path / 'mine.conf'
-    file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\n'
-                    f'[database]\nconnection = {cloud.url}\n')
+    file.write_text(decided(
+        (WORDS, {'memory_mb': 1000}),
+        (WORDS, {'memory_mb': 1000, 'availability_zone': WORDS}),
+        more=[decisions.a_refusal(WORDS, WORDS)]))
     return ['--config-file', file]
 
 

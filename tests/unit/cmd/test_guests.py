@@ -6,6 +6,9 @@ from nova_sched import exception
 from tests.builders.case_tables import case_table
 from tests.unit.cmd.test_request_spec import spec_of
 
+CPU_NUMBERS = 'must be CPU numbers such as'
+EACH_CELL = 'must have a value for each of 2 cells'
+
 
 class TestGuest:
     """The NUMA cells of a guest."""
@@ -46,14 +49,39 @@ class TestGuest:
             (cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize)
             for cell in found.cells])
 
-    @pytest.mark.parametrize('name, value', [
-        ('hw:numa_nodes', 3), ('hw:numa_nodes', 0), ('hw:numa_nodes', 'two'),
-        ('hw:mem_page_size', 'huge'), ('hw:cpu_policy', 'mixed'),
-        ('hw:cpu_policy', 'both'), ('hw:cpu_thread_policy', 'require'),
-        ('hw:emulator_threads_policy', 'isolate')])
-    def test_wrong_values_are_refused(self, name, value):
-        with pytest.raises(exception.InvalidInput, match=name):
-            spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
+    @pytest.mark.parametrize('specs, properties, words', [
+        ('hw:numa_nodes=3', '', 'hw:numa_nodes'),
+        ('hw:numa_nodes=0', '', 'hw:numa_nodes'),
+        ('hw:numa_nodes=two', '', 'hw:numa_nodes'),
+        ('hw:mem_page_size=huge', '', 'hw:mem_page_size'),
+        ('hw:cpu_policy=mixed', '', 'hw:cpu_policy'),
+        ('hw:cpu_policy=both', '', 'hw:cpu_policy'),
+        ('hw:cpu_thread_policy=require', '', 'hw:cpu_thread_policy'),
+        ('hw:emulator_threads_policy=isolate', '',
+         'hw:emulator_threads_policy'),
+        ('hw:cpu_policy=mixed hw:cpu_dedicated_mask=one', '', CPU_NUMBERS),
+        ('hw:cpu_policy=mixed hw:cpu_dedicated_mask=^one', '', CPU_NUMBERS),
+        ('hw:numa_nodes=1 hw:numa_cpus.0=0-x', '', CPU_NUMBERS),
+        ('hw:numa_nodes=2 hw:numa_cpus.0=0-3', '', 'cells must hold'),
+        ('hw:numa_nodes=2 hw:numa_cpus.0=0-1 hw:numa_mem.0=1024 '
+         'hw:numa_cpus.1=1-9 hw:numa_mem.1=1024', '', 'cells must hold'),
+        ('hw:numa_nodes=2 hw:numa_cpus.0=0-1 hw:numa_mem.0=1 '
+         'hw:numa_cpus.1=2-3 hw:numa_mem.1=2', '', 'cells must hold'),
+        # Nova refuses an image that repeats the flavor.
+        ('hw:numa_nodes=2', 'hw_numa_nodes=2', 'hw_numa_nodes'),
+        ('hw:numa_nodes=2', 'hw_numa_nodes=1', 'hw_numa_nodes'),
+        ('hw:numa_nodes=1 hw:numa_cpus.0=0-3 hw:numa_mem.0=512',
+         'hw_numa_mem.0=512', 'hw_numa_mem'),
+        ('', 'hw_numa_nodes=2 hw_numa_cpus.0=0-3', EACH_CELL),
+        ('', 'hw_numa_nodes=2 hw_numa_mem.0=512', EACH_CELL),
+        ('', 'hw_mem_page_size=2MB', 'must be large or any'),
+        ('hw:mem_page_size=4', 'hw_mem_page_size=2MB',
+         'must be large or any')])
+    def test_wrong_values_are_refused(self, specs, properties, words):
+        with pytest.raises(exception.InvalidInput, match=words):
+            spec_of('--vcpus', 4, '--ram', 2048, *(
+                f'--extra-spec={pair}' for pair in specs.split()), *(
+                f'--image-property={pair}' for pair in properties.split()))
 
     @case_table('cmd-guests', 'contradictions')
     def test_contradictions_are_refused(self, specs, name):
@@ -82,19 +110,6 @@ class TestGuest:
                         '--image-property=hw_cpu_policy=shared')
         assert found.numa_topology.cells[0].cpu_policy == 'dedicated'
 
-    @pytest.mark.parametrize('specs', [
-        {'hw:numa_cpus.0': '0-3'},
-        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1024,
-         'hw:numa_cpus.1': '1-9', 'hw:numa_mem.1': 1024},
-        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1,
-         'hw:numa_cpus.1': '2-3', 'hw:numa_mem.1': 2}])
-    def test_holds_each_cpu_once_and_all_memory(self, specs):
-        with pytest.raises(exception.InvalidInput, match='cells must hold'):
-            spec_of('--vcpus', 4, '--ram', 2048, '--extra-spec',
-                    'hw:numa_nodes=2', *(
-                        f'--extra-spec={name}={value}'
-                        for name, value in specs.items()))
-
     def test_may_come_from_the_image(self):
         found = spec_of('--vcpus', 4, *(
             f'--image-property={pair}' for pair in (
@@ -105,43 +120,6 @@ class TestGuest:
             ({0}, 128), ({1, 2, 3}, 384)]
 
     def test_has_pages_of_an_image_if_the_flavor_allows(self):
-        image = '--image-property=hw_mem_page_size=2MB'
-        found = spec_of('--extra-spec=hw:mem_page_size=large', image)
+        found = spec_of('--extra-spec=hw:mem_page_size=large',
+                        '--image-property=hw_mem_page_size=2MB')
         assert found.numa_topology.cells[0].pagesize == 2048
-
-        for flavor in ([], ['--extra-spec=hw:mem_page_size=4']):
-            with pytest.raises(exception.InvalidInput,
-                               match='must be large or any'):
-                spec_of(image, *flavor)
-
-    @pytest.mark.parametrize('flavor, image', [
-        ('hw:numa_nodes=2', 'hw_numa_nodes=2'),
-        ('hw:numa_nodes=2', 'hw_numa_nodes=1'),
-        ('hw:numa_nodes=1', 'hw_numa_mem.0=512')])
-    def test_cells_of_flavor_and_image_are_refused(self, flavor, image):
-        """Nova refuses an image that repeats the flavor."""
-        more = [] if 'nodes' in image else [
-            '--extra-spec=hw:numa_cpus.0=0-3',
-            '--extra-spec=hw:numa_mem.0=512']
-        with pytest.raises(exception.InvalidInput, match=image[:11]):
-            spec_of('--vcpus', 4, f'--extra-spec={flavor}', *more,
-                    f'--image-property={image}')
-
-    @pytest.mark.parametrize('specs', [
-        {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': 'one'},
-        {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^one'},
-        {'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-x'}])
-    def test_wrong_cpu_numbers_are_refused(self, specs):
-        with pytest.raises(exception.InvalidInput,
-                           match='must be CPU numbers such as'):
-            spec_of('--vcpus', 4, *(
-                f'--extra-spec={name}={value}'
-                for name, value in specs.items()))
-
-    @pytest.mark.parametrize('properties', [
-        ['hw_numa_cpus.0=0-3'], ['hw_numa_mem.0=512']])
-    def test_an_image_must_describe_all_cells(self, properties):
-        with pytest.raises(exception.InvalidInput,
-                           match='must have a value for each of 2 cells'):
-            spec_of('--vcpus', 4, '--image-property=hw_numa_nodes=2', *(
-                f'--image-property={pair}' for pair in properties))

@@ -4,16 +4,15 @@ import pytest
 
 
 @pytest.fixture
-def path(tmp_path):
-    path = tmp_path / 'nova.conf'
-    path.write_text('[DEFAULT]\nsql_connection = nonsense\n')
-    return path
+def wrong(by):
+    """Function: a command with a wrong URL under an older name."""
+    return by('[DEFAULT]\nsql_connection = nonsense\n')
 
 
 @pytest.mark.parametrize('command', [
     'db sync', 'db version', 'host list', 'host show a', 'cloud fake'])
-def test_wrong_options_have_the_name_in_the_file(run, path, command):
-    done = run('--config-file', path, *command.split())
+def test_wrong_options_have_the_name_in_the_file(wrong, command):
+    done = wrong(*command.split())
 
     assert done.code == 2
     assert '[DEFAULT] sql_connection = ' in done.err
@@ -21,7 +20,7 @@ def test_wrong_options_have_the_name_in_the_file(run, path, command):
     assert 'nonsense' not in done.err
 
 
-def test_options_of_the_command_line_have_the_present_name(run, path):
-    done = run('--config-file', path, '--database', 'x', 'db', 'version')
+def test_options_of_the_command_line_have_the_present_name(wrong):
+    done = wrong('--database', 'x', 'db', 'version')
 
     assert done.err.startswith('[database] connection = ')

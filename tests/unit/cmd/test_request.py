@@ -34,10 +34,10 @@ class TestAnswer:
         assert '{' not in ended.out
 
     def test_says_the_limits_of_cells_in_words(self):
-        limits = request.Limits({'memory_mb': 5, 'numa_topology':
-                                 objects.NUMATopologyLimits(
-                                     cpu_allocation_ratio=16.0,
-                                     ram_allocation_ratio=1.5)})
+        limits = request.limits(objects.Selection(
+            limits=objects.SchedulerLimits(
+                memory_mb=5, numa_topology=objects.NUMATopologyLimits(
+                    cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5))))
 
         assert limits.human_readable() == (
             'memory_mb=5, numa_topology=cpu_allocation_ratio=16.0 '
@@ -82,19 +82,17 @@ class TestClaims:
             yield server
 
     @pytest.fixture
-    def ask(self, run, call, placement, database, tmp_path):
+    def ask(self, by, call, placement, database, tmp_path):
         """Function: "request call" of a scheduler that claims."""
         file = conftest.FILE.replace('commands', 'claims')
         text = file.format(url=database.url) + (
             '[placement]\nauth_type = none\n'
             f'endpoint_override = {placement.url}\n')
-        (tmp_path / 'claims.conf').write_text(text)
+        ask = by(text, 'request', 'call')
         made = service.SchedulerService(config.new_conf(
-            [], [str(tmp_path / 'claims.conf')]))
+            [], [str(tmp_path / 'nova-sched.conf')]))
         made.start()
-        yield lambda *options: run(
-            '--config-file', tmp_path / 'claims.conf', 'request', 'call',
-            *options)
+        yield ask
         made.stop()
 
     def test_are_released(self, ask, placement):
@@ -141,14 +139,6 @@ class TestRefusal:
         assert ended.code == 1
         assert 'The scheduler failed with LookupError: odd; ' in ended.err
         assert 'Request req-' in ended.err
-
-    def test_names_an_absent_service(self, run, database):
-        ended = run('--database', database.url, '--transport-url', 'fake://',
-                    'request', 'call', '--timeout', 1)
-
-        assert ended.code == 3
-        assert 'No answer within 1 seconds' in ended.err
-        assert 'Traceback' not in ended.err
 
 
 class TestBoot:

@@ -1,14 +1,11 @@
 """nova-sched-manage request plan: moves of instances that there are."""
 
-import json
 import pathlib
 
 import pytest
 
-from tests.builders import requests
 from tests.builders.case_tables import case_table
 from tests.builders.clouds import a_uuid
-from tests.builders.plans import FILE
 from tests.builders.plans import document
 from tests.builders.plans import hosts_of
 from tests.builders.plans import last_line
@@ -18,37 +15,16 @@ from tests.builders.plans import nodes
 class TestMoves:
     """Moves of instances with a request in Nova's API database."""
 
-    @pytest.fixture
+    @pytest.fixture(autouse=True)
     def nova(self, mapped_cloud):
-        """A MappedCloud of a and b, and of c, with stored requests."""
+        """A MappedCloud of a and b, and of c."""
         mapped_cloud.one.load_nodes(*nodes()[:2], host_mappings=[])
         mapped_cloud.two.load_nodes(*nodes()[2:], host_mappings=[])
-        mapped_cloud.api.execute(
-            'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
-            'instance_uuid VARCHAR(36), spec TEXT)')
         return mapped_cloud
 
     @pytest.fixture
-    def store(self, nova):
-        """Function: an instance on a host, with a request; its uuid."""
-        def store(host='a', group=None, **fields):
-            uuid = a_uuid()
-            spec = requests.a_request(
-                instance_uuid=uuid, group=group,
-                **fields).obj_to_primitive()
-            nova.api.execute('INSERT INTO request_specs (instance_uuid, spec)'
-                             ' VALUES (?, ?)', uuid, json.dumps(spec))
-            nova.one.execute(
-                'INSERT INTO instances (uuid, host, vm_state, deleted) '
-                "VALUES (?, ?, 'active', 0)", uuid, host)
-            return uuid
-        return store
-
-    @pytest.fixture
-    def plan(self, plan_by, nova):
-        """Function: "request plan" in that cloud."""
-        return plan_by(FILE.format(url=nova.cell0.url) + (
-            f'[api_database]\nconnection = {nova.api.url}\n'))
+    def plan(self, plan_stored):
+        return plan_stored
 
     @pytest.mark.parametrize('operation', [
         'live-migration', 'evacuate', 'resize'])
@@ -138,13 +114,11 @@ class TestMoves:
         assert words in ended.err
         assert len(ended.err.splitlines()) == 1
 
-    @pytest.mark.parametrize(('options', 'words'), [
-        (['--instance', a_uuid(5)], 'has no request of it')])
-    def test_missing_instance_is_one_error(self, plan, options, words):
-        ended = plan(*options)
+    def test_missing_instance_is_one_error(self, plan):
+        ended = plan('--instance', a_uuid(5))
 
         assert ended.code == 2
-        assert words in ended.err
+        assert 'has no request of it' in ended.err
 
     def test_instance_without_a_cell_is_one_error(self, plan, store, nova):
         uuid = store('a')

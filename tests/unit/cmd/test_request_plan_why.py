@@ -179,7 +179,7 @@ def test_the_decision_is_logged_once(run, plan, tmp_path):
     """On stderr, not among the output, which programs may read."""
     plan()
 
-    ended = run('-v', '--config-file', tmp_path / 'plan.conf', 'request',
+    ended = run('-v', '--config-file', tmp_path / 'nova-sched.conf', 'request',
                 'plan', '--ram', 9500, '--host', 'a')
 
     assert ended.code == 1

@@ -101,13 +101,6 @@ def test_a_container_without_semaphores_is_one_error(run, monkeypatch):
     assert errors.count('\n') == 1
 
 
-def test_a_wrong_command_line_prints_the_usage(capsys):
-    with pytest.raises(SystemExit) as ended:
-        scheduler.main(['--no-such-option'])
-    assert ended.value.code == 2
-    assert 'usage: nova-sched ' in capsys.readouterr().err
-
-
 def test_a_missing_file_is_an_error(capsys):
     assert scheduler.main(['--config-file', '/nowhere/nova.conf']) == 2
     assert '/nowhere/nova.conf' in capsys.readouterr().err
@@ -182,44 +175,21 @@ def test_a_shadow_needs_a_broker(run, shadows):
     assert errors.count('\n') == 1
 
 
-def test_no_fork_serves_in_this_process(run, monkeypatch):
-    """In place of the supervisor, with its exit status."""
-    class Foreground:
-        def __init__(self, conf, notifier):
-            self.host = conf.host
-
-        def run(self):
-            return f'{self.host} has ended'
-    monkeypatch.setattr(scheduler.supervisor, 'Foreground', Foreground)
-
-    assert run('[DEFAULT]\nhost = here\n', '--no-fork') == (
-        'here has ended', '', [])
-
-
 @pytest.mark.parametrize('driver', ['filter_scheduler', 'caching_scheduler'])
-def test_no_fork_counts_as_one_worker(run, monkeypatch, caplog, driver):
+def test_no_fork_serves_in_this_process_as_one_worker(
+        run, monkeypatch, caplog, driver):
+    """In place of the supervisor, with its exit status."""
     caplog.set_level('INFO', 'nova_sched')
-    ran = []
     monkeypatch.setattr(
         scheduler.supervisor, 'Foreground', lambda conf, notifier: (
-            types.SimpleNamespace(run=lambda: ran.append(
-                conf.scheduler.workers) or 0)))
+            types.SimpleNamespace(run=lambda: (
+                f'{conf.scheduler.workers} worker has ended'))))
     text = f'[scheduler]\ndriver = {driver}\nworkers = 4\n'
-    run(text, '--no-fork')
 
-    assert ran == [1]
+    assert run(text, '--no-fork') == ('1 worker has ended', '', [])
     assert '; workers 1; ' in caplog.text
     run(text)
     assert '; workers 4; ' in caplog.text
-
-
-@pytest.mark.parametrize('words', [
-    ('--logfile', 'x.log', '--logdir', '/tmp'),
-    ('--log-file', 'x.log', '--log-dir', '/tmp')])
-def test_the_log_is_named_in_old_and_new_ways(words):
-    conf = scheduler.config.new_conf(words, [])
-
-    assert (conf.log_file, conf.log_dir) == ('x.log', '/tmp')
 
 
 def test_an_unknown_option_is_logged_with_the_nearest(run, caplog):

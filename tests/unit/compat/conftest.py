@@ -66,14 +66,8 @@ def cinderclient(monkeypatch):
 @pytest.fixture
 def fresh_nova_names(cinderclient):
     """Nova's names can be imported, and none is imported yet."""
-    def take():
-        return {name: sys.modules.pop(name) for name in list(sys.modules)
-                if name.partition('.')[0] == 'nova'}
-    kept = take()
-    nova_names.provide(rules.a_conf())
-    yield
-    take()
-    sys.modules.update(kept)
+    with wild.fresh_nova_names():
+        yield
 
 
 @pytest.fixture

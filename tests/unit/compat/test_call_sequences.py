@@ -10,12 +10,10 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.compat import current_hosts
-from nova_sched.compat import nova_names
 from nova_sched.compat.nova import conf as nova_conf
 from nova_sched.context import RequestContext
 from tests.builders import notifications
 from tests.builders import requests
-from tests.builders import rules
 from tests.builders.clouds import a_uuid
 from tests.builders.services import wait_for
 from tests.unit.compat.conftest import A
@@ -152,11 +150,3 @@ def test_mistyped_filter_is_an_error_of_its_option(endpoint):
                        match=r'enabled_filters.*no such filter'):
         endpoint(host_manager='IronManager',
                  scheduler_default_filters='RamFilter,Nope')
-
-
-def test_filter_scheduler_is_a_driver_of_nova_s():
-    nova_names.provide(rules.a_conf())
-    from nova.scheduler import driver
-    from nova.scheduler import filter_scheduler
-
-    assert issubclass(filter_scheduler.FilterScheduler, driver.Scheduler)

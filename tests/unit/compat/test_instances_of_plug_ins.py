@@ -139,13 +139,6 @@ class TestOnAHost:
                 in on_host('a').values()} == {None}
         assert 'The flavor of instance ' in caplog.text
 
-    def test_values_are_read_once(self, on_host, statements):
-        first, second = on_host('a').values()
-        for instance in (first, second, first, second):
-            assert instance.flavor.extra_specs == {'kind': 'small'}
-
-        assert len(statements) == 2
-
 
 def test_instances_of_the_test_kit_may_have_flavors():
     state, = testing.hosts(testing.a_host('a'), running={

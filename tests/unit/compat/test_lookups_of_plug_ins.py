@@ -60,11 +60,6 @@ class TestOnACloud:
             sa.event.remove(sa.Engine, 'before_cursor_execute', note)
         assert len(queries) <= 3
 
-    def test_change_is_refused(self, servers):
-        with pytest.raises(current_hosts.NotAnswered,
-                           match=r'API\.reboot is not offered'):
-            passing(servers, 'RebootingFilter')
-
     def test_weighers_read_other_hosts(self, servers):
         assert passing(servers, 'ShareOfRamWeigher', weigher=True)[0] == 'c'
 

@@ -107,13 +107,6 @@ class TestPlacement:
                                requests.a_request()) == ['b', 'c']
         assert report.TraitInfo(traits={'A'}, generation=1).traits == {'A'}
 
-    def test_report_client_queries_candidates(self, server):
-        client = SchedulerClient().reportclient
-
-        assert isinstance(client, report.SchedulerReportClient)
-        assert client.get_allocation_candidates(
-            CONTEXT, http_placement.Query()) == ([], {}, '1.36')
-
 
 def test_scheduler_client_calls_the_scheduler(provide, monkeypatch):
     provide()

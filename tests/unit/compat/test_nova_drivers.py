@@ -84,18 +84,6 @@ class TestFilterScheduler:
             ask(endpoint('QuietScheduler'))
         assert claimed(placement) == []
 
-    def test_claims_are_recorded_and_released(self, endpoint, placement):
-        refuse_second_instance(placement)
-        door = endpoint('QuietScheduler')
-
-        with pytest.raises(exception.NoValidHost):
-            ask(door, 2)
-
-        [record] = door.recorder.decisions
-        assert [claim.taken for claim in record.claims] == [
-            True, False, False]
-        assert len(released(placement)) == 1
-
     def test_claims_by_queens_own_calls(self, endpoint, placement):
         assert ask(endpoint('WordyScheduler'), 2) == [['a'], ['b']]
         assert claimed(placement) == [A, B]
@@ -138,27 +126,6 @@ class TestFilterScheduler:
 
         assert holding == {}
 
-    def test_release_leaves_newer_allocations(self, endpoint, placement,
-                                              monkeypatch):
-        """A claim is undone by the consumer generation that it created."""
-        holding = http_placement.remembering(placement)
-        door = endpoint('MisspeltScheduler')
-        newer = {C: {'resources': {'VCPU': 1}}}
-
-        def fail(driver, *args):
-            [uuid] = holding
-            assert driver.placement_client.put(
-                f'/allocations/{uuid}', {
-                    'allocations': newer, 'consumer_generation': 1,
-                    'project_id': 'p', 'user_id': 'u'}, '1.28')
-            raise KeyError('found')
-
-        monkeypatch.setattr(type(door.driver), '_get_alternate_hosts', fail)
-        with pytest.raises(KeyError):
-            ask(door)
-
-        assert [*holding.values()] == [newer]
-
     def test_release_is_retried_after_a_conflict(self, endpoint, placement):
         placement.on('PUT', '/allocations/', TAKEN, FULL, FULL,
                      http_placement.error(409), TAKEN)
@@ -186,14 +153,6 @@ class TestFilterScheduler:
             ask(endpoint('ThreadedScheduler'))
         assert claimed(placement) == []
 
-    def test_successor_takes_over_its_picks(self, endpoint):
-        old, new = (endpoint('QuietScheduler', has_placement=False)
-                    for _ in range(2))
-        assert ask(old)[0][0] == 'a'
-        new.driver.take_over(old.driver)
-
-        assert ask(new)[0][0] == 'b'
-
     def test_notifier_has_the_scheduler_s_publisher_id(self, endpoint):
         assert endpoint('QuietScheduler').driver.notifier.publisher_id == (
             'scheduler.here')
@@ -209,12 +168,6 @@ class TestDriverFromTheBaseClass:
         assert list(claim.body['allocations']) == [B]
         assert claim.body['user_id'] == 'a-user'
         assert claim.version == 'placement 1.36'
-
-    def test_takes_the_next_host_after_a_refused_claim(self, endpoint,
-                                                       placement):
-        placement.on('PUT', '/allocations/', FULL, TAKEN)
-
-        assert ask(endpoint('EmptiestScheduler')) == [['a']]
 
     def test_releases_its_claims(self, endpoint, placement):
         """Its own reason is recorded, and not sent to the caller."""

@@ -184,16 +184,6 @@ class TestHandlers:
             assert set(handler.get_all_classes()) == set(every)
             assert set(handler.get_matching_classes([path])) == set(every)
 
-    @pytest.mark.parametrize('values', [[1.0, 3.0, 2.0], (1.0, 3.0, 2.0)])
-    def test_normalize_maps_weights_to_a_range(self, values):
-        from nova import weights
-
-        assert list(weights.normalize(values)) == [0.0, 1.0, 0.5]
-        assert list(weights.normalize(values, 0, 4)) == [0.25, 0.75, 0.5]
-        assert list(weights.normalize(values, minval=2.0, maxval=2)) == [
-            0.0, 0.0, 0.0]
-        assert list(weights.normalize([])) == []
-
 
 class TestLoader:
     @pytest.fixture

@@ -2,10 +2,8 @@
 
 import importlib
 
-import oslo_messaging as messaging
 import pytest
 
-from nova_sched import exception
 from nova_sched.context import RequestContext
 from tests.builders import http_placement
 from tests.builders import requests
@@ -51,19 +49,6 @@ def test_driver_is_configured_or_named(nova_manager, args, name):
     assert type(driver).__module__.startswith('nova_sched.scheduler.')
 
 
-def test_driver_may_be_written_for_nova(nova_manager):
-    made = nova_manager.SchedulerManager('older_drivers.MitakaScheduler')
-
-    assert made.select_destinations(
-        CONTEXT, spec_obj=requests.a_request()) == [
-            {'host': 'b', 'nodename': 'b', 'limits': {}}]
-
-
-def test_unknown_driver_is_refused(nova_manager):
-    with pytest.raises(exception.ConfigurationError, match='did you mean'):
-        nova_manager.SchedulerManager('chance_schedular')
-
-
 def test_calls_of_kilo_mitaka_and_queens_are_answered(manager):
     request_spec = {'num_instances': 2, 'instance_type': {
         'memory_mb': 512, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0}}
@@ -78,22 +63,6 @@ def test_calls_of_kilo_mitaka_and_queens_are_answered(manager):
         CONTEXT, spec_obj=requests.a_request(), instance_uuids=[a_uuid()],
         return_objects=True, return_alternates=True)
     assert sorted(one.service_host for one in selections) == ['a', 'b']
-
-
-def test_no_valid_host_is_raised_as_over_rpc(manager):
-    with pytest.raises(messaging.ExpectedException) as caught:
-        manager.select_destinations(CONTEXT, spec_obj=requests.a_request(
-            memory_mb=1 << 30))
-
-    assert isinstance(caught.value.exc_info[1], exception.NoValidHost)
-
-
-def test_updates_of_other_services_are_accepted(manager):
-    manager.update_aggregates(CONTEXT, [])
-    manager.delete_aggregate(CONTEXT, None)
-    manager.update_instance_info(CONTEXT, 'a', [])
-    manager.delete_instance_info(CONTEXT, 'a', a_uuid())
-    manager.sync_instance_info(CONTEXT, 'a', [])
 
 
 def test_reset_and_periodic_work_reach_the_driver(manager, monkeypatch):

@@ -20,7 +20,6 @@ from tests.builders.placement import Placement
 from tests.builders.requests import a_flavor
 from tests.builders.requests import a_group
 from tests.builders.requests import a_request
-from tests.builders.row_api import answered
 from tests.builders.row_api import ask
 
 
@@ -100,17 +99,6 @@ class TestSteps:
         ask(driver)
 
         assert seen == [{'racks': 3}]
-
-    def test_kilo_s_whole_loop_decides(self, a_driver):
-        hosts, _ = answered(
-            a_driver('KiloScheduler'), 3, flavor=a_flavor(memory_mb=6000))
-
-        assert hosts == ['b', 'b', 'a']
-
-    def test_queens_whole_loop_decides(self, a_driver):
-        assert ask(a_driver('QueensScheduler'), 2,
-                   flavor=a_flavor(memory_mb=8000)) == [
-            ['b', 'a'], ['b', 'a']]
 
     def test_instances_join_their_group(self, a_driver):
         driver = a_driver('QueensScheduler',

@@ -6,7 +6,6 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.compat import current_hosts
 from nova_sched.compat import row_rules
-from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -48,10 +47,6 @@ class AskingFilter(filters.BaseHostFilter):
 
     def asks(self, spec_obj):
         return True
-
-    def keep(self, hosts, spec_obj):
-        assert hosts.snapshot.may_ask
-        return super().keep(hosts, spec_obj)
 
     def host_passes(self, host_state, spec_obj):
         return host_state.host == 'b'
@@ -159,17 +154,6 @@ def test_its_error_names_it_to_the_caller(block):
         'Invalid input received: RefusingFilter refuses the request',)
 
 
-@pytest.mark.parametrize('hint', ['yes', 'no'])
-@pytest.mark.parametrize('name', ['lists_instances', 'needs_all_instances'])
-def test_need_for_all_instances_may_have_an_older_name(name, hint):
-    rule = type('ListingFilter', (filters.BaseHostFilter,), {
-        name: lambda self, spec_obj: (
-            spec_obj.get('scheduler_hints') == {'list': 'yes'})})
-
-    assert loading.ranker([rule()], []).needs_all_instances(
-        a_request(hints={'list': [hint]})) == (hint == 'yes')
-
-
 def test_method_asks_is_warned_of_once(caplog):
     name = f'{__name__}.AskingFilter'
     driver = MemoryScheduler(
@@ -219,19 +203,6 @@ def test_filter_that_runs_twice_has_one_adapter():
     assert row_rules.adapted_filters([first]) == [first]
 
 
-def test_record_has_a_step_of_its_name(block):
-    driver = MemoryScheduler(
-        a_host('a'), a_host('b'), available_filters=[
-            f'{__name__}.OwnFilter', 'nova.scheduler.filters.all_filters'],
-        enabled_filters=['AllHostsFilter', 'OwnFilter'])
-
-    driver.ranker.ranked(block, a_request(), 0, record := Decision())
-
-    assert [(step.name, step.before, step.after)
-            for step in record.funnel.steps] == [
-        ('AllHostsFilter', 2, 2), ('OwnFilter', 2, 1)]
-
-
 @pytest.mark.parametrize(('weigher', 'match'), [
     *((SilentWeigher(value), r'SilentWeigher gives 1 of 2 hosts None or NaN '
        r'as their weight, which must be a number; the first one is \(b, b\)')
@@ -245,11 +216,3 @@ def test_weight_that_is_no_number_is_an_error(block, weigher, match):
     with pytest.raises(ValueError, match=match):
         adapter.raw(block, a_request())
         adapter.multipliers(block)
-
-
-def test_weight_that_is_no_number_fails_the_request():
-    driver = MemoryScheduler(a_host('a'), a_host('b'), weight_classes=[
-        f'{__name__}.SilentWeigher'])
-
-    with pytest.raises(ValueError, match='SilentWeigher'):
-        picks(driver, a_request())

@@ -160,7 +160,7 @@ class TestUtils:
     def test_execute_runs_a_command(self, utils):
         assert utils.execute('echo', 'yes') == ('yes\n', '')
 
-    def test_spawned_thread_knows_the_current_hosts(self, utils):
+    def test_spawned_thread_knows_the_current_hosts(self, utils, caplog):
         from nova import objects
         states = testing.hosts(testing.a_host('a')).states()
         spawned = utils.spawn(objects.AggregateList.get_all, CALL)
@@ -169,6 +169,8 @@ class TestUtils:
         assert list(spawned.wait()) == []
         with pytest.raises(ZeroDivisionError):
             utils.spawn(divmod, 1, 0).wait()
+        assert caplog.messages[-1] == (
+            'A function that a plug-in has spawned failed')
 
     def test_spawn_n_returns_nothing(self, utils):
         done = threading.Event()

@@ -58,15 +58,3 @@ def test_logs_are_reopened_even_for_a_refused_configuration(
     assert opened == [1]
     assert done == acts
     assert ('not yours' in caplog.text) == bool(error)
-
-
-def test_deferred_calls_become_one():
-    done = []
-    deferred = sighup.Deferred(lambda: done.append(1))
-    deferred()
-    deferred()
-    assert not done
-    deferred.begin()
-    assert done == [1]
-    deferred()
-    assert done == [1, 1]

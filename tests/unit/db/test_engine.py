@@ -1,6 +1,5 @@
 """URLs, engines per process, transactions, errors, waiting for a database."""
 
-import contextlib
 import datetime
 import logging
 import os
@@ -98,11 +97,6 @@ class TestDatabase:
         monkeypatch.setattr(os, 'getpid', lambda: -1)
         assert db.engine is not parents
 
-    def test_read_sees_earlier_commits(self, db):
-        assert names_in(db) == []
-        add(db, 'a')
-        assert names_in(db) == ['a']
-
     def test_failed_transaction_is_rolled_back(self, db):
         with pytest.raises(ZeroDivisionError), db.writing() as connection:
             connection.execute(tables.aggregates.insert(), {'name': 'a'})
@@ -132,9 +126,6 @@ class TestDatabase:
 
 
 class TestWaitForDatabase:
-    def test_no_wait_for_a_complete_database(self, conf, db, caplog):
-        engine.wait_for_database(conf, LOG, sleep=_never)
-        assert caplog.records == []
 
     def test_one_warning_per_attempt(self, conf, caplog):
         conf.set_override('retry_interval', 4, 'database')
@@ -163,22 +154,6 @@ class TestWaitForDatabase:
         engine.wait_for_database(conf, LOG, lambda _: schema.sync(conf))
         assert words in caplog.text
 
-    @pytest.mark.parametrize('there', [True, False])
-    def test_connection_is_closed(self, conf, db, monkeypatch, there):
-        closed, database = [], engine.Database
-        if not there:
-            conf.set_override('connection', 'sqlite:////no/such', 'database')
-            conf.set_override('max_retries', 0, 'database')
-
-        class Closed(database):
-            def close(self):
-                closed.append(self)
-                super().close()
-        monkeypatch.setattr(engine, 'Database', Closed)
-        with contextlib.suppress(exception.DatabaseUnavailable):
-            engine.wait_for_database(conf, LOG)
-        assert len(closed) == 1
-
     @pytest.mark.parametrize(('max_retries', 'slept', 'error'), [
         (0, 0, exception.DatabaseUnavailable),
         (1, 0, exception.DatabaseUnavailable),
@@ -197,10 +172,6 @@ class TestWaitForDatabase:
         with pytest.raises(error):
             engine.wait_for_database(conf, LOG, sleep=sleep)
         assert slept == len(naps)
-
-
-def _never(seconds):
-    raise AssertionError('unexpected wait')
 
 
 def test_pymysql_times_are_datetimes_or_none(monkeypatch):

@@ -108,27 +108,6 @@ class TestRows:
         service, = services_of(rows)
         assert (service['host'], bool(service['disabled'])) == ('b', True)
 
-    def test_host_of_a_very_old_node_is_its_service_s(self, load, hosts):
-        load(compute_nodes=[clouds.a_compute_node(
-                host=None, hypervisor_hostname='node1', service_id=9)],
-             services=[clouds.a_service('host9', id=9)])
-        node, = nodes_of(cell_rows(hosts)[0])
-        assert node['host'] == 'host9'
-
-    @pytest.mark.parametrize('column', [
-        'uuid', 'ram_allocation_ratio', 'cpu_allocation_ratio',
-        'disk_allocation_ratio', 'service_id', 'numa_topology'])
-    def test_missing_column_of_a_release_is_null(
-            self, load, hosts, execute, column):
-        load(hosts=1)
-        execute('CREATE TABLE old AS SELECT * FROM compute_nodes')
-        execute('DROP TABLE compute_nodes')
-        execute('ALTER TABLE old RENAME TO compute_nodes')
-        execute(f'ALTER TABLE compute_nodes DROP COLUMN {column}')
-        node, = nodes_of(cell_rows(hosts)[0])
-        assert node.get(column) is None
-        assert node['hypervisor_hostname'] == 'host1'
-
     def test_only_the_given_columns_are_read(self, conf, load):
         load(hosts=1)
         narrow = reader.HostReader(conf,

@@ -46,15 +46,6 @@ def decide(made, count=1, **request):
         'return_alternates': True})
 
 
-def test_repeated_request_has_the_same_decision(made):
-    """No pick is assumed."""
-    scheduler = made()
-
-    for _ in range(2):
-        [selections] = decide(scheduler, memory_mb=5000).record.selections
-        assert [host.service_host for host in selections] == ['a', 'b']
-
-
 def test_snapshot_shows_the_hosts_before_the_first_instance(made):
     dry_run = decide(made(), count=3, memory_mb=3000)
 

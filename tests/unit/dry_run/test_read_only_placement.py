@@ -94,19 +94,6 @@ def test_listing_shows_a_missing_answer(server, client):
     assert not client.listing.is_answered
 
 
-def test_allocations_are_read(server, placement):
-    server.on('GET', '/allocations/me', http_placement.held({A: {'VCPU': 2}}))
-    assert placement.consumer_allocations('me') == {A: {'VCPU': 2}}
-    assert placement.consumer_allocations('unknown') == {}
-
-    server.on('GET', f'/resource_providers/{A}/allocations',
-              http_server.Answer(body={
-                  'allocations': {'me': {'resources': {'VCPU': 2}}},
-                  'resource_provider_generation': 3}))
-
-    assert placement.provider_allocations(A) == {'me': {'VCPU': 2}}
-
-
 @pytest.mark.parametrize('answer', [
     http_placement.error(500, 'broken'), http_server.Answer(body={}),
     http_server.Answer(body=[]), http_server.Answer(body='text')])

@@ -2,6 +2,7 @@
 
 from nova_sched.explain import matrix
 from nova_sched.plugins import loading as plugins
+from nova_sched.scheduler import weights
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
@@ -9,6 +10,11 @@ from tests.builders.rules import a_conf
 
 FILTERS = ('AvailabilityZoneFilter', 'ComputeFilter', 'RamFilter',
            'DiskFilter', 'CoreFilter')
+
+
+class FaultyWeigher(weights.BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        raise ValueError('broken')
 
 
 def a_ranker(*filters, weighers=None, **options):

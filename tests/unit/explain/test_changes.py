@@ -31,7 +31,7 @@ class SpentFilter(filters.BaseHostFilter):
 
 def changes(*records, count=1, ranker=None, offer=None, flavors=(),
             budget=None, **request):
-    """{kind: what} of the changes for a request of so many instances."""
+    """{kind: Change} for a request of so many instances."""
     snapshot = hosts(*records).snapshot
     if offer is not None:
         snapshot.offer = offer
@@ -47,152 +47,100 @@ def changes(*records, count=1, ranker=None, offer=None, flavors=(),
     return {change.kind: change for change in found}
 
 
-def what(found):
-    return {kind: change.what for kind, change in found.items()}
-
-
 def test_a_placed_request_needs_no_change():
     assert changes(a_host()) == {}
 
 
-class TestFilterOff:
-    IN_ZONE = {'availability_zone': 'nowhere'}
+FLAVORS = [a_flavor(name=name, memory_mb=memory) for name, memory in (
+    ('tiny', 64), ('small', 128), ('medium', 256), ('same', 512))]
 
-    def test_one_that_alone_rejects_a_host_can_be_off(self):
-        found = changes(a_host('a', vcpus_used=999), a_host(
-            'b', service_up=False, free_disk_mb=0), a_host(
-                'c', service_disabled=True))
-
-        assert what(found)['filter_off'] == {'filter': 'ComputeFilter'}
-        assert str(found['filter_off']) == (
-            'without ComputeFilter the request is placed')
-
-    def test_two_that_reject_together_cannot(self):
-        assert 'filter_off' not in changes(
-            a_host('a', service_up=False), **self.IN_ZONE)
-
-    def test_each_instance_is_to_have_a_host(self):
-        """One filter off places the first, and leaves no room for another."""
-        host = a_host('a', service_up=False, free_disk_mb=1024,
-                      total_usable_disk_gb=1)
-
-        assert what(changes(host))['filter_off'] == {'filter': 'ComputeFilter'}
-        assert 'filter_off' not in changes(host, count=2)
-
-    @pytest.mark.parametrize('values', [
-        {'free_ram_mb': -99999}, {'free_disk_mb': 0}, {'vcpus_used': 999}])
-    def test_a_filter_of_amounts_stays(self, values):
-        """Hosts do not have more room without it."""
-        found = changes(a_host('a', **values))
-
-        assert 'freed' in found
-        assert 'filter_off' not in found
-
-
-class TestSmallerAmounts:
-    @pytest.mark.parametrize(('hosts', 'asked', 'less', 'said'), [
-        ([{'total_usable_ram_mb': 524288, 'free_ram_mb': 519680},
-          {'total_usable_ram_mb': 65536, 'free_ram_mb': 65024}],
-         {'memory_mb': 1000000}, {'memory_mb': 519680},
-         'with up to 519,680 MB of RAM the request is placed'),
-        ([{'free_disk_mb': 5000}], {'root_gb': 40}, {'disk_gb': 4},
-         'with up to 4 GB of disk the request is placed'),
-        ([{'vcpus_total': 8}], {'vcpus': 12, 'memory_mb': 100000},
-         {'memory_mb': 32768, 'vcpus': 8},
-         'with up to 32,768 MB of RAM and 8 VCPUs the request is placed')],
-        ids=['RAM', 'disk', 'RAM and VCPUs'])
-    def test_they_are_the_most_that_a_host_has_room_for(
-            self, hosts, asked, less, said):
-        found = changes(*(a_host(name, ram_allocation_ratio=1.0, **values)
-                          for name, values in zip('ab', hosts, strict=False)),
-                        **asked)
-
-        assert what(found)['smaller_amounts'] == less
-        assert str(found['smaller_amounts']) == said
-
-    def test_all_instances_are_of_them(self):
-        found = changes(*(full(name, free_ram_mb=ram) for name, ram in (
-            ('a', 400), ('b', 300), ('c', 100))), count=2)
-
-        assert str(found['smaller_amounts']) == (
-            'with 300 MB of RAM the request is placed')
-
-    @pytest.mark.parametrize('host', [
-        {'service_up': False, 'free_ram_mb': 100}, {'free_ram_mb': 0}])
-    def test_on_hosts_that_only_amounts_keep_out(self, host):
-        assert 'smaller_amounts' not in changes(full('a', **host))
+#: Hosts; a request, and other arguments; kind, what and sentence of a change.
+#: None for anything.
+CHANGES = [
+    ([a_host('a', vcpus_used=999), a_host('b', service_up=False,
+                                          free_disk_mb=0),
+      a_host('c', service_disabled=True)], {}, 'filter_off',
+     {'filter': 'ComputeFilter'},
+     'without ComputeFilter the request is placed'),
+    ([a_host('a', total_usable_ram_mb=524288, free_ram_mb=519680,
+             ram_allocation_ratio=1.0),
+      a_host('b', total_usable_ram_mb=65536, free_ram_mb=65024,
+             ram_allocation_ratio=1.0)], {'memory_mb': 1000000},
+     'smaller_amounts', {'memory_mb': 519680},
+     'with up to 519,680 MB of RAM the request is placed'),
+    ([a_host('a', free_disk_mb=5000)], {'root_gb': 40},
+     'smaller_amounts', {'disk_gb': 4},
+     'with up to 4 GB of disk the request is placed'),
+    ([a_host('a', vcpus_total=8, ram_allocation_ratio=1.0)],
+     {'vcpus': 12, 'memory_mb': 100000},
+     'smaller_amounts', {'memory_mb': 32768, 'vcpus': 8},
+     'with up to 32,768 MB of RAM and 8 VCPUs the request is placed'),
+    # Each instance gets the amounts, on a host of its own.
+    ([full('a', free_ram_mb=400), full('b', free_ram_mb=300),
+      full('c', free_ram_mb=100)], {'count': 2}, 'smaller_amounts', None,
+     'with 300 MB of RAM the request is placed'),
+    ([full('a', free_ram_mb=200)], {'flavors': FLAVORS},
+     'smaller_flavor', None,
+     'with the flavor small (128 MB RAM, 1 VCPU, 1 GB disk) the request is '
+     'placed'),
+    ([full('a', free_ram_mb=200)], {'flavors': FLAVORS, 'count': 3},
+     'smaller_flavor', None,
+     'with the flavor tiny (64 MB RAM, 1 VCPU, 1 GB disk) the request is '
+     'placed'),
+    ([a_host('a', service_disabled=True, free_disk_mb=0),
+      a_host('b', service_disabled=True)], {}, 'host_enabled',
+     {'host': 'b', 'node': 'b', 'service': 'disabled'},
+     'with the disabled compute service on b enabled the request is placed'),
+    # The host has room for all instances.
+    ([full('a', service_up=False, free_ram_mb=600),
+      a_host('b', service_up=False)], {'count': 3}, 'host_enabled',
+     {'host': 'b', 'node': 'b', 'service': 'down'}, None),
+    ([full('a', free_ram_mb=500)], {}, 'freed',
+     {'host': 'a', 'node': 'a', 'ram_mb': 12}, None),
+    ([full('a', free_ram_mb=500)], {'count': 2}, 'freed',
+     {'host': 'a', 'node': 'a', 'ram_mb': 524}, None),
+    ([full('a', free_ram_mb=512, free_disk_mb=1000)], {}, 'freed',
+     {'host': 'a', 'node': 'a', 'disk_mb': 24}, None),
+    ([full('a', free_ram_mb=0, vcpus_used=16 * 16)], {}, 'freed',
+     {'host': 'a', 'node': 'a', 'ram_mb': 512, 'vcpus': 1}, None),
+    # Least is needed on b.
+    ([full('a'), full('b', free_ram_mb=400), full('c')], {}, 'freed', None,
+     'with 112 MB of RAM less on b the request is placed'),
+    ([a_host('a', num_instances=52)],
+     {'ranker': a_ranker('NumInstancesFilter')}, 'freed',
+     {'host': 'a', 'node': 'a', 'instances': 3}, None),
+    ([full('a', free_ram_mb=1100), full('b', free_ram_mb=600)],
+     {'count': 5}, 'fewer_instances', {'instances': 3, 'wanted': 5},
+     'with 3 instead of 5 instances the request is placed'),
+]
 
 
-class TestSmallerFlavor:
-    FLAVORS = [a_flavor(name=name, memory_mb=memory) for name, memory in (
-        ('tiny', 64), ('small', 128), ('medium', 256), ('same', 512))]
+@pytest.mark.parametrize('records, wanted, kind, change, sentence', CHANGES)
+def test_the_smallest_change_of_a_kind(
+        records, wanted, kind, change, sentence):
+    found = changes(*records, **wanted)[kind]
 
-    def test_the_largest_that_fits_is_chosen(self):
-        found = changes(full('a', free_ram_mb=200), flavors=self.FLAVORS)
-
-        assert what(found)['smaller_flavor']['flavor'] == 'small'
-        assert str(found['smaller_flavor']) == (
-            'with the flavor small (128 MB RAM, 1 VCPU, 1 GB disk) the '
-            'request is placed')
-
-    def test_all_instances_are_of_it(self):
-        found = changes(full('a', free_ram_mb=200), flavors=self.FLAVORS,
-                        count=3)
-
-        assert what(found)['smaller_flavor']['flavor'] == 'tiny'
+    assert change in (None, found.what)
+    assert sentence in (None, str(found))
 
 
-class TestHostEnabled:
-    def test_one_that_would_fit_otherwise_can_be_enabled(self):
-        found = changes(a_host('a', service_disabled=True, free_disk_mb=0),
-                        a_host('b', service_disabled=True))
+@pytest.mark.parametrize('values', [
+    {'free_ram_mb': -99999}, {'free_disk_mb': 0}, {'vcpus_used': 999}])
+def test_a_filter_of_amounts_stays(values):
+    """Hosts do not have more room without it."""
+    found = changes(a_host('a', **values))
 
-        assert what(found)['host_enabled'] == {
-            'host': 'b', 'node': 'b', 'service': 'disabled'}
-        assert str(found['host_enabled']) == (
-            'with the disabled compute service on b enabled the request is '
-            'placed')
-
-    def test_one_with_room_for_all_instances_is_chosen(self):
-        found = changes(full('a', service_up=False, free_ram_mb=600),
-                        a_host('b', service_up=False), count=3)
-
-        assert what(found)['host_enabled'] == {
-            'host': 'b', 'node': 'b', 'service': 'down'}
+    assert 'freed' in found
+    assert 'filter_off' not in found
 
 
-class TestFreed:
-    @pytest.mark.parametrize(('values', 'count', 'freed'), [
-        ({'free_ram_mb': 500}, 1, {'ram_mb': 12}),
-        ({'free_ram_mb': 500}, 2, {'ram_mb': 524}),
-        ({'free_ram_mb': 512, 'free_disk_mb': 1000}, 1, {'disk_mb': 24}),
-        ({'free_ram_mb': 0, 'vcpus_used': 16 * 16}, 1,
-         {'ram_mb': 512, 'vcpus': 1})],
-        ids=['RAM', 'of two instances', 'disk', 'RAM and VCPUs'])
-    def test_it_is_the_least_that_works(self, values, count, freed):
-        found = changes(full('a', **values), count=count)
+def test_more_than_is_in_use_cannot_be_freed():
+    assert 'freed' not in changes(a_host(
+        'a', total_usable_ram_mb=256, free_ram_mb=200))
 
-        assert what(found)['freed'] == {'host': 'a', 'node': 'a', **freed}
 
-    def test_it_is_on_the_host_where_least_is_needed(self):
-        found = changes(full('a'), full('b', free_ram_mb=400), full('c'))
-
-        assert str(found['freed']) == (
-            'with 112 MB of RAM less on b the request is placed')
-
-    def test_instances_that_are_too_many_count(self):
-        found = changes(a_host('a', num_instances=52), ranker=a_ranker(
-            'NumInstancesFilter'))
-
-        assert what(found)['freed'] == {'host': 'a', 'node': 'a',
-                                        'instances': 3}
-
-    def test_more_than_is_in_use_cannot_be_freed(self):
-        assert 'freed' not in changes(a_host(
-            'a', total_usable_ram_mb=256, free_ram_mb=200))
-
-    def test_a_host_that_is_out_for_another_reason_is_not_asked_for(self):
-        assert 'freed' not in changes(full('a', service_up=False))
+def test_fewer_instances_are_not_proposed_if_none_fits():
+    assert 'fewer_instances' not in changes(full('a'), count=2)
 
 
 class TestWhere:
@@ -233,19 +181,6 @@ def test_a_trial_ends_at_the_first_instance_without_a_host():
     assert (trial.count, trial.error is None) == (1, False)
     assert judge(trial.hosts, trial.spec_obj, a_ranker()).summary() == (
         '0 of 2 hosts fit, rejected: 1 only RamFilter; 1 only ComputeFilter')
-
-
-class TestFewerInstances:
-    def test_as_many_as_fit(self):
-        found = changes(full('a', free_ram_mb=1100), full(
-            'b', free_ram_mb=600), count=5)
-
-        assert what(found)['fewer_instances'] == {'instances': 3, 'wanted': 5}
-        assert str(found['fewer_instances']) == (
-            'with 3 instead of 5 instances the request is placed')
-
-    def test_are_not_proposed_if_none_fits(self):
-        assert 'fewer_instances' not in changes(full('a'), count=2)
 
 
 class TestBudget:

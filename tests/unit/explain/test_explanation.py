@@ -8,13 +8,13 @@ import pytest
 from nova_sched import exception
 from nova_sched.explain import explanation
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import weights
 from nova_sched.scheduler.attempt import HostSelector
 from nova_sched.scheduler.attempt import SchedulingRequest
 from tests.builders import clouds
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
+from tests.unit.explain.builders import FaultyWeigher
 from tests.unit.explain.builders import a_ranker
 from tests.unit.explain.builders import full
 
@@ -30,16 +30,11 @@ class AskingFilter(filters.BaseHostFilter):
         raise AssertionError
 
 
-class FaultyWeigher(weights.BaseHostWeigher):
-    def _weigh_object(self, host_state, weight_properties):
-        raise ValueError('broken')
-
-
 def explain(*records, count=1, ranker=None, moment=None, placed=True,
-            picked=(), request=None, **kwargs):
+            picked=(), named=(), request=None, **kwargs):
     """The Explanation of a request for so many instances on these hosts.
 
-    picked: names of hosts.  request: fields of the RequestSpec.
+    picked, named: names of hosts.  request: fields of the RequestSpec.
     kwargs: of explain.
     """
     snapshot = hosts(*records).snapshot
@@ -50,7 +45,8 @@ def explain(*records, count=1, ranker=None, moment=None, placed=True,
             [clouds.a_uuid(number) for number in range(count)], count),
         ranker or a_ranker(), placed=placed,
         picked=[(name, name) for name in picked], default_zone='nova',
-        **kwargs)
+        named=[row for name in named
+               for row in explanation.rows_named(snapshot, name)], **kwargs)
     shown = found.to_dict()
     assert json.loads(json.dumps(shown)) == shown
     assert shown.keys() == {'why', 'why_not', 'changes', 'changes_complete',
@@ -122,7 +118,7 @@ class TestRefused:
 
         assert found.instance == 1
         assert found.to_dict()['why']['matrix']['instance'] == 1
-        assert found.matrix.by_host(0) == ('RamFilter',)
+        assert found.matrix.combinations[0].rules == ('RamFilter',)
         assert [change.kind for change in found.changes.found] == [
             'fewer_instances', 'freed', 'smaller_amounts']
 
@@ -140,7 +136,7 @@ class TestRefused:
 class TestNamedHosts:
     def test_each_is_listed_once_with_reasons_and_rank(self):
         found = explain(LARGE, SMALL, full('a', service_up=False),
-                        picked=['large'], named=['a', 'small', 'a', 2])
+                        picked=['large'], named=['a', 'small', 'a'])
 
         assert [each.host for each in found.why_not] == ['a', 'small']
         first, *others = found.why_not[0].sentences()

@@ -1,14 +1,13 @@
 """Why not one host."""
 
-import json
 
 import pytest
 
 from nova_sched.explain.host import why_not
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import weights
 from tests.builders.case_tables import case_table
 from tests.builders.hosts import a_host
+from tests.unit.explain.builders import FaultyWeigher
 from tests.unit.explain.builders import a_matrix
 from tests.unit.explain.builders import a_ranker
 from tests.unit.explain.builders import full
@@ -20,11 +19,6 @@ class SilentFilter(filters.BaseHostFilter):
 
     def why_not(self, host_state, spec_obj):
         raise ValueError('lost for words')
-
-
-class FaultyWeigher(weights.BaseHostWeigher):
-    def _weigh_object(self, host_state, weight_properties):
-        raise ZeroDivisionError
 
 
 def figures(record, rule, **request):
@@ -128,10 +122,4 @@ class TestWeighing:
 
         assert found.rank is None
         assert found.sentences()[-1] == (
-            'the hosts cannot be weighed: ZeroDivisionError()')
-
-    def test_the_dict_is_plain_json(self):
-        shown = why_not(a_matrix(*self.CLOUD), 3).to_dict()
-
-        assert json.loads(json.dumps(shown)) == shown
-        assert [each['rule'] for each in shown['rejected_by']] == ['RamFilter']
+            "the hosts cannot be weighed: ValueError('broken')")

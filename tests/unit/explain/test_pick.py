@@ -1,6 +1,5 @@
 """Why the host that is picked."""
 
-import json
 
 from nova_sched.explain.pick import why_pick
 from nova_sched.hosts.table import Cells
@@ -78,11 +77,3 @@ def test_a_host_without_cell_mapping_has_a_warning():
 
 def test_where_no_host_fits_none_is_picked():
     assert why_pick(a_matrix(full('a'))) is None
-
-
-def test_the_dict_is_plain_json():
-    shown = why_pick(a_matrix(EMPTY, QUIET, SMALL)).to_dict()
-
-    assert json.loads(json.dumps(shown)) == shown
-    assert {'weigher': 'IoOpsWeigher', 'adds': 0.5,
-            'first_without': 'empty'} in shown['weighers']

@@ -132,25 +132,6 @@ def test_devices_are_near_the_fitted_cells():
     assert [pool['count'] for pool in hardware.pools] == [1, 1]
 
 
-def test_devices_are_taken_without_a_topology():
-    hardware = consumption.Hardware(None, some_pools(a_pool(count=2)))
-
-    hardware.take(a_request(pci_requests=pci_requests(REQUEST)), None, None,
-                  pack=False)
-
-    assert hardware.pools.free_devices == 1
-
-
-def test_devices_of_requests_before_a_failing_one_are_taken():
-    hardware = consumption.Hardware(None, some_pools(a_pool(count=3)))
-
-    with pytest.raises(consumption.FailedError):
-        hardware.take(a_numa_request(pci=[
-            a_pci_request(2), a_pci_request(2)]), None, None, pack=False)
-
-    assert hardware.pools.free_devices == 1
-
-
 def test_negative_usage_counts_as_zero():
     (cell,), _ = taken([a_cell(pages=PAGES, cpu_usage=-9)], a_numa_request(
         guest_cell(floating=3)))

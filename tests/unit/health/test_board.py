@@ -1,5 +1,6 @@
 """The health of a service: the worst of its workers' reports."""
 
+import threading
 import time
 
 import pytest
@@ -7,7 +8,6 @@ import pytest
 from nova_sched.health import board as boards
 from nova_sched.health import shared
 from nova_sched.health.board import Board
-from nova_sched.health.board import Settings
 from nova_sched.shared_region import SharedRegion
 
 
@@ -16,7 +16,7 @@ class Workers:
 
     def __init__(self):
         self.now = 0.0
-        self.board = Board(Settings('sched-1', 2, 300, None), lambda: self.now)
+        self.board = Board('sched-1', 2, 300, clock=lambda: self.now)
 
     def report(self, number, at=None, service_id=None, **statuses):
         self.board.add({
@@ -108,6 +108,19 @@ class TestChannel:
         for _ in range(count):
             channel.send({'worker': worker})
         assert channel.receive(0.01) == received
+
+
+def test_unreadable_report_is_logged_and_the_next_one_read(workers, caplog):
+    reports, stopped = [{}, {'worker': 1, 'at': 0.0}], threading.Event()
+
+    class Channel:
+        def receive(self, seconds):
+            return reports.pop(0) if reports else stopped.set()
+    stopped.wait = lambda seconds: None
+    workers.board.receive(Channel(), stopped)
+
+    assert caplog.messages == ['Cannot read the health report of a worker']
+    assert workers.board.reports() == [{'worker': 1, 'at': 0.0}]
 
 
 def test_process_keeps_its_number():

@@ -159,8 +159,3 @@ def test_unreadable_cell_warns_then_fails(seconds, status):
 def test_cloud_without_a_host_that_is_up_warns(up, down, status, words):
     check = indicators.of_hosts(an_overview(up, down))
     assert (check.status, check.output) == (status, words)
-
-
-def test_unknown_checks_are_not_reported():
-    found = {'a': Check('warn', 1.0, 'x'), 'b': None}
-    assert indicators.from_list(indicators.as_list(found)) == {'a': found['a']}

@@ -182,6 +182,15 @@ class TestIdleWorker:
         made._read_if_idle()
         until(lambda: hosts.reads, 'it reads')
 
+    def test_logs_a_fault_of_the_read(self, clock, monkeypatch, caplog):
+        hosts = Hosts((CELL, a_contact()), age=100)
+        monkeypatch.setattr(hosts, 'refresh', lambda: 1 / 0)
+        made = a_reporter(Scheduler(hosts))
+        clock[0] += 100
+        made._read_if_idle()
+        until(lambda: caplog.messages == [
+            'Reading the hosts for the health report failed'], 'a line')
+
     def test_leaves_the_read_to_a_periodic_driver(self, clock):
         hosts = Hosts((CELL, a_contact()), age=100)
         scheduler = Scheduler(hosts)

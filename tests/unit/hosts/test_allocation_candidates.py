@@ -1,6 +1,5 @@
 """Allocation candidates of a request."""
 
-import pytest
 
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
@@ -30,14 +29,6 @@ def test_candidates_of_a_provider_are_a_copy():
     assert made.of('b') == made.of('unknown') == []
 
 
-@pytest.mark.parametrize('made, asked', [
-    (an_offer(), True),
-    (NO_CANDIDATES, True), (PLACEMENT_NOT_USED, False)],
-    ids=['found', 'nothing', 'not asked'])
-def test_know_whether_placement_was_queried(made, asked):
-    assert made.asked is asked
-
-
 def test_none_have_a_reason():
     usual, other = NO_CANDIDATES, NoCandidates('too many')
 
@@ -56,8 +47,3 @@ def test_without_placement_no_host_has_any():
 
 def test_are_printed_as_a_number_of_providers():
     assert str(an_offer()) == '3 provider(s)'
-
-
-def test_have_summaries_only_on_demand():
-    assert an_offer().summaries is None
-    assert an_offer({'a': {}}).summaries == {'a': {}}

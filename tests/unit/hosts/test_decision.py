@@ -272,12 +272,3 @@ def test_allocation_candidates_may_be_forgotten():
         record.forget_state()
 
     assert (some.offer, none.offer) == (None, nothing)
-
-
-def test_has_its_time_of_arrival():
-    """In seconds since the epoch."""
-    before = time.time()
-    record = Decision()
-    record.close(decision.PLACED)
-
-    assert before <= record.arrived <= time.time()

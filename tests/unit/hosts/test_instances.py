@@ -8,7 +8,6 @@ from nova_sched.hosts.instance_details import InstanceDetails
 from nova_sched.inventory.in_flight import InFlight
 from tests.builders import requests
 from tests.builders.clouds import a_uuid
-from tests.builders.values import is_fixed
 
 
 class Asked:
@@ -211,15 +210,6 @@ def in_flight(key, host, **flavor):
     """A pick of another request."""
     return InFlight(key, host, host, requests.a_request(**flavor).demand(),
                     None, None, 0.0)
-
-
-def test_a_placed_instance_has_uuid_and_host():
-    """It has nothing else."""
-    placed = instances.Placed('u', 'h')
-
-    assert (placed.instance().uuid, placed.instance().host) == ('u', 'h')
-    assert is_fixed(placed)
-    assert not hasattr(placed, '__dict__')
 
 
 A, B = a_uuid(1), a_uuid(2)

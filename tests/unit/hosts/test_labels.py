@@ -67,6 +67,13 @@ def test_a_private_column_adds_to_no_shared_list():
 
 
 class TestDerived:
+    """Results are read by code."""
+
+    @staticmethod
+    def derived(column, key, function, codes=None):
+        codes = column.codes if codes is None else codes
+        return column.derived_by_code(codes, key, function, np.int64).take(
+            codes).tolist()
 
     def test_computes_each_value_in_use_once(self):
         asked, column = [], Labels.of(['a', 'bcd'])
@@ -75,25 +82,22 @@ class TestDerived:
             asked.append(value)
             return len(value)
 
-        column.derived(column.codes, 'length', length, np.int64)
+        self.derived(column, 'length', length)
         other = column.replaced({0: 'ef', 1: 'ghij'})
         more = other.replaced({0: 'klmno'})
 
-        some = column.codes[:1]
-        assert column.derived(some, 'length', length, np.int64).tolist() == [1]
+        assert self.derived(column, 'length', length, column.codes[:1]) == [1]
         for found, expected in ((more, [5, 4]), (other, [2, 4]),
                                 (column, [1, 3]), (more, [5, 4])):
-            assert found.derived(found.codes, 'length', length,
-                                 np.int64).tolist() == expected
+            assert self.derived(found, 'length', length) == expected
         assert asked == ['a', 'bcd', 'ghij', 'klmno', 'ef']
 
     def test_a_value_that_fails_is_tried_again(self):
         column = Labels.of(['1', 'x'])
         for _ in range(2):
             with pytest.raises(ValueError, match='x'):
-                column.derived(column.codes, 'number', int, np.int64)
-        assert column.derived(column.codes[:1], 'number', int,
-                              np.int64).tolist() == [1]
+                self.derived(column, 'number', int)
+        assert self.derived(column, 'number', int, column.codes[:1]) == [1]
 
 
 class TestRows:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nova_sched.db import reader
+from nova_sched.hardware import reports
 from nova_sched.hardware.pci.pools import Pools
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
@@ -96,7 +97,7 @@ def test_a_row_without_a_report_is_an_empty_host():
 ])
 def test_unreadable_values_count_as_absent(columns, name, expected, caplog):
     """With one warning a cause."""
-    host_rows._warn_unreadable.cache_clear()
+    reports.warn_once.cache_clear()
     host_rows._list_text.cache_clear()
 
     assert record(**columns)[name] == record(**columns)[name] == expected

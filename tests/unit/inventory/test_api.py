@@ -42,3 +42,13 @@ def test_lost_api_database_keeps_last_data(apart, was_read):
     else:
         with pytest.raises(exception.DatabaseUnavailable):
             found.read()
+
+
+def test_unreadable_aggregate_is_left_out(monkeypatch, caplog):
+    rows = [{'id': number, 'uuid': uuid, 'name': 'x', 'hosts': ['a'],
+             'metadata': {}} for number, uuid in enumerate(['one', 2.5])]
+    monkeypatch.setattr(Reader, 'aggregates', lambda self: rows)
+    found = api.ApiInventory(Reader(True)).read()
+
+    assert list(found.by_id) == [0]
+    assert caplog.messages[0].startswith('Aggregate 1 is left out: ')

@@ -34,6 +34,14 @@ def refreshed(cache):
     return table
 
 
+def parsed_rows(cache):
+    """Return a list that gets the rows that the cache parses from now on."""
+    rows, make_record = [], cache._make_record
+    cache._make_record = lambda row, *args: (
+        rows.append(row) or make_record(row, *args))
+    return rows
+
+
 def column(table, name):
     """One column of a HostTable as plain values."""
     return table.snapshot(None).block().objects(name)

@@ -153,6 +153,7 @@ class TestPick:
 
         assert caplog.text.count('Publishing picks') == 1
         assert caplog.text.count('published to other daemons again') == 1
+        assert 'The daemon on host a publishes its picks' in caplog.text
         assert other.told() == ['k']
 
 

@@ -5,10 +5,12 @@ import random
 import pytest
 
 from nova_sched.hosts import columns
+from nova_sched.hosts.table import HostTable
 from tests.builders import clouds
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
 from tests.unit.inventory.test_cache import names
+from tests.unit.inventory.test_cache import parsed_rows
 from tests.unit.inventory.test_cache import refreshed
 
 HOSTS = 200
@@ -19,26 +21,33 @@ OF_NODES = ALL - OF_SERVICES - len(
     ('host', 'nodename', 'aggregates', 'service_up'))
 
 
-class Work:
-    """The work of a cache since the last call."""
-
-    def __init__(self, cache):
-        self._cache, self._before = cache, (0, 0)
-
-    def __call__(self):
-        """Refresh; return the number of rows parsed and of cells written."""
-        refreshed(self._cache)
-        before, self._before = self._before, (
-            self._cache.rows_parsed, self._cache.cells_written)
-        return tuple(now - then for now, then
-                     in zip(self._before, before, strict=True))
+@pytest.fixture
+def cache(cloud):
+    """A HostCache of 200 hosts, host1 in an aggregate."""
+    cloud.load(HOSTS, aggregates=[clouds.an_aggregate(1, ['host1'])])
+    return cache_of(cloud)
 
 
 @pytest.fixture
-def work(cloud):
-    """Work of a cache of 200 hosts, host1 in an aggregate, read once."""
-    cloud.load(HOSTS, aggregates=[clouds.an_aggregate(1, ['host1'])])
-    work = Work(cache_of(cloud))
+def work(cache, monkeypatch):
+    """Function that refreshes the cache, which was read once.
+
+    It returns the number of rows parsed and of cells written.
+    """
+    parsed, written = parsed_rows(cache), []
+    for name in ('with_cells', 'with_added'):
+        write = getattr(HostTable, name)
+        monkeypatch.setattr(
+            HostTable, name, lambda table, rows, values, write=write:
+            written.append(len(rows) * len(values))
+            or write(table, rows, values))
+
+    def work():
+        parsed.clear()
+        written.clear()
+        refreshed(cache)
+        return len(parsed), sum(written)
+
     assert work() == (HOSTS, HOSTS * ALL)
     return work
 
@@ -74,8 +83,8 @@ def test_new_host_or_service_parses_one_row(cloud, work, table):
     assert work() == (1, ALL)
 
 
-def test_equal_full_read_causes_no_work(work):
-    work._cache.forget_aggregates()
+def test_equal_full_read_causes_no_work(work, cache):
+    cache.forget_aggregates()
 
     assert work() == (0, 0)
 

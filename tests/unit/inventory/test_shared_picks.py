@@ -29,6 +29,11 @@ def other(picks):
     return picks.sharing()
 
 
+class Unreadable:
+    def __reduce__(self):
+        return int, ('x',)
+
+
 class TestNews:
     def test_news_reach_others_once_and_in_order(self, one, other):
         one.tell('a')
@@ -75,6 +80,14 @@ class TestNews:
 
         assert other.news() == ['a', 'b']
         assert 'cannot be shared with other workers' in caplog.text
+
+    def test_unreadable_news_are_left_out(self, one, other, caplog):
+        """Such as an object of a plug-in that copies, and is not restored."""
+        for news in ('a', Unreadable(), 'b'):
+            one.tell(news)
+
+        assert other.news() == ['a', 'b']
+        assert 'Picks of another worker cannot be read' in caplog.text
 
     def test_news_of_all_threads_arrive(self, picks, other):
         def tell(number):

@@ -24,21 +24,6 @@ def service_user(keystone):
         'auth_url': server.url, **http_keystone.USER}}
 
 
-def test_service_logs_in_by_password(neutron, reader, by_password):
-    reader(options=by_password).segments_of_network('net')
-
-    assert {asked.headers['X-Auth-Token'] for asked in neutron.asked} == {
-        http_keystone.TOKEN}
-
-
-def test_service_logs_in_again_for_a_refused_token(
-        neutron, reader, by_password):
-    neutron.on('GET', '/v2.0/subnets?', Answer(401),
-               http_neutron.subnets('s1'))
-
-    assert reader(options=by_password).segments_of_network('net') == ['s1']
-
-
 class TestServiceToken:
     def test_is_requested_once_and_sent_with_the_users(
             self, neutron, reader, service_user):

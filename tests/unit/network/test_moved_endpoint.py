@@ -8,7 +8,6 @@ from tests.builders import http_neutron
 from tests.builders.http_keystone import TOKENS
 from tests.builders.http_keystone import an_endpoint
 from tests.builders.http_keystone import set_catalog
-from tests.builders.http_neutron import a_context
 from tests.builders.http_neutron import a_port
 from tests.builders.http_neutron import error
 from tests.builders.http_server import DROP
@@ -68,40 +67,3 @@ def test_error_of_neutron_itself_causes_no_log_in(asking, server, neutron,
     except exception.Forbidden:
         assert answer.status == 403
     assert len(server.to('POST', TOKENS)) == 1
-
-
-class TestPort:
-    """Ports are read at the endpoint in the caller's catalog."""
-
-    def test_is_read_at_the_endpoint_of_each_request(self, neutron, reader,
-                                                     new):
-        neutron.on('GET', '/v2.0/ports/', a_port('net-at-old'))
-        asking = reader(options={})
-
-        assert asking.port('id').network_id == 'net-at-old'
-        asking = asking._neutron.reader(a_context(new.url))
-        assert asking.port('id').network_id == 'net-at-new'
-
-    @pytest.mark.parametrize('answer', LEFTOVERS)
-    def test_at_an_old_endpoint_causes_no_log_in(self, asking, server,
-                                                 neutron, answer):
-        assert asking.segments_of_network('net') == []
-        neutron.on('GET', '/v2.0/ports/', answer)
-
-        with pytest.raises(exception.NovaException):
-            asking.port('id')
-        assert len(server.to('POST', TOKENS)) == 1
-
-    def test_is_read_with_the_same_token_of_service_user(
-            self, server, neutron, reader, new):
-        neutron.on('GET', '/v2.0/ports/', Answer(503))
-        asking = reader(options={}, others={'service_user': {
-            'send_service_user_token': True, 'auth_type': 'password',
-            'auth_url': server.url, **http_keystone.USER}})
-        with pytest.raises(exception.NovaException):
-            asking.port('id')
-
-        asking = asking._neutron.reader(a_context(new.url))
-        assert asking.port('id').network_id == 'net-at-new'
-        assert new.asked[0].headers['X-Service-Token'] == http_keystone.TOKEN
-        assert len(server.to('POST', TOKENS)) == 1

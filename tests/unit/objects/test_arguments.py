@@ -13,6 +13,7 @@ from nova_sched import exception
 from nova_sched import nova_compat
 from nova_sched import objects
 from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.objects import fields
 from tests.builders.examples import examples
 from tests.unit.objects import captures
 from tests.unit.objects.captures import changed
@@ -190,7 +191,7 @@ class TestNesting:
     def test_recursion_error_is_a_refusal(self, monkeypatch, read, argument):
         def fail(*args):
             raise RecursionError
-        monkeypatch.setattr(objects.arguments._SPEC, 'read', fail)
+        monkeypatch.setattr(objects.arguments, '_SPEC', fields.Kind(fail))
         monkeypatch.setattr(nova_compat.loaded(), 'spec_from_dicts', fail)
         with pytest.raises(exception.InvalidInput, match=(
                 f'{argument} = None: is nested too deeply')):
@@ -365,11 +366,19 @@ class TestText:
     def test_other_characters_are_accepted(self, text):
         self.check({'spec_obj': changed(SPEC, ('project_id',), text)})
 
-    def test_plain_request_is_not_walked(self, monkeypatch):
+    def test_plain_request_is_not_searched(self, monkeypatch):
         """A search in the bytes suffices."""
-        monkeypatch.setattr(objects.arguments, '_walk', None)
+        monkeypatch.setattr(objects.arguments, '_check_characters', None)
 
         self.check({'spec_obj': SPEC})
+
+    def test_too_deep_call_is_refused(self):
+        deep = ['\ud800']
+        for _ in range(2000):
+            deep = [deep]
+
+        with pytest.raises(exception.InvalidInput, match='nested too deeply'):
+            objects.arguments.check_text({'a': deep}, b'\\ud800')
 
     def test_call_larger_than_the_limit_is_refused(self):
         with pytest.raises(exception.InvalidInput, match=(

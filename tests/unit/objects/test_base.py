@@ -227,11 +227,9 @@ class TestKinds:
         (fields.dict_of(fields.SIZE, keys=fields.SIZE), {'0': 4}, {0: 4}),
         (fields.set_of(fields.INTEGER), [3, 1, 3], {1, 3})])
     def test_value_is_converted(self, kind, value, expected):
-        """Also by the functions that oslo.versionedobjects calls."""
-        for read in (kind.read, lambda value: kind.coerce(None, 'a', value),
-                     lambda value: kind.from_primitive(None, 'a', value)):
-            assert read(value) == expected
-            assert type(read(value)) is type(expected)
+        found = kind.read(value)
+
+        assert (found, type(found)) == (expected, type(expected))
 
     @pytest.mark.parametrize(('kind', 'values'), [
         (fields.BOOLEAN, ['perhaps', None, [], {}]),
@@ -245,13 +243,11 @@ class TestKinds:
     @pytest.mark.parametrize(('kind', 'value', 'written'), [
         (fields.set_of(fields.INTEGER), {3, 1}, [1, 3]),
         (fields.dict_of(fields.SIZE, keys=fields.SIZE), {0: 4}, {'0': 4}),
-        (fields.INTEGER, 5, 5),
         (fields.DATETIME, datetime.datetime(
             2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
          '2026-01-02T03:04:05Z')])
     def test_value_is_written_as_json(self, kind, value, written):
-        assert kind.to_primitive(None, 'a', value) == written
-        assert kind.stringify('5') == "'5'"
+        assert kind.write(value) == written
 
     @pytest.mark.parametrize(('step', 'shown'), [
         (3, '[3]'), ('a', '.a'), ('x' * 80, '.' + 'x' * 80),

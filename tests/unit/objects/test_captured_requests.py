@@ -109,37 +109,6 @@ class TestLegacyParts:
         assert (group.members, group.rules, group.wire_version) == (
             args['filter_properties']['group_members'], {}, '1.9')
 
-    def test_numa_and_pci_envelopes_are_read(self, era):
-        spec = objects.arguments.from_legacy_dicts(
-            **captures.args(f'{era}-cap-4-2-legacy-dicts-numa-pci'))
-
-        assert spec.numa_topology.cells[0].cpuset == {0, 1, 2, 3}
-        assert spec.numa_topology.cells[0].pcpuset == set()
-        assert spec.pci_requests.requests[0].alias_name == 'nicpf'
-        assert spec.pci_requests.requests[0].spec[0]['vendor_id'] == '8086'
-
-    def test_pinned_cpus_are_in_pcpuset(self, era):
-        cell = objects.arguments.from_wire(
-            captures.args(f'{era}-numa-pinned-hugepages')['spec_obj']
-        ).numa_topology.cells[0]
-
-        assert cell.pcpuset and not cell.cpuset
-        assert (cell.cpu_policy, cell.pagesize) == ('dedicated', 2048)
-
-    def test_group_has_policy_and_policies(self, era):
-        group = objects.arguments.from_wire(
-            captures.args(f'{era}-server-group-affinity')['spec_obj']
-        ).instance_group
-
-        assert (group.policy, group.policies) == ('affinity', ['affinity'])
-
-    def test_retry_lists_host_and_node(self, era):
-        spec = objects.arguments.from_wire(
-            captures.args(f'{era}-retry')['spec_obj'])
-
-        (host, node), = spec.retry.to_dict()['hosts']
-        assert node == f'{host}.example.org'
-
     def test_aggregate_casts_are_read(self, era):
         sent = captures.args(f'{era}-info-update-aggregates')['aggregates']
 

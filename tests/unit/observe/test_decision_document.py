@@ -19,14 +19,15 @@ from tests.builders import decisions
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
 
-NAMES = decisions.names(40)
+TABLE = decisions.a_table(40)
 
 
 def of(record, **kwargs):
     """The document of a record, as it is read from the store."""
     view = DecisionView.of(record)
     fields = json.loads(json.dumps(view.fields, allow_nan=False))
-    names = decision_document.host_names(record.state.names)
+    names = [*zip(*(column.items() for column in record.state.names),
+                  strict=True)]
     return json.loads(json.dumps(decision_document.document(
         DecisionView.unpacked(fields, view.packed(), names), **kwargs),
         allow_nan=False))
@@ -86,7 +87,7 @@ def test_has_the_hosts_before_and_after_each_filter():
 
 
 def test_has_each_pick_with_its_weights_and_alternates():
-    record = a_record(20, NAMES, instances=2)
+    record = a_record(20, TABLE, instances=2)
     record.selections = [
         [objects.Selection(service_host=name, nodename=name)
          for name in names] for names in (('h0', 'h5', 'h6'), ('h1',))]
@@ -105,7 +106,7 @@ def test_has_each_pick_with_its_weights_and_alternates():
 
 
 def test_has_the_ten_best_hosts_with_their_weights():
-    best = of(a_record(20, NAMES))['best']
+    best = of(a_record(20, TABLE))['best']
 
     assert [host['host'] for host in best] == [f'h{i}' for i in range(10)]
     assert best[3]['weight'] == -3.0
@@ -115,7 +116,7 @@ def test_has_the_ten_best_hosts_with_their_weights():
 
 
 def test_all_instances_have_hosts_and_a_hundred_have_weights():
-    record = a_record(20, NAMES, instances=20)
+    record = a_record(20, TABLE, instances=20)
     record.picks *= 10
     record.weighing.kept *= 10
 
@@ -128,7 +129,7 @@ def test_all_instances_have_hosts_and_a_hundred_have_weights():
 @pytest.mark.parametrize('number, text', [
     (float('nan'), 'nan'), (float('inf'), 'inf'), (-float('inf'), '-inf')])
 def test_has_texts_for_numbers_that_json_lacks(number, text):
-    record = a_record(20, NAMES)
+    record = a_record(20, TABLE)
     record.weighing.kept[0].parts[0, 0] = number
 
     assert of(record)['picks'][0]['weighers'][0]['raw'] == text
@@ -136,20 +137,20 @@ def test_has_texts_for_numbers_that_json_lacks(number, text):
 
 def test_lacks_weights_that_were_not_recorded():
     """A last host is not weighed; drivers of plug-ins weigh on their own."""
-    record = a_record(20, NAMES, instances=2)
+    record = a_record(20, TABLE, instances=2)
     record.picked(Pick(2, UUIDS[2], 'h5', 'h5'), (), Weights(
         np.array([5]), np.zeros(1), np.zeros((0, 3))))
 
     first, _, last = of(record)['picks']
     assert first['weighers'] and not any(
         part['score'] for part in last['weighers'])
-    refusal = decisions.a_refusal(state=State(names=NAMES))
+    refusal = decisions.a_refusal(state=State.of(TABLE, 0, 0.0))
     assert of(refusal)['best'] == []
 
 
 def test_picks_have_weights_where_best_hosts_have_none():
     """The driver of a plug-in may record no more."""
-    record = a_record(20, NAMES, instances=12)
+    record = a_record(20, TABLE, instances=12)
     record.weighing.kept[0].best_parts = None
 
     found = of(record)
@@ -170,20 +171,20 @@ def test_has_the_result_of_each_claim():
 
 class TestRejected:
     def test_are_counted_and_the_first_ones_named(self):
-        [rejected] = of(a_record(20, NAMES))['rejected']
+        [rejected] = of(a_record(20, TABLE))['rejected']
 
         assert (rejected['rule'], rejected['hosts']) == ('SizeFilter', 20)
         assert rejected['named'] == [{'host': f'h{i}', 'node': f'h{i}'}
                                      for i in (20, 21, 22)]
 
     def test_are_all_named_if_wanted(self):
-        document = of(a_record(20, NAMES), every=True)
+        document = of(a_record(20, TABLE), every=True)
 
         for hosts in (*document['rejected'], document['passed']):
             assert len(hosts['named']) == hosts['hosts'] == 20
 
     def test_add_up_to_all_hosts_with_those_left(self):
-        record = a_record(20, NAMES)
+        record = a_record(20, TABLE)
         record.funnel.step(0, 'ZoneFilter', np.arange(20), np.arange(5))
 
         found = of(record)['rejected']
@@ -197,6 +198,6 @@ class TestRejected:
 
 class TestPassed:
     def test_are_the_hosts_that_no_rule_rejected(self):
-        assert of(a_record(20, NAMES))['passed'] == {
+        assert of(a_record(20, TABLE))['passed'] == {
             'hosts': 20, 'named': [{'host': f'h{i}', 'node': f'h{i}'}
                                    for i in range(3)]}

@@ -9,7 +9,6 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.observe.decision_endpoint import DecisionEndpoint
 from nova_sched.observe.recorder import Recorder
-from tests.builders import rules
 from tests.builders.decisions import NOW
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
@@ -19,9 +18,8 @@ ADMIN = context.RequestContext(is_admin=True)
 
 
 @pytest.fixture
-def endpoint(tmp_path):
-    recorder = Recorder(rules.a_conf(DEFAULT__state_path=str(tmp_path),
-                                     DEFAULT__host='here'))
+def endpoint(conf):
+    recorder = Recorder(conf)
     recorder.add(a_record(arrived=NOW))
     recorder.add(a_refusal(arrived=NOW + 20))
     yield DecisionEndpoint(recorder)
@@ -83,10 +81,3 @@ def test_only_administrators_get_an_answer(endpoint):
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since='now')])
 def test_invalid_arguments_are_refused(endpoint, call):
     assert isinstance(refused(call, endpoint), exception.InvalidInput)
-
-
-def test_has_two_calls_in_a_namespace_of_its_own():
-    assert sorted(DecisionEndpoint.CALLS) == ['list_decisions',
-                                              'show_decision']
-    assert (DecisionEndpoint.target.namespace,
-            DecisionEndpoint.target.version) == ('nova_sched', '1.0')

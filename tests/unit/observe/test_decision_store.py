@@ -7,23 +7,15 @@ import stat
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.labels import Labels
 from nova_sched.observe import decision_store
 from nova_sched.observe import decision_tables
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
-from tests.builders import rules
 from tests.builders.decisions import UUIDS
 from tests.builders.decisions import a_record
 from tests.builders.decisions import a_refusal
 
 MEBIBYTE = 1 << 20
-
-
-@pytest.fixture
-def conf(tmp_path):
-    return rules.a_conf(DEFAULT__state_path=str(tmp_path),
-                        DEFAULT__host='here')
 
 
 @pytest.fixture(params=['file', 'memory'])
@@ -87,7 +79,7 @@ class TestFinding:
 
 class TestDocument:
     def test_has_the_request_and_the_hosts_that_were_rejected(self, store):
-        store.add([a_record(20, decisions.names(40))])
+        store.add([a_record(20, decisions.a_table(40))])
 
         found = store.document(1)
 
@@ -96,14 +88,9 @@ class TestDocument:
         assert len(found['rejected'][0]['named']) == 3
         assert len(store.document(1, every=True)['rejected'][0]['named']) == 20
 
-    def test_has_no_hosts_without_host_names(self, store):
-        store.add([a_refusal()])
-
-        assert store.document(1)['rejected'] == []
-
     def test_has_the_names_as_they_were_then(self, store):
         """Names of hosts are kept once for all decisions on them."""
-        few, many = decisions.names(4), decisions.names(40)
+        few, many = decisions.a_table(4), decisions.a_table(40)
         store.add([a_record(2, few), a_record(20, many), a_record(2, few)])
 
         for number, first in ((1, 'h2'), (2, 'h20'), (3, 'h2')):
@@ -157,15 +144,6 @@ class TestBatches:
         for number in (1, 100, 101, 250):
             assert store.document(number)['request_id'] == f'req-{number}'
 
-    def test_are_of_so_many_bytes(self, store):
-        """Reading a decision unpacks its whole batch."""
-        store.add([a_refusal(decisions.noise(20000), f'req-{number}')
-                   for number in range(1, 101)])
-
-        assert len(batches(store)) == 2
-        for number in range(1, 101):
-            assert store.document(number)['request_id'] == f'req-{number}'
-
     def test_may_be_of_one_large_decision(self, store, monkeypatch):
         monkeypatch.setattr(decision_store, 'BATCH_BYTES', 10000)
         store.add([a_record(20), a_refusal(decisions.noise(20000)),
@@ -174,30 +152,12 @@ class TestBatches:
         assert batches(store) == [1, 1, 1]
         assert store.document(2)['outcome'] == 'refused'
 
-    def test_do_not_mix_their_decisions_up(self, store):
-        names = decisions.names(40)
-        store.add([a_record(20, names, instances=3),
-                   a_refusal('no room', request_id='req-2'),
-                   a_record(5, names, request_id='req-3')])
+    def test_are_on_the_same_hosts(self, store):
+        hosts = decisions.a_table(40)
+        store.add([a_record(20, hosts), a_record(20, hosts), a_refusal(),
+                   a_record(2, decisions.a_table(4))])
 
-        assert batches(store) == [3]
-        first, second, third = map(store.document, (1, 2, 3))
-        assert [found['request_id'] for found in (first, second, third)] == [
-            'req-1', 'req-2', 'req-3']
-        assert [len(found['picks']) for found in (first, second, third)] == [
-            3, 0, 1]
-        assert second['reason'] == 'no room' and not second['rejected']
-        assert [each['rejected'][0]['hosts'] for each in (first, third)] == [
-            20, 5]
-
-    def test_have_the_names_of_the_same_hosts(self, store):
-        one, other = decisions.names(40), decisions.names(40)
-        store.add([a_record(20, one), a_record(20, other),
-                   a_record(20, other)])
-        assert batches(store) == [3]
-
-        store.add([a_record(20, one), a_record(2, decisions.names(4))])
-        assert batches(store) == [3, 1, 1]
+        assert batches(store) == [3, 1]
 
     def test_keep_newer_decisions_when_older_ones_are_removed(self, store):
         store.add([a_record(20, request_id=f'req-{at}', arrived=float(at))
@@ -223,9 +183,9 @@ class TestBatches:
 
     def test_take_a_fraction_of_what_their_decisions_would(self, conf):
         """A thousand of them fit into the least that may be configured."""
-        store, names = DecisionStore.in_file(conf), decisions.names(1000)
+        store, table = DecisionStore.in_file(conf), decisions.a_table(1000)
         for start in range(0, 1000, 50):
-            store.add([a_record(500, names, request_id=f'req-{number}')
+            store.add([a_record(500, table, request_id=f'req-{number}')
                        for number in range(start, start + 50)])
         store.make_room(0.0, MEBIBYTE)
         store.close()
@@ -263,26 +223,6 @@ class TestRoom:
 
         size = decision_store.path(conf).stat().st_size
         assert size < 1.2 * MEBIBYTE
-
-    def test_takes_the_names_of_hosts_that_no_decision_needs(self, store):
-        store.add([a_record(2, decisions.names(4), arrived=1.0)])
-        store.make_room(2.0, MEBIBYTE)
-        store.add([a_record(2, decisions.names(4), arrived=3.0)])
-
-        assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
-
-    def test_names_removed_by_another_worker_are_written_again(self, conf):
-        first, second = (DecisionStore.in_file(conf) for _ in range(2))
-        alphas, betas = (tuple(
-            Labels.of([f'{name}{row}' for row in range(4)])
-            for _ in range(2)) for name in ('alpha', 'beta'))
-        first.add([a_record(2, alphas, arrived=1.0)])
-        second.make_room(2.0, MEBIBYTE)
-        second.add([a_record(2, betas, arrived=3.0)])
-        first.add([a_record(2, alphas, arrived=3.0)])
-
-        assert [first.document(number)['best'][0]['host']
-                for number in (2, 3)] == ['beta0', 'alpha0']
 
     def test_leaves_the_newest_whatever_their_size(self, store):
         store.add([a_refusal(decisions.noise(20000 + at), f'req-{at}',
@@ -346,15 +286,6 @@ class TestFile:
                                  arrived=float(number))])
             with decision_store.opened(conf) as reader:
                 assert ids(reader.summaries(1)) == [f'req-{number}']
-
-    def test_outlives_its_writer(self, conf):
-        store = DecisionStore.in_file(conf)
-        store.add([a_record()])
-        store.close()
-
-        again = DecisionStore.in_file(conf)
-        again.add([a_record()])
-        assert len(again.summaries(10)) == 2
 
     @pytest.mark.parametrize('is_there', [False, True])
     def test_is_readable_for_owner_and_group(self, conf, is_there):

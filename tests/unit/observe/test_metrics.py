@@ -5,7 +5,6 @@ from prometheus_client import parser
 import pytest
 
 from nova_sched.health.board import Board
-from nova_sched.health.board import Settings
 from nova_sched.hosts.decision import FAILED
 from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import REFUSED
@@ -18,7 +17,7 @@ from nova_sched.observe.metrics import Metrics
 
 @pytest.fixture
 def board():
-    return Board(Settings('sched-1', 2, 300, None), lambda: 0.0)
+    return Board('sched-1', 2, 300, clock=lambda: 0.0)
 
 
 @pytest.fixture

@@ -181,10 +181,3 @@ def test_faults_and_final_refusals_drop_one_notification_each(
     refusal, fault = caplog.records
     assert not refusal.exc_info
     assert fault.exc_info[0] is ZeroDivisionError
-
-
-def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):
-    made = Outbox(bus.send, bus.closed.set)
-    assert (made._waiting.maxsize, made._pause) == (1000, 5)
-    made.stop(10)
-    assert bus.closed.wait(20)

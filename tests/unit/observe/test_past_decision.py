@@ -79,11 +79,10 @@ def test_has_the_services_that_were_up_then(cloud, serving):
     assert (found['a'].service_up, found['b'].service_up) == (False, True)
 
 
-def test_has_the_candidates_of_placement(tmp_path):
+def test_has_the_candidates_of_placement(conf):
     """None here: the copy of Placement had refused."""
     hosts = builders.table(builders.a_host('a'))
-    store = DecisionStore.in_file(
-        rules.a_conf(DEFAULT__state_path=str(tmp_path)))
+    store = DecisionStore.in_file(conf)
     store.add([decisions.a_refusal(
         state=decision.State.of(hosts, 0, 0.0),
         spec_obj=requests.a_request(), offer=NoCandidates('it is full'))])
@@ -94,15 +93,14 @@ def test_has_the_candidates_of_placement(tmp_path):
 
 
 @pytest.mark.parametrize('refused', [[], [1]])
-def test_has_the_hosts_that_placement_refused(tmp_path, refused):
+def test_has_the_hosts_that_placement_refused(conf, refused):
     hosts = builders.table(*map(builders.a_host, 'abc'))
     record = decisions.a_refusal(state=decision.State.of(hosts, 0, 0.0))
     rows = np.arange(3)
     record.funnel.step(0, 'AFilter', rows, rows[:2])
     record.funnel.step(1, 'claims refused', np.array(refused, dtype=int),
                        rows[:0])
-    store = DecisionStore.in_file(
-        rules.a_conf(DEFAULT__state_path=str(tmp_path)))
+    store = DecisionStore.in_file(conf)
     store.add([record])
 
     assert store.past(1).view.refused.tolist() == refused

@@ -82,28 +82,6 @@ def test_a_stop_writes_waiting_records(conf, state):
     assert in_file(conf) == ['req-1']
 
 
-def test_readers_find_all_added_records(state, made):
-    made.add(a_record(request_id='req-1', arrived=NOW))
-    assert kept(made) == ['req-1']
-    made.add(a_record(request_id='req-2', arrived=NOW + 1))
-    assert kept(made) == ['req-1', 'req-2']
-
-
-def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
-                                                              made):
-    """Workers are forked from the process that has made it."""
-    child = os.fork()
-    if not child:
-        made.start()
-        made.add(a_record(request_id='req-child'))
-        made.stop()
-        os._exit(0)
-    os.waitpid(child, 0)
-
-    made.add(a_record(request_id='req-parent'))
-    assert set(kept(made)) == {'req-child', 'req-parent'}
-
-
 def test_nothing_is_stored_with_size_0(conf, started):
     """A reload of the configuration may change it."""
     for size, there in ((0, []), (512, ['req-1']), (0, ['req-1'])):
@@ -278,25 +256,6 @@ class TestDamagedFile:
         assert f'one; the damaged file is kept as {aside}: ' in line
         assert os.stat(aside).st_mode & 0o777 == 0o640
 
-    def test_is_replaced_once_by_several_workers(
-            self, conf, state, damage, log_lines):
-        workers = [Recorder(conf) for _ in range(3)]
-        for number, each in enumerate(workers):
-            each.add(a_record(request_id=f'old-{number}'))
-            kept(each)
-        stores = [each._store for each in workers]
-        damage()
-        error = exception.DatabaseUnavailable('file is not a database')
-        for store in stores:
-            store.replace_file(error)
-        for number, each in enumerate(workers):
-            each.add(a_record(request_id=f'req-{number}',
-                              arrived=NOW + number))
-            kept(each)
-
-        assert in_file(conf) == ['req-2', 'req-1', 'req-0']
-        assert len(log_lines()) == 1
-
     def test_stays_if_it_cannot_be_moved(
             self, conf, state, made, damage, monkeypatch, caplog):
         kept(made)
@@ -419,54 +378,38 @@ def test_a_fault_does_not_prevent_later_records(
     assert caplog.text.count('decision(s) are not stored') == 1
 
 
-class TestLine:
-    """The one line about a request in the log at INFO."""
+def ended(outcome, reason, codes=(), **fields):
+    """A record of a request that got no hosts."""
+    record = Decision(seed=7, **fields)
+    if codes:
+        record.refuse('ram', 'fragmented', codes)
+    record.close(outcome, reason)
+    return record
 
-    def lines(self, caplog, record):
-        with caplog.at_level(logging.INFO, 'nova_sched'):
-            Recorder().add(record)
-        return caplog.messages
 
-    def test_names_each_instance_with_its_host(self, caplog):
-        [line] = self.lines(caplog, a_record(instances=3))
+TWO = {'instances': 2, 'milliseconds': {'state': 1.25},
+       'request': {'instance_uuids': decisions.UUIDS[:2]}}
 
-        assert line.startswith(
-            f'Request for 3 instance(s) placed: {decisions.UUIDS[0]} on h0, '
-            f'{decisions.UUIDS[1]} on h1, '
-            f'{decisions.UUIDS[2]} on h2; 0 alternate(s), 2000 hosts')
 
-    def test_counts_instances_beyond_a_hundred(self, caplog):
-        [line] = self.lines(caplog, a_record(250, instances=250))
+@pytest.mark.parametrize('record, text', [
+    (a_record(instances=3), 'Request for 3 instance(s) placed: '
+     '{0} on h0, {1} on h1, {2} on h2; 0 alternate(s), 2000 hosts'),
+    (a_record(250, instances=250), ', {99} on h99 and 150 more; '),
+    *((ended(outcome, 'no hosts', **TWO), 'Request for 2 instance(s) '
+       f'({{0}}, {{1}}) {outcome}: no hosts; 0 alternate(s), 0 hosts, '
+       'state 1.2 ms, seed 7')
+      for outcome in (decision.REFUSED, decision.FAILED)),
+    (ended(decision.REFUSED, '0 of 18 hosts', [('ram', 12), ('zone', 6)],
+           instances=1), 'Request for 1 instance(s) refused: 0 of 18 hosts; '
+     'code ram, kind fragmented (12 ram, 6 zone); 0 alternate(s), 0 hosts, '
+     'seed 7'),
+    (a_record(offer=AllocationCandidates({}, frozenset(), '1.36', age=1.44)),
+     '2000 hosts, candidates from the mirror, 1.4 s old, ')])
+def test_the_line_about_a_request(caplog, record, text):
+    """At INFO; its instances are named, at most a hundred."""
+    with caplog.at_level(logging.INFO, 'nova_sched'):
+        Recorder().add(record)
 
-        assert f'{decisions.UUIDS[99]} on h99 and 150 more; ' in line
-        assert decisions.UUIDS[100] not in line
-
-    @pytest.mark.parametrize('outcome', [decision.REFUSED, decision.FAILED])
-    def test_has_the_reason_for_instances_without_a_host(
-            self, caplog, outcome):
-        record = Decision(instances=2, seed=7, milliseconds={'state': 1.25},
-                          request={'instance_uuids': decisions.UUIDS[:2]})
-        record.close(outcome, 'no hosts')
-
-        assert self.lines(caplog, record) == [
-            f'Request for 2 instance(s) ({decisions.UUIDS[0]}, '
-            f'{decisions.UUIDS[1]}) {outcome}: '
-            'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']
-
-    def test_ends_the_reason_with_its_code_and_the_counts(self, caplog):
-        record = Decision(instances=1, seed=7)
-        record.refuse('ram', 'fragmented', [('ram', 12), ('zone', 6)])
-        record.close(decision.REFUSED, '0 of 18 hosts')
-
-        assert self.lines(caplog, record) == [
-            'Request for 1 instance(s) refused: 0 of 18 hosts; code ram, '
-            'kind fragmented (12 ram, 6 zone); 0 alternate(s), 0 hosts, '
-            'seed 7']
-
-    def test_has_the_age_of_the_copy_of_placement(self, caplog):
-        record = a_record(offer=AllocationCandidates(
-            {}, frozenset(), '1.36', age=1.44))
-
-        [line] = self.lines(caplog, record)
-
-        assert '2000 hosts, candidates from the mirror, 1.4 s old, ' in line
+    [line] = caplog.messages
+    assert text.format(*decisions.UUIDS) in line
+    assert decisions.UUIDS[100] not in line

@@ -4,18 +4,11 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import State
-from nova_sched.observe import decision_store
 from nova_sched.observe import state_store
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
-from tests.builders import rules
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
-
-
-@pytest.fixture
-def conf(tmp_path):
-    return rules.a_conf(DEFAULT__state_path=str(tmp_path))
 
 
 @pytest.fixture
@@ -141,15 +134,16 @@ class TestRoom:
     def test_is_made_by_the_last_base_before_the_newest_decisions(self, store):
         """With so many hosts that one base is too large."""
         hosts = a_table(stats={'x': decisions.noise(3 << 20)})
-        store.add([on(hosts, request_id=f'req-{number}')
-                   for number in range(30)])
+        store.add([decisions.a_record(1, hosts) for _ in range(30)])
 
         store.make_room(0.0, 1 << 20)
 
         assert len(store.summaries(100)) == 30
-        assert count(store, 'bases') == 0
+        assert count(store, 'bases WHERE hosts IS NOT NULL') == 0
+        [rejected] = store.document(1)['rejected']
+        assert rejected['named'] == [{'host': 'b', 'node': 'b'}]
         store.add([on(hosts)])
-        assert free(store, 31) == free(store, 31)
+        assert free(store, 31)
 
     def test_unused_states_are_removed(self, store):
         store.add([on(a_table(), arrived=1.0)])
@@ -169,20 +163,6 @@ class TestRoom:
         assert store.document(2)['rejected'] == []
 
 
-def test_decisions_of_a_replaced_file_keep_their_hosts(conf, store):
-    """Ids of names and hosts never collide."""
-    mine, its = table(a_host('mine')), table(a_host('its'))
-    store.add([on(mine)])
-    decision_store.path(conf).unlink()
-    other = DecisionStore.in_file(conf)
-    other.add([on(its)])
-    store.close()
-    store.add([on(mine)])
-
-    assert store.past(2).table.columns['host'].items() == ['mine']
-    assert store.past(1).table.columns['host'].items() == ['its']
-
-
 def test_a_decision_without_hosts_has_no_state(store):
     store.add([decisions.a_refusal()])
 
@@ -190,10 +170,3 @@ def test_a_decision_without_hosts_has_no_state(store):
         store.past(1)
     with pytest.raises(exception.InvalidInput):
         store.past(9)
-
-
-def test_commands_read_them_while_workers_write(conf, store):
-    store.add([on(a_table(free_ram_mb=3))])
-
-    with decision_store.opened(conf) as reader:
-        assert free(reader, 1)[1] == 3

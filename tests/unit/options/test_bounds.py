@@ -1,19 +1,10 @@
 """Minimum and maximum of options, and the sections in which they are read."""
 
-from oslo_config import cfg
 import pytest
 
 from nova_sched import conf
 from nova_sched.options import sections
 from tests.unit.options import documented
-
-#: Defaults of the options that only this service has.
-OURS = {
-    'pick_lifetime': 300, 'picks_key': None, 'spread_near_equal': None,
-    'cell_timeout': 60, 'decisions_kept': 604800, 'decisions_max_mb': 512,
-    'candidates': 'mirror', 'metrics_uri': [],
-    'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
-    'request_time_budget': 10, 'plugin_path': [], 'shadow_report': None}
 
 #: Minimum of options: a smaller value is an error.
 REFUSED = {
@@ -46,14 +37,6 @@ def text(values):
     """A file with these values of options: {(section, name): value}."""
     return ''.join(f'[{section}]\n{name} = {value}\n'
                    for (section, name), value in values.items())
-
-
-def test_own_options_have_their_defaults(parsed):
-    options = parsed().nova_sched
-
-    assert {name: options[name] for name in OURS} == OURS
-    assert {name for section, name in sections.known_opts()
-            if section == 'nova_sched'} == set(OURS)
 
 
 def test_the_minimum_is_accepted_and_a_smaller_value_refused(parsed):
@@ -124,9 +107,3 @@ def test_options_without_an_old_name_are_not_read_in_default(parsed):
                           for section, name in names}))
 
     assert {name: sections.value(config, *name) for name in names} == before
-
-
-def test_a_command_may_have_its_own_options():
-    config = conf.new_conf(['--extra', 'x'], [], [cfg.StrOpt('extra')])
-
-    assert config.extra == 'x'

@@ -7,8 +7,6 @@ from nova_sched.conf import healthcheck
 from nova_sched.conf.healthcheck import Endpoint
 from tests.builders.case_tables import case_table
 
-OPTIONS = [('healthcheck', 'uri'), ('nova_sched', 'metrics_uri')]
-
 
 @pytest.mark.parametrize('uri, endpoint', [
     ('tcp://127.0.0.1:9000', Endpoint('127.0.0.1', 9000)),
@@ -28,14 +26,12 @@ def test_another_uri_is_refused(parsed, uri, words):
     assert words in str(problem)
 
 
-def test_both_options_are_checked(parsed):
-    for section, name in OPTIONS:
-        [problem] = conf.check(parsed(f'[{section}]\n{name} = 9000\n'))
-        assert problem.option == f'[{section}] {name}'
-
-
-@pytest.mark.parametrize('section, name', OPTIONS)
-def test_several_addresses_are_accepted(parsed, section, name):
+@pytest.mark.parametrize('section, name', [
+    ('healthcheck', 'uri'), ('nova_sched', 'metrics_uri')])
+def test_both_options_are_checked_and_may_have_several_addresses(
+        parsed, section, name):
+    [problem] = conf.check(parsed(f'[{section}]\n{name} = 9000\n'))
+    assert problem.option == f'[{section}] {name}'
     config = parsed(f'[{section}]\n{name} = tcp://[::1]:1, unix:///run/x')
     assert config[section][name] == ['tcp://[::1]:1', 'unix:///run/x']
     assert conf.check(config) == []

@@ -216,22 +216,3 @@ class TestCommandLine:
         assert capsys.readouterr().err == ''
         assert [str(error).partition(' = ')[0] for error
                 in config.check(conf)] == ['[DEFAULT] debug']
-
-    def test_later_files_override_earlier_ones(self, home):
-        (home / 'a.conf').write_text(
-            '[scheduler]\nworkers = 1\nmax_attempts = 5\n')
-        (home / 'b.conf').write_text('[scheduler]\nworkers = 2\n')
-
-        conf = config.new_conf(['--config-file', str(home / 'a.conf'),
-                                '--config-file', str(home / 'b.conf'),
-                                '--debug'])
-
-        assert (conf.scheduler.workers, conf.scheduler.max_attempts,
-                conf.debug) == (2, 5, True)
-
-    def test_files_of_a_directory_configure_placement(self, home):
-        (home / 'p.conf').write_text('[placement]\nauth_url = http://k\n')
-
-        conf = config.new_conf(['--config-dir', str(home)], [])
-
-        assert config.placement_configured(conf)

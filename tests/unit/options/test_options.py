@@ -100,12 +100,6 @@ class TestListOpts:
 
 
 class TestKnownOpts:
-    def test_are_listed_once(self):
-        assert sections.known_opts() is sections.known_opts()
-
-    def test_are_read_only(self):
-        with pytest.raises(TypeError):
-            sections.known_opts()['scheduler', 'max_attempts'] = None
 
     def test_are_not_the_registered_objects(self, parsed):
         """A ConfigOpts marks an option when it is read under an old name."""
@@ -122,12 +116,6 @@ class TestKnownOpts:
         assert not {*map(id, registered)} & {*map(id, known.values())}
         assert known['oslo_messaging_rabbit', 'rabbit_port'].default == 5672
 
-    def test_libraries_options_have_novas_defaults(self):
-        known = sections.known_opts()
-
-        assert known['DEFAULT', 'control_exchange'].default == 'nova'
-        assert known['DEFAULT', 'graceful_shutdown_timeout'].default == 180
-
 
 class TestRegistration:
     def test_two_configurations_are_independent(self, parsed):
@@ -135,11 +123,6 @@ class TestRegistration:
         first.set_override('max_attempts', 9, group='scheduler')
 
         assert second.scheduler.max_attempts == 3
-
-    def test_registering_twice_is_harmless(self):
-        config = cfg.ConfigOpts()
-        conf.register_opts(config)
-        conf.register_opts(config)
 
     def test_libraries_may_register_their_options_again(self, parsed):
         config = parsed('[DEFAULT]\ntransport_url = fake://\n')

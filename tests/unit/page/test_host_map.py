@@ -126,4 +126,4 @@ def test_long_reasons_of_many_hosts_are_cut():
 
     texts = [cell.reason for group in found.groups for cell in group.cells]
     assert sum(map(len, texts)) <= host_map.MOST_TEXT
-    assert texts[0].endswith('x…')
+    assert texts[0].endswith('x...')

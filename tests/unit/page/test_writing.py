@@ -270,19 +270,16 @@ class TestContent:
 
 
 class TestFile:
-    def test_is_for_the_group_of_its_owner(self, tmp_path):
-        path = tmp_path / 'page.html'
-        writing.write(path, documents.a_decision())
+    def test_takes_the_place_of_another_page(self, tmp_path):
+        """Behind a link; it is for the group of its owner."""
+        path, link = tmp_path / 'page.html', tmp_path / 'link.html'
+        link.symlink_to('page.html')
+        for outcome in ('refused', 'placed'):
+            writing.write(link, documents.a_decision(outcome))
 
+        assert link.is_symlink()
+        assert {*tmp_path.iterdir()} == {path, link}
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
-        assert path.read_text() == writing.html(documents.a_decision())
-
-    def test_takes_the_place_of_another(self, tmp_path):
-        path = tmp_path / 'page.html'
-        writing.write(path, documents.a_decision('refused'))
-        writing.write(path, documents.a_decision())
-
-        assert [*tmp_path.iterdir()] == [path]
         assert path.read_text() == writing.html(documents.a_decision())
 
     @pytest.mark.parametrize('text', [
@@ -313,13 +310,6 @@ class TestFile:
             writing.write(tmp_path / 'page.html', documents.a_decision())
 
         assert (tmp_path / 'page.html').is_fifo()
-
-    def test_follows_a_link(self, tmp_path):
-        (tmp_path / 'link.html').symlink_to('page.html')
-        writing.write(tmp_path / 'link.html', documents.a_decision())
-
-        assert (tmp_path / 'link.html').is_symlink()
-        assert (tmp_path / 'page.html').is_file()
 
     def test_may_have_half_a_character(self, tmp_path):
         path = tmp_path / 'page.html'

@@ -1,6 +1,7 @@
 """Connections to Placement of threads and processes."""
 
 import concurrent.futures
+import dataclasses
 import os
 import threading
 
@@ -15,6 +16,14 @@ THREADS = 64
 
 def test_first_request_opens_connection(client, placement):
     assert not placement.connections
+
+
+def test_request_is_a_line_of_keystoneauth(client, placement, caplog):
+    caplog.set_level('DEBUG', 'keystoneauth')
+    placement.on('GET', '/allocation_candidates', dataclasses.replace(
+        candidates(), headers={'x-openstack-request-id': 'req-1'}))
+    ask(client)
+    assert 'GET call to placement for ' in caplog.text
 
 
 def test_each_thread_keeps_a_connection(client, placement, caplog):

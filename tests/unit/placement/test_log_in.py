@@ -69,21 +69,6 @@ class TestLogIn:
         assert {asked.headers['X-Auth-Token'] for asked in placement.asked
                 } == {http_keystone.TOKEN}
 
-    @pytest.mark.parametrize('options, method, identity', [
-        ({'auth_type': 'v3applicationcredential',
-          'application_credential_id': 'c-1',
-          'application_credential_secret': PASSWORD},
-         'application_credential', {'id': 'c-1', 'secret': PASSWORD}),
-        ({'auth_type': 'v3token', 'token': 'first', 'project_name': 'service',
-          'project_domain_name': 'Default'}, 'token', {'id': 'first'})])
-    def test_log_in_by_credential_or_token(
-            self, server, client_of, placement, options, method, identity):
-        ask(client_of(auth_url=server.url + '/v3', **options))
-
-        [asked] = server.to('POST', TOKENS)
-        assert asked.body['auth']['identity'][method] == identity
-        assert placement.to('GET', '/allocation_candidates')
-
     def test_log_in_by_other_section(self, server, tmp_path, placement):
         conf = http_placement.a_conf(tmp_path, auth_section='service_login')
         path = tmp_path / 'placement-client.conf'

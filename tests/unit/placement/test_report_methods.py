@@ -86,10 +86,13 @@ class TestClaim:
 @pytest.mark.parametrize('answer, deleted', [
     (http_placement.TAKEN, True), (http_placement.error(404), False),
     (http_placement.error(409), False), (DROP, False)])
-def test_delete_returns_whether_it_deleted(client, placement, answer, deleted):
+def test_delete_returns_whether_it_deleted(client, placement, answer, deleted,
+                                           caplog):
+    caplog.set_level('INFO')
     placement.on('DELETE', '/allocations/uuid', answer)
 
     assert client.delete_allocation_for_instance(CONTEXT, 'uuid') is deleted
+    assert ('Deleted allocation for instance uuid' in caplog.text) is deleted
 
 
 READS = [

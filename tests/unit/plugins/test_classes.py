@@ -7,11 +7,10 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.compat import nova_names
 from nova_sched.plugins import classes
 from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
-from tests.builders.rules import a_conf
+from tests.builders import wild
 
 OPTION = '[filter_scheduler] available_filters'
 
@@ -64,18 +63,12 @@ def plugin(monkeypatch):
 @pytest.fixture
 def nova_s_names():
     """Nova's names can be imported, and none is imported yet."""
-    def take():
-        return {name: sys.modules.pop(name) for name in list(sys.modules)
-                if name.partition('.')[0] == 'nova'}
-    kept = take()
-    nova_names.provide(a_conf())
-    yield
-    take()
-    sys.modules.update(kept)
+    with wild.fresh_nova_names():
+        yield
 
 
-def load(*paths, built_in=FILTERS):
-    return classes.load_classes(paths, Base, built_in, OPTION)
+def load(path, built_in=FILTERS):
+    return classes.load_classes(path, Base, lambda: built_in, OPTION)
 
 
 def refusal(path):
@@ -88,21 +81,12 @@ def refusal(path):
 
 
 def test_class_is_loaded_by_its_path(plugin):
-    """From one path, too, in place of a list."""
     assert [plugin.MyFilter] == load('example_plugin.MyFilter')
-    assert [plugin.MyFilter] == classes.load_classes(
-        'example_plugin.MyFilter', Base, FILTERS, OPTION)
 
 
 def test_function_returns_classes_of_any_base(plugin):
     assert [plugin.Alien, plugin.MyFilter] == load(
         'example_plugin.my_filters')
-
-
-def test_later_class_of_a_name_counts(plugin):
-    assert {'DiskFilter': DiskFilter, 'RamFilter': plugin.RamFilter} == (
-        classes.by_name(load('nova.scheduler.filters.all_filters',
-                             'example_plugin.RamFilter')))
 
 
 @pytest.mark.parametrize(('path', 'words'), [
@@ -167,11 +151,6 @@ class TestNovaPaths:
                 ('weights.io_ops.IoOpsWeigher', weighers, [IoOpsWeigher])):
             assert load(f'{root}.scheduler.{path}',
                         built_in=built_in) == loaded
-
-    def test_function_may_list_the_built_ins(self):
-        """It is called only for one of Nova's paths."""
-        assert load('nova.scheduler.filters.all_filters',
-                    built_in=lambda: FILTERS) == FILTERS
 
     @pytest.mark.usefixtures('nova_s_names')
     def test_plug_in_in_nova_s_tree_is_loaded(self, tmp_path, monkeypatch):

@@ -7,17 +7,11 @@ import textwrap
 import pytest
 
 from nova_sched import exception
-from nova_sched.filters import FilterHandler
-from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading
 from nova_sched.rules import nova_classes
-from nova_sched.scheduler import filters
-from nova_sched.scheduler import weights
 from nova_sched.scheduler.weights.ram import RAMWeigher
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
-from tests.builders.hosts import names
-from tests.builders.requests import a_request
 from tests.builders.rules import a_conf
 
 ALL_FILTERS = 'nova.scheduler.filters.all_filters'
@@ -85,10 +79,6 @@ class TestBuiltIns:
         assert [cls.__name__ for cls in loading.all_weighers()][
             :len(ALL_WEIGHERS)] == ALL_WEIGHERS
 
-    def test_packages_have_functions_that_list_them(self):
-        assert filters.all_filters() == loading.all_filters()
-        assert weights.all_weighers() == loading.all_weighers()
-
     def test_class_paths_are_nova_s(self):
         where = {cls.__name__: cls.__module__ for cls in (
             *loading.all_filters(), *loading.all_weighers())}
@@ -149,15 +139,6 @@ class TestFilters:
             'not among [filter_scheduler] available_filters; add to that '
             'option a value nova.scheduler.filters.all_filters')
 
-    @pytest.mark.parametrize('path', [
-        'no.such.module.Filter', 'undotted', 'os.path.nothing',
-        'collections.OrderedDict', 'os.sep'])
-    def test_path_of_no_filter_is_refused(self, path):
-        error = refusal(loading.load_filters, available_filters=[path])
-
-        assert (error.option, error.value) == (
-            '[filter_scheduler] available_filters', path)
-
     @pytest.mark.parametrize('method', [
         'host_passes(self, host_state, filter_properties, more=1): return 1',
         'host_passes(*args): return True', 'host_passes(self, a, b): raise X',
@@ -168,25 +149,6 @@ class TestFilters:
 
         assert class_names(loading.load_filters(enabled(path))) == [
             'SiteFilter']
-
-    @pytest.mark.parametrize(('hints', 'passing'), [
-        ({'requested_host': ['b']}, ['b']), ({}, ['a', 'b'])])
-    def test_filter_of_kilo_runs(self, site_rule, hints, passing):
-        path = site_rule("""
-            def host_passes(self, host_state, filter_properties):
-                requested = filter_properties.get(
-                    'scheduler_hints', {}).get('requested_host')
-                return not requested or requested == host_state.host
-            """)
-        chain = loading.load_ranker(a_conf(
-            available_filters=[ALL_FILTERS, path],
-            enabled_filters=['ComputeFilter', 'SiteFilter'])).filters
-
-        block = FilterHandler().run(
-            chain, hosts(a_host('a'), a_host('b')), a_request(hints=hints),
-            0, Decision())
-
-        assert names(block) == passing
 
     def test_plug_in_replaces_the_built_in_of_its_name(self, site_rule,
                                                        caplog):
@@ -212,15 +174,6 @@ class TestWeighers:
         assert class_names(loaded) == ['IoOpsWeigher', 'RAMWeigher']
         assert isinstance(loaded[1], RAMWeigher)
         assert loaded[1].multipliers(hosts(a_host())) == -3.5
-
-    def test_plug_in_runs_beside_built_ins(self, site_rule):
-        path = site_rule('_weigh_object = lambda self, host, spec: 1',
-                         name='SiteWeigher')
-
-        loaded = loading.load_weighers(a_conf(weight_classes=[
-            'nova.scheduler.weights.all_weighers', path]))
-
-        assert class_names(loaded)[-1] == 'SiteWeigher'
 
     def test_multiplier_may_have_both_names(self, site_rule):
         """The name of Havana beside the name of today."""

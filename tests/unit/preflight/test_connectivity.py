@@ -120,24 +120,6 @@ def test_a_refused_log_in_is_reported_without_the_password(
     assert http_keystone.PASSWORD not in str(row)
 
 
-@pytest.mark.parametrize('path', ['/', '/allocation_candidates'])
-def test_a_refused_token_is_reported_after_another_log_in(
-        tmp_path, placement, path):
-    placement.on('GET', path, Answer(401, {'error': {
-        'code': 401, 'message': 'The request requires authentication.'}}))
-    with http_keystone.keystone(http_keystone.an_endpoint(
-            placement.url)) as keystone:
-        conf = http_placement.a_conf(
-            tmp_path, auth_type='password', auth_url=keystone.url,
-            **http_keystone.USER)
-        found = connectivity.Placement(conf).rows([])
-
-    [row] = [row for row in found if row.outcome == ERROR][:1]
-    assert 'It responded with 401: ' in row.found
-    assert len(placement.to('GET', path)) <= 4
-    assert len(keystone.to('POST', '/v3/auth/tokens')) <= 3
-
-
 def test_neutron_is_not_queried_without_the_request_filter(tmp_path):
     row, = connectivity.Neutron(config.new_conf([], [])).rows()
 
@@ -206,17 +188,6 @@ def test_queries_are_not_retried(tmp_path, placement):
         '/allocation_candidates?limit=1&resources=VCPU:1']
 
 
-def test_placement_and_neutron_have_rows_where_placement_is_used(
-        cloud, setup_of):
-    with http_placement.placement() as server:
-        found = connectivity.check(setup_of(
-            BARE % cloud.url + '[placement]\nauth_type = none\n'
-            f'endpoint_override = {server.url}\n'))
-
-    assert server.asked
-    assert {'Placement', 'Neutron'} <= {row.check for row in found}
-
-
 def test_without_placement_its_row_has_advice(cloud, setup_of):
     found = connectivity.check(setup_of(BARE % cloud.url))
 
@@ -232,16 +203,6 @@ def test_advice_names_options_as_the_file_does(setup_of):
 
     assert ('Check its path and permissions, and [DEFAULT] sql_connection'
             in {row.advice for row in found})
-
-
-def test_a_service_that_is_down_fails_only_its_own_rows(cloud, setup_of):
-    found = connectivity.check(setup_of(
-        BARE % cloud.url + '[placement]\nauth_type = none\n'
-        'endpoint_override = http://127.0.0.1:1\n'))
-
-    failed = {row.check for row in found if row.outcome == ERROR}
-    assert failed == {'Placement'}
-    assert {'broker', 'Neutron'} <= {row.check for row in found}
 
 
 def test_a_driver_that_does_not_use_placement_needs_none(cloud, setup_of):

@@ -223,9 +223,9 @@ class TestComputes:
 
 
 class TestSchedulers:
-    @pytest.fixture
+    @pytest.fixture(autouse=True)
     def records(self, cloud):
-        """Function: name -> whether the scheduler of that host is up."""
+        """Records of schedulers, and of one other service."""
         def add(host, seen=None, created=99999, binary='nova-scheduler',
                 **columns):
             cloud.execute(
@@ -241,40 +241,29 @@ class TestSchedulers:
         add('forced', seen=1000, forced_down=1)
         add('gone', seen=1000, deleted=1)
         add('other', seen=1000, binary='nova-conductor')
-        return lambda down_time=3600: {
-            record.host: record.up
-            for record in databases.read_schedulers(
-                cloud.conf(), down_time).records}
 
-    def test_with_a_recent_heartbeat_are_up(self, records):
-        assert records() == {'fresh': True, 'stale': False, 'new': True,
-                             'forced': False}
-        assert records(20000)['stale'] is True
+    @pytest.mark.parametrize(('down_time', 'up'), [
+        (3600, ['fresh', 'new']), (20000, ['fresh', 'stale', 'new'])])
+    def test_only_live_schedulers_have_a_row(self, cloud, down_time, up):
+        found = rows(cloud.conf(DEFAULT__service_down_time=down_time),
+                     'other schedulers')
+        assert [row.found.split(',')[0] for row in found] == [
+            f'a scheduler is up on host {host}' for host in up]
 
-    def test_only_live_schedulers_have_a_row(self, cloud, records):
-        found = databases.Databases(cloud.conf(
-            DEFAULT__service_down_time=3600)).rows()
-        assert [row.found.split(',')[0] for row in found
-                if row.check == 'other schedulers'] == [
-            'a scheduler is up on host fresh',
-            'a scheduler is up on host new']
-
-    def test_this_service_uses_the_record_of_its_host(self, cloud, records):
+    def test_this_service_uses_the_record_of_its_host(self, cloud):
         for host, words in (
                 ('stale', 'the existing record for host stale, with version '
                           '30 (17.0.0 (Queens)), its own'),
                 ('mine', 'a new record for host mine, with version 30 (17.0.0 '
                          '(Queens)), the least of nova-scheduler')):
-            own = databases.Databases(cloud.conf(DEFAULT__host=host)).rows()[1]
+            own = rows(cloud.conf(DEFAULT__host=host), 'database')[0]
             assert own.outcome == OK
             assert own.found.endswith(f'this service will use {words}')
 
-    def test_records_too_new_for_a_nova_scheduler_have_a_row(
-            self, cloud, records):
+    def test_records_too_new_for_a_nova_scheduler_have_a_row(self, cloud):
         cloud.execute('UPDATE services SET version = 74 '
                       "WHERE binary = 'nova-scheduler'")
-        found = databases.Databases(cloud.conf(DEFAULT__host='fresh')).rows()
-        [row] = [row for row in found if row.check == 'way back']
+        [row] = rows(cloud.conf(DEFAULT__host='fresh'), 'way back')
         assert row.outcome == WARNING
         assert row.found == (
             'all records of nova-scheduler have a higher version than 30 '
@@ -283,15 +272,14 @@ class TestSchedulers:
         assert 'openstack compute service delete' in row.advice
 
         cloud.execute("UPDATE services SET version = 30 WHERE host = 'stale'")
-        found = databases.Databases(cloud.conf(DEFAULT__host='fresh')).rows()
-        assert 'way back' not in [row.check for row in found]
+        assert not rows(cloud.conf(DEFAULT__host='fresh'), 'way back')
 
 
 def test_a_record_in_a_table_of_kilo_has_no_version(cloud):
     cloud.execute('DROP INDEX services_uuid_idx')
     for name in ('uuid', 'last_seen_up', 'forced_down', 'version'):
         cloud.execute(f'ALTER TABLE services DROP COLUMN {name}')
-    own = databases.Databases(cloud.conf(DEFAULT__host='mine')).rows()[1]
+    [own] = rows(cloud.conf(DEFAULT__host='mine'), 'database')
     assert own.found.endswith(
         'a new record for host mine, with version None, its table has no '
         'versions')
@@ -309,29 +297,14 @@ class TestPlaces:
                 == databases._place(url)) is same
 
     def test_are_named_by_their_cell(self, mapped_cloud):
-        own = databases.Databases(mapped_cloud.conf(
-            database__connection=mapped_cloud.one.url)).rows()[1]
-        assert 'the database of cell one;' in own.found
+        def place(name):
+            [own] = rows(mapped_cloud.conf(
+                database__connection=mapped_cloud.databases[name].url),
+                'database')
+            return own.found.partition(', ')[2]
+
+        assert place('one').startswith('the database of cell one;')
         mapped_cloud.change(cells.CELL0_UUID,
                             database_connection='{schema}://x')
-        for name in ('one', 'api'):
-            url = mapped_cloud.databases[name].url
-            own = databases.Databases(mapped_cloud.conf(
-                database__connection=url)).rows()[1]
-            assert ('the database of cell one;' if name == 'one' else
-                    'the database of no mapped cell;') in own.found
-
-
-def test_each_database_has_the_cell_timeout(cloud, monkeypatch):
-    """The cells follow the API database."""
-    seconds, call = [], databases.remote.Call
-
-    def ask(limit, *args, **kwargs):
-        seconds.append(limit)
-        return call(limit, *args, **kwargs)
-    monkeypatch.setattr(databases.remote, 'Call', ask)
-    databases.Databases(cloud.conf(
-        nova_sched__cell_timeout=7,
-        api_database__connection=cloud.url)).rows()
-
-    assert sorted(seconds) == [7, 7, 7, 7, 14]
+        assert place('one').startswith('the database of cell one;')
+        assert place('api').startswith('the database of no mapped cell;')

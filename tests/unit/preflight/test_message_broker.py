@@ -1,8 +1,7 @@
 """Rows about the message broker."""
 
-import contextlib
 import socket
-import threading
+import ssl
 import types
 
 import amqp
@@ -13,7 +12,6 @@ from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.rpc import brokers
-from tests.builders import authority
 from tests.builders import rules
 from tests.builders.case_tables import case_table
 
@@ -69,52 +67,6 @@ def test_the_notification_broker_has_a_row_if_notifications_are_on():
     assert [(row.check, row.outcome) for row in on[1:]] == [
         ('notification broker', WARNING)]
     assert 'open-sesame' not in str(on)
-
-
-@contextlib.contextmanager
-def a_server(issued):
-    """The port of a server that closes each connection after the handshake.
-
-    issued: its certificate.
-    """
-    context = authority.server_context(issued)
-
-    def serve(listener):
-        while True:
-            try:
-                plain, _ = listener.accept()
-            except OSError:
-                return
-            with plain, contextlib.suppress(OSError):
-                context.wrap_socket(plain, server_side=True).close()
-
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        yield listener.getsockname()[1]
-        # A thread in accept() keeps a closed socket listening.
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.mark.parametrize('names, trusted, hosts, words', [
-    (['localhost'], True, ['localhost'], 'closed connection'),
-    (['localhost'], False, ['localhost'], 'certificate verify failed'),
-    (['elsewhere'], True, ['localhost'], 'not valid for'),
-    (['elsewhere'], True, ['localhost', 'localhost'], 'closed connection')])
-def test_the_certificate_of_a_broker_is_verified_as_by_the_service(
-        tmp_path, names, trusted, hosts, words):
-    """For a cluster, the host name is not verified."""
-    ours = authority.Authority(tmp_path / 'ours')
-    theirs = authority.Authority(tmp_path / 'theirs')
-    with a_server(ours.issue(*names)) as port:
-        url = 'rabbit://' + ','.join(f'u:p@{host}:{port}' for host in hosts)
-        row = MessageBroker(rules.a_conf(
-            DEFAULT__transport_url=url, oslo_messaging_rabbit__ssl=True,
-            oslo_messaging_rabbit__ssl_ca_file=(
-                ours if trusted else theirs).file)).rows()[0]
-
-    assert row.outcome == ERROR
-    assert words in row.found
-    assert ('ssl options' in row.advice) == (words != 'closed connection')
 
 
 class Connections:
@@ -201,26 +153,20 @@ class TestHost:
         found(DEFAULT__control_exchange='')
         assert not [asked for asked in connections.did if asked[0] == '']
 
+    @pytest.mark.parametrize(('url', 'user', 'password'), [
+        ('rabbit://me:p%2Fw@one:1/v', 'me', 'p/w'),
+        ('rabbit://one:1/v', '', '')])
     def test_a_connection_has_the_parameters_of_the_url(
-            self, connections, found):
-        found(oslo_messaging_rabbit__rabbit_login_method='PLAIN')
+            self, connections, found, url, user, password):
+        found(url, oslo_messaging_rabbit__rabbit_login_method='PLAIN')
         [parameters] = connections.made
         capabilities = parameters.pop('client_properties')['capabilities']
         assert capabilities == {'authentication_failure_close': True,
                                 'consumer_cancel_notify': True}
         assert parameters == {
             'host': 'one:1', 'virtual_host': 'v', 'ssl': False,
-            'userid': 'me', 'password': 'p/w', 'login_method': 'PLAIN',
+            'userid': user, 'password': password, 'login_method': 'PLAIN',
             'connect_timeout': 10, 'read_timeout': 10, 'write_timeout': 10}
-
-    @pytest.mark.parametrize(('url', 'known'), [
-        ('rabbit://one', ('', '')), ('rabbit://me@one', ('me', '')),
-        ('rabbit://', ('guest', 'guest'))])
-    def test_user_and_password_may_be_empty(
-            self, connections, found, url, known):
-        found(url)
-        [parameters] = connections.made
-        assert (parameters['userid'], parameters['password']) == known
 
     @pytest.mark.parametrize(('error', 'told', 'advice'), [
         (amqp.AccessRefused('LOGIN was refused'), 'LOGIN was refused',
@@ -231,6 +177,8 @@ class TestHost:
          '[Errno -2] Name or service not known', 'Check the host name in'),
         (ConnectionRefusedError(), 'ConnectionRefusedError',
          'Check that it runs'),
+        (ssl.SSLError('handshake failure'), "('handshake failure',)",
+         'Check the ssl options of [oslo_messaging_rabbit]'),
         (amqp.ResourceError('it is full'), 'it is full', 'See the log of'),
         (ZeroDivisionError('x'), 'unexpected ZeroDivisionError',
          'See the log of the broker')])
@@ -258,12 +206,3 @@ class TestHost:
         assert [(row.check, row.outcome) for row in rows] == [
             ('broker', ERROR), ('broker', OK), ('broker', OK),
             ('queue scheduler', WARNING)]
-
-    def test_the_notification_broker_has_no_row_about_requests(
-            self, connections, found):
-        rows = found(oslo_messaging_notifications__transport_url=(
-                         'rabbit://you@two/'),
-                     oslo_messaging_notifications__driver=['messaging'])
-        assert [(row.check, row.outcome) for row in rows] == [
-            ('broker', OK), ('queue scheduler', OK),
-            ('notification broker', OK)]

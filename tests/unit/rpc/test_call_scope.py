@@ -1,22 +1,16 @@
 """Functions that run after the reply to a call, or if it is lost."""
 
-import contextlib
 import sys
-import threading
 
-import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._drivers import impl_rabbit
 import pytest
 
-from nova_sched import context
 from nova_sched import remote
 from nova_sched.rpc import call_scope
 from nova_sched.rpc import driver
 from nova_sched.rpc import server
 from nova_sched.rpc.listener import Request
-from tests.builders import messages
-from tests.builders import rules
 
 
 class Listener:
@@ -167,37 +161,3 @@ class TestWorkAfterTheReply:
         call_scope.run_after_reply()
         assert done == [True]
         assert 'Work after the reply to a call failed' in caplog.text
-
-    @pytest.mark.parametrize('is_cast', [True, False], ids=['cast', 'call'])
-    @pytest.mark.parametrize('fails', [True, False])
-    def test_runs_in_thread_of_call_after_any_result(self, is_cast, fails):
-        conf = rules.a_conf(DEFAULT__control_exchange='after')
-        endpoint = Endpoint()
-        with (messages.transport(conf, 'kombu+memory://') as made,
-              messages.serving(made, conf, endpoint)):
-            client = messages.raw_client(made, '1.0').prepare(
-                **{} if is_cast else {'timeout': 20})
-            with contextlib.suppress(LookupError):
-                getattr(client, 'cast' if is_cast else 'call')(
-                    context.RequestContext(), 'work', fails=fails)
-            assert endpoint.done.wait(20)
-        assert len(endpoint.threads) == 1
-
-
-class Endpoint:
-    """An endpoint whose calls and casts register work."""
-
-    target = messaging.Target(version='1.0')
-
-    def __init__(self):
-        self.done, self.threads = threading.Event(), set()
-
-    def work(self, ctxt, fails):
-        self.threads.add(threading.current_thread())
-        call_scope.after_reply(self._finish)
-        if fails:
-            raise LookupError('no such host')
-
-    def _finish(self):
-        self.threads.add(threading.current_thread())
-        self.done.set()

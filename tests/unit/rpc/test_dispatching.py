@@ -91,23 +91,6 @@ def test_wrong_arguments_are_logged_without_a_traceback(
     assert bool(line.exc_info) is traceback
 
 
-def test_refused_calls_leave_no_threads():
-    """A newer conductor sends one with every boot."""
-    with caller() as client:
-        client = client.prepare(version='9.0', call_monitor_timeout=600)
-
-        def refused(times):
-            for _ in range(times):
-                with pytest.raises(messaging.RemoteError):
-                    client.call(context.RequestContext(), 'tell', arg=1)
-            assert_no_watchdog()
-            return threading.active_count()
-
-        # Worker threads stay, and a few may be added.
-        before = refused(70)
-        assert refused(30) < before + 15
-
-
 def test_keepalives_end_with_the_answer():
     with caller() as client:
         assert client.prepare(call_monitor_timeout=600).call(

@@ -12,7 +12,6 @@ from hypothesis import strategies
 import pytest
 
 from nova_sched.rpc import frames
-from tests.builders import poison
 
 METHOD, HEADER, BODY = 1, 2, 3
 BASIC = spec.Basic.CLASS_ID
@@ -62,29 +61,6 @@ def test_decodable_message_is_unchanged(body):
     assert names == ['t', 7, True, 'nova', 'scheduler']
     assert content.properties == JSON
     assert content.body_size == len(body)
-
-
-@pytest.mark.parametrize('body', [b'', b'{}'])
-@pytest.mark.parametrize('item', [f'T {10 ** 12}', f'T {2 ** 64 - 1}',
-                                  'F 5000 deep', 'A 5000 deep'])
-def test_undecodable_message_has_the_reason(item, body):
-    message = poison.message(body, headers={b'x': poison.ITEMS[item]})
-
-    _, content = Bus().deliver(message._serialize_properties(), body)
-
-    assert content.content_type == frames.UNDECODED
-    assert 'Error: ' in content.type
-
-
-@pytest.mark.parametrize('key', [poison.NOT_UTF8, b'\xff' * 255])
-def test_undecodable_routing_key_is_escaped(key):
-    (_, tag, _, exchange, name), content = Bus().deliver(octets(**JSON),
-                                                         key=key)
-
-    assert (tag, exchange) == (7, 'nova')
-    assert name.startswith(r'\xff')
-    assert content.content_type == frames.UNDECODED
-    assert 'UnicodeDecodeError: ' in content.type
 
 
 @hypothesis.given(strategies.binary(max_size=300))

@@ -198,14 +198,3 @@ class TestLarge:
         request.load()
         assert 'context' in request.message.refused
         assert 'args' not in request.message
-
-    @pytest.mark.parametrize(('size', 'count'), [
-        (100, 250), (60_000, 250), (1_500_000, 11), (6_000_000, 2)])
-    def test_fewer_large_messages_are_prefetched(self, listener, size, count):
-        ahead = []
-        listener.conn.read_ahead = ahead.append
-        for length in (10, size):
-            arrives(listener, json.dumps({'args': 'x' * length}))
-        listener.read_ahead(True)
-        listener.read_ahead(False)
-        assert ahead == [count, 0]

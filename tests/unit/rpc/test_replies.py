@@ -98,9 +98,8 @@ def test_delivered_reply_is_not_kept(retrier, driver, undone):
 def test_replies_are_delivered_in_order_once_the_queue_exists(
         retrier, driver, undone):
     driver.gone.add('late')
-    kept = [a_reply('late', number) for number in range(5)]
-    for reply in kept:
-        send(retrier, reply, undone)
+    for number in range(5):
+        send(retrier, a_reply('late', number), undone)
     assert call_scope.take_undo() == []
     send(retrier, a_reply('here', 5), undone)
     assert driver.numbers == [5]
@@ -109,9 +108,6 @@ def test_replies_are_delivered_in_order_once_the_queue_exists(
     wait_for(lambda: len(driver.sent) == 6)
 
     assert driver.numbers == [5, *range(5)]
-    wait_for(lambda: retrier._thread is None)
-    # The functions to undo the calls are released.
-    assert not any(reply.undo for reply in kept)
     assert undone == retrier.abandoned == []
 
 
@@ -259,43 +255,3 @@ def test_call_is_undone_once_with_and_without_thread(retrier, driver, undone):
     retrier.close(20)
 
     assert undone == [1, 2]
-
-
-def test_resent_reply_undoes_nothing(retrier, driver, undone, caplog):
-    """Its call was answered before."""
-    driver.gone.add('here')
-    send(retrier, reply := a_reply('here'), undone)
-    driver.gone.clear()
-    wait_for(lambda: driver.sent)
-    driver.gone.add('here')
-
-    wait_for(lambda: retrier._thread is None)
-    with no_thread():
-        retrier.send_again(reply)
-    assert "Cannot resend a reply to here: can't start new" in caplog.text
-    retrier.send_again(reply)
-    wait_for(lambda: driver.tries > 3)
-    retrier.close(0)
-
-    assert undone == []
-    assert [queue for queue, _ in driver.sent] == ['here']
-
-
-class TestSentReplies:
-    def test_are_kept_by_their_calls_unless_empty(self):
-        sent = replies.SentReplies()
-        reply = a_reply('here')
-        sent.keep('u', reply)
-        sent.keep('v', replies.PendingReply())
-        assert sent.get('u') is reply
-        assert sent.get('v') is None
-
-    @pytest.mark.parametrize(('limit', 'value'), [
-        ('MAX_SENT', 2), ('MAX_BYTES', 100)])
-    def test_are_dropped_beyond_limits(self, monkeypatch, limit, value):
-        monkeypatch.setattr(replies, limit, value)
-        sent = replies.SentReplies()
-        for number in range(3):
-            sent.keep(number, a_reply('here', size=40))
-        assert [bool(sent.get(number)) for number in range(3)] == [
-            False, True, True]

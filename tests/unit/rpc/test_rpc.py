@@ -4,7 +4,6 @@ import functools
 import logging
 import threading
 
-from oslo_config import cfg
 from oslo_log import formatters
 import oslo_messaging as messaging
 import pytest
@@ -95,10 +94,6 @@ def a_context(**values):
 
 
 class TestConfiguration:
-    def test_need_not_be_the_global_one(self, client):
-        """oslo.messaging reads options that only the global one has."""
-        assert client.conf is not cfg.CONF
-        assert client.call(a_context(), 'tell', arg=1) == 1
 
     def test_default_exchange_is_novas(self):
         for named, found in (({}, 'nova'),

@@ -12,7 +12,6 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched.concurrency import turns
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 from tests.builders.services import no_thread
@@ -119,18 +118,6 @@ class TestPing:
         server._on_incoming([ping])
         assert ping.begun.wait(20)
         assert not busy.may_end.is_set()
-
-    @pytest.mark.parametrize('server', [3], indirect=True)
-    def test_starts_before_queued_calls(self, monkeypatch, server, busy):
-        monkeypatch.setattr(turns, 'PATIENCE', 60)
-        call, ping = Message(), Message(PING, ends=False)
-        server._on_incoming([call])
-        server._on_incoming([ping])
-        busy.may_end.set()
-        assert ping.begun.wait(20)
-        assert not call.begun.is_set()
-        ping.may_end.set()
-        assert call.begun.wait(20)
 
     def test_does_not_wait_for_request_before_it(self, server, busy, listener):
         ping, other = Message(PING), Message()
@@ -336,18 +323,3 @@ class TestKeepalives:
         assert not call.ended.is_set()
         message.end_with_reply(call.ended)
         assert call.ended.is_set()
-
-    def test_start_with_the_call(self, call):
-        waits = []
-
-        class Ended(threading.Event):
-            def wait(self, timeout):
-                waits.append(timeout)
-                return len(waits) > 3
-        message = rpc_server._TrackedMessage(call)
-        call.client_timeout, ended = 8, Ended()
-        rpc_server.Dispatcher([], None)._watchdog(ended, message)
-        assert call.tries == 3
-        assert not ended.is_set()
-        message.reply()
-        assert ended.is_set()

@@ -59,6 +59,16 @@ def test_each_invalid_number_is_warned_about_once(caplog):
     assert text.startswith("Could not decode k: 'could not convert")
 
 
+def test_several_numbers_are_logged_once(caplog):
+    caplog.set_level('INFO')
+    aggregate_values._log_once.cache_clear()
+    for _ in range(3):
+        aggregate_values.number({'1', '2'}, 'k', 5, float)
+
+    assert caplog.messages == ['2 values found for k, of which the minimum '
+                               'value will be used.']
+
+
 def test_numbers_of_hosts_are_judged_by_distinct_aggregates():
     block = hosts(a_host(aggregates=[{'k': '2'}, {'k': '1.5'}]),
                   a_host(), a_host(aggregates=[{'k': 'bad'}]))

@@ -39,12 +39,3 @@ def test_each_step_has_a_reason(name):
     assert step == name
     assert 0 not in left.rows.tolist()
     assert narrowing.reason(name, spec) == REASONS[name]
-
-
-@pytest.mark.parametrize(('fields', 'forced'), [
-    ({}, False), ({'force_hosts': ['a']}, True),
-    ({'force_nodes': ['a']}, True),
-    ({'force_hosts': ['a'], 'hints': {'_nova_check_type': ['rebuild']}},
-     False)])
-def test_forced_hosts_are_not_filtered_but_for_a_rebuild(fields, forced):
-    assert narrowing.is_forced(a_request(**fields)) is forced

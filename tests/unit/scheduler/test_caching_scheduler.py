@@ -161,27 +161,6 @@ def test_failed_refresh_leaves_the_cache_as_it_was(cloud, one_host):
     assert picks(one_host, a_server()) == ['h0']
 
 
-@pytest.mark.parametrize('asks', [
-    {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
-    {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
-def test_requests_do_not_wait_for_look_ups_of_others(one_host, asks):
-    asked, answered = threading.Event(), threading.Event()
-
-    def locate(uuids, needed):
-        asked.set()
-        assert answered.wait(10)
-        return {}
-    one_host.host_manager._reader.locate_instances = locate
-    other = threading.Thread(target=select, args=(one_host, a_server(**asks)))
-    other.start()
-    assert asked.wait(10)
-
-    assert picks(one_host, a_server()) == ['h0']
-
-    answered.set()
-    other.join()
-
-
 class TestGroups:
     """On hosts that no weigher prefers for the next member."""
 

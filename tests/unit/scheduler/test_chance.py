@@ -76,18 +76,6 @@ class TestPicks:
                 for _ in range(30)} == {'n1', 'n2'}
 
 
-def test_the_answer_has_all_of_a_host_but_limits(chance):
-    driver = chance('a', compute_nodes=[
-        clouds.a_compute_node('a', uuid=clouds.a_uuid(5))])
-
-    [[selection]] = select(driver, requests.a_request())
-
-    assert (selection.compute_node_uuid, selection.cell_uuid,
-            selection.limits.to_dict(), selection.allocation_request,
-            selection.allocation_request_version) == (
-        clouds.a_uuid(5), clouds.CELL_UUID, {}, 'null', None)
-
-
 @pytest.mark.parametrize(('hosts', 'disabled', 'request_', 'uuids', 'words'), [
     ('', True, {}, None, 'Is the appropriate service running?'),
     ('ab', True, {}, None, 'Is the appropriate service running?'),

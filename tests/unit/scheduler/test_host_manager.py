@@ -2,7 +2,6 @@
 
 import pytest
 
-from nova_sched import exception
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import ironic_host_manager
 from tests.builders import clouds
@@ -38,17 +37,6 @@ class ThirdPartyManager(host_manager.HostManager):
     """Changes nothing."""
 
 
-class ImpossibleManager(host_manager.HostManager):
-    """Cannot be made."""
-
-    def __init__(self, conf):
-        super().__init__(conf)
-        raise KeyError('rack')
-
-
-NO_CLASS = 5
-
-
 class TestNames:
     @pytest.mark.parametrize('name, cls', [
         ('host_manager', host_manager.HostManager),
@@ -63,23 +51,6 @@ class TestNames:
         driver = cloud.driver(scheduler__host_manager=name)
 
         assert type(driver.host_manager) is cls
-
-    @pytest.mark.parametrize('name, hint', [
-        ('host_manger', 'no such host manager; did you mean host_manager?'),
-        (f'{__name__}.NO_CLASS', 'is no host manager; it must be a class '
-         'derived from nova_sched.scheduler.host_manager.HostManager'),
-        (f'{__name__}.ImpossibleManager',
-         "cannot be set up: KeyError('rack')"),
-    ])
-    def test_without_host_manager_are_refused(self, cloud, name, hint):
-        with pytest.raises(exception.ConfigurationError) as refused:
-            host_manager.load_host_manager(
-                cloud.conf(scheduler__host_manager=name))
-
-        assert str(refused.value).startswith(
-            f'[scheduler] host_manager = {name!r}: ')
-        assert hint in str(refused.value)
-
 
 class TestServices:
     @pytest.mark.parametrize('service, found', [
@@ -130,13 +101,6 @@ class TestRatios:
 
         assert (state.ram_allocation_ratio, state.cpu_allocation_ratio,
                 state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
-
-    def test_in_rows_take_precedence(self, cloud, manager):
-        cloud.load_nodes(clouds.a_compute_node('a', ram_allocation_ratio=3.0))
-
-        assert snapshot(manager(DEFAULT__ram_allocation_ratio=1.25)).state(
-            0).ram_allocation_ratio == 3.0
-
 
 def test_aggregates_are_those_of_this_moment(cloud, manager):
     """Without a read of the hosts; also aggregates without hosts."""

@@ -213,7 +213,8 @@ class TestPlugIn:
     @pytest.mark.parametrize('damage', [
         {'seed': None}, {'reason': 5}, {'milliseconds': {'x': 'y'}},
         {'outcome': 'placed'}], ids=str)
-    def test_may_damage_the_record_but_not_the_answer(self, door_of, damage):
+    def test_may_damage_the_record_but_not_the_answer(self, door_of, damage,
+                                                      caplog):
         def answer(record):
             vars(record).update(damage)
             return [[a_selection()]]
@@ -222,3 +223,5 @@ class TestPlugIn:
             CONTEXT, spec_obj=requests.a_request().obj_to_primitive(),
             instance_uuids=UUIDS[:1]) == [
             {'host': 'h', 'nodename': 'n', 'limits': {}}]
+        assert ('milliseconds' in damage) == (
+            'The record of request ' in caplog.text)

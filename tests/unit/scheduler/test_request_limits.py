@@ -112,15 +112,6 @@ def test_rules_know_the_number_of_instances(number, known):
     assert seen == [known, known]
 
 
-def test_a_live_migration_may_ignore_ten_thousand_hosts():
-    door = drivers.door(drivers.MemoryScheduler(a_host('b')))
-
-    [[found]] = ask(door, 1, ignore_hosts=[
-        f'a{number}' for number in range(10_000)])
-
-    assert found['nova_object.data']['service_host'] == 'b'
-
-
 def test_the_limits_are_those_of_the_options():
     assert manager.Limits() == manager.Limits(bounds.INSTANCES, seconds=0)
     conf = rules.a_conf()

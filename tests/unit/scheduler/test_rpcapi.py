@@ -139,23 +139,6 @@ class TestErrors:
                 CONTEXT, requests.a_request(), UUIDS)
 
 
-@pytest.mark.parametrize('method, args', [
-    ('update_aggregates', {'aggregates': [{'junk': 1}]}),
-    ('delete_aggregate', {'aggregate': None}),
-    ('update_instance_info', {'host_name': 'h', 'instance_info': 'x'}),
-    ('delete_instance_info', {'host_name': 'h', 'instance_uuid': 5}),
-    ('sync_instance_info', {'host_name': None, 'instance_uuids': {}}),
-    ('sync_instance_info', {'wrong': 'arguments'}),
-    ('no_such_cast', {}),
-])
-def test_casts_leave_the_server_serving(bus, api, method, args):
-    _, made = bus
-
-    messages.raw_client(made, '4.2', fanout=True).cast(CONTEXT, method, **args)
-
-    assert api.ping(CONTEXT, 1)
-
-
 class TestVersionCap:
     @pytest.mark.parametrize('cap, version, args', [
         *((cap, '4.5', ['spec_obj', 'instance_uuids', 'return_objects',

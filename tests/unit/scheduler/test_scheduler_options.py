@@ -30,13 +30,15 @@ write.time = 10 ** 18
 
 @pytest.mark.parametrize('content, found', [
     ('{"a": 1}', {'a': 1}), ('{', {})], ids=['good', 'broken'])
-def test_are_read_again_when_the_file_changes(path, content, found):
+def test_are_read_again_when_the_file_changes(path, content, found, caplog):
+    caplog.set_level('INFO')
     options = SchedulerOptions(str(path))
     write(path, content)
     assert options.get_configuration() == found
     write(path, '{"a": [2]}')
 
     assert options.get_configuration() == {'a': [2]}
+    assert caplog.messages[-1] == f'Options for plug-ins read from {path}'
 
 
 def test_are_read_again_when_an_older_file_takes_its_place(path):

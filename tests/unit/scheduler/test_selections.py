@@ -15,7 +15,7 @@ class Counting(HostSnapshot):
     """Hosts that count reads of their cells."""
 
     def __init__(self, like):
-        super().__init__(like._table, like.instances)
+        super().__init__(like.table, like.instances)
         self.reads = collections.Counter()
 
     def cell(self, name, row):

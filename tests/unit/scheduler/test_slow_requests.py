@@ -7,13 +7,9 @@ from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import budget
-from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
-from nova_sched.rules import attestation
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.offer import Offer
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import a_server
@@ -94,83 +90,6 @@ def test_is_decided_again_and_then_stands(cloud, driver_name, monkeypatch):
     assert [pick.host for pick in record.picks] == ['h0']
 
 
-class Authority:
-    """An attestation server that answers once a test lets it."""
-
-    def __init__(self, **levels):
-        self.levels, self.asked = levels, []
-        self.begun, self.answers = threading.Event(), threading.Event()
-        self.answers.set()
-
-    def __call__(self, nodes):
-        self.asked.append(nodes)
-        self.begun.set()
-        assert self.answers.wait(3 * LONG)
-        return [{'host_name': name, 'trust_lvl': level,
-                 'vtime': '2023-11-14T22:13:00Z'}
-                for name, level in self.levels.items()]
-
-
-@pytest.fixture
-def trusting(cloud, driver_name):
-    """Function: a driver with an Authority in its last filter."""
-    def trusting(authority, *filters, clock=lambda: 1_700_000_000.0):
-        hosts_with_room(cloud, 2, 5)
-        driver = cloud.driver(
-            driver_name, enabled_filters=[*filters, 'TrustedFilter'])
-        driver.ranker.filters[-1].levels = attestation.TrustLevels(
-            authority, 60, clock)
-        return driver
-    return trusting
-
-
-def a_trusted_server(**fields):
-    return a_server(extra_specs={'trust:trusted_host': 'trusted'}, **fields)
-
-
-def test_does_not_wait_for_new_attestation(trusting, monkeypatch):
-    """Though the server is queried; the decision lock waits long here."""
-    monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
-    authority, now = Authority(h1='trusted'), [1_700_000_000.0]
-    driver = trusting(authority, clock=lambda: now[0])
-    assert picks(driver, a_trusted_server()) == ['h1']
-    authority.answers.clear()
-    authority.begun.clear()
-    now[0] += 60
-
-    try:
-        assert ends(select, driver, a_trusted_server())
-        assert authority.begun.wait(LONG)
-    finally:
-        authority.answers.set()
-
-
-def test_queries_attestations_once(trusting):
-    """Also for unknown nodes, which are never fresh."""
-    authority = Authority()
-
-    with pytest.raises(exception.NoValidHost, match='hosts are unknown'):
-        picks(trusting(authority), a_trusted_server())
-
-    assert authority.asked == [['h0', 'h1']]
-
-
-def test_queries_no_attestations_without_need(trusting):
-    """Not for forced hosts, nor for hosts without candidates."""
-    authority = Authority(h0='trusted')
-    driver = trusting(authority, 'SimpleCIDRAffinityFilter')
-
-    with pytest.raises(exception.NoValidHost):
-        picks(driver, a_trusted_server(hints={
-            'build_near_host_ip': ['203.0.113.99']}))
-    assert picks(driver, a_trusted_server(force_hosts=['h1'])) == ['h1']
-    with pytest.raises(exception.NoValidHost):
-        select(driver, a_trusted_server(), offer=Offer(
-            AllocationCandidates({}, frozenset(), '1.36')))
-
-    assert authority.asked == []
-
-
 def another_while_instances_are_read(driver):
     """A list that gets whether another request ended during a read."""
     reader, others = driver.host_manager._reader, []
@@ -222,16 +141,3 @@ def test_for_a_group_looks_up_all_members_at_once(cloud, driver_name):
         'policy': 'anti-affinity', 'members': names[:1]}), names)
 
     assert asked == [set(names)]
-
-
-def test_attestations_are_a_step_of_the_time_budget(trusting):
-    driver, steps = trusting(Authority(h0='trusted')), []
-
-    class Noting(budget.Budget):
-        def check(self, step=None, index=None):
-            steps.append((step, index))
-
-    with budget.charged(Noting()):
-        select(driver, a_trusted_server())
-
-    assert ('TrustedFilter', 0) in steps

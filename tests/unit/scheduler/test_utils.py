@@ -150,6 +150,13 @@ def test_groups_without_a_policy_are_warned_about(caplog):
     assert 'did not specify any group policy' in caplog.text
 
 
+def test_default_policy_of_groups_is_logged(caplog):
+    caplog.set_level('INFO')
+    asked(a_request(**with_groups(a_group('p1', resources={'VGPU': 1}),
+                                  a_group('p2', resources={'X': 1}))))
+    assert "its group policy defaults to 'none'" in caplog.text
+
+
 def test_zero_amounts_and_then_empty_groups_are_left_out():
     spec_obj = a_request(**with_groups(
         a_group('p1', resources={'X': 0}),

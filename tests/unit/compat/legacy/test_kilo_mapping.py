@@ -261,14 +261,6 @@ class TestWrites:
         assert spec['scheduler_hints'] == {}
         assert 'os_type' not in list(spec)
 
-    def test_fields_of_the_request_are_not_written(self):
-        spec, fresh = testing.a_request(), testing.a_request()
-
-        spec['instance_type']['memory_mb'] = 1
-        spec['scheduler_hints'] = {'a': 'x'}
-
-        assert spec.obj_to_primitive() == fresh.obj_to_primitive()
-
 
 class TestWithMapping:
     def test_request_has_one_mapping(self):

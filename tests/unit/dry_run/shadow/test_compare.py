@@ -54,28 +54,30 @@ def live(hosts):
     return LiveDecision(tuple((host, f'{host}.org') for host in hosts))
 
 
-@pytest.mark.parametrize(('here', 'there', 'expected'), [
-    ('a', 'a', compare.SAME), ('a', 'b', compare.EQUALS),
-    ('ac', 'ca', compare.SAME), ('aa', 'ab', compare.EQUALS),
-    ('aa', 'ac', compare.LOWER), ('aaa', 'bcd', compare.REFUSED_HERE)])
-def test_verdict_is_that_of_the_worst_host(here, there, expected):
-    """In any order of the instances."""
-    assert compare.compare(a_record(here), live(there)).verdict == expected
-
-
-@pytest.mark.parametrize(('node', 'is_same'), [(None, True), ('other', False)])
-def test_node_is_compared_if_it_is_known(node, is_same):
-    result = compare.compare(a_record('a'), LiveDecision((('a', node),)))
-
-    assert (result.verdict == compare.SAME) is is_same
-
-
-@pytest.mark.parametrize(('size', 'expected'), [
-    (3, compare.EQUALS), (2, compare.LOWER), (9, compare.EQUALS)])
-def test_hosts_of_the_random_subset_are_equal(size, expected):
-    """By [filter_scheduler] host_subset_size."""
-    assert compare.compare(a_record('a'), live('c'),
-                           subset_size=size).verdict == expected
+@pytest.mark.parametrize(('record', 'there', 'more', 'expected'), [
+    # The worst host counts, in any order of the instances.
+    *((a_record(here), live(there), {}, expected)
+      for here, there, expected in (
+          ('a', 'a', compare.SAME), ('a', 'b', compare.EQUALS),
+          ('ac', 'ca', compare.SAME), ('aa', 'ab', compare.EQUALS),
+          ('aa', 'ac', compare.LOWER), ('aaa', 'bcd', compare.REFUSED_HERE))),
+    # A node counts if it is known.
+    (a_record('a'), LiveDecision((('a', None),)), {}, compare.SAME),
+    (a_record('a'), LiveDecision((('a', 'other'),)), {},
+     compare.REFUSED_HERE),
+    # Hosts of the random subset are equal: host_subset_size.
+    *((a_record('a'), live('c'), {'subset_size': size}, expected)
+      for size, expected in ((3, compare.EQUALS), (2, compare.LOWER),
+                             (9, compare.EQUALS))),
+    # Weights are rounded.
+    *((a_record('a', weights=[3.0, 3.0 - less, 2.0]), live('b'), {}, expected)
+      for less, expected in ((1e-10, compare.EQUALS), (1e-8, compare.LOWER))),
+    # Changes of state do not excuse an error.
+    (a_record(outcome=decision.FAILED), live('a'), {'changes': ['a moved']},
+     compare.FAILED)])
+def test_hosts_weights_and_changes_decide_the_verdict(
+        record, there, more, expected):
+    assert compare.compare(record, there, **more).verdict == expected
 
 
 @pytest.mark.parametrize(('record', 'there', 'expected', 'rule', 'why'), [
@@ -128,18 +130,6 @@ def test_decisions_on_changed_state_are_not_comparable(host, otherwise):
         otherwise)
 
 
-def test_changed_state_does_not_excuse_an_error():
-    assert compare.compare(a_record(outcome=decision.FAILED), live('a'),
-                           changes=['a moved']).verdict == compare.FAILED
-
-
 def test_unseen_decision_is_not_comparable():
     assert compare.compare(a_record('a'), LiveDecision(unseen='why')) == (
         Comparison(compare.NOT_COMPARABLE, 'not seen', 'why'))
-
-
-@pytest.mark.parametrize(('less', 'expected'), [
-    (1e-10, compare.EQUALS), (1e-8, compare.LOWER)])
-def test_rounding_of_weights_is_ignored(less, expected):
-    assert compare.compare(a_record('a', weights=[3.0, 3.0 - less, 2.0]),
-                           live('b')).verdict == expected

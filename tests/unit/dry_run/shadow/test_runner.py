@@ -188,6 +188,9 @@ def test_shadow_compares_until_a_signal(
         'STATUS=Serving requests', 'STOPPING=1',
         'STATUS=Finishing calls in flight']
     assert broker.queues == {}
+    signals[signal.SIGHUP]()
+    assert caplog.messages[-1] == (
+        'A shadow keeps its configuration: restart it')
 
 
 def test_shadow_ends_with_an_unusable_configuration(conf, on, signals, caplog):
@@ -233,23 +236,6 @@ def test_lost_broker_is_logged_once_and_retried(
         *['the message broker at rabbit://nova:***@localhost:1/'] * 2]
     assert counts == {LISTENING: 2}
     assert {2, 3} & {*polls}
-
-
-def test_start_waits_for_the_database(shadow, on, caplog, monkeypatch):
-    made, tries = shadow(database__retry_interval=0), []
-    start = made._decider.driver.start
-
-    def begin():
-        tries.append(None)
-        if len(tries) < 3:
-            raise exception.DatabaseUnavailable('not yet')
-        start()
-
-    monkeypatch.setattr(made._decider.driver, 'start', begin)
-    on({LISTENING: made.stop})
-    made.run()
-
-    assert caplog.messages.count(f'{STILL}: not yet') == 2
 
 
 def test_waiting_shadow_can_be_stopped(broker, on):

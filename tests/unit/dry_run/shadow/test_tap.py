@@ -132,18 +132,6 @@ def test_queue_is_bounded_and_temporary(broker, listening, quorum, described):
     assert broker.declared[listener.queue].items() >= described.items()
 
 
-def test_close_deletes_the_queue(broker, listening):
-    listener = listening()
-    connection = listener._connection
-    assert list(broker.queues) == [listener.queue]
-    assert connection.connected
-    listener.close()
-    listener.close()
-
-    assert list(broker.queues) == []
-    assert not connection.connected
-
-
 @pytest.mark.parametrize('prefetched', [True, False])
 def test_old_calls_are_dropped_at_a_new_connection(
         broker, listening, prefetched):
@@ -172,15 +160,6 @@ def test_unreadable_message_is_skipped(broker, listening, body, properties):
     with pytest.raises(ValueError):
         listener.next(SOON)
     assert methods(listener, 2) == ['one', None]
-
-
-def test_missing_exchange_is_not_declared(broker, listening):
-    broker.state.clear()
-
-    with pytest.raises(tap.ConnectionLost,
-                       match='there is no exchange nova; start '):
-        listening()
-    assert 'nova' not in broker.state.exchanges
 
 
 def test_missing_queue_differs_from_missing_exchange(broker, listening):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from nova_sched.hardware import reports
-from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa.topology import HostTopology
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
@@ -116,20 +115,10 @@ def test_text_follows_the_usage(newer):
 
 @pytest.mark.parametrize(('siblings', 'newer', 'expected'), [
     ([{0, 1}, {2}], True, True), ([{0}, {1}], True, False), ([], True, False),
-    ([{0, 1}], False, True), ([], False, False)])
+    ([{0, 1}], False, True), ([{0}, {1}], False, True), ([], False, False)])
 def test_host_has_threads_if_cores_have_siblings(siblings, newer, expected):
     assert a_topology(a_cell(), a_cell(1, siblings=siblings),
                       newer=newer).has_threads == expected
-
-
-def test_free_cores_are_the_unpinned_threads_of_each_core():
-    cell = a_cell(siblings=FOUR_CORES, pinned_cpus={0, 4, 1})
-
-    assert cell.free_cores == [[], [5], [2, 6], [3, 7]]
-
-
-def test_each_cpu_is_a_core_without_siblings():
-    assert a_cell(cpus=[2, 0], pinned_cpus={2}).free_cores == [[0], []]
 
 
 def test_cells_are_immutable():
@@ -138,12 +127,3 @@ def test_cells_are_immutable():
 
     assert cell.smallest_pages == (4, 5, 0, 0)
     assert is_fixed(cell)
-
-
-def test_usage_defaults_to_none():
-    cell = numa_cells.HostCell(0, frozenset({1}), frozenset({1}), 7)
-
-    assert (cell.free_memory, cell.free_cpus, cell.threads) == (7, {1}, 1)
-    assert (cell.cpu_usage, cell.pages, cell.networks, cell.socket) == (
-        0, (), None, None)
-    assert cell.smallest_pages is None

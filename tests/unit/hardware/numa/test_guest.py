@@ -59,15 +59,6 @@ def test_copy_has_all_attributes_of_its_cell():
     assert not hasattr(cell, '__dict__')
 
 
-@pytest.mark.parametrize(('policy', 'pinned', 'shared'), [
-    (None, False, True), ('shared', False, True), ('dedicated', True, False),
-    ('mixed', True, True)])
-def test_cpus_are_pinned_or_shared_or_both(policy, pinned, shared):
-    cell = tried(floating=1, cpu_policy=policy)
-
-    assert (cell.is_pinned, cell.is_shared) == (pinned, shared)
-
-
 def test_fitted_topology_is_a_copy():
     asked = a_guest(guest_cell(0, pinned=1), guest_cell(1, floating=1))
     first, second = map(numa_guest.GuestCell.of, asked.cells)

@@ -39,21 +39,8 @@ def test_emulator_gets_a_cpu_of_its_own(count, policy, expected):
     assert pinned(USED, count, policy, reserve=True) == expected
 
 
-def test_whole_core_is_isolated_only_with_one_set_of_cpus():
-    assert pinned(SPLIT, 2, 'isolate') is None
-    assert pinned(SPLIT, 2, 'prefer') == ([2, 6], [])
-
-
 def test_before_train_a_whole_core_is_isolated_on_any_host():
     assert pinned(SPLIT, 1, 'isolate', newer=False) == ([2], [])
-
-
-def test_isolated_guests_take_any_cpu_of_single_thread_cores():
-    assert pinned(NO_THREADS, 3, 'isolate') == ([0, 1, 2], [])
-
-
-def test_required_threads_need_cores_with_several_threads():
-    assert pinned(NO_THREADS, 2, 'require') is None
 
 
 @pytest.mark.parametrize(('policy', 'reserve', 'expected'), [
@@ -63,11 +50,6 @@ def test_cell_without_pinned_cpus_cannot_be_isolated(policy, reserve,
                                                             expected):
     """Such a cell a guest may have that mixes floating and pinned CPUs."""
     assert pinned(IDLE, 0, policy, reserve) == expected
-
-
-def test_isolated_emulator_shares_no_core_with_the_guest():
-    assert pinned(IDLE, 3, 'isolate', True) == ([0, 1, 2], [3])
-    assert pinned(IDLE, 4, 'isolate', True) is None
 
 
 def test_before_train_the_emulators_cpu_comes_from_the_used_cores():

@@ -8,7 +8,6 @@ from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
 from tests.builders.numa import guest_cell
-from tests.builders.numa import metadata
 from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
@@ -33,11 +32,6 @@ PINNED = requirements(guest_cell(pinned=1))
 TWO = requirements(guest_cell(0, floating=1), guest_cell(1, floating=1))
 DEVICE = requirements(guest_cell(floating=1), pci=[
     a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
-
-
-def test_guest_needs_as_many_host_cells_as_it_has():
-    assert chosen([a_cell(0)], TWO) is None
-    assert chosen([a_cell(0), a_cell(1)], TWO) == [0, 1]
 
 
 @pytest.mark.parametrize(('pack', 'expected'), [(False, [2]), (True, [1])])
@@ -71,34 +65,6 @@ def test_cells_with_devices_come_first_only_for_device_requests():
 
 def test_cells_keep_their_order_if_all_are_needed():
     assert chosen([a_cell(0, memory_usage=9), a_cell(1)], TWO) == [0, 1]
-
-
-def test_devices_must_be_near_the_cells():
-    cells = [a_cell(0), a_cell(1, memory=1)]
-
-    assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=0))) == [0]
-    assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=1))) is None
-
-
-def test_host_without_pools_ignores_devices():
-    assert chosen([a_cell(0)], DEVICE, None) == [0]
-
-
-@pytest.mark.parametrize(('wanted', 'expected'), [
-    (metadata('p1'), [0]), (metadata('p2'), [1]), (metadata('p3'), [0]),
-    (metadata('p1', 'p2'), None), (metadata('p1', tunneled=True), None),
-    (metadata(tunneled=True), [1]), (metadata(), [0]), (None, [0])])
-def test_networks_near_some_cell_must_be_near(wanted, expected):
-    cells = [a_cell(0, networks=['p1']),
-             a_cell(1, networks=['p2'], tunneled=True, cpu_usage=1)]
-
-    assert chosen(cells, requirements(guest_cell(floating=1),
-                                networks=wanted)) == expected
-
-
-def test_tunnels_near_no_cell_allow_any_cell():
-    assert chosen([a_cell(0, networks=[])], requirements(
-        guest_cell(floating=1), networks=metadata(tunneled=True))) == [0]
 
 
 SMALL_AND_BIG = [a_cell(0, memory=1024), a_cell(1, memory=2048),
@@ -155,29 +121,6 @@ def test_each_candidate_starts_from_the_previous_attempt():
 
     assert both.verdicts([None, {}]) == [True, True]
     assert both.fit()[0].pagesize == 2048
-
-
-def test_requirements_of_a_request_are_unchanged():
-    required = requirements(guest_cell(5, floating=1, pagesize=-3))
-
-    assert fitting([a_cell(0, pages=[(2048, 1024)])], required).fit()
-    assert (required.cells[0].id, required.cells[0].pagesize) == (5, -3)
-
-
-@pytest.mark.parametrize('newer', [True, False])
-def test_impossible_guest_fits_with_no_candidate(newer):
-    """7 of 16 cells suffice, and 8 are needed."""
-    cells = [a_cell(number, memory=4096 if number < 7 else 256)
-             for number in range(16)]
-    required = requirements(*(guest_cell(number, floating=1)
-                              for number in range(8)))
-    hopeless = fitting(cells, required, newer=newer)
-
-    assert hopeless.verdicts([None, {}, {}]) == [False, False, False]
-
-
-def test_guest_without_cells_fits_anywhere():
-    assert chosen([a_cell(0), a_cell(1)], requirements()) == []
 
 
 @pytest.mark.parametrize('newer', [True, False])

@@ -111,16 +111,6 @@ def test_unused_pools_are_returned_unchanged():
     assert pci_devices.HostDevices(pools, requests).taken() == (pools, 0)
 
 
-def test_host_is_tried_with_several_mappings():
-    devices = pci_devices.HostDevices(
-        some_pools(a_pool(product_id='a', rp_uuid='p1'),
-                   a_pool(product_id='b', rp_uuid='p2')),
-        DeviceRequests([a_pci_request(1, {'product_id': 'b'})]))
-
-    assert [devices.fits({'nic-id-0': [uuid]})
-            for uuid in ('p1', 'p2', 'p1')] == [False, True, False]
-
-
 def test_providers_of_each_request_follow_the_mapping():
     requests = DeviceRequests([
         a_pci_request(1, {'rp_uuids': 'u,v'}, request_id='a'),

@@ -280,7 +280,7 @@ class TestReads:
 
         assert fitting(providers) == B
         providers.keep(set(), providers.now())
-        assert len(providers) == 0
+        assert providers.uuids == ()
 
     def test_lacking_lists_providers_without_inventory(self):
         providers = a_copy(a_provider(A, vcpus=0), dataclasses.replace(

@@ -133,11 +133,16 @@ def a_scene(*providers):
 
 
 class TestFilling:
-    def test_full_providers_are_read_one_by_one(self):
+    def test_full_providers_are_read_one_by_one(self, caplog, monkeypatch):
+        caplog.set_level(logging.INFO)
+        monkeypatch.setattr(mirror_upkeep, 'PROGRESS', TOOK)
         scene = Scene(a_provider('a'), a_provider('b', vcpus=2, used=2))
         assert scene.upkeep.age is None
 
         scene.upkeep.step()
+
+        assert '0 of 2 resource providers of Placement are' in caplog.text
+        assert '2 resource providers were copied from' in caplog.text
 
         assert scene.world.asked == [
             ('generations', None), ('summaries', None), ('provider', 'b')]
@@ -330,17 +335,6 @@ class TestUpdates:
 
         assert scene.asked('used') == ['a', 'b']
         assert scene.fitting() == 'b'
-
-    def test_few_unreadable_providers_are_logged(self, caplog):
-        uuids = [f'{number:02}' for number in range(30)]
-        scene = a_scene(*(a_provider(uuid, used=4) for uuid in uuids))
-        scene.world.broken = set(uuids)
-        for uuid in uuids:
-            scene.world.change(uuid)
-
-        scene.go_on(40)
-
-        assert len(caplog.messages) == mirror_upkeep.MOST_LOGGED
 
     def test_unreadable_aggregate_is_forgotten(self, caplog):
         """Requests that name it read its members themselves."""

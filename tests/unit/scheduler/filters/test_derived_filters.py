@@ -147,7 +147,7 @@ class TestOwnSettings:
 
     def test_name_the_host_in_errors(self, caplog):
         with pytest.raises(KeyError):
-            base_filters.FilterHandler().run(
+            base_filters.run(
                 [with_ratios(a=1.0)], hosts(full('a'), full('b')),
                 a_request(), 0, decision.Decision())
 

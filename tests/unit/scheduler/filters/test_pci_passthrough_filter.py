@@ -77,13 +77,6 @@ def test_candidates_without_devices_are_removed_from_the_host(offered):
         [['p1'], ['p2']], [['p2'], ['p2']]]
 
 
-def test_a_host_without_a_fitting_candidate_is_rejected(offered):
-    assert FILTER.mask(offered, asking(a_pci_request(4))) == [False]
-
-    state, = offered.states()
-    assert state.allocation_candidates == []
-
-
 @pytest.mark.parametrize(('requests', 'words'), [
     ([a_pci_request(3, {'product_id': 'a'})],
      'need 3 of product_id=a, most free 2'),

@@ -292,8 +292,11 @@ def refusal(name, record, **request):
        {'image_properties': {'img_hv_type': 'xen',
                              'img_hv_requested_version': '>=6.0'}},
        'in no version)') for version in (-1, 0, None))])
-def test_refusal_survives_filter_without_words(name, record, request_, words):
+def test_refusal_survives_filter_without_words(name, record, request_, words,
+                                               caplog):
     assert refusal(name, record, **request_).endswith(words)
+    assert (name == 'SilentFilter') == (
+        'SilentFilter failed to give a reason for rejecting 1' in caplog.text)
 
 
 def reason(rule, *racks):

@@ -30,9 +30,8 @@ _NO_LIMIT = 2 ** 63
 class Resource:
     """A resource of hosts, in whole units.
 
-    needed: function of a RequestSpec that returns the amount for one instance.
-        None if the flavor's extra specs set it to 0, as ``resources:VCPU=0``
-        of a flavor for bare metal.
+    key: extra spec with the amount, such as ``resources:VCPU``.
+    size: function of a RequestSpec that returns the amount of its flavor.
     total, free: functions of a HostBlock that return int64 (n,).
     limit: name of the limit for the compute node.
     per_limit: number of units in a unit of the limit.
@@ -40,42 +39,46 @@ class Resource:
 
     name: str
     unit: str
-    needed: typing.Callable
+    key: str
+    size: typing.Callable
     total: typing.Callable
     free: typing.Callable
     limit: str
     per_limit: int = 1
+
+    def needed(self, spec_obj):
+        """Return the amount for one instance.
+
+        None if the flavor's extra specs set it to 0, as those of flavors for
+        bare metal do.
+        """
+        extra_specs = spec_obj.flavor.extra_specs or {}
+        return (None if extra_specs.get(self.key) == '0'
+                else self.size(spec_obj))
 
     def text(self, amount):
         """Return an amount with its unit."""
         return f'{amount:.12g} {self.unit}'
 
 
-#: Items of extra specs that set a flavor's disk, memory and CPUs to 0.
-_NO_DISK, _NO_MEMORY, _NO_CPUS = (
-    (f'resources:{name}', '0') for name in ('DISK_GB', 'MEMORY_MB', 'VCPU'))
-
 #: An instance's disk: root (unless on a volume), ephemeral and swap.
 DISK = Resource(
-    'disk', 'MB', limit='disk_gb', per_limit=1024,
-    needed=lambda spec_obj: None if _NO_DISK in (
-        spec_obj.flavor.extra_specs or {}).items() else (
+    'disk', 'MB', 'resources:DISK_GB', limit='disk_gb', per_limit=1024,
+    size=lambda spec_obj: (
         (0 if spec_obj.is_bfv else spec_obj.flavor.root_gb)
         + spec_obj.ephemeral_gb) * 1024 + spec_obj.swap,
     total=lambda hosts: hosts.total_usable_disk_gb * 1024,
     free=lambda hosts: hosts.free_disk_mb)
 
 RAM = Resource(
-    'RAM', 'MB', limit='memory_mb',
-    needed=lambda spec_obj: None if _NO_MEMORY in (
-        spec_obj.flavor.extra_specs or {}).items() else spec_obj.memory_mb,
+    'RAM', 'MB', 'resources:MEMORY_MB', limit='memory_mb',
+    size=lambda spec_obj: spec_obj.memory_mb,
     total=lambda hosts: hosts.total_usable_ram_mb,
     free=lambda hosts: hosts.free_ram_mb)
 
 CPUS = Resource(
-    'VCPUs', 'VCPUs', limit='vcpu',
-    needed=lambda spec_obj: None if _NO_CPUS in (
-        spec_obj.flavor.extra_specs or {}).items() else spec_obj.vcpus,
+    'VCPUs', 'VCPUs', 'resources:VCPU', limit='vcpu',
+    size=lambda spec_obj: spec_obj.vcpus,
     total=lambda hosts: hosts.vcpus_total,
     free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used)
 
@@ -185,18 +188,11 @@ class BaseCapacityFilter(BaseSettingFilter):
         large = self._large(self.resource.total(hosts), limit, needed)
         passes = self._exempt(hosts) | (large & self._holds(usable, needed))
         if LOG.isEnabledFor(logging.DEBUG):
-            self._log(hosts, needed, ~large, self.too_small,
-                      total=self.resource.total(hosts))
-            self._log(hosts, needed, large & ~passes, self.too_full,
-                      usable=usable)
+            _log(hosts, ~large, self.too_small, needed=needed,
+                 total=self.resource.total(hosts))
+            _log(hosts, large & ~passes, self.too_full, needed=needed,
+                 usable=usable)
         return passes
-
-    @staticmethod
-    def _log(hosts, needed, which, text, **column):
-        (name, values), = column.items()
-        for state, value in zip(hosts.where(which).states(),
-                                values[which].tolist(), strict=True):
-            LOG.debug(text, {'host': state, 'needed': needed, name: value})
 
     def limits(self, hosts, spec_obj):
         limit = self._limit(hosts, spec_obj)[0] / self.resource.per_limit
@@ -232,6 +228,15 @@ class BaseCapacityFilter(BaseSettingFilter):
         else:
             available = f'largest host {text(total.max())}'
         return phrases.Reason(f'need {text(needed)}', available)
+
+
+def _log(hosts, which, text, **values):
+    """Log a text with values, numbers or arrays (n,), for some hosts."""
+    values = {name: np.broadcast_to(value, len(hosts))[which].tolist()
+              for name, value in values.items()}
+    for i, state in enumerate(hosts.where(which).states()):
+        LOG.debug(text, {'host': state, **{
+            name: column[i] for name, column in values.items()}})
 
 
 class BaseExactFilter(filters.ColumnFilter):
@@ -290,10 +295,8 @@ class BaseCountFilter(BaseSettingFilter):
         most = self._settings(hosts, spec_obj)
         passes = getattr(hosts, self.column) < most
         if LOG.isEnabledFor(logging.DEBUG):
-            limits = np.broadcast_to(most, len(hosts))
-            for state, limit in zip(hosts.where(~passes).states(),
-                                    limits[~passes].tolist(), strict=True):
-                LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
+            _log(hosts, ~passes, self.too_many,
+                 most=np.asarray(most).astype(np.int64))
         return passes
 
     def figures(self, hosts, spec_obj):

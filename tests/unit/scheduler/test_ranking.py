@@ -167,15 +167,6 @@ class TestRequestedDestination:
         assert nodes(spec, enabled=[enabled]) == left
 
 
-class TestOrder:
-    def test_is_by_weight_and_then_by_name(self):
-        found = ranked(requests.a_request(), records=(
-            a_host('a', free_ram_mb=1000), a_host('b', free_ram_mb=3000),
-            a_host('c', free_ram_mb=1000), a_host('d', free_ram_mb=3000)))
-
-        assert found.hosts.objects('host') == ['b', 'd', 'a', 'c']
-
-
 class TestLogs:
     @pytest.mark.parametrize('named, text', [
         (to(host='alpha', node='n1'),

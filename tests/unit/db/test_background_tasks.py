@@ -9,7 +9,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import service
-from nova_sched.daemon import background_tasks
+from nova_sched.db import background_tasks
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import services
@@ -66,21 +66,6 @@ def lines(caplog):
 
 
 class TestRecord:
-    def test_exists_once_the_start_returns(self, conf, cloud):
-        """Created without a wait, unlike the first heartbeat."""
-        waits = []
-
-        class Stopped(threading.Event):
-            def wait(self, timeout=None):
-                waits.append(timeout)
-                return super().wait(timeout)
-        starting = background_tasks.BackgroundTasks(conf)
-        starting._stopped = Stopped()
-
-        starting.register()
-
-        assert waits == [0]
-        assert cloud.rows(COUNT, HOST) == [(0,)]
 
     @pytest.mark.parametrize(('interval', 'waits'), [
         (0, []), (-1, []), (10, [5, 10, 10])])
@@ -178,12 +163,6 @@ class TestDiscovery:
         assert list(itertools.islice(
             background_tasks.discovery_waits(conf), 3)) == waits
 
-    def test_without_new_hosts_logs_nothing(self, discoverer, lines):
-        discoverer()
-        before = lines()
-        discoverer()
-        assert lines() == before
-
     def test_is_left_to_the_leading_scheduler(self, discoverer, cloud, lines):
         cloud.execute(
             'INSERT INTO services (host, "binary", topic, report_count, '
@@ -240,14 +219,6 @@ class TestService:
         wait_for(lambda: cloud.rows(COUNT, HOST)[0][0])
         scheduler.stop()
 
-    def test_leaves_its_record_unchanged_when_it_stops(self, conf, cloud):
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        before = cloud.rows('SELECT * FROM services')
-        scheduler.stop()
-        assert scheduler._background._stopped.is_set()
-        assert cloud.rows('SELECT * FROM services') == before
-
     def test_sends_no_heartbeats_after_a_failed_start(self, conf, monkeypatch):
         def refuse(*_args):
             raise exception.ConfigurationError('option', 'value', 'hint')
@@ -266,18 +237,6 @@ class TestService:
             assert select(quick)[0] in ('host1', 'host2')
         wait_for(lambda: lines()[-1][1].endswith('works again'))
         scheduler.stop()
-
-    def test_serves_with_a_read_only_database_user(self, conf, cloud, lines):
-        cloud.execute('CREATE TRIGGER no BEFORE INSERT ON services '
-                      "BEGIN SELECT RAISE(ABORT, 'read only'); END")
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        assert scheduler.serving
-        scheduler.stop()
-        (level, text), = lines()
-        assert level == 'WARNING'
-        assert 'services table' in text
-        assert 'read only' in text
 
 
 class Failing:

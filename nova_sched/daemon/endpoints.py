@@ -15,7 +15,6 @@ from nova_sched.daemon import sighup
 from nova_sched.health import checks
 from nova_sched.health import shared
 from nova_sched.health.board import Board
-from nova_sched.health.board import Settings
 from nova_sched.health.server import Answer
 from nova_sched.health.server import Servers
 from nova_sched.shared_region import SharedRegion
@@ -71,7 +70,9 @@ class Endpoints(backend.get_component('ServiceBase')):
 
     def begin(self):
         """Start the threads within another process."""
-        board = Board(Settings.of(self._health.conf, self._health.workers))
+        conf = self._health.conf
+        board = Board(conf.host, self._health.workers, conf.healthcheck.ttl,
+                      conf.healthcheck.cache_control)
         threads.start('endpoints', board.receive, self._health.channel,
                       self._stopping)
         self._servers = Servers(_pages(self._health, board))

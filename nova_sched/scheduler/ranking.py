@@ -41,8 +41,6 @@ class Ranker:
         self.instance_columns = rule_inputs.instance_columns(filters_)
         self._may_need_instances = rule_inputs.read(
             filters_, rule_inputs.INSTANCES)
-        self._filter_handler = filters.FilterHandler()
-        self._weight_handler = weights.WeightHandler()
 
     def ranked(self, hosts, spec_obj, index, decision):
         """Return the hosts that can take an instance, best first: ``Ranked``.
@@ -55,7 +53,7 @@ class Ranker:
             hosts, is_forced = narrowing.narrowed(hosts, spec_obj, index,
                                                   decision)
             if not is_forced:
-                hosts = self._filter_handler.run(
+                hosts = filters.run(
                     self.filters, hosts, spec_obj, index, decision)
         return Ranked(hosts.snapshot, self._weighed(hosts, spec_obj, index,
                                                     decision))
@@ -65,7 +63,7 @@ class Ranker:
         if LOG.isEnabledFor(logging.DEBUG):
             log_filtered(_first(hosts).states(), len(hosts))
         with decision.timed('weigh'):
-            weighed = self._weight_handler.weigh(
+            weighed = weights.weigh(
                 self.weighers, hosts, spec_obj,
                 functools.partial(budget.Step,
                                   index=decision.funnel.instance_at(index)))
@@ -156,7 +154,7 @@ class Reranker:
             before, name = hosts, type(filter_).__name__
             if len(hosts) and id(filter_) in self._changed:
                 hosts = hosts.where(
-                    filters.FilterHandler.kept(filter_, hosts, self._spec_obj))
+                    filters.kept(filter_, hosts, self._spec_obj))
             decision.funnel.step(index, name, before.rows, hosts.rows, others)
         return hosts
 

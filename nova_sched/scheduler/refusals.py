@@ -27,6 +27,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hosts import budget
+from nova_sched.hosts import instances
 from nova_sched.rules import codes
 from nova_sched.rules import figures
 from nova_sched.rules import narrowing
@@ -159,8 +160,9 @@ def _excludes_itself(spec_obj, filters):
     if named and named <= ignored:
         return True
     enabled = {codes.of_rule('', filter_) for filter_ in filters}
-    same, different = (_hinted(spec_obj, hint) if hint in enabled else set()
-                       for hint in ('same_host', 'different_host'))
+    different, same = (
+        set(instances.hinted(spec_obj, hint) if hint in enabled else ())
+        for hint in instances.HINTS)
     group = spec_obj.instance_group
     members = set() if group is None else {*(group.members or ())}
     policy = None if group is None else group.policy
@@ -169,12 +171,6 @@ def _excludes_itself(spec_obj, filters):
                     and 'group_anti_affinity' in enabled)
                 or (policy == 'affinity' and different & members
                     and 'group_affinity' in enabled))
-
-
-def _hinted(spec_obj, hint):
-    uuids = spec_obj.get_scheduler_hint(hint)
-    uuids = uuids if isinstance(uuids, list) else [uuids]
-    return {uuid for uuid in uuids if isinstance(uuid, str)}
 
 
 def _pin_is_out(record, filters, spec_obj):

@@ -1,4 +1,4 @@
-"""Requests of real Novas are decided as ``request plan`` predicted.
+"""Plans of captured requests, and the decisions on them.
 
 Each request is sent as captured, with its version and arguments; the plan
 has only its RequestSpec.
@@ -8,7 +8,6 @@ import contextlib
 import json
 
 import oslo_messaging as messaging
-import pytest
 
 from nova_sched import context
 from nova_sched import exception
@@ -16,17 +15,14 @@ from tests.builders import commands
 from tests.builders import messages
 from tests.builders.examples import so_many
 from tests.functional import captures
-from tests.functional import conftest
 from tests.functional.processes import until
 from tests.functional.test_plan import planned
-from tests.functional.test_plan import rows
 
-#: The captured filters, and filters of amounts, which Placement replaces.
+#: The captured filters.
 FILTERS = ('AvailabilityZoneFilter', 'ComputeFilter',
            'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
            'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
            'NUMATopologyFilter', 'PciPassthroughFilter')
-OF_AMOUNTS = ('RamFilter', 'DiskFilter', 'CoreFilter')
 OPTIONS = {
     # No request counts for the next one.
     'nova_sched__pick_lifetime': 0, 'nova_sched__no_valid_host_text': 'full',
@@ -36,13 +32,6 @@ OPTIONS = {
 #: Captures that no host fits.
 REFUSED = ('force-hosts-unknown', 'no-valid-host-filters',
            'no-valid-host-placement')
-
-
-@pytest.fixture(autouse=True)
-def plans():
-    """Undo the restrictions that plans put on this process."""
-    with commands.plans_undone():
-        yield
 
 
 def is_request(capture):
@@ -149,24 +138,3 @@ def differing(stage, found, after=lambda uuids: None):
         if came != expected:
             differ[name] = expected, came
     return differ
-
-
-@pytest.mark.parametrize('era', captures.ERAS)
-@pytest.mark.parametrize('backend',
-                         conftest.IN_MEMORY_OR_REAL[:so_many(3)])
-def test_captured_requests_are_decided_as_planned(
-        tmp_path, backend, era, capsys):
-    """A plan changes no database."""
-    with conftest.open_stage(
-            tmp_path, backend, **OPTIONS,
-            filter_scheduler__enabled_filters=','.join(
-                [*FILTERS, *OF_AMOUNTS])) as stage:
-        stage.load(cloud(era))
-        before = rows(stage.engine())
-
-        found = plans_of(stage, capsys, era)
-
-        assert rows(stage.engine()) == before
-        assert differing(stage, found) == {}
-        assert [name for name, plan in found.items() if plan['reason']] == [
-            name for name in found if name.endswith(REFUSED)]

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import ranking
 from nova_sched.rules import rule_inputs
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler import weights
 from tests.builders import requests
 from tests.builders import rules
