@@ -11,8 +11,8 @@ from nova_sched.capacity.providers import PlacementProviders
 from nova_sched.hosts import snapshot
 from nova_sched.plugins import classes
 from nova_sched.rules import figures
-from nova_sched.rules.instance_counts import UNLIMITED
-from nova_sched.rules.instance_counts import InstanceCounter
+from nova_sched.scheduler.instance_counts import UNLIMITED
+from nova_sched.scheduler.instance_counts import InstanceCounter
 
 RAM, CPU, DISK, DEVICES = 'RAM', 'CPU', 'disk', 'PCI devices'
 #: Unit of each resource.

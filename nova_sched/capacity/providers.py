@@ -13,8 +13,8 @@ import numpy as np
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.rules.instance_counts import UNLIMITED
-from nova_sched.rules.instance_counts import RuleCounts
+from nova_sched.scheduler.instance_counts import UNLIMITED
+from nova_sched.scheduler.instance_counts import RuleCounts
 
 #: Name of the rule with Placement's conditions other than amounts.
 CONDITIONS = 'Placement'

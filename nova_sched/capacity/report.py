@@ -7,7 +7,7 @@ import numpy as np
 
 from nova_sched.capacity import flavors
 from nova_sched.rules import aggregates
-from nova_sched.rules.instance_counts import UNLIMITED
+from nova_sched.scheduler.instance_counts import UNLIMITED
 
 #: Version of the JSON object: the first number changes with incompatible
 #: changes.

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from nova_sched.dry_run import trial
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.rules import instance_counts
-from nova_sched.rules import ranking
+from nova_sched.scheduler import instance_counts
+from nova_sched.scheduler import ranking
 from nova_sched.scheduler.attempt import SchedulingRequest
 from tests.builders.examples import examples
 from tests.builders.hosts import a_host

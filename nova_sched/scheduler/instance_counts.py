@@ -36,6 +36,7 @@ from nova_sched.hardware.numa.guest_counts import UNLIMITED
 from nova_sched.hardware.numa.guest_counts import HostCells
 from nova_sched.hosts import snapshot
 from nova_sched.objects import base
+from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.rules import rule_inputs
 
@@ -223,7 +224,7 @@ class _Trial:
         before = [self._hosts.cell(name, row) for name in consumption.COLUMNS]
         self._hosts.consume_hardware(
             row, base.clone(self._spec_obj), self._hosts.moment, None,
-            filters.limits_of(self._hosts, row))
+            limits.of_row(self._hosts, row))
         return before != [self._hosts.cell(name, row)
                           for name in consumption.COLUMNS]
 
@@ -231,7 +232,7 @@ class _Trial:
         """Consume all resources of an instance; return True."""
         spec_obj = base.clone(self._spec_obj)
         self._hosts.consume(row, spec_obj, self._hosts.moment, None,
-                            filters.limits_of(self._hosts, row))
+                            limits.of_row(self._hosts, row))
         self._hosts.instances.place(
             uuidutils.generate_uuid(), self._hosts.cell('host', row),
             spec_obj.flavor)
