@@ -6,7 +6,6 @@ are counted without further queries.
 
 import copy
 import dataclasses
-import itertools
 
 import numpy as np
 
@@ -70,27 +69,30 @@ class PlacementProviders:
         Raises PlacementError.
         """
         self._read_members(queries)
-        found = []
-        for query in queries:
-            rows, times, meets = self.providers.grants(query)
-            by_rule = [RuleCounts(f'{CONDITIONS} {name}',
-                                  _of_nodes(counts, rows, nodes))
-                       for name, counts in times.items()]
-            if meets is None:
-                inexact[CONDITIONS] = ('child providers and shared providers '
-                                       'are not counted')
-            else:
-                by_rule.append(RuleCounts(CONDITIONS, UNLIMITED * _of_nodes(
-                    meets.astype(np.int64), rows, nodes)))
-            found.append(by_rule)
-        totals = [np.minimum.reduce([rule.counts for rule in by_rule])
-                  for by_rule in found]
-        best = max(range(len(found)), key=lambda index: totals[index].sum())
-        if any((totals[one].astype(bool) & totals[other].astype(bool)).any()
-               for one, other in itertools.combinations(range(len(found)), 2)):
-            inexact[CONDITIONS] = ('a host has both VCPU and PCPU inventory '
-                                   'for the request; one of them is counted')
-        return found[best]
+        granted = [self._granted(query, nodes) for query in queries]
+        if any(meets is None for _, meets in granted):
+            inexact[CONDITIONS] = (
+                'child providers and shared providers are not counted')
+        elif len(granted) > 1:
+            return _of_either(granted)
+        times, meets = granted[0]
+        by_rule = [RuleCounts(f'{CONDITIONS} {name}', counts)
+                   for name, counts in times.items()]
+        if meets is not None:
+            by_rule.append(RuleCounts(CONDITIONS, UNLIMITED * meets))
+        return by_rule
+
+    def _granted(self, query, nodes):
+        """Return the numbers of claims of a query for compute nodes.
+
+        Resource class -> int64 (n,); and 1 for nodes that meet the other
+        conditions, 0 for others, or None if that is not known.
+        """
+        rows, times, meets = self.providers.grants(query)
+        return ({name: _of_nodes(counts, rows, nodes)
+                 for name, counts in times.items()},
+                None if meets is None else _of_nodes(
+                    meets.astype(np.int64), rows, nodes))
 
     def free(self, name, nodes):
         """Return the free amounts of a resource class on compute nodes.
@@ -105,6 +107,24 @@ class PlacementProviders:
                 self.providers.without_members, queries)):
             self.providers.put_members(
                 aggregate, self._reader.members(aggregate))
+
+
+def _of_either(granted):
+    """Return the RuleCounts of claims that meet any of several queries.
+
+    granted: results of ``_granted``, whose amounts of a class are equal.
+    A node grants claims of one query after those of another, as long as the
+    classes of both remain.
+    """
+    shared = set.intersection(*(set(times) for times, _ in granted))
+    own = [np.minimum.reduce([UNLIMITED * meets, *(
+        counts for name, counts in times.items() if name not in shared)])
+        for times, meets in granted]
+    by_rule = [RuleCounts(f'{CONDITIONS} {name}', counts if name in shared
+                          else np.minimum(sum(own), UNLIMITED))
+               for name, counts in granted[0][0].items()]
+    return [*by_rule, RuleCounts(CONDITIONS, UNLIMITED * np.maximum.reduce(
+        [meets for _, meets in granted]))]
 
 
 def _of_nodes(values, rows, nodes):
