@@ -114,8 +114,7 @@ def of_group(capacity, group, members, hosts, empty=None):
     return GroupCapacity(
         capacity.name, group, total, int(np.count_nonzero(counts)),
         None if empty is None else _total(np.where(members, empty.counts, 0)),
-        None if total is None or worst is None
-        else total - int(counts[worst]),
+        None if total is None else total - int(counts.max(initial=0)),
         None if worst is None else hosts.objects('host')[worst],
         dict(limits.most_common()), _stranded(capacity, members),
         capacity.inexact)

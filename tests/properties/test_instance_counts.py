@@ -61,7 +61,7 @@ def counted(filters, hosts, spec):
        filters=st.sampled_from(CONFIGURED).flatmap(
            lambda rules: st.lists(st.sampled_from(rules[0]), unique=True,
                                   max_size=8)))
-@examples(1200, 25)
+@examples(1200, 200)
 def test_number_equals_placing_until_refused(cloud, spec, filters):
     spec.instance_group = None
     hosts = cloud.snapshot(PLACEMENT_NOT_USED).block()

@@ -20,8 +20,9 @@ from nova_sched.explain import words
 from nova_sched.options import nearest
 from nova_sched.printable import printable
 
-COLUMNS = ('Flavor', 'Group', 'Placeable', 'Hosts', 'Empty cloud',
-           'Without worst host', 'Runs out first', 'Stranded')
+#: Columns behind the flavor and the group of hosts.
+COLUMNS = ('Placeable', 'Hosts', 'Empty cloud', 'Without worst host',
+           'Runs out first', 'Stranded')
 
 #: Most flavors of one command.
 MOST_FLAVORS = 10_000
@@ -110,7 +111,9 @@ class Show(forms.Lister):
                                     present.hosts, empty)
                     for group, members in groups.items()]
         self._seconds = time.monotonic() - begun
-        return COLUMNS, [_row(row) for row in self._rows]
+        group = ('Group' if parsed_args.by == report.ALL
+                 else parsed_args.by.title())
+        return ('Flavor', group, *COLUMNS), [_row(row) for row in self._rows]
 
     def produce_output(self, parsed_args, column_names, data):
         if forms.is_structured(parsed_args):
@@ -232,7 +235,7 @@ def _gone(hosts, args):
 
 
 def _row(row):
-    """Return the values of COLUMNS of a GroupCapacity."""
+    """Return the flavor, the group and the values of COLUMNS: tuple."""
     limits = [f'{limit} on {words.counted(hosts, "host")}'
               for limit, hosts in row.limits.items()]
     return (row.flavor, row.group, _number(row.placeable), row.hosts,
