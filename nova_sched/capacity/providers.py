@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 
+from nova_sched.capacity.provider_trees import ProviderTrees
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
@@ -37,12 +38,15 @@ class PlacementProviders:
         for number, (uuid, (_, parent)) in enumerate(generations.items(), 1):
             read.append(self._read(uuid, parent, summaries.get(uuid)))
             progress(number, len(generations))
-        self.providers.put(filter(None, read), self.providers.now())
+        read = [*filter(None, read)]
+        self._trees = ProviderTrees(read)
+        self.providers.put(read, self.providers.now())
 
     def emptied(self):
         """Return the same providers without allocations."""
         twin = copy.copy(self)
         twin.providers = self.providers.emptied()
+        twin._trees = self._trees.emptied()
         return twin
 
     def _read(self, uuid, parent, summary):
@@ -72,7 +76,7 @@ class PlacementProviders:
         granted = [self._granted(query, nodes) for query in queries]
         if any(meets is None for _, meets in granted):
             inexact[CONDITIONS] = (
-                'child providers and shared providers are not counted')
+                'does not count providers whose claims depend on their order')
         elif len(granted) > 1:
             return _of_either(granted)
         times, meets = granted[0]
@@ -89,8 +93,15 @@ class PlacementProviders:
         conditions, 0 for others, or None if that is not known.
         """
         rows, times, meets = self.providers.grants(query)
+        parts = self._trees.split(query) if meets is None else None
+        demands = {}
+        if parts is not None:
+            query, often = parts
+            rows, times, meets = self.providers.grants(query)
+            demands = {demand.name: self._trees.count(demand, count, nodes)
+                       for demand, count in often.items()}
         return ({name: _of_nodes(counts, rows, nodes)
-                 for name, counts in times.items()},
+                 for name, counts in times.items()} | demands,
                 None if meets is None else _of_nodes(
                     meets.astype(np.int64), rows, nodes))
 

@@ -15,13 +15,22 @@ from tests.functional import processes
 from tests.interop import generate
 from tests.interop import rig as rigs
 from tests.interop import rig_providers
+from tests.interop import rig_world
 
 pytestmark = pytest.mark.real
 
 FLAVORS = {'plain': '6G,5,20G', 'ssd': '4G,3,30G,trait:CUSTOM_SSD=required',
-           'pinned': '2G,3,60G,hw:cpu_policy=dedicated'}
-#: A flavor with a resource of child providers.
-GPU = '512,1,1G,resources:VGPU=1'
+           'pinned': '2G,3,60G,hw:cpu_policy=dedicated',
+           'gpu': '512,1,1G,resources:VGPU=1',
+           'small gpu': '512,1,1G,resources:VGPU=1,'
+                        'trait:CUSTOM_GPU_SMALL=required',
+           'cards': f'512,1,1G,resources1:{rig_world.CARD}=1,'
+                    f'resources2:{rig_world.CARD}=1,'
+                    f'resources3:{rig_world.PART}=2,'
+                    'trait3:CUSTOM_FIRMWARE_7=required,group_policy=none'}
+#: A flavor whose claims depend on their order.
+ISOLATED = (f'512,1,1G,resources1:{rig_world.CARD}=1,'
+            f'resources2:{rig_world.CARD}=1,group_policy=isolate')
 
 
 @pytest.fixture(scope='module')
@@ -99,9 +108,9 @@ def test_capacity_counts_claims_of_dedicated_and_of_shared_cpus(rig):
     assert row['placeable'] == placed(rig, nova, FLAVORS['pinned']) > 0
 
 
-def test_capacity_with_child_providers_is_an_upper_bound(rig):
+def test_capacity_that_depends_on_the_order_of_claims_is_a_bound(rig):
     [nova] = rig.schedulers
-    [row] = capacity(nova, {'gpu': GPU}).values()
+    [row] = capacity(nova, {'isolated': ISOLATED}).values()
 
     assert row['exact'] is False
-    assert 0 < placed(rig, nova, GPU) <= row['placeable']
+    assert 0 < placed(rig, nova, ISOLATED) <= row['placeable']

@@ -473,7 +473,8 @@ class Providers:
             return None
         fits = self._is_root & ~self._invalid
         fits &= self._by_traits(
-            lambda traits: not traits & forbidden and _has(traits, required))
+            lambda traits: not traits & forbidden
+            and has_traits(traits, required))
         for aggregates in group.member_of:
             fits &= self._in_any(aggregates)
         fits &= ~self._in_any(group.forbidden_aggregates)
@@ -563,7 +564,7 @@ def _aggregates(query):
             for aggregate in aggregates}
 
 
-def _has(traits, required):
+def has_traits(traits, required):
     """Return whether traits meet the required ones; ``in:`` means any."""
     return all(
         trait in traits if not trait.startswith(_ANY_OF)
