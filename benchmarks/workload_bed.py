@@ -148,9 +148,9 @@ def _cells(manager):
     hosts = manager.snapshot(manager.view().table, manager.instances())
     found = {}
     for row in range(manager.count()):
-        topology_ = hosts.cell('numa_topology', row)
+        topology_ = hosts.value('numa_topology', row)
         if topology_ is not None:
-            found[hosts.cell('host', row)] = [
+            found[hosts.value('host', row)] = [
                 (cell.cpu_usage, cell.memory_usage)
                 for cell in topology_.cells]
     return found

@@ -13,14 +13,17 @@ from oslo_utils import timeutils
 #: Keys of attributes that oslo.context does not have.
 _EXTRA = (
     'service_catalog', 'read_deleted', 'remote_address', 'quota_class')
+#: Keys that ``to_dict`` writes besides oslo.context's, named as attributes.
+_WRITTEN = (
+    'user_id', 'user_name', 'project_name', 'domain_name', 'user_domain_name',
+    'project_domain_name', *_EXTRA)
 #: Keys that are read into attributes; all others are passed on unchanged.
 _KNOWN = frozenset((
-    'user', 'user_id', 'user_name', 'tenant', 'project', 'project_id',
-    'project_name', 'domain', 'user_domain', 'project_domain',
-    'domain_name', 'user_domain_name', 'project_domain_name', 'is_admin',
-    'is_admin_project', 'read_only', 'show_deleted', 'auth_token',
-    'request_id', 'global_request_id', 'resource_uuid', 'roles',
-    'system_scope', 'timestamp', 'user_identity', 'trace_info', *_EXTRA))
+    *_WRITTEN, 'user', 'tenant', 'project', 'project_id', 'domain',
+    'user_domain', 'project_domain', 'is_admin', 'is_admin_project',
+    'read_only', 'show_deleted', 'auth_token', 'request_id',
+    'global_request_id', 'resource_uuid', 'roles', 'system_scope',
+    'timestamp', 'user_identity', 'trace_info'))
 
 
 class RequestContext(context.RequestContext):
@@ -54,14 +57,12 @@ class RequestContext(context.RequestContext):
         values = values or {}
         roles = values.get('roles')
         return super().from_dict(values, **{
+            **{name: values.get(name) for name in _EXTRA},
             'user_id': values.get('user_id') or values.get('user'),
             'project_id': (values.get('project_id') or values.get('project')
                            or values.get('tenant')),
             'roles': list(roles) if isinstance(roles, (list, tuple)) else [],
-            'service_catalog': values.get('service_catalog'),
             'read_deleted': values.get('read_deleted') or 'no',
-            'remote_address': values.get('remote_address'),
-            'quota_class': values.get('quota_class'),
             'timestamp': _parse_time(values.get('timestamp')),
             'extra': {name: value for name, value in values.items()
                       if name not in _KNOWN},
@@ -72,16 +73,9 @@ class RequestContext(context.RequestContext):
         return {
             **self._extra,
             **super().to_dict(),
+            **{name: getattr(self, name) for name in _WRITTEN},
             'tenant': self.project_id,
-            'user_id': self.user_id,
-            'user_name': self.user_name,
-            'project_name': self.project_name,
-            'domain_name': self.domain_name,
-            'user_domain_name': self.user_domain_name,
-            'project_domain_name': self.project_domain_name,
-            'timestamp': self.timestamp.isoformat(timespec='microseconds'),
-            **{name: getattr(self, name) for name in _EXTRA},
-        }
+            'timestamp': self.timestamp.isoformat(timespec='microseconds')}
 
     def get_logging_values(self):
         """Return the values for log lines, without token or unknown keys."""

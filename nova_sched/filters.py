@@ -182,7 +182,7 @@ def run(filters, hosts, spec_obj, index, decision, request=None):
             raise
         is_behind_hints |= has_hints and (
             rule_inputs.judges_by_hints(filter_) is not False)
-        note_judge(hosts.snapshot, filter_, request)
+        note_filter_with_limits(hosts.snapshot, filter_, request)
         decision.funnel.step(index, name, before.rows, hosts.rows)
         ran.append((name, before, hosts))
         if stop:
@@ -275,7 +275,7 @@ def _some(hosts):
     return [*first, f'and {more} more'] if more else first
 
 
-def note_judge(snapshot, filter_, spec_obj):
+def note_filter_with_limits(snapshot, filter_, spec_obj):
     """Record on a HostSnapshot a filter with limits that judged its hosts.
 
     A filter that is skipped on a rebuild sets no limits.
@@ -283,4 +283,4 @@ def note_judge(snapshot, filter_, spec_obj):
     has_limits = getattr(
         filter_.limits, '__func__', None) is not BaseFilter.limits
     if has_limits and (filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
-        snapshot.judges[id(filter_)] = filter_, spec_obj
+        snapshot.filters_with_limits[id(filter_)] = filter_, spec_obj

@@ -96,38 +96,7 @@ class Deadline:
         return self._end - self._clock()
 
 
-class _CancelCallbacks:
-    """Functions to call when a Call is given up, to unblock its thread."""
-
-    def __init__(self):
-        self._lock, self._functions, self._over = threading.Lock(), [], False
-
-    @contextlib.contextmanager
-    def register(self, end):
-        """Add a function for a block.
-
-        Call it at once if the Call has already been given up.
-        """
-        with self._lock:
-            self._functions.append(end)
-            if self._over:
-                end()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._functions.remove(end)
-
-    def call(self):
-        """Call the registered functions; later ones are called at once."""
-        with self._lock:
-            self._over = True
-            for end in self._functions:
-                end()
-
-
-#: ``call``: the Call that this thread runs; ``ends``: its _CancelCallbacks.
-#: Neither is set in other threads.
+#: ``call``: the Call that this thread runs; not set in other threads.
 _thread_state = threading.local()
 
 
@@ -139,9 +108,9 @@ def ended_by(end, seconds):
     Outside of a Call, it is given up after ``seconds``; None means never.
     end: runs in another thread and must unblock this one.
     """
-    ends = getattr(_thread_state, 'ends', None)
-    if ends is not None:
-        waiting = ends.register(end)
+    call = getattr(_thread_state, 'call', None)
+    if call is not None:
+        waiting = call.ended_by(end)
     elif seconds is not None:
         waiting = timers.after(seconds, end)
     else:
@@ -267,22 +236,39 @@ class Call(Deadline):
     def __init__(self, seconds, function, *args, name='call'):
         super().__init__(seconds)
         self.function, self._seconds = function, seconds
-        self._ends, self._future = _CancelCallbacks(), futures.Future()
+        self._future, self._lock = futures.Future(), threading.Lock()
+        # Functions that unblock the thread.
+        self._ends, self._given_up = [], False
         _threads.run(functools.partial(self._run, *args), name)
 
     def _run(self, *args):
-        _thread_state.call, _thread_state.ends = self, self._ends
+        _thread_state.call = self
+        turns.execute(self._future, functools.partial(self.function, *args))
+        del _thread_state.call
+
+    @contextlib.contextmanager
+    def ended_by(self, end):
+        """Call a function if the Call is given up during a block.
+
+        At once if it is given up already.
+        """
+        with self._lock:
+            self._ends.append(end)
+            if self._given_up:
+                end()
         try:
-            self._future.set_result(self.function(*args))
-        except BaseException as error:
-            self._future.set_exception(error)
+            yield
         finally:
-            del _thread_state.call, _thread_state.ends
+            with self._lock:
+                self._ends.remove(end)
 
     def give_up(self):
         """Unblock the function's thread, unless the function has ended."""
         if not self._future.done():
-            self._ends.call()
+            with self._lock:
+                self._given_up = True
+                for end in self._ends:
+                    end()
 
     def result(self):
         """Return the function's result, or raise its exception.
@@ -384,10 +370,7 @@ class Guard:
                 self._mark_unavailable(str(error))
             raise
         else:
-            if self._failing:
-                self._failing.discard(_name(call.function))
-            self.contact.answered()
-            self._mark_available()
+            self._mark_available(call.function)
             return result
         self.log_failure(call.function, failed)
         # Callers expect DatabaseUnavailable only.
@@ -435,8 +418,11 @@ class Guard:
                     'logged again until recovery: %s', self._what, self.name,
                     reason)
 
-    def _mark_available(self):
-        """Record that the database responds to queries again."""
+    def _mark_available(self, query):
+        """Record that the database has responded to a query."""
+        if self._failing:
+            self._failing.discard(_name(query))
+        self.contact.answered()
         if self.down_reason is None:
             return
         with self._lock:
@@ -485,11 +471,9 @@ class Guard:
             except Exception as error:
                 self.log_failure(self._probe, error)
                 continue
-            self._failing.discard(_name(self._probe))
             with self._lock:
                 self.hangs, self._up_since = False, time.monotonic()
-            self.contact.answered()
-            self._mark_available()
+            self._mark_available(self._probe)
             return
 
 

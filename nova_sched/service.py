@@ -35,14 +35,14 @@ from nova_sched.concurrency import threads
 from nova_sched.db import background_tasks
 from nova_sched.db import engine
 from nova_sched.health import reporter
-from nova_sched.inventory import shared_picks
 from nova_sched.observe import decision_endpoint
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import option_values
 from nova_sched.observe import recorder
 from nova_sched.options import spelling
-from nova_sched.placement.mirror import mirror
+from nova_sched.placement.mirror.shared_responses import SharedResponses
+from nova_sched.placement.mirror.upkeep import QUERIES
 from nova_sched.rpc.taken_calls import TakenCalls
 from nova_sched.scheduler import loading
 from nova_sched.scheduler import manager
@@ -62,8 +62,8 @@ START_GRACE = 1
 # [scheduler] periodic_task_interval = 0 means this many seconds.
 DEFAULT_PERIOD = 60
 
-# Errors of the setup of a log.
-_LOG_ERRORS = (OSError, logging.LogConfigError)
+# Errors of a configuration, as opposed to faults.
+_EXPECTED = (exception.NovaSchedException, cfg.Error)
 
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
 
@@ -77,14 +77,15 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
     workers: number of processes that are forked to run it.
-    has_messenger: whether a messenger process publishes the workers' picks.
+    picks: inventory.shared_picks.SharedPicks of these processes, created
+        before the fork; None without a messenger, with one process.
     health: daemon.endpoints.Health for its health reports, or None.
 
     A service of oslo.service (start, wait, stop, reset).  It can also run
     within another process.
     """
 
-    def __init__(self, conf, workers=1, has_messenger=False, health=None):
+    def __init__(self, conf, workers=1, picks=None, health=None):
         self.conf = conf
         self._metrics = None if health is None else health.metrics
         self._reporter = None if health is None else reporter.Reporter(
@@ -97,10 +98,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._option_values = option_values.OptionValues(conf)
         # Created before the fork, for all workers.
         self._taken_calls = TakenCalls()
-        self._placement_responses = mirror.shared_responses(workers)
-        self._picks = (shared_picks.SharedPicks(workers)
-                       if workers > 1 or has_messenger else None)
-        self._manager = None
+        self._placement_responses = SharedResponses(QUERIES, workers)
+        self._picks, self._manager = picks, None
         #: The rpc.server.Server, or None before the start.
         self.server = None
         #: (name of the service that the start waits for, begin of the wait by
@@ -132,7 +131,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, self._candidate_source(started), self.recorder,
+                started, self._new_candidate_source(started), self.recorder,
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
@@ -150,7 +149,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             raise
         self.recorder.start()
         self._background.start()
-        self._manager.offers.start()
+        self._manager.candidate_source.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -164,9 +163,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return self._manager and self._manager.driver
 
     @property
-    def offers(self):
+    def candidate_source(self):
         """The CandidateSource of the driver; None before the start."""
-        return self._manager and self._manager.offers
+        return self._manager and self._manager.candidate_source
 
     @property
     def service_id(self):
@@ -221,9 +220,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 logs.setup(self.conf)
                 logs.warn_of_no_log(self.conf)
             return True
-        except (exception.NovaSchedException, cfg.Error, *_LOG_ERRORS) as exc:
+        except (*_EXPECTED, OSError, logging.LogConfigError) as exc:
             error = exc
-        _log_refused(self.conf, error, *_LOG_ERRORS)
+        _log_refused(self.conf, error)
         return False
 
     def _reload(self):
@@ -263,19 +262,19 @@ class SchedulerService(backend.get_component('ServiceBase')):
             LOG.info('Configuration read again: %s',
                      self._option_values.changes())
         elif not isinstance(error, _StoppedEarly):
-            _log_refused(self.conf, error)
+            _log_refused(self.conf, error, isinstance(error, _EXPECTED))
         return True
 
     def _replace_driver(self):
         """Build a new driver and let it serve; on an error the old one stays.
         """
-        old, old_offers = self.driver, self._manager.offers
+        old, old_source = self.driver, self._manager.candidate_source
         fresh = self._load_driver(takes_over=True)
         periodic = None
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
-            source = self._candidate_source(fresh)
+            source = self._new_candidate_source(fresh)
             self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():
@@ -292,7 +291,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             _stop_driver(fresh, periodic)
             raise
         source.start()
-        old_offers.stop()
+        old_source.stop()
         _stop_driver(old, periodic)
 
     def _load_driver(self, takes_over=False):
@@ -301,7 +300,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             loaded.share_picks(self._picks.sharing(from_now=takes_over))
         return loaded
 
-    def _candidate_source(self, worker):
+    def _new_candidate_source(self, worker):
         return CandidateSource(self.conf, worker,
                                responses=self._placement_responses)
 
@@ -399,7 +398,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             # Driver and connections must stop in any case.
             LOG.exception('Stopping the RPC server failed')
         self._manager.driver.stop()
-        self._manager.offers.stop()
+        self._manager.candidate_source.stop()
         self._transport.cleanup()
         LOG.info('Stopped; calls in flight were answered within %.1f seconds',
                  time.monotonic() - begin)
@@ -453,11 +452,9 @@ def _stop_driver(unused, periodic):
         LOG.exception('Stopping a driver failed')
 
 
-def _log_refused(conf, error, *others):
+def _log_refused(conf, error, expected=True):
     if isinstance(error, exception.ConfigurationError):
         error = spelling.Spelling(conf).in_error(error)
-    expected = isinstance(error, (exception.NovaSchedException, cfg.Error,
-                                  *others))
     LOG.error('Cannot apply the configuration, keeping the old one: %s',
               error if expected else repr(error),
               exc_info=None if expected else error)

@@ -40,9 +40,9 @@ PAUSE = 0.0003
 _NUMBERS = 1 << 40
 
 
-def _brief_wait():
-    """Return a function: whether PATIENCE seconds have not passed yet."""
-    end = time.monotonic() + PATIENCE
+def waited_for(seconds):
+    """Return a function: whether these seconds have not passed yet."""
+    end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 
 
@@ -90,7 +90,8 @@ class SharedRegion:
         fcntl.lockf(self.file, fcntl.LOCK_UN, 1, number)
 
     @contextlib.contextmanager
-    def locked(self, number=0, patience=_brief_wait, pause=PAUSE):
+    def locked(self, number=0, patience=lambda: waited_for(PATIENCE),
+               pause=PAUSE):
         """Hold a lock for a block; yield whether it is held.
 
         number: of the lock.

@@ -252,7 +252,7 @@ class BaseWeightHandler(loadables.BaseLoader):
 class Weighed:
     """The weighed hosts of one instance.
 
-    given: int (n,), table rows of the hosts, in the order of the block.  A
+    table_rows: int (n,), rows of the hosts, in the order of the block.  A
         host's position in it is its position in all arrays below.
     values: float64 (n,), total weights.
     names: class names of the weighers that ran: tuple.
@@ -260,10 +260,10 @@ class Weighed:
     multipliers: list, a number or float64 (n,) for each weigher.
     scales: list, the _Scale of each weigher.
     ties: order of hosts of equal weight: positions, int (n,).  None for the
-        order of ``given``.
+        order of ``table_rows``.
     """
 
-    given: np.ndarray
+    table_rows: np.ndarray
     values: np.ndarray
     names: tuple
     raw: np.ndarray
@@ -282,7 +282,7 @@ class Weighed:
     @property
     def rows(self):
         """Table rows, best first: int (n,)."""
-        return self.given[self.order]
+        return self.table_rows[self.order]
 
     @property
     def weights(self):
@@ -301,7 +301,7 @@ class Weighed:
 
     def position(self, row):
         """Return the position of a table row."""
-        return (self.given == row).argmax().item()
+        return (self.table_rows == row).argmax().item()
 
     def parts(self, places):
         """Return the parts of some hosts' weights: float64 (n, weighers, 3).
@@ -333,7 +333,7 @@ class Weighed:
 
     def added_up(self):
         """Return the total weights of all hosts: float64 (n,)."""
-        total = np.zeros(len(self.given))
+        total = np.zeros(len(self.table_rows))
         for i in self._counting():
             total += self.multipliers[i] * self.normalized[i]
         return total
@@ -357,8 +357,8 @@ class Weighed:
     def places(self, rows):
         """Return the positions of a few table rows: int array."""
         if len(rows) == 1:
-            return np.flatnonzero(self.given == rows)
-        return np.flatnonzero(np.isin(self.given, rows))
+            return np.flatnonzero(self.table_rows == rows)
+        return np.flatnonzero(np.isin(self.table_rows, rows))
 
     def put(self, places, raw, weighers):
         """Replace the raw values of some hosts.
@@ -402,7 +402,7 @@ class Weighed:
             ties -= np.searchsorted(places, ties)
         smaller = Weighed(
             *(np.delete(column, places) for column
-              in (self.given, self.values)), self.names,
+              in (self.table_rows, self.values)), self.names,
             *(np.delete(rows, places, axis=1)
               for rows in (self.raw, self.normalized)),
             [np.delete(multiplier, places)

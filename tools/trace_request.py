@@ -161,7 +161,8 @@ def _service(placement):
         scheduler.start()
         try:
             if placement:
-                until(lambda: scheduler.offers.mirror_age is not None,
+                source = scheduler.candidate_source
+                until(lambda: source.mirror_age is not None,
                       'a complete copy of Placement')
             yield scheduler
         finally:

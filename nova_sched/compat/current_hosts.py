@@ -2,7 +2,7 @@
 
 Nova's class methods, such as ``AggregateList.get_by_host``, take the name of
 a host and no reference to the hosts of the request.  An adapter sets the hosts
-of its thread (``set``, ``being``) before it passes row views of them to a
+of its thread (``set``, ``using``) before it passes row views of them to a
 plug-in.  Before it calls a driver, which may look up hosts before it gets any,
 it sets a function that makes them (``made_by``).  The service itself does not
 read the hosts here.
@@ -52,7 +52,7 @@ def clear():
 
 
 @contextlib.contextmanager
-def being(hosts):
+def using(hosts):
     """Set the hosts of this thread for the time of a context."""
     token = _hosts.set(weakref.ref(hosts))
     try:

@@ -8,8 +8,8 @@ from nova_sched.compat import nova_names
 from nova_sched.compat import object_methods
 from nova_sched.compat import row_rules
 from nova_sched.compat.legacy import dicts
-from nova_sched.compat.legacy import given
 from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.compat.legacy import rule_argument
 from nova_sched.compat.nova import reach
 from nova_sched.compat.row_api import driver as row_api
 
@@ -26,7 +26,7 @@ class Compat(nova_compat.Compat):
     adapted_filters = staticmethod(row_rules.adapted_filters)
     adapted_weighers = staticmethod(row_rules.adapted_weighers)
     spec_from_dicts = staticmethod(dicts.spec_from_dicts)
-    request_of = staticmethod(given.request_of)
+    request_of = staticmethod(rule_argument.request_of)
     with_mapping = staticmethod(kilo_mapping.with_mapping)
     set_current_hosts = staticmethod(current_hosts.set)
     limit_plug_ins = staticmethod(reach.limit)

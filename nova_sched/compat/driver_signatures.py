@@ -87,14 +87,14 @@ class DriverCall:
             return self.kilo_arguments()
         candidates = self.offer.candidates
         offered = (candidates.by_provider, candidates.summaries,
-                   candidates.version) if candidates.asked else (None,) * 3
+                   candidates.version) if candidates.is_used else (None,) * 3
         # Each release has appended arguments.
         return (self.mapping, self.instance_uuids, *offered,
                 self.alternates)[:len(signature.arguments)]
 
     def note_claims(self, selections):
         """Record lists of Selection whose first host is claimed."""
-        if self.offer.candidates.asked:
+        if self.offer.candidates.is_used:
             self.claimed.update(zip(
                 self.instance_uuids or (), selections, strict=False))
 
@@ -202,7 +202,7 @@ def parse_call(declared, *args, **kwargs):
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
         offered = NO_OFFER
-    elif offered.candidates.asked:
+    elif offered.candidates.is_used:
         offered = dataclasses.replace(offered, candidates=dataclasses.replace(
             offered.candidates, by_provider=given['alloc_reqs_by_rp_uuid'],
             providers=frozenset(given['provider_summaries']),
@@ -362,7 +362,7 @@ def note_picks(record, selections):
     """
     if record is None or record.picks:
         return
-    uuids = record.asked_uuids()
+    uuids = record.instance_uuids()
     for index, (chosen, *others) in enumerate(selections):
         record.picked(decision.Pick(
             index, uuids[index] if index < len(uuids) else None,
@@ -419,7 +419,7 @@ def _undone_on_failure(driver, call=NO_CALL):
             nova_names.explain(error)
             for attempt in call.attempts:
                 driver.host_manager.state.forget(attempt.placed)
-            releases.give_back(claims, [
+            releases.release_claims(claims, [
                 uuid for uuid in claims.held()
                 if not releases.is_under_way(uuid)])
             raise
@@ -431,7 +431,7 @@ def _undone_on_failure(driver, call=NO_CALL):
                     'driver made', {
                         'driver': type(driver).__name__,
                         'uuids': ', '.join(claimed)})
-        releases.give_back(claims, claimed)
+        releases.release_claims(claims, claimed)
 
     if claimed:
         call_scope.if_reply_is_lost(release)

@@ -21,8 +21,8 @@ from nova_sched import weights as base_weights
 from nova_sched.compat import current_hosts
 from nova_sched.compat import nova_methods
 from nova_sched.compat import nova_names
-from nova_sched.compat.legacy import given
 from nova_sched.compat.legacy import kilo_mapping
+from nova_sched.compat.legacy import rule_argument
 from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class _PlugIn:
         An InvalidInput gets the name of the plug-in.
         """
         try:
-            with current_hosts.being(hosts.snapshot):
+            with current_hosts.using(hosts.snapshot):
                 return method(hosts, kilo_mapping.with_mapping(spec_obj))
         except exception.InvalidInput as refusal:
             if not refusal.is_budget_spent:
@@ -178,4 +178,4 @@ class _ReadsChanges:
 
 def _as_written(spec_obj):
     """Return a request with the changes of plug-ins: RequestSpec."""
-    return given.request_of(kilo_mapping.with_mapping(spec_obj))
+    return rule_argument.request_of(kilo_mapping.with_mapping(spec_obj))

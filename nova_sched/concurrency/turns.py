@@ -152,7 +152,11 @@ class TurnExecutor(futures.Executor):
                 self._holder = self._resuming.popleft()
                 self._holder.begin()
             elif self._calls and (self._idle or self._add_thread()):
-                self._idle.pop().put(self._start_call())
+                submitted, future, function = self._calls.popleft()
+                self._holder = _Turn(self, time.monotonic() - submitted)
+                self._holder.begin()
+                self._working += 1
+                self._idle.pop().put((self._holder, future, function))
         if self._holder is not None and (self._resuming or self._calls):
             self._queued.set()
 
@@ -180,48 +184,33 @@ class TurnExecutor(futures.Executor):
         self._idle.append(inbox)
         return True
 
-    def _start_call(self):
-        """Start the next call; return its turn and the call; lock held."""
-        submitted, future, function = self._calls.popleft()
-        self._holder = _Turn(self, time.monotonic() - submitted)
-        self._holder.begin()
-        self._working += 1
-        if self._calls:
-            self._queued.set()
-        return self._holder, future, function
-
     def _run(self, inbox):
         """Execute calls until a shutdown.
 
-        inbox: queue of results of ``_start_call``; None ends the thread.
+        inbox: queue of (_Turn, Future, function); None ends the thread.
         """
-        started = inbox.get()
-        while started is not None:
+        while (started := inbox.get()) is not None:
             turn, future, function = started
             _local.turn = turn
-            _execute(future, function)
+            execute(future, function)
             _local.turn = None
             # An idle thread must not keep its last call in memory.
             del started, future, function
-            started = self._next(turn, inbox) or inbox.get()
+            self._end_call(turn, inbox)
 
-    def _next(self, turn, inbox):
-        """End a call; return the next one if this thread may start it.
+    def _end_call(self, turn, inbox):
+        """End a call; start the next one, in this thread or another.
 
-        turn: of the call that ended.  inbox: queue of this thread, for a
-        later call.
+        turn: of the call that ended.  inbox: queue of this thread.
         """
         with self._lock:
             self._working -= 1
             if self._holder is turn:
                 self._holder = None
-            if self._holder is None and self._calls and not self._resuming:
-                return self._start_call()
             self._idle.append(inbox)
             self._give_turn()
             if self._is_shut:
                 self._dismiss()
-        return None
 
     def _dismiss(self):
         """End the idle threads if no call is queued; lock held."""
@@ -252,7 +241,7 @@ class TurnExecutor(futures.Executor):
         return max(seconds, 0)
 
 
-def _execute(future, function):
+def execute(future, function):
     """Call a function, and set its result or error on a Future."""
     if not future.set_running_or_notify_cancel():
         return

@@ -1,6 +1,7 @@
 """Options of keystoneauth1: session, endpoint and log-in."""
 
 from keystoneauth1 import loading
+from oslo_config import cfg
 
 
 def options(service_type=None):
@@ -11,11 +12,8 @@ def options(service_type=None):
     opts = loading.get_session_conf_options()
     if service_type is not None:
         opts = opts + loading.get_adapter_conf_options()
-    defaults = {'service_type': service_type,
-                'valid_interfaces': ['internal', 'public']}
-    for opt in opts:
-        if opt.dest in defaults:
-            opt.default = defaults[opt.dest]
+    cfg.set_defaults(opts, service_type=service_type,
+                     valid_interfaces=['internal', 'public'])
     return opts + loading.get_auth_common_conf_options()
 
 

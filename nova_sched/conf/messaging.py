@@ -187,22 +187,18 @@ def check_values(conf):
         raise exception.ConfigurationError(
             f'[{GROUP}] ssl_version', version,
             'is no version of TLS; ' + nearest.did_you_mean(version, known))
-    if rabbit.kombu_compression:
-        _check_compression(rabbit.kombu_compression)
+    if name := rabbit.kombu_compression:
+        try:
+            compression.get_encoder(name)
+        except KeyError:
+            raise exception.ConfigurationError(
+                f'[{GROUP}] kombu_compression', name,
+                'no message could be sent by it; write gzip or bzip2, or take '
+                'the option out') from None
     for contradicts, hint in _CONTRADICTIONS:
         if contradicts(rabbit):
             raise exception.ConfigurationError(
                 f'[{GROUP}]', 'as configured', hint)
-
-
-def _check_compression(name):
-    try:
-        compression.get_encoder(name)
-    except KeyError:
-        raise exception.ConfigurationError(
-            f'[{GROUP}] kombu_compression', name,
-            'no message could be sent by it; write gzip or bzip2, or take '
-            'the option out') from None
 
 
 def _checked(conf, url, option='[DEFAULT] transport_url'):

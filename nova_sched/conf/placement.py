@@ -23,10 +23,9 @@ OPTS = keystone.options('placement')
 
 def placement_configured(conf):
     """Return whether the configuration names a Placement: bool."""
-    if any(conf.placement[name] for name in TRIGGER_OPTIONS
-           if name in conf.placement):
-        return True
-    return any(files.raw_values(conf, GROUP, name) for name in TRIGGER_OPTIONS)
+    return any(
+        (name in conf.placement and conf.placement[name])
+        or files.raw_values(conf, GROUP, name) for name in TRIGGER_OPTIONS)
 
 
 def disable(conf):

@@ -100,8 +100,7 @@ def _pages(health, board):
         pages.setdefault(uri, {})[HEALTH] = functools.partial(
             _health_page, board)
     for uri in conf.nova_sched.metrics_uri:
-        pages.setdefault(uri, {})[METRICS] = functools.partial(
-            _metrics_page, health.metrics.page(board))
+        pages.setdefault(uri, {})[METRICS] = health.metrics.page(board)
     return pages
 
 
@@ -112,8 +111,3 @@ def _health_page(board, accept):
         headers['Cache-Control'] = cache_control
     return Answer(503 if document['status'] == checks.FAIL else 200, headers,
                   json.dumps(document).encode())
-
-
-def _metrics_page(page, accept):
-    body, kind = page(accept)
-    return Answer(200, {'Content-Type': kind}, body)

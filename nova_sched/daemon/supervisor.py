@@ -34,6 +34,7 @@ from nova_sched.daemon import endpoints
 from nova_sched.daemon import messenger
 from nova_sched.daemon import sighup
 from nova_sched.daemon import watchdog
+from nova_sched.inventory import shared_picks
 from nova_sched.observe import guru
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
@@ -52,21 +53,16 @@ class Worker(service.SchedulerService):
     """The scheduler of a worker process; created in the master.
 
     notifier: systemd.Notifier.  sighup_handler: sighup.SighupHandler.
-    workers, has_messenger, health: see SchedulerService.
+    workers, picks, health: see SchedulerService.
     """
 
-    def __init__(self, conf, notifier, sighup_handler, workers=1,
-                 has_messenger=False, health=None):
-        super().__init__(conf, workers, has_messenger, health)
+    def __init__(self, conf, notifier, sighup_handler, workers=1, picks=None,
+                 health=None):
+        super().__init__(conf, workers, picks, health)
         self._notifier, self._sighup = notifier, sighup_handler
         self.watchdog = watchdog.Watchdog(notifier)
         self._master = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
-
-    @property
-    def picks(self):
-        """The ring of the workers' picks: SharedPicks, or None."""
-        return self._picks
 
     @property
     def refused(self):
@@ -147,12 +143,13 @@ class Supervisor:
         sighup.block()
         workers = startup.worker_count(self._conf)
         health = endpoints.Health.of(self._conf, workers)
+        picks = shared_picks.SharedPicks(workers)
         worker = Worker(self._conf, self._notifier, self._sighup, workers,
-                        True, health)
+                        picks, health)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
         launcher.launch_service(messenger.Messenger(
-            self._conf, worker.picks, self._sighup))
+            self._conf, picks, self._sighup))
         if health is not None:
             launcher.launch_service(endpoints.Endpoints(
                 health, self._sighup))

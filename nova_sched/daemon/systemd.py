@@ -7,7 +7,6 @@ first, so that workers report when they consume requests. The unit needs
 NotifyAccess=all.
 """
 
-import contextlib
 import socket
 import time
 
@@ -74,8 +73,7 @@ class Notifier:
         address = self._address
         if address.startswith('@'):
             address = '\0' + address[1:]
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        with contextlib.closing(sock):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             try:
                 sock.connect(address)
                 sock.sendall('\n'.join(lines).encode())

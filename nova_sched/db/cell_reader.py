@@ -123,14 +123,51 @@ class CellReader:
         except exception.StatementFailed as error:
             raise exception.DatabaseUnavailable(str(error)) from error
 
-    @contextlib.contextmanager
-    def transaction(self):
-        """Open a read transaction for a block: CellTransaction.
+    def changes(self, connection, nodes, services, now):
+        """Return the changes since KnownRows: a pair of changed_rows.Found.
 
-        Raises DatabaseUnavailable.
+        connection: in a read transaction of the database.
+        nodes, services: KnownRows.  now: seconds since the epoch.
+        Nodes have the columns compute_node_columns, services have the fields
+        of hosts.rows.Service. With MANY nodes, services are read at the same
+        time in a separate transaction, and may be of another moment, as in
+        Nova.
         """
-        with self.db.reading() as connection:
-            yield CellTransaction(self, connection)
+        down = self.service_down_time
+        moments = changed_rows.moments(
+            earliest=math.ceil(now - down),
+            latest=math.floor(now + min(down, AHEAD)) - 1)
+        with self.required():
+            used = self.statements(connection)
+            known = list(zip(used, (nodes, services), strict=True))
+            try:
+                if self.has_two_connections and len(nodes.rows) >= MANY:
+                    return self._side_by_side(connection, *known, moments)
+                return changed_rows.read(connection, known, **moments)
+            except Exception:
+                # The next read omits a column that has disappeared.
+                self.forget_statements(used)
+                raise
+
+    def _side_by_side(self, connection, nodes, services, moments):
+        with remote.aside(self.changes_of, services, moments,
+                          name=f'ask cell {self.cell}') as beside:
+            [found] = changed_rows.read(connection, [nodes], **moments)
+            try:
+                return found, beside.result()
+            except exception.DatabaseUnavailable as error:
+                LOG.debug('Services are read without a second connection: %s',
+                          error)
+        return found, *changed_rows.read(connection, [services], **moments)
+
+    def hosts_of(self, connection, uuids):
+        """Return the hosts of instances: instance uuid -> host name.
+
+        connection: in a read transaction of the database.
+        Instances without a host are missing.  Raises StatementFailed.
+        """
+        with self.db.translated():
+            return dict(_in_chunks(connection, _LOCATE, list(uuids)))
 
     def changes_of(self, table, moments):
         """Return the changed_rows.Found of one table, in a new transaction.
@@ -219,21 +256,18 @@ class CellReader:
             compared=compared)
 
     def locate_instances(self, uuids):
-        """Return the hosts of instances: instance uuid -> host name."""
-        if not uuids:
-            return {}
-        with self.transaction() as transaction:
-            return transaction.locate_instances(uuids)
+        """Return the hosts of instances: pairs (instance uuid, host name)."""
+        return self._chunks(_LOCATE, uuids)
 
     def instances_on(self, hosts, names):
         """Return instances on hosts, as HostReader.instances_on does."""
         c = tables.instances.c
         statement = sa.select(*(c[name] for name in names)).where(
-            c.deleted == 0)
+            c.deleted == 0, _among(c.host))
         # Without the uuid, many rows are equal.
         rows = self._chunks(
             statement.order_by(c.id) if 'uuid' in names
-            else statement.distinct(), c.host, hosts)
+            else statement.distinct(), hosts)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def find_nodes(self, host, node):
@@ -241,7 +275,12 @@ class CellReader:
         c = tables.compute_nodes.c
         with self.required(), self.db.reading() as connection:
             if self._nodes is None:
-                self._nodes = self._prepare_nodes(connection)
+                schema = statements.Schema(connection, self.db)
+                host_of = _node_host(schema)
+                self._nodes = schema.select(
+                    tables.compute_nodes,
+                    ('uuid', 'host', 'hypervisor_hostname'), host=host_of
+                ).where(c.deleted == 0).order_by(c.id), host_of
             statement, host_of = self._nodes
             if host:
                 # A condition on host_of alone would use no index.
@@ -250,15 +289,6 @@ class CellReader:
             if node:
                 statement = statement.where(c.hypervisor_hostname == node)
             return [NamedNode(*row) for row in connection.execute(statement)]
-
-    def _prepare_nodes(self, connection):
-        """Return a SELECT of NamedNodes and the expression for their host."""
-        nodes = tables.compute_nodes
-        schema = statements.Schema(connection, self.db)
-        host = _node_host(schema)
-        return schema.select(
-            nodes, ('uuid', 'host', 'hypervisor_hostname'), host=host).where(
-                nodes.c.deleted == 0).order_by(nodes.c.id), host
 
     def image_properties(self, hosts, names):
         """Return image properties, as HostReader.image_properties does."""
@@ -273,91 +303,35 @@ class CellReader:
                       metadata.value)
             .where(metadata.instance_uuid == instance.uuid,
                    instance.deleted == 0, metadata.deleted == 0,
-                   metadata.value.is_not(None), sa.or_(*matches))
-            .order_by(metadata.id), instance.host, hosts)
+                   metadata.value.is_not(None), sa.or_(*matches),
+                   _among(instance.host))
+            .order_by(metadata.id), hosts)
         return [(host, uuid, key.removeprefix(_IMAGE), value)
                 for host, uuid, key, value in rows]
 
     def instance_details(self, hosts, name):
-        """Return instance details, as HostReader.instance_details does."""
+        """Return instance details: pairs (instance uuid, value)."""
         if not hosts:
-            return {}
+            return ()
         with self.db.reading() as connection:
             statement = self._details.statement(
                 statements.Schema(connection, self.db), name)
             if statement is None:
-                return {}
+                return ()
             return instance_details.by_uuid(_in_chunks(
                 connection, statement.where(_among(instance_details.HOST)),
-                hosts))
+                hosts)).items()
 
-    def _chunks(self, statement, column, values):
+    def _chunks(self, statement, values):
         if not values:
             return []
         with self.db.reading() as connection:
-            return _in_chunks(connection, statement.where(_among(column)),
-                              values)
+            return _in_chunks(connection, statement, values)
 
 
 def _flag(column, value):
     """Return the expression that is a value where a column is true, or 0."""
     return sa.case((column.is_(True), value), else_=0)
-
-
-class CellTransaction:
-    """A read transaction, in which all reads see the same moment.
-
-    The exception is the second connection of ``changes``.
-    """
-
-    def __init__(self, reader, connection):
-        self._reader, self._connection = reader, connection
-
-    def changes(self, nodes, services, now):
-        """Return the changes since KnownRows: a pair of changed_rows.Found.
-
-        nodes, services: KnownRows.  now: seconds since the epoch.
-        Nodes have the columns compute_node_columns, services have the fields
-        of hosts.rows.Service. With MANY nodes, services are read at the same
-        time in a separate transaction, and may be of another moment, as in
-        Nova.
-        """
-        down = self._reader.service_down_time
-        moments = changed_rows.moments(
-            earliest=math.ceil(now - down),
-            latest=math.floor(now + min(down, AHEAD)) - 1)
-        with self._reader.required():
-            used = self._reader.statements(self._connection)
-            known = list(zip(used, (nodes, services), strict=True))
-            try:
-                if self._reader.has_two_connections and (
-                        len(nodes.rows) >= MANY):
-                    return self._side_by_side(*known, moments)
-                return changed_rows.read(self._connection, known, **moments)
-            except Exception:
-                # The next read omits a column that has disappeared.
-                self._reader.forget_statements(used)
-                raise
-
-    def _side_by_side(self, nodes, services, moments):
-        with remote.aside(self._reader.changes_of, services, moments,
-                          name=f'ask cell {self._reader.cell}') as beside:
-            [found] = changed_rows.read(self._connection, [nodes], **moments)
-            try:
-                return found, beside.result()
-            except exception.DatabaseUnavailable as error:
-                LOG.debug('Services are read without a second connection: %s',
-                          error)
-        return found, *changed_rows.read(self._connection, [services],
-                                         **moments)
-
-    def locate_instances(self, uuids):
-        """Return the hosts of instances: instance uuid -> host name.
-
-        Instances without a host are missing.  Raises StatementFailed.
-        """
-        with self._reader.db.translated():
-            return dict(_in_chunks(self._connection, _LOCATE, list(uuids)))
 
 
 def _among(column):

@@ -527,9 +527,8 @@ def is_within(connection, moment, earliest, latest):
     if _is_mysql(connection):
         return moment.between(statements.number(f'{earliest}_digits'),
                               statements.number(f'{latest}_digits'))
-    seconds = seconds_since_epoch(connection, moment)
-    return sa.and_(seconds >= statements.number(earliest),
-                   seconds <= statements.number(latest))
+    return seconds_since_epoch(connection, moment).between(
+        statements.number(earliest), statements.number(latest))
 
 
 def moments(**seconds):

@@ -54,7 +54,7 @@ class NamedLocks:
                 reading = self._database.reading()
                 connection = reading.__enter__()
                 stack.callback(_end, reading)
-                acquire, release = _STATEMENTS[connection.dialect.name]
+                acquire, release = _BY_DIALECT[connection.dialect.name]
                 key = _key(name, connection.dialect.name)
                 is_held = acquire(connection, key, seconds)
         except (exception.DatabaseUnavailable, sa.exc.SQLAlchemyError,
@@ -73,16 +73,12 @@ class NamedLocks:
 def _release(release, connection, key):
     # On failure, the lock ends with its connection.
     with contextlib.suppress(sa.exc.SQLAlchemyError, OSError):
-        release(connection, key)
+        connection.execute(sa.text(release), {'key': key})
 
 
 def _acquire_mysql(connection, key, seconds):
     return connection.execute(sa.text('SELECT GET_LOCK(:key, :seconds)'), {
         'key': key, 'seconds': seconds}).scalar() == 1
-
-
-def _release_mysql(connection, key):
-    connection.execute(sa.text('SELECT RELEASE_LOCK(:key)'), {'key': key})
 
 
 def _acquire_postgresql(connection, key, seconds):
@@ -96,14 +92,10 @@ def _acquire_postgresql(connection, key, seconds):
     return True
 
 
-def _release_postgresql(connection, key):
-    connection.execute(sa.text('SELECT pg_advisory_unlock(:key)'),
-                       {'key': key})
-
-
-_MYSQL = _acquire_mysql, _release_mysql
-_STATEMENTS = {'mysql': _MYSQL, 'mariadb': _MYSQL,
-               'postgresql': (_acquire_postgresql, _release_postgresql)}
+_MYSQL = _acquire_mysql, 'SELECT RELEASE_LOCK(:key)'
+#: Function that acquires a lock, and the statement that releases it.
+_BY_DIALECT = {'mysql': _MYSQL, 'mariadb': _MYSQL, 'postgresql': (
+    _acquire_postgresql, 'SELECT pg_advisory_unlock(:key)')}
 
 
 def _key(name, dialect):

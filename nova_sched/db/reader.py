@@ -116,11 +116,7 @@ class HostReader:
         if self._fixed is not None:
             return tuple(self._fixed)
         mapped = self.mapped_cells()
-        return self._single_cell if mapped is None else mapped
-
-    @functools.cached_property
-    def _single_cell(self):
-        return db_cells.single_cell(self._conf)
+        return db_cells.single_cell(self._conf) if mapped is None else mapped
 
     def mapped_cells(self):
         """Return the cells of ``cell_mappings`` except cell0: tuple of Cell.
@@ -182,16 +178,15 @@ class HostReader:
         Raises DatabaseUnavailable if a cell does not answer, because the
         affinity of a request could not be judged.
         """
-        answers = self._ask_required_cells(
+        return dict(self._ask_required_cells(
             'The hosts of instances that a request names cannot be looked up',
-            needed, cell_reader.CellReader.locate_instances, list(uuids))
-        return {uuid: host for hosts in answers
-                for uuid, host in hosts.items()}
+            needed, cell_reader.CellReader.locate_instances, list(uuids)))
 
     def _ask_required_cells(self, trouble, needed, read, *args):
-        """Call ``read(reader, *args)`` for the cells that must answer: list.
+        """Return the rows of the cells that must answer: list.
 
-        trouble: the error text if one of them does not.
+        read: function of a CellReader that returns a cell's rows, an iterable.
+        trouble: the error text if one of the cells does not answer.
         """
         readers = self._readers_by_cell().values()
         lost = self.unavailable_cells()
@@ -204,7 +199,7 @@ class HostReader:
                 raise exception.DatabaseUnavailable(
                     f'{trouble} in cell {reader.cell}: '
                     f'{reader.guard.down_reason or "see the log"}')
-        return [answers[reader.cell] for reader in readers]
+        return [row for reader in readers for row in answers[reader.cell]]
 
     def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):
         """Return the instances on hosts, in any state: list of dicts.
@@ -214,10 +209,9 @@ class HostReader:
         memory_mb is in MiB, the disk sizes in GiB.
         needed: see ``locate_instances``.
         """
-        return [row for part in self._ask_required_cells(
+        return self._ask_required_cells(
             'The instances on hosts cannot be read', needed,
             cell_reader.CellReader.instances_on, list(hosts), tuple(names))
-            for row in part]
 
     def find_nodes(self, host, node, cell_uuid=None):
         """Return the compute nodes of a host or node name: list of NamedNode.
@@ -292,10 +286,9 @@ class HostReader:
         names: of the properties; a final * matches any rest.
         needed: see ``locate_instances``.
         """
-        return [row for part in self._ask_required_cells(
+        return self._ask_required_cells(
             'The image properties of instances cannot be read', needed,
             cell_reader.CellReader.image_properties, list(hosts), list(names))
-            for row in part]
 
     def instance_details(self, hosts, name, needed=()):
         """Return one detail of the instances on hosts: {uuid: value}.
@@ -306,12 +299,9 @@ class HostReader:
         without the column.
         needed: see ``locate_instances``.
         """
-        details = {}
-        for part in self._ask_required_cells(
-                f'The {name} of instances cannot be read', needed,
-                cell_reader.CellReader.instance_details, list(hosts), name):
-            details |= part
-        return details
+        return dict(self._ask_required_cells(
+            f'The {name} of instances cannot be read', needed,
+            cell_reader.CellReader.instance_details, list(hosts), name))
 
     def host_cells(self):
         """Return the cells of hosts: host name -> cell uuid.

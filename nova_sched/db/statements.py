@@ -77,9 +77,8 @@ class Schema:
         """
         present = self.columns(table)
         return sa.select(*(
-            instead.get(name, table.c[name]).label(name)
-            if name in present
-            else _substitute(table.c[name], present).label(name)
+            (instead[name] if name in instead and name in present
+             else self.column(table, name)).label(name)
             for name in names)).select_from(table)
 
 

@@ -26,38 +26,32 @@ _TABLE_ARGS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8',
                'sqlite_autoincrement': True}
 
 
-def _name(column='name', **kw):
-    return sa.Column(column, sa.String(255), **kw)
-
-
 def _columns(kind, names, **kw):
     return [sa.Column(name, kind, **kw) for name in names.split()]
 
 
-def _stamps():
-    return _columns(sa.DateTime, 'created_at updated_at')
+def _texts(names, **kw):
+    return _columns(sa.String(255), names, **kw)
 
 
-def _soft_deletion():
-    return [sa.Column('deleted_at', sa.DateTime),
-            sa.Column('deleted', sa.Integer)]
+def _table(name, *items, deletion=()):
+    return sa.Table(
+        name, metadata, *_columns(sa.DateTime, 'created_at updated_at'),
+        *deletion,
+        sa.Column('id', sa.Integer, primary_key=True, nullable=False),
+        *items, **_TABLE_ARGS)
 
 
-def _id():
-    return sa.Column('id', sa.Integer, primary_key=True, nullable=False)
+def _cell_table(name, *items):
+    return _table(name, *items, deletion=[
+        sa.Column('deleted_at', sa.DateTime),
+        sa.Column('deleted', sa.Integer)])
 
 
-def _table(name, *items):
-    return sa.Table(name, metadata, *items, **_TABLE_ARGS)
-
-
-compute_nodes = _table(
+compute_nodes = _cell_table(
     'compute_nodes',
-    *_stamps(), *_soft_deletion(),
-    _id(),
     sa.Column('uuid', sa.String(36)),
-    _name('host'),
-    _name('hypervisor_hostname'),
+    *_texts('host hypervisor_hostname'),
     sa.Column('service_id', sa.Integer),
     *_columns(sa.Integer, 'vcpus memory_mb local_gb vcpus_used memory_mb_used '
               'local_gb_used', nullable=False),
@@ -78,17 +72,13 @@ compute_nodes = _table(
         name='uniq_compute_nodes0host0hypervisor_hostname0deleted'),
 )
 
-services = _table(
+services = _cell_table(
     'services',
-    *_stamps(), *_soft_deletion(),
-    _id(),
     sa.Column('uuid', sa.String(36)),
-    _name('host'),
-    _name('binary'),
-    _name('topic'),
+    *_texts('host binary topic'),
     sa.Column('report_count', sa.Integer, nullable=False),
     sa.Column('disabled', sa.Boolean(create_constraint=False)),
-    _name('disabled_reason'),
+    *_texts('disabled_reason'),
     sa.Column('last_seen_up', sa.DateTime),
     sa.Column('forced_down', sa.Boolean(create_constraint=False)),
     sa.Column('version', sa.Integer),
@@ -99,18 +89,15 @@ services = _table(
                         name='uniq_services0host0binary0deleted'),
 )
 
-instances = _table(
+instances = _cell_table(
     'instances',
-    *_stamps(), *_soft_deletion(),
-    _id(),
     sa.Column('uuid', sa.String(36), nullable=False),
-    _name('host'),
-    _name('node'),
+    *_texts('host node'),
     sa.Column('compute_id', sa.BigInteger),
-    *_columns(sa.String(255), 'project_id user_id vm_state task_state'),
+    *_texts('project_id user_id vm_state task_state'),
     *_columns(sa.Integer, 'power_state memory_mb vcpus root_gb ephemeral_gb '
               'instance_type_id'),
-    *_columns(sa.String(255), 'image_ref availability_zone os_type'),
+    *_texts('image_ref availability_zone os_type'),
     sa.Column('cleaned', sa.Integer),
     sa.Column('hidden', sa.Boolean(create_constraint=False)),
     sa.UniqueConstraint('uuid', name='uniq_instances0uuid'),
@@ -120,31 +107,25 @@ instances = _table(
     sa.Index('instances_uuid_deleted_idx', 'uuid', 'deleted'),
 )
 
-instance_system_metadata = _table(
+instance_system_metadata = _cell_table(
     'instance_system_metadata',
-    *_stamps(), *_soft_deletion(),
-    _id(),
     sa.Column('instance_uuid', sa.String(36), nullable=False),
-    _name('key', nullable=False),
-    _name('value'),
+    *_texts('key', nullable=False),
+    *_texts('value'),
     sa.Index('instance_uuid', 'instance_uuid'),
 )
 
 aggregates = _table(
     'aggregates',
-    *_stamps(),
-    _id(),
     sa.Column('uuid', sa.String(36)),
-    _name(),
+    *_texts('name'),
     sa.Index('aggregate_uuid_idx', 'uuid'),
     sa.UniqueConstraint('name', name='uniq_aggregate0name'),
 )
 
 aggregate_hosts = _table(
     'aggregate_hosts',
-    *_stamps(),
-    _id(),
-    _name('host'),
+    *_texts('host'),
     sa.Column('aggregate_id', sa.ForeignKey('aggregates.id'),
               nullable=False),
     sa.UniqueConstraint('host', 'aggregate_id',
@@ -153,12 +134,9 @@ aggregate_hosts = _table(
 
 aggregate_metadata = _table(
     'aggregate_metadata',
-    *_stamps(),
-    _id(),
     sa.Column('aggregate_id', sa.ForeignKey('aggregates.id'),
               nullable=False),
-    _name('key', nullable=False),
-    _name('value', nullable=False),
+    *_texts('key value', nullable=False),
     sa.UniqueConstraint('aggregate_id', 'key',
                         name='uniq_aggregate_metadata0aggregate_id0key'),
     sa.Index('aggregate_metadata_key_idx', 'key'),
@@ -166,20 +144,14 @@ aggregate_metadata = _table(
 
 instance_groups = _table(
     'instance_groups',
-    *_stamps(),
-    _id(),
     sa.Column('uuid', sa.String(36), nullable=False),
-    _name('user_id'),
-    _name('project_id'),
-    _name(),
+    *_texts('user_id project_id name'),
     sa.UniqueConstraint('uuid', name='uniq_instance_groups0uuid'),
 )
 
 instance_group_policy = _table(
     'instance_group_policy',
-    *_stamps(),
-    _id(),
-    _name('policy'),
+    *_texts('policy'),
     sa.Column('group_id', sa.ForeignKey('instance_groups.id'),
               nullable=False),
     sa.Column('rules', sa.Text),
@@ -188,9 +160,7 @@ instance_group_policy = _table(
 
 instance_group_member = _table(
     'instance_group_member',
-    *_stamps(),
-    _id(),
-    _name('instance_uuid'),
+    *_texts('instance_uuid'),
     sa.Column('group_id', sa.ForeignKey('instance_groups.id'),
               nullable=False),
     sa.Index('instance_group_member_instance_idx', 'instance_uuid'),
@@ -198,21 +168,16 @@ instance_group_member = _table(
 
 cell_mappings = _table(
     'cell_mappings',
-    *_stamps(),
-    _id(),
     sa.Column('uuid', sa.String(36), nullable=False),
-    _name(),
-    sa.Column('transport_url', sa.Text),
-    sa.Column('database_connection', sa.Text),
+    *_texts('name'),
+    *_columns(sa.Text, 'transport_url database_connection'),
     sa.Column('disabled', sa.Boolean(create_constraint=False)),
     sa.UniqueConstraint('uuid', name='uniq_cell_mappings0uuid'),
 )
 
 host_mappings = _table(
     'host_mappings',
-    *_stamps(),
-    _id(),
     sa.Column('cell_id', sa.ForeignKey('cell_mappings.id'), nullable=False),
-    _name('host', nullable=False),
+    *_texts('host', nullable=False),
     sa.UniqueConstraint('host', name='uniq_host_mappings0host'),
 )

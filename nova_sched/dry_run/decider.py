@@ -138,7 +138,7 @@ class Decider:
         self._manager = manager.SchedulerManager(
             self.driver, self._candidates, types.SimpleNamespace(
                 # The live scheduler may pick any of the hosts.
-                keeps_all_weights=True, generation=1,
+                records_all_weights=True, generation=1,
                 add=self._records.append),
             text='full', limits=manager.Limits.of(conf))
 

@@ -45,13 +45,13 @@ def _changes(place, old, new):
     names = [name for name in _COMPARED
              if before.columns[name] is not after.columns[name]]
     for row in rows:
-        host = old.cell('host', row)
-        row_after = after.row(host, old.cell('nodename', row))
+        host = old.value('host', row)
+        row_after = after.row(host, old.value('nodename', row))
         if row_after is None:
             changes.append(f'host {host} is gone')
             continue
         for name in names:
-            was, became = old.cell(name, row), new.cell(name, row_after)
+            was, became = old.value(name, row), new.value(name, row_after)
             if was != became:
                 changes.append(f'{name} of {host}: {_shortened(was)} became '
                                f'{_shortened(became)}')

@@ -5,7 +5,7 @@ import dataclasses
 
 from nova_sched import exception
 from nova_sched import service_adapter
-from nova_sched.dry_run.copied_candidates import compare_copy
+from nova_sched.dry_run.mirror_comparison import compare_mirror
 from nova_sched.hosts.decision import Packed
 from nova_sched.placement import adapter
 from nova_sched.placement import documents
@@ -93,15 +93,15 @@ class Listing:
     max_candidates: largest number of candidates in one response; None without
         a response.
     is_answered: False if Placement did not respond to a query.
-    copy: result of ``compare_copy``; None if there is no mirror of Placement,
-        or it does not support the query.
+    mirror: result of ``compare_mirror``; None if there is no mirror of
+        Placement, or it does not support the query.
     """
 
     usages: dict = dataclasses.field(default_factory=dict)
     free: dict = dataclasses.field(default_factory=dict)
     max_candidates: int | None = None
     is_answered: bool = True
-    copy: dict | None = None
+    mirror: dict | None = None
 
     def add(self, candidates):
         """Add the placement.documents.Candidates of one response.
@@ -158,14 +158,14 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
     def candidates(self, queries, context):
         """See SchedulerReportClient.candidates."""
-        copied = None
+        mirrored = None
         try:
-            copied = super().mirror_candidates(queries)
+            mirrored = super().mirror_candidates(queries)
             listed = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:
             listed = self.without_answer(exc)
-        self.listing.copy = copied and compare_copy(
-            copied, listed, self._conf.scheduler.max_placement_results)
+        self.listing.mirror = mirrored and compare_mirror(
+            mirrored, listed, self._conf.scheduler.max_placement_results)
         return listed
 
     def counts_room(self, queries, context):

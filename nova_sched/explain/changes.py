@@ -192,16 +192,15 @@ class _Search:
                 self.found.append(change)
                 remaining -= 1
 
-    def _works(self, ranker=None, request=None, change_hosts=None):
+    def _works(self, ranker=None, request=None, row=None, **columns):
         """Return whether the request is placed with other rules, as another
-        request, or on changed hosts.
+        request, or with other values on a host.
 
-        change_hosts: function that changes a HostSnapshot, a private copy.
+        row: row of the host.  columns: column -> value.
         """
-        hosts = self.hosts
-        if change_hosts is not None:
-            hosts = hosts.copy()
-            change_hosts(hosts)
+        hosts = self.hosts.copy() if columns else self.hosts
+        for name, value in columns.items():
+            hosts.write(name, row, value)
         return trials.Trial(request or self.request, ranker or self.ranker,
                             hosts).error is None
 
@@ -264,19 +263,17 @@ class _Search:
         """Propose to enable hosts that are disabled or down, most room first.
         """
         hosts = self.matrix.hosts.block(self.nearly)
-        unavailable = hosts.service_disabled | ~hosts.service_up
-        hosts = hosts.where(unavailable)
+        hosts = hosts.where(hosts.service_disabled | ~hosts.service_up)
         for row in self._roomiest(hosts.rows):
-            disabled = self.matrix.hosts.cell('service_disabled', row)
+            disabled = self.matrix.hosts.value('service_disabled', row)
             state, verb = (('disabled', 'enabled') if disabled
                            else ('down', 'up'))
             yield _proposal(
                 'host_enabled', {**self._named(row), 'service': state},
                 f'with the {state} compute service on '
                 f'{self.matrix.name(row)} {verb}',
-                change_hosts=lambda changed, row=row: _write(
-                    changed, row, service_disabled=False,
-                    service_forced_down=False, service_up=True))
+                row=row, service_disabled=False, service_forced_down=False,
+                service_up=True)
 
     def _roomiest(self, rows):
         """Return rows: first hosts with room for most of the instances, and of
@@ -319,8 +316,11 @@ class _Search:
                     _FREEABLE[name].key: number
                     for name, number in amount.items()},
                 f'with {listed} less on {self.matrix.name(row)}',
-                change_hosts=lambda changed, row=row, amount=amount: _free(
-                    changed, row, amount))
+                row=row, **{
+                    _FREEABLE[name].column: self.hosts.value(
+                        _FREEABLE[name].column, row)
+                    + _FREEABLE[name].sign * number
+                    for name, number in amount.items()})
 
     def _amounts(self, rows):
         """Return the amounts to free on each host for all missing instances.
@@ -480,8 +480,7 @@ class _Search:
 
     def _named(self, row):
         """Return a host's names, for a Change: dict."""
-        return {'host': self.matrix.hosts.cell('host', row),
-                'node': self.matrix.hosts.cell('nodename', row)}
+        return dict(zip(('host', 'node'), self.hosts.names(row), strict=True))
 
 
 #: Kinds of proposals, and how many Changes of each are enough.  Kinds that
@@ -503,15 +502,3 @@ def _ascending(extent):
     """Return the places of the finite values, the least first: list."""
     order = np.argsort(extent, kind='stable')
     return order[np.isfinite(extent[order])].tolist()
-
-
-def _write(hosts, row, **values):
-    for name, value in values.items():
-        hosts.write(name, row, value)
-
-
-def _free(hosts, row, amounts):
-    """Reduce the amounts in use on a host.  amounts: name -> int."""
-    for name, number in amounts.items():
-        column, sign = _FREEABLE[name][:2]
-        hosts.write(column, row, hosts.cell(column, row) + sign * number)

@@ -207,8 +207,7 @@ def schedule_info(matrix):
     infos = []
     for row in range(matrix.hosts.size):
         rejecting = verdicts(matrix, row)
-        host, node = (matrix.hosts.cell(name, row)
-                      for name in ('host', 'nodename'))
+        host, node = matrix.hosts.names(row)
         infos.append({
             'host': host, 'node': node,
             'result': 'failed' if rejecting else 'passed',

@@ -122,17 +122,14 @@ class WhyNot:
     def _weighing(self):
         if self.picked in (None, self.host):
             return []
-        losses, gains = ([
-            f'{gap.weigher} ({words.weight(gap.gain, "+")})' for gap
-            in sorted(self.gaps, key=lambda gap: -abs(gap.gain))
-            if gap.gain * sign > 0] for sign in (-1, 1))
         lines = []
-        if losses:
-            lines.append(f'kept below {self.picked} by '
-                         f'{words.joined(losses[:phrases.GROUPS])}')
-        if gains:
-            lines.append(f'gains over {self.picked} by '
-                         f'{words.joined(gains[:phrases.GROUPS])}')
+        for verb, sign in (('kept below', -1), ('gains over', 1)):
+            gains = [f'{gap.weigher} ({words.weight(gap.gain, "+")})'
+                     for gap in sorted(self.gaps, key=lambda gap: -abs(
+                         gap.gain)) if gap.gain * sign > 0]
+            if gains:
+                lines.append(f'{verb} {self.picked} by '
+                             f'{words.joined(gains[:phrases.GROUPS])}')
         return lines
 
 

@@ -158,8 +158,7 @@ class Matrix:
 
     def name(self, row):
         """Return the name of a host, with its node if that is another name."""
-        return words.host([self.hosts.cell(name, row)
-                           for name in ('host', 'nodename')])
+        return words.host(self.hosts.names(row))
 
     def names(self, rows):
         """Return the names of some hosts, as examples: list."""
@@ -235,10 +234,10 @@ def judge(hosts, spec_obj, ranker, ask_others=False, placement=(),
     """
     judged = _Judged(hosts.copy(), private(spec_obj, hosts), ranker)
     every = judged.hosts.block()
-    if hosts.offer.asked:
+    if hosts.offer.is_used:
         judged.add_placement(placement, _all_but(
             hosts.size, attempt.offered(every, hosts.offer).rows))
-    for name, narrowed in narrowing.asked(every, judged.spec_obj):
+    for name, narrowed in narrowing.applicable(every, judged.spec_obj):
         judged.add(name, _all_but(hosts.size, narrowed.rows))
     is_forced = narrowing.is_forced(spec_obj)
     # A filter that is enabled twice is judged once.
@@ -284,7 +283,7 @@ class _Judged:
         self.hosts, self.spec_obj = hosts, spec_obj
         # A plug-in may write to its arguments, and so does every filter that
         # reduces allocation candidates.
-        self._writes = ranker.has_plug_ins or hosts.offer.asked
+        self._writes = ranker.has_plug_ins or hosts.offer.is_used
         self.rules, self.judges, self.rejected = [], [], []
         self.errors = {}
 

@@ -131,7 +131,7 @@ def why_pick(matrix, picked=None, selector=None):
     return WhyPick(
         matrix.name(rows[at]), len(rows), count, drawn and count > 1,
         following, gap, parts,
-        matrix.hosts.cell('host', rows[at]) not in unmapped)
+        matrix.hosts.value('host', rows[at]) not in unmapped)
 
 
 def _tied(weighed, at, selector):
@@ -154,17 +154,16 @@ def _parts(matrix, weighed, at, other):
     """Return the Parts of the gap between two places: list."""
     parts = []
     with weights.unbounded():
-        scores = [np.broadcast_to(multiplier, len(weighed.given)) * normalized
-                  for multiplier, normalized in zip(
+        scores = [multiplier * normalized for multiplier, normalized in zip(
                       weighed.multipliers, weighed.normalized, strict=True)]
         for i, score in enumerate(scores):
             # Added in the order of the weighers, for equal rounding.
             rest = sum(scores[:i] + scores[i + 1:],
-                       np.zeros(len(weighed.given)))
+                       np.zeros_like(weighed.values))
             order = np.argsort(-rest, kind='stable')
             is_first = bool(rest[at] >= rest[order[0]])
             parts.append(Part(
                 weighed.names[i], (score[at] - score[other]).item(),
                 None if is_first or np.isnan(rest[at])
-                else matrix.name(weighed.given[order[0]])))
+                else matrix.name(weighed.table_rows[order[0]])))
     return parts

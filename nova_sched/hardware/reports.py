@@ -26,13 +26,13 @@ class Report:
         is any hashable value that identifies the items.
     """
 
-    __slots__ = ('_parsed', '_text')
+    __slots__ = ('_parsed', 'text')
 
     #: Name of the column.
     COLUMN = None
 
     def __init__(self, text, parsed=None):
-        self._text, self._parsed = text, parsed
+        self.text, self._parsed = text, parsed
 
     @staticmethod
     def parse(value):
@@ -44,7 +44,7 @@ class Report:
 
     def _read(self):
         if self._parsed is None:
-            self._parsed = read(self.COLUMN, self._text, self.parse,
+            self._parsed = read(self.COLUMN, self.text, self.parse,
                                 ((), False))
         return self._parsed
 
@@ -65,10 +65,10 @@ class Report:
         return True
 
     def __eq__(self, other):
-        return type(other) is type(self) and self._text == other._text
+        return type(other) is type(self) and self.text == other.text
 
     def __hash__(self):
-        return hash(self._text)
+        return hash(self.text)
 
     def __repr__(self):
         return f'{type(self).__name__}({self.items})'

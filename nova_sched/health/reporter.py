@@ -83,11 +83,11 @@ class Reporter:
         manager = getattr(driver, 'host_manager', None)
         if isinstance(manager, host_manager.HostManager):
             self._check_hosts(driver, manager, checks, figures)
-        offers = self._scheduler.offers
-        if offers is not None and offers.placement_client is not None:
+        source = self._scheduler.candidate_source
+        if source is not None and source.placement_client is not None:
             checks['placement'] = indicators.of_placement(
-                offers.placement_client.contact)
-            figures['mirror_age'] = offers.mirror_age
+                source.placement_client.contact)
+            figures['mirror_age'] = source.mirror_age
         return {'worker': self._number(), 'at': time.monotonic(),
                 'service_id': self._scheduler.service_id,
                 'checks': {name: check for name, check in checks.items()

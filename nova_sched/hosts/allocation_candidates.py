@@ -45,7 +45,7 @@ class AllocationCandidates:
     age: float | None = None
     cut_at: int | None = None
 
-    asked = True
+    is_used = True
 
     def of(self, provider_uuid):
         """Return a copy of a provider's allocation requests: list."""
@@ -104,7 +104,7 @@ class SingleProviders(collections.abc.Mapping):
 class _PlacementNotUsed:
     """The value if Placement is not used: all hosts are candidates."""
 
-    asked, age = False, None
+    is_used, age = False, None
 
     def of(self, provider_uuid):
         return []
@@ -122,7 +122,7 @@ class NoCandidates:
 
     reason: str = 'Placement offers no host'
 
-    asked, age = True, None
+    is_used, age = True, None
     providers = frozenset()
 
     def of(self, provider_uuid):

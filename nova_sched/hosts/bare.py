@@ -27,7 +27,7 @@ class NoTable:
 
     offer = PLACEMENT_NOT_USED
 
-    def cell(self, name, row):
+    def value(self, name, row):
         """Raise AttributeError, because there are no columns."""
         raise AttributeError(f'a host state of no table has no {name!r}')
 

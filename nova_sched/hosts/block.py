@@ -86,7 +86,7 @@ class HostBlock:
             self._taken_codes[name] = codes
         return codes
 
-    def judge(self, name, verdict, dtype=np.bool_):
+    def evaluate(self, name, verdict, dtype=np.bool_):
         """Return ``verdict(value)`` of a label column for each row.
 
         The function is called once for each distinct value.
@@ -96,13 +96,17 @@ class HostBlock:
         codes, in_use, values = self.labels(name)
         results = np.zeros(len(values), dtype=dtype)
         for code in in_use:
-            budget.check()
-            try:
-                results[code] = verdict(values[code])
-            except Exception as exc:
-                self.blame(exc, np.argmax(codes == code))
-                raise
+            results[code] = self._result(verdict, [values[code]], codes, code)
         return results.take(codes)
+
+    def _result(self, function, values, codes, code):
+        """Return ``function(*values)``; codes: as ``code``, of each row."""
+        budget.check()
+        try:
+            return function(*values)
+        except Exception as exc:
+            self.blame(exc, np.argmax(codes == code))
+            raise
 
     def distinct(self, name):
         """Yield the distinct values of a label column."""
@@ -118,7 +122,7 @@ class HostBlock:
     def derived(self, name, key, function, dtype=np.float64):
         """Return ``function(value)`` of a label column for each row: (n,).
 
-        Unlike for ``judge``, results are cached for later requests, see
+        Unlike for ``evaluate``, results are cached for later requests, see
         Labels.derived_by_code.
         """
         codes, by_code = self.derived_by_code(name, key, function, dtype)
@@ -128,18 +132,11 @@ class HostBlock:
     def derived_by_code(self, name, key, function, dtype=np.float64):
         """Return the rows' codes, and the results of ``derived`` by code."""
         column, codes = self.snapshot.column(name), self._codes(name)
+        return codes, column.derived_by_code(
+            codes, key, lambda value: self._result(
+                function, [value], codes, column.code(value)), dtype)
 
-        def blamed(value):
-            budget.check()
-            try:
-                return function(value)
-            except Exception as exc:
-                self.blame(exc, np.argmax(codes == column.code(value)))
-                raise
-
-        return codes, column.derived_by_code(codes, key, blamed, dtype)
-
-    def judge_together(self, names, verdict):
+    def evaluate_together(self, names, verdict):
         """Return a verdict on the values of several columns for each row.
 
         names: names of label or numeric columns.
@@ -157,13 +154,9 @@ class HostBlock:
                                              return_inverse=True)
         results = np.zeros(len(distinct), dtype=np.bool_)
         for i, at in enumerate(first.tolist()):
-            budget.check()
-            try:
-                results[i] = verdict(*(values[codes.item(at)]
-                                       for codes, values in coded))
-            except Exception as exc:
-                self.blame(exc, at)
-                raise
+            results[i] = self._result(
+                verdict, [values[codes.item(at)] for codes, values in coded],
+                inverse, i)
         return results[inverse]
 
     def _coded(self, name):

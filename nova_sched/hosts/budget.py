@@ -81,10 +81,6 @@ class Budget:
                         'so far for one request',
                         {'step': name, 'seconds': took})
 
-    def extend(self, seconds):
-        """Add seconds to the budget."""
-        self._began += seconds
-
 
 @contextlib.contextmanager
 def charged(budget):
@@ -145,7 +141,7 @@ def not_charged():
         yield
     finally:
         if budget is not None:
-            budget.extend(time.thread_time() - before)
+            budget._began += time.thread_time() - before
 
 
 class CheckedList(list):

@@ -6,7 +6,6 @@ in rows.py.
 """
 
 import dataclasses
-import typing
 
 import numpy as np
 
@@ -23,18 +22,13 @@ _NO_METRICS = metrics.HostMetrics()
 _SMALLEST, _BIGGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-class Source(typing.NamedTuple):
-    """Columns of one table of the database."""
-
-    table: str
-    columns: tuple
-
-
 @dataclasses.dataclass(frozen=True)
 class Column:
     """One attribute of hosts.
 
-    source: database columns that it is read from; None for a derived column.
+    compute_nodes, services: columns of one of these tables that it is read
+        from; a derived column has none.
+    unit: for readers of the declaration.
     consumed: whether placing an instance on a host changes it.
     early: whether a host has it before it first reports its usage.
     viewed: whether HostState converts the value.
@@ -43,7 +37,9 @@ class Column:
 
     name: str
     kind: str
-    source: Source | None = None
+    compute_nodes: tuple = ()
+    services: tuple = ()
+    unit: str = ''
     consumed: bool = False
     early: bool = False
     viewed: bool = False
@@ -58,28 +54,16 @@ class Column:
     @property
     def reported(self):
         """Whether it is absent until a compute service reports its usage."""
-        return self.of('compute_nodes') and not self.early
-
-    def of(self, table):
-        """Return whether it is read from a table of this name."""
-        return self.source is not None and self.source.table == table
+        return bool(self.compute_nodes) and not self.early
 
 
-def _column(name, kind, compute_nodes=(), services=(), unit='', **uses):
-    """Return the Column of a line of the table."""
-    table = 'compute_nodes' if compute_nodes else 'services'
-    names = (*compute_nodes, *services)
-    return Column(name, kind, Source(table, names) if names else None, **uses)
-
-
-COLUMNS = tuple(_column(name, **line) for name, line in toml_files.read(
+COLUMNS = tuple(Column(name, **line) for name, line in toml_files.read(
     'columns.toml', __package__)['columns'].items())
 
 
 def _read_from(table):
     """Return the columns of a table to read, the key first: tuple."""
-    names = [name for column in COLUMNS if column.of(table)
-             for name in column.source.columns]
+    names = [name for column in COLUMNS for name in getattr(column, table)]
     return tuple(dict.fromkeys(['id', *names]))
 
 
@@ -87,7 +71,7 @@ NAMES = tuple(column.name for column in COLUMNS)
 LABELS = tuple(column.name for column in COLUMNS if column.kind == LABEL)
 #: Integer columns in the record of a compute node.
 RECORDED = tuple(column.name for column in COLUMNS
-                  if column.kind == INTEGER and not column.of('services'))
+                  if column.kind == INTEGER and not column.services)
 
 #: The types of the columns that are arrays.
 DTYPES = {column.name: _DTYPES[column.kind]

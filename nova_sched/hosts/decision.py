@@ -342,8 +342,8 @@ class Decision:
     instance_uuid: uuid in the request's RequestSpec, or None.
     instances: number of instances.
     request: the unchanged arguments of the call: a mapping.
-    asked: uuids of the instances, if the caller sends them: list; None before
-        they are read.
+    sent_uuids: uuids of the instances, if the caller sends them: list; None
+        before they are read.
     generation: of the configuration: 1 at the start, plus 1 at each reload.
     seed: seed of the random generator.  The same state, request, clock and
         seed give the same result.
@@ -373,8 +373,8 @@ class Decision:
     arrived: float = dataclasses.field(default_factory=time.time)
     request: collections.abc.Mapping = dataclasses.field(
         default_factory=dict)
-    asked: list | None = dataclasses.field(default=None, repr=False,
-                                           compare=False)
+    sent_uuids: list | None = dataclasses.field(
+        default=None, repr=False, compare=False)
     generation: int = 0
     state: State = State()
     offer: object = None
@@ -426,14 +426,15 @@ class Decision:
             self.picks.pop()
         del self.weighing.kept[len(self.picks):]
 
-    def asked_uuids(self):
+    def instance_uuids(self):
         """Return the uuids of the instances that the caller sent: list."""
-        if self.asked is None:
+        if self.sent_uuids is None:
             uuids = self.request.get('instance_uuids')
-            self.asked = ([uuid for uuid in uuids if isinstance(uuid, str)]
-                          if isinstance(uuids, list) else [])
-        if self.asked or self.instance_uuid is None:
-            return self.asked
+            self.sent_uuids = [
+                uuid for uuid in (uuids if isinstance(uuids, list) else ())
+                if isinstance(uuid, str)]
+        if self.sent_uuids or self.instance_uuid is None:
+            return self.sent_uuids
         return [self.instance_uuid]
 
     def restart(self):
@@ -479,7 +480,7 @@ class Decision:
         objects instead of plain JSON; it is not converted.
         """
         # Before packing: reading them later would parse the whole request.
-        self.asked_uuids()
+        self.instance_uuids()
         # The sender may have sent a value of any type and length.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
@@ -492,8 +493,9 @@ class Decision:
 
     def forget_request(self):
         """Drop the call's arguments, except some uuids of instances."""
-        self.asked = [uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]
-        self.request = Packed({'instance_uuids': self.asked})
+        self.sent_uuids = [uuid[:_UUID]
+                           for uuid in self.instance_uuids()[:_UUID]]
+        self.request = Packed({'instance_uuids': self.sent_uuids})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def bound_request(self, most_bytes):

@@ -131,9 +131,11 @@ class Instances:
         # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if host not in self._objects:
+            if self._by_host is None:
+                self.cache_all(self._on_hosts())
             self._objects[host] = {
                 row['uuid']: objects.Instance.on_host(row, self._details)
-                for row in self._listed().get(host, ())}
+                for row in self._by_host.get(host, ())}
         return self._objects[host] | unreported.get(host, {})
 
     def detail(self, uuid, name):
@@ -151,7 +153,7 @@ class Instances:
         # Before the database is read, see _unreported.
         unreported = self._unreported_by_host()
         if name not in self._values:
-            self.know_each(name)
+            self.cache_each(name)
         by_host = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
@@ -159,19 +161,6 @@ class Instances:
                       if instance.obj_attr_is_set(name)}
             if values:
                 by_host[host] = by_host.get(host, set()) | values
-        return by_host
-
-    def _listed(self):
-        """Return the instances on all hosts: {host: list of rows}."""
-        if self._by_host is None:
-            self._by_host = self._seen_by_host(self._on_hosts())
-        return self._by_host
-
-    def _seen_by_host(self, rows):
-        by_host = {}
-        for row in rows:
-            if row['host'] not in self._unseen:
-                by_host.setdefault(row['host'], []).append(row)
         return by_host
 
     def image_properties(self, hosts, names):
@@ -209,7 +198,7 @@ class Instances:
         """Return whether the database showed the instance on a host."""
         return bool(self._located.get(uuid))
 
-    def know_located(self, uuids, located):
+    def cache_located(self, uuids, located):
         """Cache the hosts of instances.
 
         uuids: uuids of all instances that were looked up.
@@ -217,7 +206,7 @@ class Instances:
         """
         self._located |= dict.fromkeys(uuids) | located
 
-    def know_each(self, name):
+    def cache_each(self, name):
         """Read one column of the instances on all hosts, for ``each``."""
         values = {}
         for row in self._on_hosts('host', name):
@@ -225,9 +214,13 @@ class Instances:
                 values.setdefault(row['host'], set()).add(row[name])
         self._values[name] = values
 
-    def know_all(self, rows):
+    def cache_all(self, rows):
         """Cache the instances on all hosts, a result of ``on_hosts``."""
-        self._by_host = self._seen_by_host(rows)
+        by_host = {}
+        for row in rows:
+            if row['host'] not in self._unseen:
+                by_host.setdefault(row['host'], []).append(row)
+        self._by_host = by_host
 
     def place(self, uuid, host, flavor=None):
         """Count an instance as running on a host."""

@@ -196,6 +196,6 @@ def applied(table, changes, last):
     for name, (places, rows_, values) in changes.items():
         count = bisect.bisect_right(places, last)
         # If a row changes several times, the last value counts.
-        table = table.with_cells(rows_[:count], {
+        table = table.with_values(rows_[:count], {
             name: [_value(name, value) for value in values[:count]]})
     return table

@@ -173,7 +173,7 @@ _COMPUTED = {
 
 _REPORTED = {
     column.name: _COMPUTED.get(column.name)
-    or operator.itemgetter(*column.source.columns)
+    or operator.itemgetter(*column.compute_nodes)
     for column in columns.COLUMNS if column.reported}
 
 #: Column -> function that computes its value from a Service.

@@ -50,13 +50,13 @@ class HostSnapshot:
         self._states = {}
         #: Filters with limits that have judged hosts: id of the filter ->
         #: (filter, RequestSpec); see rules.limits.
-        self.judges = {}
+        self.filters_with_limits = {}
 
     def column(self, name):
         """Return the stored column: array, ``Labels`` or list of objects."""
         return self._columns[name]
 
-    def cell(self, name, row):
+    def value(self, name, row):
         """Return one value as a plain Python object.
 
         Raises KeyError for an unknown column.
@@ -67,6 +67,10 @@ class HostSnapshot:
         if isinstance(column, labels.Labels):
             return column.values[column.codes.item(row)]
         return column[row]
+
+    def names(self, row):
+        """Return the names of a row's host and node."""
+        return self.value('host', row), self.value('nodename', row)
 
     def state(self, row):
         """Return the HostState of a row, the same object at each call."""
@@ -114,7 +118,7 @@ class HostSnapshot:
     def _of_host(self, host, name):
         hosts = self.column('host')
         rows = np.flatnonzero(hosts.codes == hosts.code(host))
-        return self.cell(name, rows.item(0)) if len(rows) else None
+        return self.value(name, rows.item(0)) if len(rows) else None
 
     def block(self, rows=None):
         """Return a HostBlock of these rows (int array), or of all rows."""
@@ -153,7 +157,7 @@ class HostSnapshot:
         mapping: request group -> provider uuids of the claim, or None.
         limits: limits that the compute node checks: dict.
         """
-        if self.cell('bare_metal', row):
+        if self.value('bare_metal', row):
             return self._consume_all(row, now)
         for name, change in consumed(spec_obj).items():
             self._writable(name)[row] += change
@@ -166,7 +170,7 @@ class HostSnapshot:
         Arguments are those of ``consume``.  If the host lacks them, logs a
         warning and returns False.
         """
-        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        before = [self.value(name, row) for name in consumption.COLUMNS]
         hardware = consumption.Hardware(*before)
         try:
             hardware.take(spec_obj, (limits or {}).get('numa_topology'),
@@ -193,7 +197,7 @@ class HostSnapshot:
 
     def _consume_all(self, row, now):
         for name, value in (('free_ram_mb', 0), ('free_disk_mb', 0),
-                            ('vcpus_used', self.cell('vcpus_total', row)),
+                            ('vcpus_used', self.value('vcpus_total', row)),
                             ('updated', now)):
             self._writable(name)[row] = value
 
@@ -207,7 +211,7 @@ class HostSnapshot:
         """Return an independent copy of the snapshot.
 
         It includes attributes that plug-ins have set on host states, but not
-        ``judges``.
+        ``filters_with_limits``.
         """
         twin = copy.copy(self)
         if self.instances is not None:
@@ -216,7 +220,7 @@ class HostSnapshot:
             name: column.copy() if name in self._owned and isinstance(
                 column, np.ndarray) else column
             for name, column in self._columns.items()}
-        twin._owned, twin.judges = set(self._owned), {}
+        twin._owned, twin.filters_with_limits = set(self._owned), {}
         twin._states = {row: state.copied_to(twin)
                         for row, state in self._states.items()}
         return twin

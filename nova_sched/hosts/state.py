@@ -179,7 +179,7 @@ class HostState:
         if name.startswith('_'):
             raise AttributeError(name)
         try:
-            return self._snapshot.cell(name, self._row)
+            return self._snapshot.value(name, self._row)
         except KeyError:
             raise AttributeError(
                 f'a host state has no attribute {name!r}') from None
@@ -221,19 +221,19 @@ class HostState:
 
         An aware datetime in UTC; None if the host never reported.
         """
-        seconds = self._snapshot.cell('updated', self._row)
+        seconds = self._snapshot.value('updated', self._row)
         return (datetime.datetime.fromtimestamp(seconds, datetime.UTC)
                 if seconds else None)
 
     @_shown
     def stats(self):
         """Return the statistics of the compute service: dict, may be empty."""
-        return dict(self._snapshot.cell('stats', self._row) or {})
+        return dict(self._snapshot.value('stats', self._row) or {})
 
     @_shown
     def service(self):
         """Return the row of the compute service: dict with aware times."""
-        row = self._snapshot.cell('service', self._row)._asdict()
+        row = self._snapshot.value('service', self._row)._asdict()
         return {name: _aware(value) for name, value in row.items()} | {
             'binary': 'nova-compute', 'topic': 'compute', 'deleted': False}
 
@@ -243,7 +243,7 @@ class HostState:
 
         None for a host that never reported its usage.
         """
-        text = self._snapshot.cell('supported_instances', self._row)
+        text = self._snapshot.value('supported_instances', self._row)
         if text:
             return json.loads(text)
         return None if self.uuid is None else []
@@ -251,7 +251,7 @@ class HostState:
     @_shown
     def aggregates(self):
         """Return the host's aggregates: list of Aggregate."""
-        return list(self._snapshot.cell('aggregates', self._row))
+        return list(self._snapshot.value('aggregates', self._row))
 
     @_shown
     def instances(self):
@@ -266,25 +266,25 @@ class HostState:
     @_shown
     def metrics(self):
         """Return the host's metrics: MonitorMetricList."""
-        return self._snapshot.cell('metrics', self._row).objects()
+        return self._snapshot.value('metrics', self._row).objects()
 
     @_shown
     def pci_stats(self):
         """Return the free PCI devices: DeviceStats; None if unreported."""
-        pools = self._snapshot.cell('pci_stats', self._row)
+        pools = self._snapshot.value('pci_stats', self._row)
         return None if pools is None else pci_stats.DeviceStats(
-            pools, self._snapshot.cell('numa_topology', self._row))
+            pools, self._snapshot.value('numa_topology', self._row))
 
     @_shown
     def numa_topology(self):
         """Return the host's NUMA cells as reported: JSON text, or None."""
-        topology = self._snapshot.cell('numa_topology', self._row)
+        topology = self._snapshot.value('numa_topology', self._row)
         return None if topology is None else topology.text
 
     def __repr__(self):
         offered = (', allocation_candidates: '
                    f'{len(self.allocation_candidates)}'
-                   if self._snapshot.offer.asked else '')
+                   if self._snapshot.offer.is_used else '')
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}{offered}')

@@ -82,10 +82,6 @@ class HostTable:
             table.hosts = self.hosts
         return table
 
-    def of_cells(self, cells):
-        """Return a new generation with the same columns and other Cells."""
-        return self.of(self.columns, cells)
-
     def with_usage(self, source, rows):
         """Return a new generation with the usage of rows of another table.
 
@@ -106,19 +102,7 @@ class HostTable:
                 values[name] = _relabelled(new, old, old_rows, new_rows)
         return self.of(self.columns | values)
 
-    def replaced(self, changes):
-        """Return a new table with some rows replaced.
-
-        changes: row -> dict with values for some or all columns; all dicts
-            have the same keys.
-        """
-        if not changes:
-            return self
-        return self.with_cells(list(changes), {
-            name: [record[name] for record in changes.values()]
-            for name in next(iter(changes.values()))})
-
-    def with_cells(self, rows, values):
+    def with_values(self, rows, values):
         """Return a new table with some columns of some rows replaced.
 
         rows: list of ints.  values: column name -> list with a value for each

@@ -95,16 +95,12 @@ def shown(value):
     return text if len(text) <= 80 else f'{text[:77]}...'
 
 
+@functools.lru_cache(maxsize=4096)
 def warn(host, node, text):
     """Warn once that an invalid value counts as absent.
 
     text: column, value and error.
     """
-    _warn(str(host), str(node), text)
-
-
-@functools.lru_cache(maxsize=4096)
-def _warn(host, node, text):
     LOG.warning('Compute node %(node)s of host %(host)s has %(text)s; it '
                 'counts as absent', {'node': node, 'host': host, 'text': text})
 

@@ -90,7 +90,7 @@ class HostCache:
             self._host_cells = mapped
             self._unmapped = None if mapped is None else frozenset(
                 hosts.items()).difference(mapped)
-        table = table.of_cells(self._read_state(by_cell, data))
+        table = table.of(table.columns, self._read_state(by_cell, data))
         result = table
         if self._watcher is not None:
             result = self._watcher.rebase(table, _located(by_cell.values()))
@@ -169,14 +169,14 @@ class HostCache:
         affected = {host for host in service_hosts
                     if (host in services) != (host in self._services)}
         rows = self._table.rows_of(service_hosts - affected)
-        table = self._table.with_cells(
+        table = self._table.with_values(
             [row for row, _ in rows],
             _service_columns(services, [host for _, host in rows]))
         affected |= data.changed_cells
         if affected:
             changed = changed | {key for key in nodes if key[0] in affected}
         rows = table.rows_of(data.changed_aggregates)
-        table = table.with_cells([row for row, _ in rows], {
+        table = table.with_values([row for row, _ in rows], {
             'aggregates': [data.aggregates.get(host, ()) for _, host in rows]})
         return self._with_hosts(table, nodes, changed, services, data)
 
@@ -198,7 +198,7 @@ class HostCache:
             elif row is not None:
                 removed.append(row)
         names = next(iter(changes.values()), {}).keys() - {'host', 'nodename'}
-        table = table.with_cells(list(changes), {
+        table = table.with_values(list(changes), {
             name: [record[name] for record in changes.values()]
             for name in names}).without(removed)
         return self._with_added(table, added, services, data)

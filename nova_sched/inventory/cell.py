@@ -60,12 +60,13 @@ class CellInventory:
         Raises DatabaseUnavailable.
         """
         began = time.time()
-        with reader.transaction() as transaction:
-            found = transaction.changes(self._nodes, self._services, began)
+        with reader.db.reading() as connection:
+            found = reader.changes(connection, self._nodes, self._services,
+                                   began)
             nodes = self._nodes.pairs(found[0])
             uuids = to_locate({row[_NODE_HOST] for pair in nodes
                                for row in pair if row is not None} - {None})
-            located = _located(transaction, uuids) if uuids else {}
+            located = _located(reader, connection, uuids) if uuids else {}
         services = self._services.pairs(found[1])
         for table, rows in zip(('compute_nodes', 'services'), found,
                                strict=True):
@@ -92,13 +93,13 @@ class CellInventory:
             known.take(rows)
 
 
-def _located(transaction, uuids):
+def _located(reader, connection, uuids):
     """Return uuid -> host or None, for each instance to locate.
 
     Empty if this query alone fails; the read of the cell goes on.
     """
     try:
-        return dict.fromkeys(uuids) | transaction.locate_instances(uuids)
+        return dict.fromkeys(uuids) | reader.hosts_of(connection, uuids)
     except exception.StatementFailed as error:
         LOG.debug('Could not look up the hosts of in-flight instances: %s',
                   error)

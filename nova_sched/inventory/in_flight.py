@@ -7,7 +7,7 @@ from nova_sched import objects
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class InFlight:
+class PlacedInstance:
     """One instance that was placed on a host.
 
     key: the instance's uuid, or a made-up key for an instance without one.
@@ -60,18 +60,18 @@ class InFlight:
 class News(typing.NamedTuple):
     """Changes of the ledger, shared with other workers and daemons.
 
-    assumed: list of InFlight.
+    assumed: list of PlacedInstance.
     claimed, forgotten: lists of (key, (host, node), when assumed).
     writes: provider uuid -> number of requests that have changed its
         allocations in Placement.
-    heard: whether it comes from another daemon.
+    from_peer: whether it comes from another daemon.
     """
 
     assumed: list = ()
     claimed: list = ()
     forgotten: list = ()
     writes: dict = {}
-    heard: bool = False
+    from_peer: bool = False
 
 
 class UsageDelta:
@@ -91,7 +91,7 @@ class UsageDelta:
         self._unmatched = {}
 
     def accounts_for(self, placed):
-        """Return whether the difference on a host covers an InFlight.
+        """Return whether the difference on a host covers a PlacedInstance.
 
         If so, that memory is attributed to it.  False for a new host.
         """

@@ -24,7 +24,7 @@ import dataclasses
 import heapq
 import itertools
 
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 
 #: Seconds after which an instance that shows on its host counts as part of
 #: the host's usage, even if the host's row is unchanged.
@@ -46,7 +46,7 @@ MOST_ENDED = 2000
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """An InFlight instance and its state.
+    """A PlacedInstance and its state.
 
     counts: whether it is subtracted from its host, which does not show it.
     claimed: whether Placement has granted its claim, and counts it.
@@ -55,7 +55,7 @@ class Entry:
         None for no host, UNSEEN before the first look-up.
     """
 
-    placed: InFlight
+    placed: PlacedInstance
     counts: bool = True
     claimed: bool = False
     shown: float | None = None
@@ -106,7 +106,7 @@ class Ledger:
         return list(self._entries.values())
 
     def counting(self, without=()):
-        """Return the picks that count on hosts: a new dict {key: InFlight}.
+        """Return the picks that count on hosts, by key: a new dict.
 
         without: keys to leave out.
         """
@@ -185,7 +185,7 @@ class Ledger:
                 del self._by_group[placed.group]
 
     def is_new(self, placed):
-        """Return whether an InFlight is neither known nor outdated."""
+        """Return whether a PlacedInstance is neither known nor outdated."""
         entry = self._entries.get(placed.key)
         at, place = self._ended.get(placed.key, (placed.at, None))
         if placed.at < at or (placed.at, placed.place) == (at, place):

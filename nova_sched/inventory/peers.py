@@ -42,7 +42,7 @@ AT_ONCE = 100
 
 #: Seconds to wait for acknowledgements of members of server groups.  A daemon
 #: that does not acknowledge in time is not waited for until its next message.
-HEARD = 1
+ACKNOWLEDGED_WITHIN = 1
 
 #: Once workers stop: seconds without news after which publishing ends.
 QUIET = 1
@@ -69,7 +69,7 @@ class Peers:
         # Number of messages sent; author -> (number of the last message
         # received, time.monotonic() of its arrival).
         self._sent, self._received = 0, {}
-        # Recent picks, oldest first: key -> InFlight.
+        # Recent picks, oldest first: key -> PlacedInstance.
         self._recent = collections.OrderedDict()
         # New authors, which must receive the recent picks.
         self._new = []
@@ -128,7 +128,7 @@ class Peers:
             self._send_recent(new)
         pending, self._to_acknowledge = self._to_acknowledge, {}
         for author, number in pending.items():
-            self._send([], [author], heard=number)
+            self._send([], [author], last_received=number)
         news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
         if not (news and self.has_peers):
@@ -138,7 +138,7 @@ class Peers:
             self._send(news[start:start + AT_ONCE])
         if any(map(_has_members, news)):
             self._pending.append((self._workers.end, self._sent,
-                                  time.monotonic() + HEARD))
+                                  time.monotonic() + ACKNOWLEDGED_WITHIN))
         self._update_acknowledged()
         return True
 
@@ -157,7 +157,7 @@ class Peers:
             self._pending.popleft()
         if not self._pending:
             self._acknowledged_end = self._workers.end
-        self._workers.note_heard(self._acknowledged_end,
+        self._workers.note_acknowledged(self._acknowledged_end,
                                  len(present) if self._signer.has_key else 0)
 
     def _present(self):
@@ -207,10 +207,10 @@ class Peers:
             # The previous key stays valid.
             self._why_no_key = str(error)
 
-    def _send(self, news, to=None, heard=None):
+    def _send(self, news, to=None, last_received=None):
         """Send news to all daemons, or to a list of authors.
 
-        heard: number of the last message received from them.
+        last_received: number of the last message received from them.
         """
         if not self._signer.has_key:
             if self._has_key:
@@ -228,7 +228,7 @@ class Peers:
             self._say(self._signer.sign(self._host, {
                 'host': self._host, 'author': self._author,
                 'number': self._sent, 'at': self._clock(), 'to': to,
-                'heard': heard, 'asks': any(map(_has_members, news)),
+                'heard': last_received, 'asks': any(map(_has_members, news)),
                 **picks_on_wire.written(news)}))
         except Exception as error:
             self.log_failure(error)

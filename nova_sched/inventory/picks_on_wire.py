@@ -8,8 +8,8 @@ is written once.
 import functools
 import math
 
-from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.objects import arguments
 from nova_sched.objects import numa
 
@@ -67,12 +67,12 @@ def _news(demand, item):
          if placed.claiming],
         [(_key(key), (_text(host), _text(nodename)), _moment(at))
          for key, (host, nodename), at in item['taken_back']],
-        heard=True)
+        from_peer=True)
 
 
 def _placed(demand, key, host, nodename, number, numa_limits, group, at,
             claiming):
-    return InFlight(
+    return PlacedInstance(
         _key(key), _text(host), _text(nodename), demand(number),
         numa.limits_from_any(numa_limits),
         None if group is None else _text(group), _moment(at),

@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 SIZE = 16 << 20
 
 #: Seconds between two checks whether other daemons have acknowledged picks.
-HEARD_PAUSE = 0.001
+POLL_PAUSE = 0.001
 
 #: Locks between workers: to write to the ring, and to decide.
 _RING, _DECISION = range(2)
@@ -58,7 +58,7 @@ class NotShared:
     #: Number of other daemons that receive the news.
     daemons = 0
 
-    def wait_until_heard(self, seconds):
+    def wait_until_acknowledged(self, seconds):
         """Wait until all other daemons have acknowledged the news so far.
 
         seconds: maximum wait.
@@ -74,11 +74,12 @@ class _Ring(SharedRegion):
     start, end: position of the oldest entry, and behind the newest.
     waited_for: when other workers stop waiting for the deciding worker, in
         nanoseconds of ``time.monotonic_ns``.
-    heard: position behind the last entry that all other daemons have received.
+    acknowledged: position behind the last entry that all other daemons have
+        received.
     daemons: number of other daemons whose acknowledgement workers wait for.
     """
 
-    WORDS = ('start', 'end', 'waited_for', 'heard', 'daemons')
+    WORDS = ('start', 'end', 'waited_for', 'acknowledged', 'daemons')
 
     def __init__(self, size):
         super().__init__('picks in flight', size)
@@ -143,7 +144,7 @@ class SharedPicks:
     """
 
     def __init__(self, workers, size=SIZE):
-        self.placed, self.heard = _Ring(size), _Ring(size)
+        self.placed, self.from_peers = _Ring(size), _Ring(size)
         self._one_worker = workers == 1
         self.may_write = True if self._one_worker else None
 
@@ -236,11 +237,11 @@ class Sharing(NotShared):
     def __init__(self, picks, from_now=False):
         self._picks, self._author = picks, os.urandom(8)
         self._placed = _Reader(picks.placed, from_now)
-        self._heard = _Reader(picks.heard, from_now)
+        self._from_peers = _Reader(picks.from_peers, from_now)
         self.exclusive, self.deciding = picks.exclusive, picks.deciding
 
     def news(self):
-        return self._placed.news(self._author) + self._heard.news()
+        return self._placed.news(self._author) + self._from_peers.news()
 
     def tell(self, news):
         with self.exclusive():
@@ -251,13 +252,13 @@ class Sharing(NotShared):
     def daemons(self):
         return self._picks.placed.words.daemons
 
-    def wait_until_heard(self, seconds):
+    def wait_until_acknowledged(self, seconds):
         words, until = self._picks.placed.words, time.monotonic() + seconds
         end = words.end
         with turns.waiting():
-            while (words.daemons and words.heard < end
+            while (words.daemons and words.acknowledged < end
                    and time.monotonic() < until):
-                time.sleep(HEARD_PAUSE)
+                time.sleep(POLL_PAUSE)
 
 
 class Exchange(_Reader):
@@ -268,18 +269,18 @@ class Exchange(_Reader):
 
     def __init__(self, picks):
         super().__init__(picks.placed)
-        self._heard = picks.heard
+        self._from_peers = picks.from_peers
 
-    def note_heard(self, end, daemons):
+    def note_acknowledged(self, end, daemons):
         """Set the position behind the last entry that other daemons received.
 
         daemons: their number; 0 if no worker is to wait.
         """
-        self._ring.words.heard, self._ring.words.daemons = end, daemons
+        self._ring.words.acknowledged, self._ring.words.daemons = end, daemons
 
     def tell(self, news):
-        with self._heard.threads:
-            _tell(self._heard, b'exchange', news)
+        with self._from_peers.threads:
+            _tell(self._from_peers, b'exchange', news)
 
 
 def _tell(ring, author, news):

@@ -66,6 +66,8 @@ class SchedulingState:
         of this and other hosts.
     pack_numa_cells: see HostSnapshot.
 
+    as_read: the hosts as read, HostTable.  table: the same less the ledger.
+    sharing: shared_picks.Sharing with the other workers and daemons.
     in_use: list of the state in use: this one, or its successor after a
         reload.  All replaced states share the same list.
     """
@@ -76,16 +78,12 @@ class SchedulingState:
         self._monotonic = monotonic
         self._pack_numa_cells = pack_numa_cells
         self._lock, self._decision_lock = threading.RLock(), DecisionLock()
-        self._base = self._table = HostTable.from_records([])
-        self._ledger, self._sharing = Ledger(), NotShared()
+        self.as_read = self.table = HostTable.from_records([])
+        self._ledger, self.sharing = Ledger(), NotShared()
         self._changed, self._looked_up, self._swept = set(), None, 0.0
         # Number of dropped picks since the last log line; time of the next.
         self._invalid, self._next_line = 0, 0.0
         self.in_use = [self]
-
-    def share(self, sharing):
-        """Share the ledger with other workers: a shared_picks.Sharing."""
-        self._sharing = sharing
 
     def count_claims(self, providers):
         """Count claims under way in a mirror of Placement.
@@ -129,35 +127,36 @@ class SchedulingState:
         with self._lock:
             changed, self._changed, self._looked_up = (
                 self._changed, set(), None)
-            now, delta = self._monotonic(), UsageDelta(self._base, table)
+            now, delta = self._monotonic(), UsageDelta(self.as_read, table)
             places = self._ledger.expire(now)
             entries = filter(None, map(self._ledger.get, located))
             for entry in sorted(entries, key=Entry.likely_order):
                 if self._ledger.see(entry, located[entry.placed.key], delta,
                                     now):
                     places.add(entry.placed.place)
-            if table.columns is self._base.columns and not places:
-                self._base = table
-                self._table = self._table.of_cells(table.cells)
+            if table.columns is self.as_read.columns and not places:
+                self.as_read = table
+                self.table = self.table.of(
+                    self.table.columns, table.cells)
             else:
                 self._take(table, changed, places)
-            return self._table
+            return self.table
 
     def _take(self, table, changed, places):
         """Subtract the entries from a table with changed values.
 
         Places without changes keep the values that were computed before.
         """
-        before, self._base = self._table, table
+        before, self.as_read = self.table, table
         counting = self._ledger.places()
         same = [(before.row(*place), table.row(*place), place)
                 for place in counting
                 if place[0] not in changed and place not in places]
         same = [item for item in same if None not in item]
-        self._table = table.with_usage(before, same)
+        self.table = table.with_usage(before, same)
         rest = counting - {place for _, _, place in same}
         if rest:
-            self._table = self._consumed(self._table, rest)
+            self.table = self._consumed(self.table, rest)
 
     # Deciding.
 
@@ -171,32 +170,10 @@ class SchedulingState:
         """
         patience = LAST_PATIENCE if is_last else PATIENCE
         with (self._decision_lock.acquire(patience) as hold,
-              self._sharing.deciding(patience)):
+              self.sharing.deciding(patience)):
             # The wait for other workers is no part of the decision.
             hold.begin()
             yield hold
-
-    @property
-    def daemons(self):
-        """Number of other daemons that acknowledge the entries."""
-        return self._sharing.daemons
-
-    def wait_until_heard(self, seconds):
-        """Wait until other daemons have received all entries.
-
-        seconds: maximum wait.
-        """
-        self._sharing.wait_until_heard(seconds)
-
-    @property
-    def table(self):
-        """The hosts less the ledger: HostTable."""
-        return self._table
-
-    @property
-    def as_read(self):
-        """The hosts as read: HostTable."""
-        return self._base
 
     def view(self, keys=()):
         """Return the View for a request.
@@ -206,7 +183,7 @@ class SchedulingState:
         """
         with self._lock:
             self.catch_up()
-            table = self._table
+            table = self.table
             own = {key: entry for key in keys
                    if (entry := self._ledger.get(key)) and entry.counts}
             if own:
@@ -225,7 +202,7 @@ class SchedulingState:
         That is the case if an entry was added since the view at one of their
         places or related keys, by an overtaking request or by another
         daemon, and if another state has taken over since.
-        view: the View of the decision.  placements: list of InFlight.
+        view: the View of the decision.  placements: list of PlacedInstance.
         snapshot: HostSnapshot of the view with the placements consumed.
         related: keys of instances and groups that the picks depend on.
         force: whether to add the entries in any case.
@@ -235,32 +212,35 @@ class SchedulingState:
                 return self.in_use[0].assume(view, placements, snapshot,
                                              related, force)
             places = {placed.place for placed in placements}
-            with self._sharing.exclusive():
+            with self.sharing.exclusive():
                 self.catch_up()
                 if not force and (
                         view.state is not self or self._ledger.has_more(
                             places | related, view.added)):
                     return False
-                self._sharing.tell(News(placements))
-            is_current = (view.table.columns is self._table.columns
+                self.sharing.tell(News(placements))
+            is_current = (view.table.columns is self.table.columns
                           and not snapshot.writes)
             places |= self._add(map(Entry, placements))
-            self._table = (snapshot.as_table() if is_current
+            self.table = (snapshot.as_table() if is_current
                            and len(placements) == len(
                                {placed.key for placed in placements})
-                           else self._redone(self._table, places))
+                           else self._redone(self.table, places))
             return True
 
     def claimed(self, placements, writes):
         """Record that Placement has granted claims and counts them.
 
-        placements: list of InFlight of the claims.
+        placements: list of PlacedInstance of the claims.
         writes: provider uuid -> number of requests that claimed on it.
         """
         self._end(News(claimed=_ids(placements), writes=writes))
 
     def forget(self, placements):
-        """Remove the entries of picks that do not hold: list of InFlight."""
+        """Remove the entries of picks that do not hold.
+
+        placements: list of PlacedInstance.
+        """
         self._end(News(forgotten=_ids(placements)))
 
     def _end(self, news):
@@ -270,9 +250,9 @@ class SchedulingState:
                 return
             places = self._end_entries(news)
             # Even if unknown here: another worker may still count it.
-            self._sharing.tell(news)
+            self.sharing.tell(news)
             if places:
-                self._table = self._redone(self._table, places)
+                self.table = self._redone(self.table, places)
 
     def _end_entries(self, news):
         """End the entries that News end; return their places: set."""
@@ -286,15 +266,15 @@ class SchedulingState:
         """Apply the news of other workers and daemons."""
         with self._lock:
             places = set()
-            for news in self._sharing.news():
+            for news in self.sharing.news():
                 # Other daemons may send news twice or late.
                 places |= self._add(
                     Entry(placed) for placed in news.assumed
                     if self._ledger.is_new(placed)
-                    and not (news.heard and self._is_invalid(placed)))
+                    and not (news.from_peer and self._is_invalid(placed)))
                 places |= self._end_entries(news)
             if places:
-                self._table = self._redone(self._table, places)
+                self.table = self._redone(self.table, places)
 
     def _add(self, entries):
         """Add entries; return the places of changed entries."""
@@ -307,11 +287,11 @@ class SchedulingState:
         return places
 
     def _is_invalid(self, placed):
-        """Return whether an InFlight of another daemon fits no host here."""
-        row = self._base.row(*placed.place)
-        if not self._base.size:
+        """Return whether a pick of another daemon fits no host here."""
+        row = self.as_read.row(*placed.place)
+        if not self.as_read.size:
             return False
-        if row is not None and _may_hold(self._base, row, placed.demand):
+        if row is not None and _may_hold(self.as_read, row, placed.demand):
             return False
         self._invalid += 1
         if self._monotonic() >= self._next_line:
@@ -324,7 +304,7 @@ class SchedulingState:
         return True
 
     def of_group(self, group, members):
-        """Return the entries of a server group: list of InFlight.
+        """Return the entries of a server group: list of PlacedInstance.
 
         group: its key, or None.  members: uuids.
         """
@@ -334,7 +314,7 @@ class SchedulingState:
                     in self._ledger.of_group(group, members).values()]
 
     def pending(self, without=()):
-        """Return the picks that count on hosts: a new dict {key: InFlight}.
+        """Return the picks that count on hosts, by key: a new dict.
 
         without: keys to leave out.
         """
@@ -351,9 +331,9 @@ class SchedulingState:
             # but not both.
             self.catch_up()
             predecessor.catch_up()
-            self._table = self._redone(self._table, self._ledger.take_ends(
+            self.table = self._redone(self.table, self._ledger.take_ends(
                 predecessor._ledger))
-            self._table = self._redone(self._table, self._add(
+            self.table = self._redone(self.table, self._add(
                 map(dataclasses.replace, predecessor._ledger.entries())))
             self.in_use = predecessor.in_use
             self.in_use[0] = self
@@ -366,9 +346,9 @@ class SchedulingState:
         They have the values as read, less the counting entries.
         without: keys of entries that do not count.
         """
-        rows = [(self._base.row(*place), table.row(*place), place)
+        rows = [(self.as_read.row(*place), table.row(*place), place)
                 for place in places]
-        table = table.with_usage(self._base, [
+        table = table.with_usage(self.as_read, [
             item for item in rows if None not in item])
         return self._consumed(table, places, without)
 
@@ -397,7 +377,7 @@ class SchedulingState:
 
 
 def _ids(placements):
-    """Return the identifiers that News use for a list of InFlight."""
+    """Return the identifiers that News use for a list of PlacedInstance."""
     return [(placed.key, placed.place, placed.at) for placed in placements]
 
 

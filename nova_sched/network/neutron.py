@@ -4,6 +4,7 @@ Paths and field names: Neutron's API reference, v2.0.
 """
 
 import functools
+import itertools
 import time
 import urllib.parse
 
@@ -92,8 +93,7 @@ class Neutron:
         if auth is None:
             self._adapter.log_in()
         # The connect_retries of keystoneauth1 have no deadline.
-        delay = RETRY_DELAY
-        for retries in range(self._retries, -1, -1):
+        for attempt in itertools.count():
             seconds = deadline.left()
             if seconds <= 0:
                 raise ServiceUnreachable(
@@ -104,13 +104,12 @@ class Neutron:
                     'GET', path, auth=auth, timeout=seconds, retry=False,
                     request_id=request_id)
             except ServiceUnreachable as exc:
-                if not (exc.transient and retries
+                delay = RETRY_DELAY * 2 ** attempt
+                if not (exc.transient and attempt < self._retries
                         and deadline.left() > delay):
                     raise
             with turns.waiting():
                 self._sleep(delay)
-            delay *= 2
-        raise AssertionError('the last attempt returns or raises')
 
 
 class Reader:

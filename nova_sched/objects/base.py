@@ -71,6 +71,8 @@ class Registry(ovo_base.VersionedObjectRegistry):
 
     def _register_class(self, cls):
         super()._register_class(cls)
+        # The version in the envelope, of an object that was in one.
+        cls.wire_version = cls.VERSION
         cls._readers = {
             name: (f'_obj_{name}', field.kind.read, field.nullable,
                    field.kind.plain)
@@ -81,19 +83,32 @@ class Registry(ovo_base.VersionedObjectRegistry):
             for name, field in cls.fields.items()]
         for name, field in cls.fields.items():
             setattr(cls, name, _property(name, field))
-            # The value of an unset field, see _getter.
-            setattr(cls, f'_obj_{name}',
-                    _LazyField(name) if field.lazy else field.unset)
+            is_computed = field.lazy or callable(field.unset)
+            setattr(cls, f'_obj_{name}', _UnsetField(name, field)
+                    if is_computed else field.unset)
 
 
-class _LazyField:
-    """Private attribute of a lazy field, for plug-ins that read it."""
+class _UnsetField:
+    """Private attribute of a class that computes the value of an unset field.
 
-    def __init__(self, name):
-        self._name = name
+    A set field has an attribute of the object, which hides this one.
+    """
+
+    def __init__(self, name, field):
+        self._name, self._attr, self._field = name, f'_obj_{name}', field
 
     def __get__(self, obj, owner=None):
-        return self if obj is None else getattr(obj, self._name)
+        if obj is None:
+            return self
+        field, state = self._field, obj.__dict__
+        if field.lazy:
+            obj.obj_load_attr(self._name)
+        if self._attr in state or not callable(field.unset):
+            return state.get(self._attr, field.unset)
+        value = field.unset()
+        if field.keep:
+            state[self._attr] = value
+        return value
 
 
 def _property(name, field):
@@ -104,28 +119,8 @@ def _property(name, field):
             raise AttributeError(f'{name} is unset')
         del self.__dict__[attr]
 
-    return property(_getter(name, attr, field), _setter(name, attr, field),
+    return property(operator.attrgetter(attr), _setter(name, attr, field),
                     deleter)
-
-
-def _getter(name, attr, field):
-    unset, keep, lazy = field.unset, field.keep, field.lazy
-    if not (callable(unset) or lazy):
-        # The class attribute is the value of an unset field.
-        return operator.attrgetter(attr)
-
-    def getter(self):
-        if lazy and attr not in self.__dict__:
-            self.obj_load_attr(name)
-        try:
-            return self.__dict__[attr]
-        except KeyError:
-            value = unset() if callable(unset) else unset
-        if keep and callable(unset):
-            self.__dict__[attr] = value
-        return value
-
-    return getter
 
 
 def _setter(name, attr, field):
@@ -171,15 +166,6 @@ class NovaObject(ovo_base.VersionedObject):
                 raise TypeError(f'{self.obj_name()} has no field {name!r}')
             setattr(self, name, value)
         self.settle()
-
-    @property
-    def wire_version(self):
-        """The version in the envelope, or the class's version: text."""
-        return self.__dict__.get('_wire_version', type(self).VERSION)
-
-    @wire_version.setter
-    def wire_version(self, version):
-        self.__dict__['_wire_version'] = version
 
     def settle(self):
         """Normalize related fields, after all fields are set.
@@ -267,7 +253,7 @@ class NovaObject(ovo_base.VersionedObject):
         state = obj.__dict__
         state['_context'] = None
         state['_changed_fields'] = set()
-        state['_wire_version'] = version
+        state['wire_version'] = version
         readers = cls._readers
         unknown = {}
         name = None

@@ -155,14 +155,13 @@ def between(low, high):
     must = f'must be an integer from {low} to {high}'
 
     def read(value):
-        if value.__class__ is int:
-            if low <= value <= high:
-                return value
-            raise MalformedError(value, must)
+        if value.__class__ is int and low <= value <= high:
+            return value
         try:
             number = _read_integer(value)
         except MalformedError:
-            raise MalformedError(value, must) from None
+            # No comparison with NaN is true.
+            number = math.nan
         if low <= number <= high and (number == value
                                       or isinstance(value, str)):
             return number

@@ -9,10 +9,6 @@ from nova_sched.objects.fields import Field
 
 _TEXTS = fields.dict_of(fields.TEXT, null=True)
 
-_LAZY_TEXT = Field(fields.TEXT, null=True, lazy=True)
-_LAZY_TIME = Field(fields.DATETIME, null=True, lazy=True)
-_LAZY_FLAVOR = Field(fields.nested(flavor.Flavor), null=True, lazy=True)
-
 
 @base.Registry.register
 class Instance(base.NovaObject, base.DictCompat):
@@ -32,18 +28,15 @@ class Instance(base.NovaObject, base.DictCompat):
         'uuid': Field(fields.NAME),
         'host': Field(fields.NAME, null=True),
         'node': Field(fields.NAME, null=True),
-        'project_id': Field(fields.TEXT, null=True),
-        'user_id': Field(fields.TEXT, null=True),
-        'vm_state': Field(fields.TEXT, null=True),
-        'task_state': Field(fields.TEXT, null=True),
-        'memory_mb': Field(fields.INTEGER, null=True),
-        'vcpus': Field(fields.INTEGER, null=True),
-        'root_gb': Field(fields.INTEGER, null=True),
-        'ephemeral_gb': Field(fields.INTEGER, null=True),
-        'instance_type_id': Field(fields.INTEGER, null=True),
-        'flavor': _LAZY_FLAVOR,
-        'old_flavor': _LAZY_FLAVOR,
-        'new_flavor': _LAZY_FLAVOR,
+        **dict.fromkeys((
+            'project_id', 'user_id', 'vm_state', 'task_state'),
+            Field(fields.TEXT, null=True)),
+        **dict.fromkeys((
+            'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb',
+            'instance_type_id'), Field(fields.INTEGER, null=True)),
+        **dict.fromkeys((
+            'flavor', 'old_flavor', 'new_flavor'),
+            Field(fields.nested(flavor.Flavor), null=True, lazy=True)),
         'image_ref': Field(fields.TEXT, null=True),
         'system_metadata': Field(_TEXTS, null=True, unset=dict, lazy=True),
         'metadata': Field(_TEXTS, null=True, unset=dict, lazy=True),
@@ -52,13 +45,12 @@ class Instance(base.NovaObject, base.DictCompat):
         'pci_requests': Field(fields.nested(pci.InstancePCIRequests),
                               null=True, lazy=True),
         'power_state': Field(fields.INTEGER, null=True, lazy=True),
-        'os_type': _LAZY_TEXT,
-        'availability_zone': _LAZY_TEXT,
-        'display_name': _LAZY_TEXT,
-        'hostname': _LAZY_TEXT,
-        'created_at': _LAZY_TIME,
-        'launched_at': _LAZY_TIME,
-        'updated_at': _LAZY_TIME,
+        **dict.fromkeys((
+            'os_type', 'availability_zone', 'display_name', 'hostname'),
+            Field(fields.TEXT, null=True, lazy=True)),
+        **dict.fromkeys((
+            'created_at', 'launched_at', 'updated_at'),
+            Field(fields.DATETIME, null=True, lazy=True)),
     }
 
     @classmethod

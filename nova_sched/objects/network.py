@@ -24,10 +24,9 @@ class NetworkRequest(base.NovaObject):
 
     VERSION = '1.3'
     fields = {
-        'network_id': Field(fields.TEXT, null=True),
-        'address': Field(fields.TEXT, null=True),
-        'port_id': Field(fields.TEXT, null=True),
-        'pci_request_id': Field(fields.TEXT, null=True),
+        **dict.fromkeys((
+            'network_id', 'address', 'port_id', 'pci_request_id'),
+            Field(fields.TEXT, null=True)),
         'tag': Field(fields.TEXT, null=True, since='1.2'),
         'arq_uuid': Field(fields.TEXT, null=True, since='1.3'),
         'device_profile': Field(fields.TEXT, null=True, since='1.3'),

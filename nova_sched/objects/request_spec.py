@@ -94,6 +94,8 @@ class SchedulerLimits(base.NovaObject):
     """
 
     VERSION = '1.0'
+    #: Limits with names that are no fields.
+    other = {}
     fields = {
         'memory_mb': Field(fields.INTEGER, null=True),
         'vcpu': Field(fields.INTEGER, null=True),
@@ -114,15 +116,9 @@ class SchedulerLimits(base.NovaObject):
         known = {name: limits.get(name) for name in cls.fields}
         known['numa_topology'] = numa.limits_from_any(known['numa_topology'])
         obj = cls.from_data(known, cls.VERSION)
-        obj.__dict__['other'] = {
-            name: value for name, value in limits.items()
-            if name not in cls.fields}
+        obj.other = {name: value for name, value in limits.items()
+                     if name not in cls.fields}
         return obj
-
-    @property
-    def other(self):
-        """Limits with names that are no fields: dict."""
-        return self.__dict__.get('other', {})
 
     def to_dict(self):
         """Return the set limits: {name: amount or object}."""
@@ -205,7 +201,7 @@ _HINTS = fields.list_of(fields.Kind(_hint_text), bounds.HINT_VALUES)
 #: Attributes that determine an instance's usage, or that all objects have.
 _DEMAND = frozenset((
     '_obj_flavor', '_obj_numa_topology', '_obj_pci_requests',
-    '_obj_network_metadata', '_changed_fields', '_wire_version'))
+    '_obj_network_metadata', '_changed_fields', 'wire_version'))
 
 
 def _of_flavor(name, text):

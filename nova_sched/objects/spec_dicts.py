@@ -31,14 +31,10 @@ def to_request_spec_dict(spec_obj):
         'instance_properties': {
             'numa_topology': _envelope(spec_obj.numa_topology),
             'pci_requests': _envelope(spec_obj.pci_requests),
-            'project_id': spec_obj.project_id,
-            'user_id': spec_obj.user_id,
-            'availability_zone': spec_obj.availability_zone,
             'uuid': spec_obj.instance_uuid,
-            'root_gb': spec_obj.root_gb,
-            'ephemeral_gb': spec_obj.ephemeral_gb,
-            'memory_mb': spec_obj.memory_mb,
-            'vcpus': spec_obj.vcpus,
+            **{name: getattr(spec_obj, name) for name in (
+                'project_id', 'user_id', 'availability_zone', 'root_gb',
+                'ephemeral_gb', 'memory_mb', 'vcpus')},
         },
         'instance_type': _envelope(spec_obj.flavor) or {},
     }

@@ -203,7 +203,7 @@ def _fields(record):
     return {
         'request_id': record.request_id,
         'instance_uuids': [
-            uuid[:LONGEST] for uuid in record.asked_uuids() or [
+            uuid[:LONGEST] for uuid in record.instance_uuids() or [
                 pick.instance_uuid for pick in record.picks
                 if pick.instance_uuid]],
         'arrived': record.arrived, 'outcome': record.outcome,
@@ -227,7 +227,7 @@ def _fields(record):
 def _candidates(offer):
     """Return the source of the allocation candidates: dict."""
     age = getattr(offer, 'age', None)
-    if not getattr(offer, 'asked', False):
+    if not getattr(offer, 'is_used', False):
         return {'source': 'none', 'providers': None, 'age_seconds': None}
     if isinstance(offer, NoCandidates):
         return {'source': 'placement', 'providers': 0, 'age_seconds': None,

@@ -51,10 +51,9 @@ def watch_file(conf):
         return
     try:
         _kind(conf).setup_autorun(_VERSION, _name(conf), conf=conf)
+        return
     except OSError as error:
         reason = error.strerror
-    else:
-        return
     LOG.error('[oslo_reports] file_event_handler = %(path)s: %(reason)s; no '
               'reports are written. Make the file and restart',
               {'path': options.file_event_handler, 'reason': reason})

@@ -57,11 +57,7 @@ def apply_logger_names(novas):
 def _loggers():
     """Return the names of all loggers, packages first: list."""
     top = pathlib.Path(nova_sched.__file__).parent
-    return sorted([*('.'.join((OURS, *_parts(path.relative_to(top))))
-                     for path in top.rglob('*.py')),
+    modules = ('.'.join((OURS, *path.relative_to(top).with_suffix('').parts))
+               for path in top.rglob('*.py'))
+    return sorted([*(name.removesuffix('.__init__') for name in modules),
                    *(f'{OURS}.{name}' for name in OTHERS)])
-
-
-def _parts(path):
-    parts = path.with_suffix('').parts
-    return parts[:-1] if parts[-1] == '__init__' else parts

@@ -10,7 +10,6 @@ An error is not repeated in a line: oslo.log's error summary at the end is
 omitted if the message contains it.
 """
 
-import contextlib
 import copy
 import functools
 import json
@@ -67,32 +66,23 @@ def setup(conf, product=None):
     handlers._get_binary_name = lambda: product or conf.prog
     before = [(logger, logger.level, logger.propagate, logger.handlers[:])
               for logger in _loggers()]
+    lacks_journal = log_files.lacks_journal(conf)
+    if lacks_journal:
+        conf.set_override('use_journal', False)
     try:
-        with _without_journal(conf):
-            logging.setup(conf, product or conf.project,
-                          version.version_string())
+        logging.setup(conf, product or conf.project, version.version_string())
     except BaseException:
         for logger, level, logger.propagate, old_handlers in before:
             logger.setLevel(level)
             logger.handlers[:] = old_handlers
         raise
+    finally:
+        if lacks_journal:
+            conf.clear_override('use_journal')
     logger_names.apply_logger_names(log_files.takes_nova_names(conf))
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)
-
-
-@contextlib.contextmanager
-def _without_journal(conf):
-    """Ignore use_journal in a block, if the journal cannot be used."""
-    if not log_files.lacks_journal(conf):
-        yield
-        return
-    conf.set_override('use_journal', False)
-    try:
-        yield
-    finally:
-        conf.clear_override('use_journal')
 
 
 def warn_of_no_log(conf):
@@ -274,12 +264,10 @@ def _is_repeated(record):
     """Return whether a record's message contains the summary of its error."""
     summary = getattr(record, 'error_summary', '')
     kind, _, text = summary.partition(': ')
-    if not summary:
-        return False
     # Whole words only: the error "4" is not in "Worker 42".
     edge = r'(?:(?<!\w)|(?!\w))'
-    return re.search(f'{edge}{re.escape(text or kind)}{edge}',
-                     record.message) is not None
+    return bool(summary and re.search(
+        f'{edge}{re.escape(text or kind)}{edge}', record.message))
 
 
 def _bounded(value, longest=LONGEST):

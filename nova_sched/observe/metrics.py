@@ -16,6 +16,7 @@ from prometheus_client import core
 from prometheus_client import exposition
 
 from nova_sched import toml_files
+from nova_sched.health.server import Answer
 from nova_sched.hosts import decision
 from nova_sched.observe.shared_sums import SharedSums
 
@@ -105,7 +106,7 @@ class Metrics:
             self._add(('queue_gone',), times)
 
     def page(self, board):
-        """Return a function of an Accept header: (body, content type).
+        """Return a function of an Accept header that returns an Answer.
 
         board: health.board.Board.
         """
@@ -120,7 +121,7 @@ def _page(registry, accept):
     except (TypeError, ValueError):
         # The header names an unknown version.
         encode, kind = exposition.choose_encoder('')
-    return encode(registry), kind
+    return Answer(200, {'Content-Type': kind}, encode(registry))
 
 
 class _Collector:

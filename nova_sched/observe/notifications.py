@@ -9,10 +9,12 @@ import contextlib
 import queue
 import threading
 import time
+import typing
 
 from oslo_log import log as logging
 
 from nova_sched import conf as config
+from nova_sched.concurrency import threads
 from nova_sched.observe import payloads
 from nova_sched.rpc import notifier
 from nova_sched.rpc.notifier import NotSentError
@@ -43,12 +45,15 @@ class Notifications:
 
         Raises ConfigurationError for an unusable bus; then nothing changes.
         """
-        options = _options(self._conf)
+        conf = self._conf
+        # All options that affect notifications.
+        options = (conf.host, config.notification_transport_url(conf),
+                   dict(conf.oslo_messaging_notifications),
+                   dict(conf.notifications))
         if options == self._options:
             return
-        sender = (_Sender(self._conf)
-                  if config.notification_drivers(self._conf) else None)
-        self._replace(sender, options)
+        sends = config.notification_drivers(conf)
+        self._replace(_sender(conf) if sends else None, options)
 
     def began(self, context, spec_obj):
         """Notify that host selection begins.
@@ -70,58 +75,45 @@ class Notifications:
     def _replace(self, sender, options):
         old, self._sender, self._options = self._sender, sender, options
         if old is not None:
-            old.stop()
+            old.outbox.stop(GRACE)
 
     def _notify(self, *event):
         # Another thread may set it to None at any time.
         sender = self._sender
         if sender is not None:
-            sender.put(*event)
+            for form in sender.forms:
+                sender.outbox.put((*form, *event))
 
 
-class _Sender:
-    """Sends notifications in each form that [notifications] selects."""
+class _Sender(typing.NamedTuple):
+    """The outbox, and a notifier and a payload's function for each form."""
 
-    def __init__(self, conf):
-        bus, self._notifiers = notifier.Bus(conf), []
-        form = conf.notifications.notification_format
-        if form != 'versioned':
-            self._notifiers.append((
-                bus.notifier(f'scheduler.{conf.host}'),
-                payloads.unversioned))
-        if form != 'unversioned':
-            self._notifiers.append((
-                bus.notifier(
-                    f'nova-scheduler:{conf.host}',
-                    conf.notifications.versioned_notifications_topics),
-                payloads.versioned))
-        self._outbox = Outbox(
-            _send, bus.close,
-            keep=conf.oslo_messaging_notifications.retry < 0)
+    outbox: object
+    forms: list
 
-    def put(self, phase, context, spec_obj, picks=()):
-        """Queue the notifications of the begin or the end of a request."""
-        for target, payload in self._notifiers:
-            self._outbox.put((target, payload, phase, context, spec_obj,
-                              picks))
 
-    def stop(self):
-        """Send queued notifications, for at most GRACE seconds."""
-        self._outbox.stop(GRACE)
+def _sender(conf):
+    """Return a _Sender in the forms that [notifications] selects."""
+    bus, forms = notifier.Bus(conf), []
+    selected = conf.notifications.notification_format
+    if selected != 'versioned':
+        forms.append((bus.notifier(f'scheduler.{conf.host}'),
+                      payloads.unversioned))
+    if selected != 'unversioned':
+        forms.append((
+            bus.notifier(f'nova-scheduler:{conf.host}',
+                         conf.notifications.versioned_notifications_topics),
+            payloads.versioned))
+    return _Sender(Outbox(
+        _send, bus.close,
+        keep=conf.oslo_messaging_notifications.retry < 0), forms)
 
 
 def _send(notification):
     """Make the payload of a notification and send it."""
-    target, payload, phase, context, spec_obj, picks = notification
+    target, payload, phase, context, *facts = notification
     target.info(context, f'scheduler.select_destinations.{phase}',
-                payload(spec_obj, picks))
-
-
-def _options(conf):
-    """Return all options that affect notifications, to compare them."""
-    return (conf.host, config.notification_transport_url(conf),
-            dict(conf.oslo_messaging_notifications),
-            dict(conf.notifications))
+                payload(*facts))
 
 
 class Outbox:
@@ -150,9 +142,7 @@ class Outbox:
         # repr of the last logged error that no further try would solve.
         self._refused = None
         self._busy = False
-        self._thread = threading.Thread(
-            target=self._run, name='notifications', daemon=True)
-        self._thread.start()
+        self._thread = threads.start('notifications', self._run)
 
     def put(self, notification):
         """Queue a notification.  Neither waits nor raises."""

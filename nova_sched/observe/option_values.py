@@ -1,5 +1,6 @@
 """The values of the options, in a form that may be logged."""
 
+import contextlib
 import re
 
 from oslo_config import cfg
@@ -44,19 +45,9 @@ def read(conf):
     Options with a malformed value are left out.
     """
     values = {}
-    for name in conf:
-        try:
-            value = conf[name]
-        except (cfg.Error, ValueError):
-            continue
-        if not isinstance(value, cfg.ConfigOpts.GroupAttr):
-            values['DEFAULT', name] = value
-            continue
-        for option in value:
-            try:
-                values[name, option] = value[option]
-            except (cfg.Error, ValueError):
-                continue
+    for section, name in sections.registered_names(conf):
+        with contextlib.suppress(cfg.Error, ValueError):
+            values[section, name] = sections.value(conf, section, name)
     return values
 
 

@@ -77,7 +77,7 @@ class PastDecision:
             frozenset(self.inputs['disabled_cells']),
             frozenset(self.inputs.get('unmapped', ())))
         return host_manager.snapshot(
-            self.table.of_cells(cells), self._instances(),
+            self.table.of(self.table.columns, cells), self._instances(),
             self.inputs['clock'], self._offer())
 
     def _instances(self):

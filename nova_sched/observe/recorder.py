@@ -14,11 +14,11 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
 from nova_sched.observe import logs
-from nova_sched.observe import store_file
 
 LOG = logging.getLogger(__name__)
 #: Logger of the line about a request; the name is documented.
@@ -54,7 +54,7 @@ class Recorder:
     """
 
     #: Whether records hold the weights of all hosts.
-    keeps_all_weights = False
+    records_all_weights = False
 
     def __init__(self, conf=None, metrics=None):
         self._conf, self._store, self._metrics = conf, None, metrics
@@ -76,9 +76,7 @@ class Recorder:
     def start(self):
         """Start the writer thread, in the process that serves."""
         if self._conf is not None:
-            self._thread = threading.Thread(
-                target=self._run, name='decisions', daemon=True)
-            self._thread.start()
+            self._thread = threads.start('decisions', self._run)
 
     def _read_options(self):
         # Reading an option takes too long to do it for each request.
@@ -141,8 +139,7 @@ class Recorder:
             interval = INTERVAL if failure is None else RETRY_INTERVAL
         with self._writing:
             self._write()
-            if self._store is not None:
-                self._store.close()
+            self._close()
 
     def _write(self):
         """Write the waiting records; return the exception that prevented it,
@@ -200,8 +197,8 @@ class Recorder:
             try:
                 self._store = decision_store.DecisionStore.in_file(self._conf)
             except _FAILURES as error:
-                if store_file.is_locked(error):
-                    raise    # another process has it for a while
+                if 'locked' in str(error):
+                    raise    # another process writes it for a while
                 LOG.warning(
                     'Decisions are kept in memory only, where '
                     '"nova-sched-manage decision" finds them with --service: '
@@ -271,7 +268,7 @@ def _what(record):
         return ' placed: ' + _listed(
             [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
              for pick in record.picks[:MOST_NAMED]], len(record.picks))
-    uuids = record.asked_uuids()
+    uuids = record.instance_uuids()
     names = list(map(_shown, uuids[:MOST_NAMED]))
     named = f' ({_listed(names, len(uuids))})' if uuids else ''
     reason = _shown(record.reason or '', LONGEST_REASON)

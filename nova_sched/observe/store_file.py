@@ -18,11 +18,6 @@ def is_damaged(error):
     return any(words in str(error) for words in _DAMAGE)
 
 
-def is_locked(error):
-    """Return whether an error means that another process keeps writing."""
-    return 'locked' in str(error)
-
-
 class StoreFile:
     """The file at a path, a text, that several workers write."""
 

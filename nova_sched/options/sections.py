@@ -109,7 +109,7 @@ def registered_names(conf):
     for name in conf:
         try:
             value = conf[name]
-        except VALUE_ERRORS:
+        except (cfg.Error, ValueError):
             value = None
         if isinstance(value, cfg.ConfigOpts.GroupAttr):
             for in_group in value:

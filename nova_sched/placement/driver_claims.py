@@ -5,7 +5,7 @@ import contextvars
 
 
 class DriverClaims:
-    """All claims of one call, for ``releases.give_back``."""
+    """All claims of one call, for ``releases.release_claims``."""
 
     def __init__(self):
         self._claims = {}

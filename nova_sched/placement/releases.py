@@ -1,11 +1,11 @@
 """Release the claims of a failed request, with retries."""
 
-import threading
 import time
 
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.concurrency import turns
 from nova_sched.placement.adapter import RetriesExhausted
 
@@ -18,7 +18,7 @@ AT_ONCE, AT_ONCE_PAUSE = 5, 1
 LATER, LATER_PAUSE = 600, 5
 
 
-def give_back(claims, instance_uuids):
+def release_claims(claims, instance_uuids):
     """Release the claims of instances, for at most AT_ONCE seconds.
 
     They are released in one request if possible; a thread releases the
@@ -46,8 +46,7 @@ def give_back(claims, instance_uuids):
                 len(releases.pending), LATER_PAUSE, LATER,
                 ', '.join(releases.pending))
     try:
-        threading.Thread(target=_release_later, args=(releases,),
-                         name='release claims', daemon=True).start()
+        threads.start('release claims', _release_later, releases)
     except RuntimeError as error:
         LOG.warning('Cannot start a thread to release them: %s', error)
         _under_way.remove(releases)

@@ -136,12 +136,12 @@ def read_computes(cell, conf, down_time):
     """
     with contextlib.closing(cell_reader.CellReader(
             cell, engine.options_from(conf), _NODE_COLUMNS)) as reader:
-        with reader.transaction() as transaction:
+        with reader.db.reading() as connection:
             nodes, records = (
                 [row.values for _id, row in sorted(changes.rows.items())]
-                for changes in transaction.changes(
-                    changed_rows.KnownRows(), changed_rows.KnownRows(),
-                    time.time()))
+                for changes in reader.changes(
+                    connection, changed_rows.KnownRows(),
+                    changed_rows.KnownRows(), time.time()))
         layout = layouts.of_cell(reader.db).words
     # The last value is not a column of services.
     records = [dict(zip(columns.SERVICE_COLUMNS, values[:-1], strict=True))

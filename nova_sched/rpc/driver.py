@@ -19,6 +19,7 @@ of oslo.messaging in the process keep the library's driver.
 """
 
 import contextlib
+import copy
 import functools
 import time
 
@@ -85,9 +86,8 @@ class Driver(impl_rabbit.RabbitDriver):
     """
 
     def __init__(self, conf, url, *args, **kwargs):
-        url = messaging.TransportURL(
-            conf, url.transport.removeprefix(f'{NAME}+'), url.virtual_host,
-            url.hosts, url.query)
+        url = copy.copy(url)
+        url.transport = url.transport.removeprefix(f'{NAME}+')
         super().__init__(conf, url, *args, **kwargs)
         # The pool of this driver has made no connection yet.
         self._connection_pool.connection_cls = Connection

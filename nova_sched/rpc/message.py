@@ -31,6 +31,7 @@ class Message(dict):
 
     refused: text of an error for the caller, or None.
     size: bytes of JSON.
+    routing_key, consumer: of its delivery; the tag of its consumer.
     """
 
     refused = None
@@ -40,6 +41,8 @@ class Message(dict):
         body = decoding.body(raw)
         super().__init__(decoding.opened(body, bounds.MESSAGE_PARTS))
         self._raw, self.size = raw, len(body)
+        self.routing_key = raw.delivery_info.get('routing_key')
+        self.consumer = raw.delivery_info.get('consumer_tag')
 
     def defer_arguments(self):
         """Keep the arguments of a large request as octets until ``load``."""
@@ -53,15 +56,6 @@ class Message(dict):
             self['args'] = decoding.read(self._raw)['args']
             self._is_deferred = False
         self._raw = None
-
-    @property
-    def routing_key(self):
-        return self._raw.delivery_info.get('routing_key')
-
-    @property
-    def consumer(self):
-        """The tag of its consumer."""
-        return self._raw.delivery_info.get('consumer_tag')
 
     @property
     def address(self):

@@ -49,23 +49,16 @@ class Bus:
 
         topics: list; by default the configured topics.
         """
-        return Notifier(messaging.Notifier(
-            self._transport, publisher_id, topics=topics,
-            serializer=rpc.ContextSerializer()))
+        return Notifier(self._transport, publisher_id, topics=topics,
+                        serializer=rpc.ContextSerializer())
 
     def close(self):
         """Close the connections."""
         self._transport.cleanup()
 
 
-class Notifier:
-    """A sender of one publisher's notifications.
-
-    notifier: oslo.messaging's.
-    """
-
-    def __init__(self, notifier):
-        self._notifier = notifier
+class Notifier(messaging.Notifier):
+    """A sender of one publisher's notifications."""
 
     def info(self, context, event_type, payload):
         """Send a notification of priority INFO.
@@ -77,7 +70,7 @@ class Notifier:
         cannot be JSON.
         """
         with _logged_errors() as errors:
-            self._notifier.info(context, event_type, payload)
+            super().info(context, event_type, payload)
         for error in errors:
             if isinstance(error, _PAYLOAD_ERRORS):
                 raise error

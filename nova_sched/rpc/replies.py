@@ -52,10 +52,6 @@ class PendingReply:
     def direct_send(self, queue, body):
         self.queue, self.body = queue, body
 
-    @property
-    def size(self):
-        return len(self.body['oslo.message'])
-
 
 class _MissingQueue:
     """The replies to a queue that is missing, oldest first.
@@ -133,7 +129,8 @@ class ReplyRetrier:
     def _oldest_beyond_limits(self):
         """Return the first missing queue if too many replies wait, or None."""
         with self._lock:
-            sizes = [reply.size for missing in self._missing.values()
+            sizes = [len(reply.body['oslo.message'])
+                     for missing in self._missing.values()
                      for reply in missing.replies]
             if len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES:
                 return next(iter(self._missing))
@@ -149,7 +146,11 @@ class ReplyRetrier:
                     self._send_all(queue, missing)
                 except Exception:
                     LOG.exception('Cannot send a reply to %s yet', queue)
-                self._prolong(time.monotonic() - began)
+                waited = time.monotonic() - began
+                if waited > 1:
+                    # For the broker: this time does not count.
+                    for other in list(self._missing.values()):
+                        other.deadline += waited
                 if time.monotonic() > missing.deadline:
                     self._abandon(queue, 'it is missing')
 
@@ -192,13 +193,6 @@ class ReplyRetrier:
                 missing.replies.appendleft(reply)
                 return
         self._undo_calls(queue, [reply], missing.reason)
-
-    def _prolong(self, seconds):
-        """Extend deadlines by the time that an attempt waited for the broker.
-        """
-        if seconds > 1:
-            for missing in list(self._missing.values()):
-                missing.deadline += seconds
 
     def _abandon(self, queue, reason):
         """Abandon the replies to a queue, if there are any."""

@@ -173,12 +173,12 @@ class Server(server.RPCServer):
 
         None before the start, after the stop, and on an in-process bus.
         """
-        return self.listener.polled_at if self.listener else None
+        return self.listener and self.listener.while_serving('polled_at')
 
     @property
     def connection(self):
-        """The driver.Connection of requests; None on an in-process bus."""
-        return self.listener.connection if self.listener else None
+        """The driver.Connection of requests; None like ``polled_at``."""
+        return self.listener and self.listener.while_serving('conn')
 
     @property
     def busy_for(self):
@@ -233,14 +233,12 @@ class Server(server.RPCServer):
         """
         work = None
         try:
-            take = getattr(message, 'take', lambda: True)
-            if take():
+            if getattr(message, 'take', lambda: True)():
                 work = submit(self._process, [_TrackedMessage(message)])
+                work.add_done_callback(lambda _: release())
         finally:
             if work is None:
                 release()
-        if work is not None:
-            work.add_done_callback(lambda _: release())
 
     def _process(self, incoming):
         # The caller's context is not set yet.
@@ -329,14 +327,9 @@ class _ClosingListener:
     def stopping(self):
         return getattr(self._listener, 'stopping', False)
 
-    @property
-    def polled_at(self):
-        return (None if self._stopped
-                else getattr(self._listener, 'polled_at', None))
-
-    @property
-    def connection(self):
-        return None if self._stopped else getattr(self._listener, 'conn', None)
+    def while_serving(self, name):
+        """Return an attribute of a Listener, None after the stop."""
+        return None if self._stopped else getattr(self._listener, name, None)
 
     def start(self, on_incoming):
         self._on_incoming = on_incoming

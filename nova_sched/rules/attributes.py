@@ -82,7 +82,7 @@ class Column:
                 raise
         return Column(self.codes, values)
 
-    def judge(self, verdict, hosts):
+    def evaluate(self, verdict, hosts):
         """Return where ``verdict(value)`` is true: bool (n,); see ``mapped``.
         """
         verdicts = self.mapped(verdict, hosts).values

@@ -11,6 +11,6 @@ def of_row(snapshot, row):
     a plug-in wrote into the host state take precedence.
     """
     limits, host = {}, snapshot.block(np.array([row]))
-    for filter_, spec_obj in snapshot.judges.values():
+    for filter_, spec_obj in snapshot.filters_with_limits.values():
         limits |= filter_.limits(host, spec_obj)
     return limits | snapshot.own_limits(row)

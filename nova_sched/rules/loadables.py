@@ -64,16 +64,14 @@ def made(rule):
 def find_classes(package, base, order=()):
     """Return the public classes derived from ``base`` in a package: list.
 
-    package: an imported package or its dotted name; all its modules are
-    imported.  Abstract classes, classes called Base... and classes that a
-    module merely imports are left out.  Classes in ``order`` come first, then
-    the others by name.
+    package: dotted name of a package; all its modules are imported.
+    Abstract classes, classes called Base... and classes that a module merely
+    imports are left out.  Classes in ``order`` come first, then the others by
+    name.
     """
-    if isinstance(package, str):
-        package = importlib.import_module(package)
     by_name = {}
-    for info in pkgutil.walk_packages(package.__path__,
-                                      package.__name__ + '.'):
+    for info in pkgutil.walk_packages(
+            importlib.import_module(package).__path__, f'{package}.'):
         module = importlib.import_module(info.name)
         for name, member in vars(module).items():
             if (is_rule(member, base) and not name.startswith('Base') and

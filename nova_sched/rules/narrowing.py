@@ -78,7 +78,7 @@ def _forced_nodes(hosts, spec_obj):
 def named(hosts, names):
     """Return which hosts have one of the names, in any case: bool (n,)."""
     lower = {name.lower() for name in names}
-    return hosts.judge('host', lambda name: name.lower() in lower)
+    return hosts.evaluate('host', lambda name: name.lower() in lower)
 
 
 def _forced(passes, kind, names):
@@ -128,7 +128,7 @@ def is_forced(spec_obj):
         forced and not spec_obj.get_scheduler_hint('_nova_check_type'))
 
 
-def asked(hosts, spec_obj):
+def applicable(hosts, spec_obj):
     """Return the steps that apply to a request, in order: list of pairs.
 
     hosts: HostBlock.
@@ -159,7 +159,7 @@ def bound_to(hosts, spec_obj):
 def reason(name, spec_obj):
     """Return a text on why a step rejects a host.
 
-    name: name of a step that ``asked`` returns.
+    name: name of a step that ``applicable`` returns.
     """
     destination = spec_obj.requested_destination
     if name == CELL:

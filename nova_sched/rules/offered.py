@@ -30,11 +30,11 @@ class CandidateFilterMixin:
             ``allocations`` and ``mappings``, that returns whether it passes.
             Without Placement, both dicts are empty.
         """
-        asked = host_state.block().snapshot.offer.asked
-        candidates = (host_state.allocation_candidates if asked
+        is_used = host_state.block().snapshot.offer.is_used
+        candidates = (host_state.allocation_candidates if is_used
                       else [_NO_CANDIDATE])
         verdicts = [bool(filter_func(candidate)) for candidate in candidates]
-        if asked:
+        if is_used:
             _keep(type(self).__name__, host_state, verdicts)
         return list(itertools.compress(candidates, verdicts))
 
@@ -52,8 +52,8 @@ def narrow(filter_, hosts, names, requests, judge):
         Placement.
         It is called once for all hosts with equal arguments.
     """
-    if not hosts.snapshot.offer.asked:
-        return hosts.judge_together(
+    if not hosts.snapshot.offer.is_used:
+        return hosts.evaluate_together(
             names, lambda *values: judge(values, [None])[0])
     known = {}
     passes = np.zeros(len(hosts), dtype=np.bool_)

@@ -290,33 +290,24 @@ class Query:
             they are refused.
         """
         verdicts, compare = [], _COMPARE[name]
-        if private:
-            return [_private_verdict(compare, *both)
-                    for both in zip(lefts, rights, strict=True)]
-        try:
-            for left, right in zip(lefts, rights, strict=True):
+        for left, right in zip(lefts, rights, strict=True):
+            try:
                 verdicts.append(bool(compare(left, right)))
-        except TypeError:
-            left, right = lefts[len(verdicts)], rights[len(verdicts)]
-            refusal = self._refused(f'compares values without an order: '
-                                    f'{_kind(left)} {name} {_kind(right)}')
-        else:
-            return verdicts
-        if at is not None:
-            self._hosts.blame(refusal, at.item(len(verdicts)))
-        raise refusal
+            except TypeError:
+                if not private:
+                    refusal = self._refused(
+                        f'compares values without an order: '
+                        f'{_kind(left)} {name} {_kind(right)}')
+                    if at is not None:
+                        self._hosts.blame(refusal, at.item(len(verdicts)))
+                    raise refusal from None
+                verdicts.append(False)
+        return verdicts
 
 
 _OPERATORS = {'and': Query._all, 'or': Query._any, 'not': Query._negated} | {
     name: lambda query, arguments, name=name: query._compared(name, arguments)
     for name in _COMPARE}
-
-
-def _private_verdict(compare, left, right):
-    try:
-        return bool(compare(left, right))
-    except TypeError:
-        return False
 
 
 def _not(verdict):

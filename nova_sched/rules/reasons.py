@@ -7,7 +7,6 @@ anything that reveals hosts to a tenant.
 """
 
 import collections
-import dataclasses
 
 from oslo_log import log as logging
 
@@ -26,19 +25,12 @@ FEWEST = 10
 _SHARES = ((0.5, 'most'), (0.1, 'some'), (0, 'few'))
 
 
-@dataclasses.dataclass(frozen=True)
-class Counted:
-    """Texts with the number of hosts that each rule rejected.
-
-    full: for operators, with the reasons of the rules that reject most.
-    asked: for callers, with the requested amounts.
-    named: for tenants, without numbers and without anything that reveals
-        hosts; may be ''.
-    """
-
-    full: str
-    asked: str
-    named: str
+#: Texts with the number of hosts that each rule rejected.
+#: full: for operators, with the reasons of the rules that reject most.
+#: amounts: for callers, with the requested amounts.
+#: named: for tenants, without numbers and without anything that reveals
+#:     hosts; may be ''.
+Counted = collections.namedtuple('Counted', 'full amounts named')
 
 
 def counted(record, filters, snapshot, spec_obj):
@@ -52,7 +44,7 @@ def counted(record, filters, snapshot, spec_obj):
     rejected = sorted(record.funnel.rejected(), key=lambda item: -len(item[1]))
     by_rule = {name: _reason(by_name[name], snapshot.block(rows), spec_obj)
                for name, rows in rejected if name in by_name}
-    asked = {name: getattr(reason, 'request', '')
+    amounts = {name: getattr(reason, 'request', '')
              for name, reason in by_rule.items()}
 
     def text(words, most):
@@ -68,14 +60,14 @@ def counted(record, filters, snapshot, spec_obj):
                 [len(rows) for _, rows in rejected[most:]]))
 
     return Counted(full=text(by_rule, phrases.GROUPS),
-                   asked=text(asked, len(rejected)),
-                   named=_named(record, filters, spec_obj, asked))
+                   amounts=text(amounts, len(rejected)),
+                   named=_named(record, filters, spec_obj, amounts))
 
 
-def _named(record, filters, spec_obj, asked):
+def _named(record, filters, spec_obj, amounts):
     """Return the text that names filters which rejected many hosts, or ''.
 
-    asked: name of a filter -> text with the requested amounts.
+    amounts: name of a filter -> text with the requested amounts.
     """
     named, counts = [], _counts(record, filters, spec_obj)
     for filter_ in filters:
@@ -86,7 +78,7 @@ def _named(record, filters, spec_obj, asked):
             break
         if count >= FEWEST and not rule_inputs.judges_by_hints(filter_):
             named.append(f'{_share(count / record.state.hosts)} {name}'
-                         f'{_bracketed(asked.get(name))}')
+                         f'{_bracketed(amounts.get(name))}')
     return f'hosts rejected: {", ".join(named)}' if named else ''
 
 

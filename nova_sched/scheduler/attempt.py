@@ -27,7 +27,7 @@ from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.objects import base
 from nova_sched.rules import codes
 from nova_sched.rules import limits as host_limits
@@ -158,17 +158,14 @@ class SchedulingRequest:
         These are the keys of its instances, of its group, of the group's
         members, and of the instances in hints.
         """
-        group = self.spec_obj.instance_group
-        members = group.members or () if group is not None else ()
-        return {self.group, *self.keys(), *members,
-                *instances.named(self.spec_obj)} - {None}
+        return {self.group, *self.keys(), *self.named_instances()} - {None}
 
 
 @dataclasses.dataclass(frozen=True)
 class Placed(selections.Chosen):
-    """The host that an instance is placed on, and its InFlight."""
+    """The host that an instance is placed on, and its PlacedInstance."""
 
-    in_flight: InFlight
+    in_flight: PlacedInstance
 
 
 class SchedulingAttempt:
@@ -209,7 +206,7 @@ class SchedulingAttempt:
 
     @property
     def placed(self):
-        """The picks in the order of instances: list of InFlight."""
+        """The picks in the order of instances: list of PlacedInstance."""
         return [pick.in_flight for pick in self._picks()]
 
     @property
@@ -236,7 +233,7 @@ class SchedulingAttempt:
         is_over: function that returns whether the slice has ended.
         shows_picks: whether the hosts show earlier picks of this request.
         room: free amounts in the mirror, see Claims.choose.
-        Returns a list of InFlight.
+        Returns a list of PlacedInstance.
         Raises NoValidHost, and exceptions of rules.
         """
         if self.hosts is not None:
@@ -263,7 +260,7 @@ class SchedulingAttempt:
         """Claim the latest picks; return the refused picks.
 
         The instances of refused picks have no host afterwards.
-        Returns a list of InFlight.
+        Returns a list of PlacedInstance.
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
@@ -382,7 +379,7 @@ class SchedulingAttempt:
         self.hosts.consume(claimed.row, self._spec_obj, self.hosts.moment,
                            claimed.mapping, limits)
         join_group(self._spec_obj, uuid, self.hosts,
-                   self.hosts.cell('host', claimed.row))
+                   self.hosts.value('host', claimed.row))
 
     def _choose(self, candidates, position, record):
         """Return the ranked hosts with the drawn one first: Ranked.
@@ -413,13 +410,11 @@ class SchedulingAttempt:
         return self._ranker.reranker(self._spec_obj)
 
     def _in_flight(self, index, claimed, limits):
-        """Return the InFlight of an instance on a ClaimedHost."""
-        host, node = (self.hosts.cell(name, claimed.row)
-                      for name in ('host', 'nodename'))
-        return InFlight(
-            self._keys[index], host, node, self._spec_obj.demand(),
-            limits.get('numa_topology'), self.request.group,
-            self.hosts.moment,
+        """Return the PlacedInstance of an instance on a ClaimedHost."""
+        return PlacedInstance(
+            self._keys[index], *self.hosts.names(claimed.row),
+            self._spec_obj.demand(), limits.get('numa_topology'),
+            self.request.group, self.hosts.moment,
             claimed.amounts if self.claims.claiming else None)
 
     def _note(self, index, row, placed):
@@ -440,7 +435,7 @@ class SchedulingAttempt:
         index: number of the instance.  row: row of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.weighing.hosts_to_keep(len(weighed.given), index)
+        most = record.weighing.hosts_to_keep(len(weighed.table_rows), index)
         if not most:
             return None
         best = (weighed.order if most > decision.BEST else weighed.head)[:most]
@@ -448,7 +443,7 @@ class SchedulingAttempt:
         parts = weighed.parts([
             *(() if record.weighing.kept and index else best[:decision.BEST]),
             weighed.position(row)])
-        return decision.Weights(weighed.given[best], weighed.values[best],
+        return decision.Weights(weighed.table_rows[best], weighed.values[best],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):
@@ -465,7 +460,7 @@ class SchedulingAttempt:
                   if placed else '')
         nova = exception.NoValidHost.nova
         self._raise(full=partly + counted.full,
-                    counts=f'{nova} {partly}{counted.asked}',
+                    counts=f'{nova} {partly}{counted.amounts}',
                     # Without ``partly``, which would reveal free capacity.
                     filters=f'{nova} {counted.named}'.rstrip())
 
@@ -475,10 +470,9 @@ class SchedulingAttempt:
         nova: Nova's text.  full: additional text for operators.
         texts: texts for tenants, see exception.NoValidHost.
         """
-        lost = reasons.lost_cells(self._record)
         late = reasons.late_claims(self._record)
+        lost = reasons.lost_cells(self._record) + late
         texts = {name: text + late for name, text in texts.items()}
-        lost += late
         self._record.reason = (full or nova).strip() + lost
         raise exception.NoValidHost(
             reason=(f'{nova} {full}' if full else nova) + lost, nova=nova,

@@ -49,8 +49,7 @@ class ChanceScheduler(driver.HostScheduler):
                 zip(picks, request.keys(), strict=True)):
             # A tuple is the made-up key of an instance without a uuid.
             record.picked(Pick(index, key if isinstance(key, str) else None,
-                               *(hosts.cell(name, pick.claimed.row)
-                                 for name in ('host', 'nodename'))))
+                               *hosts.names(pick.claimed.row)))
         record.alternates = sum(map(len, alternates))
         return selections.of(picks, alternates, self._default_zone)
 

@@ -104,7 +104,7 @@ class Claims:
             listed_at = math.inf
         self._room = room = _ENOUGH if room is None else room
         for row in ranked.rows():
-            if refused and _place(ranked.snapshot, row) in refused:
+            if refused and ranked.snapshot.names(row) in refused:
                 continue
             chosen = self.first_of(ranked.snapshot, row)
             if not self.claiming:
@@ -124,8 +124,8 @@ class Claims:
         LOG.warning('Not claiming for instance %s: the release of an earlier '
                     'claim is still pending', instance_uuid)
         # Recorded as unanswered: the outcome of the earlier claim is unknown.
-        self._note(instance_uuid, _place(
-            ranked.snapshot, next(iter(ranked.rows()))), None)
+        self._note(instance_uuid, ranked.snapshot.names(
+            next(iter(ranked.rows()))), None)
 
     def list_candidates(self):
         """Request new candidates from Placement; return whether that was done.
@@ -210,7 +210,7 @@ class Claims:
         claimed = self._offer.held()
         if claimed:
             LOG.debug('Cleaning up allocations for %s', claimed)
-        releases.give_back(self._offer.claims, claimed[::-1])
+        releases.release_claims(self._offer.claims, claimed[::-1])
         self.writes.clear()
 
 
@@ -227,11 +227,6 @@ class _Enough:
 
 
 _ENOUGH = _Enough()
-
-
-def _place(snapshot, row):
-    """Return the (host, node) of a row."""
-    return snapshot.cell('host', row), snapshot.cell('nodename', row)
 
 
 def first_request(snapshot, row):

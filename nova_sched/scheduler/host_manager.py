@@ -32,7 +32,7 @@ _HARD_POLICIES = ('affinity', 'anti-affinity')
 
 #: Seconds that a request waits for another daemon's decision on its group, and
 #: for other daemons to acknowledge its picks.
-GROUP_PATIENCE, HEARD_PATIENCE = 3, 1
+GROUP_PATIENCE, ACKNOWLEDGEMENT_PATIENCE = 3, 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +99,7 @@ class HostManager:
 
     def share_picks(self, sharing):
         """Share picks with other workers by a shared_picks.Sharing."""
-        self.state.share(sharing)
+        self.state.sharing = sharing
 
     def replace_reported(self, instead):
         """Replace values of all compute nodes that are read afterwards.
@@ -238,7 +238,7 @@ class HostManager:
         """
         if uuids:
             self._note_pending(instances)
-            instances.know_located(uuids, self._reader.locate_instances(
+            instances.cache_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
@@ -247,7 +247,7 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         self._note_pending(instances)
-        instances.know_all(self._reader.instances_on(
+        instances.cache_all(self._reader.instances_on(
             self.state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
@@ -257,7 +257,7 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         self._note_pending(instances)
-        instances.know_each(name)
+        instances.cache_each(name)
 
     def _note_pending(self, instances):
         """Set the picks of other requests, before the database is read.
@@ -268,7 +268,7 @@ class HostManager:
             instances.pending = self.state.pending(instances.own)
 
     def pending(self, instances, request):
-        """Return the picks that Instances do not show: {uuid: InFlight}.
+        """Return the picks that Instances do not show: {uuid: PlacedInstance}.
 
         They include entries that have ended since the Instances were read,
         because their instances were not in the database then.  They also
@@ -301,20 +301,21 @@ class HostManager:
         """Decide a block under the named lock of a request's server group.
 
         The lock is held until other daemons have acknowledged the picks, or
-        for HEARD_PATIENCE seconds.  After GROUP_PATIENCE seconds the block
-        runs without the lock.  No lock is taken for groups without a hard
-        policy, and if there are no other daemons.
+        for ACKNOWLEDGEMENT_PATIENCE seconds.  After GROUP_PATIENCE seconds the
+        block runs without the lock.  No lock is taken for groups without a
+        hard policy, and if there are no other daemons.
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES
-                or not self.state.daemons):
+                or not self.state.sharing.daemons):
             yield
             return
         with self._locks.held(f'group {request.group}',
                               GROUP_PATIENCE) as is_held:
             yield
             if is_held:
-                self.state.wait_until_heard(HEARD_PATIENCE)
+                self.state.sharing.wait_until_acknowledged(
+                    ACKNOWLEDGEMENT_PATIENCE)
 
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.

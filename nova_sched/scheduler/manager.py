@@ -102,7 +102,7 @@ class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
     driver: a scheduler.driver.Scheduler that has been started.
-    offers: scheduler.candidates.CandidateSource for that driver.
+    candidate_source: scheduler.candidates.CandidateSource for that driver.
     recorder: observe.recorder.Recorder for the records of requests.
     notifications: observe.notifications.Notifications for requests of drivers
         that notify; None to send none.
@@ -118,9 +118,9 @@ class SchedulerManager:
         'update_instance_info', 'delete_instance_info',
         'sync_instance_info'))
 
-    def __init__(self, driver, offers, recorder, notifications=None,
+    def __init__(self, driver, candidate_source, recorder, notifications=None,
                  text='filters', limits=None):
-        self.serve(driver, offers, text, limits or Limits())
+        self.serve(driver, candidate_source, text, limits or Limits())
         self.recorder = recorder
         self._notifications = notifications
 
@@ -130,13 +130,13 @@ class SchedulerManager:
         return self._serving[0]
 
     @property
-    def offers(self):
+    def candidate_source(self):
         """The CandidateSource in use."""
         return self._serving[1]
 
-    def serve(self, driver, offers, text, limits):
+    def serve(self, driver, candidate_source, text, limits):
         """Use another driver from the next request on."""
-        self._serving, self._text = (driver, offers), text
+        self._serving, self._text = (driver, candidate_source), text
         self._limits = limits
 
     @messaging.expected_exceptions(*_EXPECTED)
@@ -171,7 +171,7 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
-            weighing=decision.Weighing(self.recorder.keeps_all_weights))
+            weighing=decision.Weighing(self.recorder.records_all_weights))
         record.arrived -= (queued := turns.waited())
         record.spent('wait', queued)
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
@@ -208,9 +208,9 @@ class SchedulerManager:
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
         self._limits.check(record, spec_obj)
-        serving, offers = self._serving
-        spec_obj, offer = offers.fetch(ctxt, spec_obj, record)
-        if offer.candidates.asked:
+        serving, candidate_source = self._serving
+        spec_obj, offer = candidate_source.fetch(ctxt, spec_obj, record)
+        if offer.candidates.is_used:
             record.spec_obj = spec_obj
             arguments.check_distinct(uuids)
         notifications = self._notifications if serving.NOTIFIES else None
@@ -223,12 +223,12 @@ class SchedulerManager:
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
             # The claims that the driver has not released.
-            releases.give_back(offer.claims, offer.held())
+            releases.release_claims(offer.claims, offer.held())
             raise
         record.selections = selections
         record.close(decision.PLACED)
         if offer.claims is not None:
-            _give_back_if_lost(offer)
+            _release_if_lost(offer)
         if notifications is not None:
             notifications.ended(ctxt, spec_obj, record.picks)
         return reply
@@ -236,12 +236,12 @@ class SchedulerManager:
     def update_aggregates(self, ctxt, aggregates):
         """Note that Nova's API has changed aggregates; they are reread."""
         self.driver.update_aggregates(aggregates)
-        self.offers.forget_aggregates()
+        self.candidate_source.forget_aggregates()
 
     def delete_aggregate(self, ctxt, aggregate):
         """Note that Nova's API has deleted an aggregate; they are reread."""
         self.driver.delete_aggregate(aggregate)
-        self.offers.forget_aggregates()
+        self.candidate_source.forget_aggregates()
 
     def update_instance_info(self, ctxt, host_name, instance_info):
         """Ignore an update of the instances on a compute service.
@@ -301,17 +301,17 @@ def _reply(selections, as_objects, version):
     return selection.to_dicts([chosen[0] for chosen in selections], version)
 
 
-def _give_back_if_lost(offer):
+def _release_if_lost(offer):
     """Release the claims if the reply does not reach the caller."""
     claimed = offer.held()
 
-    def give_back():
+    def release_claims():
         LOG.warning('The reply for instance(s) %s does not reach its caller; '
                     'releasing their claims', ', '.join(claimed))
-        releases.give_back(offer.claims, claimed)
+        releases.release_claims(offer.claims, claimed)
 
     if claimed:
-        call_scope.if_reply_is_lost(give_back)
+        call_scope.if_reply_is_lost(release_claims)
 
 
 def _close(record, exc):

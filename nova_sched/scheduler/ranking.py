@@ -181,7 +181,7 @@ class Ranked:
     @functools.cached_property
     def hosts(self):
         """The hosts in order: HostBlock."""
-        return self.snapshot.block(self.weighed.given[self.order])
+        return self.snapshot.block(self.weighed.table_rows[self.order])
 
     @functools.cached_property
     def order(self):
@@ -191,13 +191,13 @@ class Ranked:
 
     def nodes_of(self, host):
         """Return the nodes of one host: HostBlock."""
-        names, rows = self.snapshot.column('host'), self.weighed.given
+        names, rows = self.snapshot.column('host'), self.weighed.table_rows
         return self.snapshot.block(
             rows[names.codes.take(rows) == names.code(host)])
 
     def __len__(self):
         return len(self.hosts if 'hosts' in self.__dict__
-                   else self.weighed.given)
+                   else self.weighed.table_rows)
 
     def rows(self):
         """Yield the table rows; sort all only if the first do not suffice."""
@@ -211,7 +211,7 @@ class Ranked:
         """The rows of the best hosts: list, empty if all are sorted."""
         if self._drawn is not None or 'hosts' in self.__dict__:
             return []
-        return self.weighed.given[self.weighed.head].tolist()
+        return self.weighed.table_rows[self.weighed.head].tolist()
 
 
 def log_filtered(states, count):

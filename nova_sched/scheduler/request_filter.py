@@ -7,7 +7,6 @@ Filters only add conditions: a host must be in an aggregate of each list that a
 filter requires.
 """
 
-import dataclasses
 import functools
 import time
 import types
@@ -62,24 +61,6 @@ _NO_NETWORKS = ('auto', 'none')
 _REMOTE_MANAGED = 'remote-managed'
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """The options of [scheduler] for request filters, all bool."""
-
-    limit_tenants_to_placement_aggregate: bool = False
-    placement_aggregate_required_for_tenants: bool = False
-    query_placement_for_image_type_support: bool = False
-    enable_isolated_aggregate_filtering: bool = False
-    image_metadata_prefilter: bool = False
-    query_placement_for_routed_network_aggregates: bool = False
-
-    @classmethod
-    def of(cls, conf):
-        """Read the options of a ConfigOpts."""
-        return cls(*(conf.scheduler[field.name]
-                     for field in dataclasses.fields(cls)))
-
-
 class RequestFilters:
     """Nova's request filters, with the sources that they read from.
 
@@ -89,7 +70,9 @@ class RequestFilters:
     """
 
     def __init__(self, conf, host_manager, placement, clock=time.monotonic):
-        self._options, self._clock = Options.of(conf), clock
+        # A copy: a reload must not change the options of requests under way.
+        self._options = types.SimpleNamespace(**conf.scheduler)
+        self._clock = clock
         self._neutron = Neutron(conf, clock=clock)
         if host_manager is None:
             self._aggregates, self._oldest_compute = list, lambda: None
@@ -142,7 +125,8 @@ def process_reqspec(spec_obj, facts, options, clock):
         aggregates_of(segment)      uuids of a segment's aggregates: list, or
                                     None if Placement does not respond
 
-    options: Options.  clock: function that returns seconds.
+    options: object with the options of [scheduler].
+    clock: function that returns seconds.
     Raises RequestFilterFailed for a request that no host can serve,
     InvalidInput for an invalid request, and exceptions of ``facts``.
     """

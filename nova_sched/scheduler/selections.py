@@ -44,7 +44,7 @@ def of(picks, alternates, zone, version=None):
 def _host(zone, hosts, row):
     """Return the fields of a Selection that depend on the host: dict."""
     uuid, host, node, cell, aggregates = (
-        hosts.cell(name, row) for name in (
+        hosts.value(name, row) for name in (
             'uuid', 'host', 'nodename', 'cell_uuid', 'aggregates'))
     zones = aggregate_values.values(aggregates, 'availability_zone')
     return {'compute_node_uuid': uuid or '', 'service_host': host,
@@ -66,7 +66,7 @@ def alternates(hosts, picks, rows, most, first_of):
     """
     column = hosts.column('cell_uuid')
     cells, pick_cells = column.codes, [
-        column.code(pick.hosts.cell('cell_uuid', pick.claimed.row))
+        column.code(pick.hosts.value('cell_uuid', pick.claimed.row))
         for pick in picks]
     picked = {row_of(hosts, pick) for pick in picks}
     by_cell = {cell: [] for cell in pick_cells}
@@ -91,5 +91,4 @@ def row_of(hosts, pick):
     row = pick.claimed.row
     if pick.hosts is hosts:
         return row
-    return hosts.table.row(*(pick.hosts.cell(name, row)
-                             for name in ('host', 'nodename')))
+    return hosts.table.row(*pick.hosts.names(row))

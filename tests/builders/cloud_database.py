@@ -30,19 +30,19 @@ class CellRows(typing.NamedTuple):
     services: list
 
 
-def all_rows(cell_reader, transaction):
+def all_rows(cell_reader, connection):
     """Read a cell without any known rows: CellRows."""
     nodes, services = ([row.values for _, row in sorted(found.rows.items())]
-                       for found in transaction.changes(
-                           KnownRows(), KnownRows(), time.time()))
+                       for found in cell_reader.changes(
+                           connection, KnownRows(), KnownRows(), time.time()))
     return CellRows(cell_reader.cell, nodes, [row[:-1] for row in services])
 
 
 def cell_rows(hosts):
     """Read all cells of a HostReader: list of CellRows."""
     def rows(cell_reader):
-        with cell_reader.transaction() as transaction:
-            return all_rows(cell_reader, transaction)
+        with cell_reader.db.reading() as connection:
+            return all_rows(cell_reader, connection)
 
     return list(hosts.for_each_cell(rows).values())
 

@@ -42,7 +42,7 @@ def a_record(hosts=1000, table=None, instances=1, request_id='req-1',
         record.picked(
             Pick(index, UUIDS[index], f'h{index}', f'h{index}',
                  weights.item(index)), weighed.names, decision.Weights(
-                weighed.given[best], weighed.values[best],
+                weighed.table_rows[best], weighed.values[best],
                 weighed.parts([index])[0],
                 None if index else weighed.parts(best)))
     record.funnel.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))

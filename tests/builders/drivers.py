@@ -59,7 +59,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
 class Records:
     """A recorder that keeps the records in a list, oldest first."""
 
-    generation, keeps_all_weights = 1, False
+    generation, records_all_weights = 1, False
 
     def __init__(self):
         self.decisions = []

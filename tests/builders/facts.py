@@ -59,6 +59,20 @@ class Facts:
         return self._queried('segments', segment)
 
 
+#: Options of [scheduler] that request filters read, all bool.
+OPTIONS = (
+    'limit_tenants_to_placement_aggregate',
+    'placement_aggregate_required_for_tenants',
+    'query_placement_for_image_type_support',
+    'enable_isolated_aggregate_filtering', 'image_metadata_prefilter',
+    'query_placement_for_routed_network_aggregates')
+
+
+def options(*on):
+    """The options of request filters.  on: names of the enabled options."""
+    return types.SimpleNamespace(**{name: name in on for name in OPTIONS})
+
+
 def filtered(spec_obj, *on, **facts):
     """Run the request filters on a request; return the request.
 
@@ -66,7 +80,7 @@ def filtered(spec_obj, *on, **facts):
     """
     request_filter.process_reqspec(
         spec_obj, facts.pop('given', None) or Facts(**facts),
-        request_filter.Options(**dict.fromkeys(on, True)), lambda: 0.0)
+        options(*on), lambda: 0.0)
     return spec_obj
 
 

@@ -178,9 +178,10 @@ class Interleaving:
         Returns the Found of both tables.
         """
         now = self._clock.now
-        with self._reader.transaction() as transaction:
-            found = transaction.changes(self._nodes, self._services, now)
-            rows = all_rows(self._reader, transaction)
+        with self._reader.db.reading() as connection:
+            found = self._reader.changes(
+                connection, self._nodes, self._services, now)
+            rows = all_rows(self._reader, connection)
         self._nodes.take(found[0])
         self._services.take(found[1])
         assert known(self._nodes) == rows.compute_nodes

@@ -38,7 +38,7 @@ class Placement:
         return Offer(self.candidates(**fields), self, self)
 
     def invalidate(self, providers):
-        """There is no copy."""
+        """There is no mirror."""
 
     def held(self):
         return [uuid for uuid, *_ in self.claimed

@@ -105,7 +105,7 @@ class AggregateMultiTenancyIsolation(
             projects = aggregate_values.split_values(
                 aggregates, 'filter_tenant_id')
             return not projects or spec_obj.project_id in projects
-        return hosts.judge('aggregates', takes)
+        return hosts.evaluate('aggregates', takes)
 
 
 class ComputeCapabilitiesFilter(as_raised.ComputeCapabilitiesFilter):
@@ -128,7 +128,7 @@ class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
         def is_refused(supported, version):
             return 0 < (version or 0) < 1000 and plain.runs_on(supported)
 
-        if wanted.versions and wanted.names and hosts.judge_together(
+        if wanted.versions and wanted.names and hosts.evaluate_together(
                 ('supported_instances', 'hypervisor_version'),
                 is_refused).any():
             raise ValueError('invalid version number')

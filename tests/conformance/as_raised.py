@@ -26,7 +26,7 @@ from nova_sched.scheduler.filters import ram_filter
 
 def _silent(hosts):
     """Hosts that never reported their usage: bool (n,)."""
-    return hosts.judge('uuid', lambda uuid: uuid is None)
+    return hosts.evaluate('uuid', lambda uuid: uuid is None)
 
 
 class MetricsFilter(metrics_filter.MetricsFilter):
@@ -78,7 +78,8 @@ class SimpleCIDRAffinityFilter(affinity_filter.SimpleCIDRAffinityFilter):
 
     def mask(self, hosts, spec_obj):
         if spec_obj.get_scheduler_hint('build_near_host_ip') and (
-                hosts.judge('host_ip', lambda host_ip: host_ip is None).any()):
+                hosts.evaluate(
+                    'host_ip', lambda host_ip: host_ip is None).any()):
             raise TypeError('no address')
         return super().mask(hosts, spec_obj)
 
@@ -98,7 +99,7 @@ class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
     def mask(self, hosts, spec_obj):
         wanted = self._wanted(spec_obj)
         plain = dataclasses.replace(wanted, bits=0)
-        if wanted.bits and wanted.names and hosts.judge_together(
+        if wanted.bits and wanted.names and hosts.evaluate_together(
                 plain.columns(), plain.runs_on).any():
             raise AttributeError('no maxphysaddr in text')
         return super().mask(hosts, spec_obj)

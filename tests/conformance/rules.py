@@ -91,7 +91,8 @@ def difference(expected, got):
 
 def named(snapshot, rows):
     """[host, nodename] of rows, sorted."""
-    return sorted([snapshot.cell('host', row), snapshot.cell('nodename', row)]
+    return sorted([snapshot.value('host', row),
+                   snapshot.value('nodename', row)]
                   for row in np.asarray(rows).tolist())
 
 

@@ -142,7 +142,7 @@ def _consumed(state, wanted):
     """The remaining resources of a host, as far as recorded."""
     left = {name: getattr(state, name) for name in _CONSUMED
             if name in wanted}
-    topology, pools = (state._snapshot.cell(name, state._row)
+    topology, pools = (state._snapshot.value(name, state._row)
                        for name in ('numa_topology', 'pci_stats'))
     if 'numa' in wanted:
         left['numa'] = [_cell(cell) for cell in topology.cells]

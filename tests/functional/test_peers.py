@@ -14,8 +14,8 @@ import pytest
 
 from nova_sched import context
 from nova_sched.inventory import picks_on_wire
-from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.inventory.signed_news import Signer
 from nova_sched.rpc.broadcast import Broadcast
 from tests.builders import clouds
@@ -106,7 +106,7 @@ def test_killed_messenger_is_replaced(daemons, places):
 
 def a_pick(**fields):
     """A pick of the only host, as JSON."""
-    return dataclasses.replace(InFlight(
+    return dataclasses.replace(PlacedInstance(
         clouds.a_uuid(), 'a', 'a', requests.a_request(
             memory_mb=SIZE).demand(), None, None, time.time()), **fields)
 

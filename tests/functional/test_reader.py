@@ -59,8 +59,8 @@ def hosts(conf, monkeypatch):
 def seen(hosts):
     """Read the changes; return all known nodes and services."""
     def read(cell):
-        with cell.transaction() as transaction:
-            return transaction.changes(*hosts.known, time.time())
+        with cell.db.reading() as connection:
+            return cell.changes(connection, *hosts.known, time.time())
 
     [found] = hosts.for_each_cell(read).values()
     for rows, each in zip(hosts.known, found, strict=True):

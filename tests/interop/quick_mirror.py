@@ -1,7 +1,7 @@
-"""A daemon that refreshes its copy of Placement before each request.
+"""A daemon that refreshes its mirror of Placement before each request.
 
-For tests that compare decisions on the copy with decisions on listings, while
-Placement changes between requests.
+For tests that compare decisions on the mirror with decisions on listings,
+while Placement changes between requests.
 """
 
 import sys
@@ -23,7 +23,7 @@ class _QuickUpkeep(upkeep.Upkeep):
     _complete_as_of = 0
 
     def read_now(self):
-        """Return once the copy has Placement's state as of the call."""
+        """Return once the mirror has Placement's state as of the call."""
         moment = time.monotonic()
 
         def is_newer():
@@ -34,7 +34,7 @@ class _QuickUpkeep(upkeep.Upkeep):
             self._changes.at = self._all.at = 0
             self._woken.set()
             return False
-        processes.until(is_newer, 'an up-to-date copy of Placement')
+        processes.until(is_newer, 'an up-to-date mirror of Placement')
 
     def _read_all(self, generations):
         super()._read_all(generations)

@@ -1,4 +1,4 @@
-"""The copy of a real Placement compared with Placement's listings."""
+"""The mirror of a real Placement compared with Placement's listings."""
 
 import contextlib
 import os
@@ -70,7 +70,7 @@ def mirror(placement, tmp_path):
     with mirrored(placement, tmp_path) as mirror:
         until(lambda: mirror.age is not None
               and not mirror.providers.without_limits(),
-              'a complete copy of Placement')
+              'a complete mirror of Placement')
         yield mirror
 
 

@@ -1,4 +1,4 @@
-"""Requests on a copy while Placement changes or fails."""
+"""Requests on a mirror while Placement changes or fails."""
 
 from concurrent import futures
 import contextlib
@@ -53,7 +53,7 @@ def scene(stage, placement, timeout):
 
 
 class Scene:
-    """A daemon with a copy of a Placement, and its callers."""
+    """A daemon with a mirror of a Placement, and its callers."""
 
     def __init__(self, stage, placement, timeout):
         self._stage, self.placement = stage, placement
@@ -105,7 +105,7 @@ class Scene:
             del self.placed[uuid]
 
     def listings(self):
-        """The number of listings for requests; those of the copy have no
+        """The number of listings for requests; those of the mirror have no
         limit.
         """
         return sum('GET /allocation_candidates' in line and 'limit=' in line

@@ -19,7 +19,7 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from nova_sched.dry_run import copied_candidates as copied
+from nova_sched.dry_run.mirror_comparison import SAME
 from nova_sched.dry_run.shadow import compare
 from nova_sched.dry_run.shadow import report
 from tests.builders import messages
@@ -212,8 +212,8 @@ def test_shadow_agrees_on_requests_in_sequence(rig, capsys):
     assert len(compared) >= 0.9 * len(reports), disagreements(reports)
 
 
-def test_copy_at_rest_offers_what_placement_lists(rig):
-    """The copy follows the allocations of earlier questions in a while."""
+def test_mirror_at_rest_offers_what_placement_lists(rig):
+    """The mirror follows the allocations of earlier questions in a while."""
     [scheduler] = rig.schedulers
     rig.shadow.wait_for_lines('resource providers were copied')
     judged = []
@@ -222,14 +222,14 @@ def test_copy_at_rest_offers_what_placement_lists(rig):
             again = _renewed(question)
             rig.ask(scheduler, again)
             [entry] = reports_on(rig, [again])
-            return _copy_verdict(entry) in (copied.SAME, NOT_JUDGED) and entry
-        entry = processes.until(agrees, f'the copy for {question.topic}',
+            return _mirror_verdict(entry) in (SAME, NOT_JUDGED) and entry
+        entry = processes.until(agrees, f'the mirror for {question.topic}',
                                 interval=1)
-        judged.append(_copy_verdict(entry))
-    assert judged.count(copied.SAME) >= OTHER // 2
+        judged.append(_mirror_verdict(entry))
+    assert judged.count(SAME) >= OTHER // 2
 
 
-def _copy_verdict(entry):
+def _mirror_verdict(entry):
     return entry['copy']['verdict'] if entry['copy'] else NOT_JUDGED
 
 

@@ -181,7 +181,7 @@ def columns_read(snapshot):
         return reading
 
     snapshot.column = noted(snapshot.column)
-    snapshot.cell = noted(snapshot.cell)
+    snapshot.value = noted(snapshot.value)
     return read
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from nova_sched.inventory import picks_on_wire
 from nova_sched.inventory import shared_picks
-from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.inventory.ledger import GRACE
 from nova_sched.inventory.peers import OLD
 from nova_sched.inventory.state import SchedulingState
@@ -68,14 +68,15 @@ def taken_of(hosts):
     hosts, taken = hosts.snapshot(None), collections.Counter()
     for row, host in enumerate(HOSTS):
         def left(name, row=row):
-            return hosts.cell(name, row)
+            return hosts.value(name, row)
         [cell] = left('numa_topology').cells
         for what, number in {
                 'memory': ROOM - left('free_ram_mb') / 1000,
                 'disk': ROOM - left('free_disk_mb') / 1024,
                 'vcpus': left('vcpus_used'), 'cpus': len(cell.pinned_cpus),
                 'pages': cell.pages[1].used / 256,
-                'devices': ROOM - left('pci_stats').free_devices}.items():
+                'devices': ROOM - left(
+                    'pci_stats').free_by_node.total()}.items():
             taken[host, what] = number
     return taken
 
@@ -164,7 +165,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def started(self, **kwargs):
         state = SchedulingState(LIFETIME, lambda: self.now,
                                 monotonic=lambda: self.now)
-        state.share(self.shared.sharing(**kwargs))
+        state.sharing = self.shared.sharing(**kwargs)
         worker = Worker(state)
         self.read(worker)
         return worker
@@ -189,8 +190,9 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
 
     def pick(self, key, host, claiming, group):
         self.now += 0.01
-        return InFlight(key, host, host, KEYS[key][1], None, group, self.now,
-                        {} if claiming else None)
+        return PlacedInstance(
+            key, host, host, KEYS[key][1], None, group, self.now,
+            {} if claiming else None)
 
     def assume(self, worker, pick):
         view = worker.state.view([pick.key])

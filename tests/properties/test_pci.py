@@ -42,7 +42,7 @@ def test_requested_number_of_devices_is_taken(pools, requests, cells):
     left = take(pools, requests, cells=cells)
 
     if left is not None:
-        assert left.free_devices == pools.free_devices - sum(
+        assert left.free_by_node.total() == pools.free_by_node.total() - sum(
             request.count for request in requests)
         assert kinds(left) <= kinds(pools)
         assert all(pool['count'] >= 0 for pool in left)

@@ -136,8 +136,8 @@ class TestRun:
         assert 'Filter PlugIn failed on host (a, a)' in caplog.text
 
     @pytest.mark.parametrize('rule', [
-        OneFails('derived', 'host_ip', 'key'), OneFails('judge', 'host_ip'),
-        OneFails('judge_together', ['hypervisor_type', 'host_ip'])])
+        OneFails('derived', 'host_ip', 'key'), OneFails('evaluate', 'host_ip'),
+        OneFails('evaluate_together', ['hypervisor_type', 'host_ip'])])
     def test_an_error_at_a_value_names_the_first_host_with_it(self, rule,
                                                               caplog):
         block = hosts(a_host('a'), a_host('b', host_ip='bad'),

@@ -75,14 +75,14 @@ def trace(hosts, server, tmp_path, monkeypatch):
             offer(server, [row[0] for row in hosts.rows(
                 'SELECT uuid FROM compute_nodes')])
         endpoint = door(driver, conf=conf)
-        endpoint.offers.start()
-        mirror = endpoint.offers._mirror
+        endpoint.candidate_source.start()
+        mirror = endpoint.candidate_source._mirror
         until(lambda: mirror is None or mirror.age is not None,
-              'a complete copy of Placement')
+              'a complete mirror of Placement')
         ask(endpoint, **request)
         calls = tracing.recorded(endpoint.driver, monkeypatch)
         ask(endpoint, **request)
-        endpoint.offers.stop()
+        endpoint.candidate_source.stop()
         return calls
     return trace
 

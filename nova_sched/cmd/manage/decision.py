@@ -7,10 +7,10 @@ import oslo_messaging as messaging
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
+from nova_sched.cmd.manage import scheduler_rpc
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.explain import words
@@ -54,7 +54,7 @@ def _call(conf, parsed_args, method, **arguments):
         namespace=decision_endpoint.NAMESPACE,
         version=decision_endpoint.VERSION)
     admin = context.RequestContext(is_admin=True).to_dict()
-    return asking.call(
+    return scheduler_rpc.call(
         conf, parsed_args.timeout,
         lambda transport: messaging.get_rpc_client(
             transport, target, timeout=parsed_args.timeout).call(

@@ -7,8 +7,8 @@ import oslo_messaging as messaging
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import exits
+from nova_sched.cmd.manage import scheduler_rpc
 
 
 class Ping(command.Command):
@@ -31,7 +31,7 @@ class Ping(command.Command):
     def take_action(self, parsed_args):
         conf, seconds = self.app.conf, parsed_args.timeout
         topic = conf.scheduler_topic
-        consumers = asking.consumers(conf, seconds)
+        consumers = scheduler_rpc.consumers(conf, seconds)
         for broker, count in consumers:
             self._say(f'{broker}: ' + (
                 f'no queue {topic}' if count is None else
@@ -47,8 +47,8 @@ class Ping(command.Command):
 
         begin = time.monotonic()
         try:
-            asking.call(conf, seconds, ping)
-        except asking.NotServed as error:
+            scheduler_rpc.call(conf, seconds, ping)
+        except scheduler_rpc.NotServed as error:
             self._say(str(error))
             # If no consumers were counted, the broker itself may be down.
             return exits.NO if consumers else exits.UNREACHABLE

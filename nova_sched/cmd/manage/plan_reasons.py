@@ -98,7 +98,7 @@ def unread(dry_run):
         # The host manager of a plug-in may have none.
         aggregates = dry_run.driver.host_manager.aggregates()
     return unread_.unread(request.spec_obj, dry_run.ranker, hosts,
-                          dry_run.offer.asked, aggregates)
+                          dry_run.offer.is_used, aggregates)
 
 
 def _placement_rules(conf, hosts, spec_obj):
@@ -106,7 +106,7 @@ def _placement_rules(conf, hosts, spec_obj):
 
     Empty if Placement was not asked, or is not configured.
     """
-    if not (hosts.offer.asked and config.placement_configured(conf)):
+    if not (hosts.offer.is_used and config.placement_configured(conf)):
         return []
     return offer.rules(
         read_only_placement.ReadOnlyPlacement(conf),

@@ -124,7 +124,7 @@ class PlanReport:
 
     def _offer(self):
         candidates = self._view.fields['candidates']
-        offer = {'asked': self._dry_run.offer.asked,
+        offer = {'asked': self._dry_run.offer.is_used,
                  'offered': candidates['providers']}
         return offer | {name: value for name, value in candidates.items()
                         if name == 'cut_at'}
@@ -218,7 +218,7 @@ class PlanReport:
         """Return the rule that left no host; '-' for none."""
         if self.fits:
             return '-'
-        if self._dry_run.offer.asked and not self._dry_run.offer.providers:
+        if self._dry_run.offer.is_used and not self._dry_run.offer.providers:
             return attempt.OFFERED.replace(' ', '_')
         return next((step['name'].replace(' ', '_')
                      for step in reversed(self._view.filters)

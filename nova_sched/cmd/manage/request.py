@@ -8,8 +8,8 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.cloud import fake as fake_cloud
-from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import scheduler_rpc
 from nova_sched.cmd.manage import specs
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
@@ -149,12 +149,12 @@ class Call(forms.Lister):
     def _answer(self, *args, **kwargs):
         """Return the scheduler's reply.  Raises NotServed without a reply."""
         conf = self.app.conf
-        if any(not count for _where, count in asking.consumers(
+        if any(not count for _where, count in scheduler_rpc.consumers(
                 conf, conf.long_rpc_timeout)):
-            raise asking.NotServed(
+            raise scheduler_rpc.NotServed(
                 f'The queue {conf.scheduler_topic} has no consumer at '
                 f'{config.masked(config.transport_url(conf))}')
-        return asking.call(
+        return scheduler_rpc.call(
             conf, conf.long_rpc_timeout,
             lambda transport: rpcapi.SchedulerAPI(
                 conf, transport).select_destinations(*args, **kwargs))

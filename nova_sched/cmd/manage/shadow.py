@@ -43,7 +43,7 @@ class Report(forms.Lister):
             return (('At', 'Request', 'Instances', 'Verdict', 'Why', 'Here',
                      'Live'), list(map(_row, filter(_differs, entries))))
         if parsed_args.copy:
-            totals = report.copy_totals(entries)
+            totals = report.mirror_totals(entries)
             total = sum(count for _, count, _ in totals)
             return (('Copy', 'Requests', 'Share (%)', 'Oldest copy (s)'), [
                 (verdict, count, _percent(count, total), round(oldest, 1))

@@ -53,7 +53,7 @@ class SchedulerManager(manager.SchedulerManager):
     @property
     def placement_client(self):
         """The client of Placement with Nova's methods, or None."""
-        client = self.offers.placement_client
+        client = self.candidate_source.placement_client
         return client and report_methods.with_nova_methods(client)
 
     def _run_periodic_tasks(self, context):

@@ -109,7 +109,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             self._record.funnel.step(0, narrowing.CELL, offered.rows,
                                      left.rows)
         summaries = None
-        if offer is not None and offer.asked:
+        if offer is not None and offer.is_used:
             summaries = getattr(offer, 'summaries', None) or dict.fromkeys(
                 offer.providers)
         found = self._call('_get_all_host_states', self._context(),

@@ -10,7 +10,7 @@ from nova_sched.compat import current_hosts
 from nova_sched.compat import driver_signatures
 from nova_sched.compat import nova_methods
 from nova_sched.compat import row_rules
-from nova_sched.compat.legacy import given
+from nova_sched.compat.legacy import rule_argument
 from nova_sched.compat.nova import exception
 from nova_sched.compat.row_api import host_states
 from nova_sched.compat.row_api import request
@@ -43,7 +43,7 @@ class FilterHandler(filters.HostFilterHandler):
         current = request.current()
         left = base_filters.run(
             row_rules.adapted_filters(filters), hosts, spec_obj, index,
-            current.record, given.request_of(spec_obj)).states()
+            current.record, rule_argument.request_of(spec_obj)).states()
         if current.hosts is None:
             # Outside of an attempt the plug-in reads the limits of the states.
             for state in left:
@@ -194,7 +194,7 @@ class NovaHostManagerMixin:
                 index = arg
             elif isinstance(arg, (str, list, tuple)):
                 filter_class_names = arg
-        states, spec = list(hosts), given.request_of(spec_obj)
+        states, spec = list(hosts), rule_argument.request_of(spec_obj)
         block = self._block_of(states)
         if block is not None:
             block, is_forced = narrowing.narrowed(

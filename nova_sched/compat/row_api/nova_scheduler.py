@@ -140,10 +140,10 @@ class NovaSchedulerMixin:
             LOG.debug('Cleaning up allocations for %s', uuids)
             own = driver_claims.current()
             claimed = {*own.held()}
-            releases.give_back(own, [uuid for uuid in uuids
-                                     if uuid in claimed])
+            releases.release_claims(
+                own, [uuid for uuid in uuids if uuid in claimed])
             # Allocations that were not made by a claim of this driver.
-            releases.give_back(types.SimpleNamespace(
+            releases.release_claims(types.SimpleNamespace(
                 release=self.placement_client.forget,
                 release_all=lambda uuids: ()), [
                     uuid for uuid in uuids if uuid not in claimed])

@@ -54,7 +54,7 @@ def deciding(request):
     """Set the Request that this thread decides, and its hosts: a context."""
     token = _current.set(request)
     try:
-        with current_hosts.being(request.hosts):
+        with current_hosts.using(request.hosts):
             yield
     finally:
         _current.reset(token)

@@ -164,4 +164,4 @@ def provider_of(place, table):
     table: HostTable, or None.
     """
     rows = [] if table is None else host_changes.rows_of(table, place)
-    return table.snapshot(None).cell('uuid', rows[0]) if rows else None
+    return table.snapshot(None).value('uuid', rows[0]) if rows else None

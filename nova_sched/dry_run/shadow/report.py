@@ -12,7 +12,7 @@ import os
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.dry_run import copied_candidates
+from nova_sched.dry_run import mirror_comparison
 from nova_sched.dry_run.shadow import compare
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
@@ -35,12 +35,12 @@ class Report:
     path: of the file to append JSON lines to; None for no file.
 
     counts: verdict -> number of requests.
-    copies: verdict of copied_candidates -> number of requests.
+    mirrored: verdict of mirror_comparison -> number of requests.
     """
 
     def __init__(self, path):
         self._path, self._failing = path, False
-        self.counts, self.copies = (collections.Counter() for _ in range(2))
+        self.counts, self.mirrored = (collections.Counter() for _ in range(2))
 
     def add(self, entry):
         """Add a request: a dict returned by ``make_entry``."""
@@ -53,22 +53,23 @@ class Report:
                 f' ({entry["why"]})' if entry['why'] else '',
                 *(', '.join(entry[side]['hosts'][:10])
                   or entry[side]['outcome'] for side in ('here', 'live')))
-        copy = entry['copy']
-        if copy:
-            self.copies[copy['verdict']] += 1
-            if copy['verdict'] != copied_candidates.SAME:
+        mirror = entry['copy']
+        if mirror:
+            self.mirrored[mirror['verdict']] += 1
+            if mirror['verdict'] != mirror_comparison.SAME:
                 LOG.info('Request for %s: the mirror of Placement, %.1f s '
                          'old, lacks %d of %d candidates and has %d others: '
                          '%s',
-                         instances, copy['age'], copy['only_listed'],
-                         copy['both'] + copy['only_listed'],
-                         copy['only_copied'], ', '.join(copy['examples']))
+                         instances, mirror['age'], mirror['only_listed'],
+                         mirror['both'] + mirror['only_listed'],
+                         mirror['only_copied'],
+                         ', '.join(mirror['examples']))
         if self._path:
             self._write(f'{json.dumps(entry)}\n'.encode())
 
     def summary(self):
         """Return the totals as a text."""
-        counts, compared = self.counts, self.copies.total()
+        counts, compared = self.counts, self.mirrored.total()
         agree = sum(counts[verdict] for verdict in compare.AGREEMENTS)
         comparable = counts.total() - counts[compare.NOT_COMPARABLE]
         parts = ', '.join(f'{counts[verdict]} {verdict}'
@@ -76,7 +77,7 @@ class Report:
         return f'{agree} of {comparable} comparable requests agree' + (
             f' ({parts})' if parts else '') + (
             f'; the mirror of Placement has the same candidates for '
-            f'{self.copies[copied_candidates.SAME]} of {compared} request(s)'
+            f'{self.mirrored[mirror_comparison.SAME]} of {compared} request(s)'
             if compared else '')
 
     def _write(self, line):
@@ -100,13 +101,13 @@ class Report:
         self._failing = error is not None
 
 
-def make_entry(record, uuids, live, comparison, waited, copy=None):
+def make_entry(record, uuids, live, comparison, waited, mirror=None):
     """Return a request as a dict of plain JSON, one line of the file.
 
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
     waited: seconds until the live decision showed, or the wait ended.
-    copy: result of copied_candidates.compare_copy.
+    mirror: result of mirror_comparison.compare_mirror.
     """
     return {
         'at': decision_document.iso(record.arrived),
@@ -127,7 +128,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
                         else 'placed' if live.places else 'refused'),
             'hosts': [host for host, _ in live.places],
             'seconds': round(waited, 3)},
-        'copy': copy,
+        'copy': mirror,
     }
 
 
@@ -189,7 +190,7 @@ def totals(entries):
                                    row[1]))
 
 
-def copy_totals(entries):
+def mirror_totals(entries):
     """Return how far the mirror agrees: tuples (verdict, count, oldest).
 
     The most frequent verdict comes first; requests without a comparison are

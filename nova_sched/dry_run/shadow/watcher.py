@@ -130,7 +130,7 @@ class LiveDecisionWatcher:
         dry_run = self._decide(call)
         record, now = dry_run.record, self._clock()
         request = PendingRequest(
-            record, record.asked_uuids(), held_before, dry_run.table,
+            record, record.instance_uuids(), held_before, dry_run.table,
             self._decider.listing, started_at, now, now)
         unseen = unseen or _reason_unseen(dry_run, request.uuids)
         record.pack()
@@ -239,7 +239,7 @@ class LiveDecisionWatcher:
             compare.compare(request.record, live, changed,
                             self._subset_size),
             request.decided_by - request.decided_at,
-            request.listing and request.listing.copy)
+            request.listing and request.listing.mirror)
         self._changes.remember(request, bool(live.unseen))
         self._report.add(entry)
 

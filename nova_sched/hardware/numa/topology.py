@@ -81,11 +81,6 @@ class HostTopology(reports.Report):
                             (cells, newer))
 
     @property
-    def text(self):
-        """The report as JSON text."""
-        return self._text
-
-    @property
     def cells(self):
         """The HostCells, in the host's order: a tuple."""
         return self.items
@@ -292,7 +287,7 @@ def _ordered(topology, required, pools, pack):
     cells = list(topology.cells)
     if not topology.is_newer:
         if not required.pci and pools is not None:
-            nodes = {pool['numa_node'] for pool in pools}
+            nodes = {pool['numa_node'] for pool in pools.items}
             cells.sort(key=lambda cell: cell.id in nodes)
         return cells
     if len(cells) == len(required.cells):

@@ -112,7 +112,11 @@ class HostDevices:
         """
         kind = self._requests[number].kind
         if kind not in self._free:
-            self._free[kind] = self._free_on_nodes(kind)
+            counts = self._free[kind] = collections.Counter()
+            for place, may_take in self._may_take[kind].items():
+                if may_take:
+                    pool = self._pools[place]
+                    counts[pool['numa_node']] += pool['count']
         return self._free[kind]
 
     def shortfall(self):
@@ -135,14 +139,6 @@ class HostDevices:
         may_take = self._may_take[request.kind]
         return sum([self._counts[place] for place in self._near(
             self._counts, request, cells) if may_take[place]])
-
-    def _free_on_nodes(self, kind):
-        counts = collections.Counter()
-        for place, may_take in self._may_take[kind].items():
-            if may_take:
-                pool = self._pools[place]
-                counts[pool['numa_node']] += pool['count']
-        return counts
 
     @functools.cached_property
     def _has_all_kinds(self):

@@ -42,7 +42,7 @@ class Pools(reports.Report):
     @property
     def plain(self):
         """The pools as plain JSON, for ``of_plain``."""
-        return self._text if isinstance(self._text, str) else [*self._text]
+        return self.text if isinstance(self.text, str) else [*self.text]
 
     @classmethod
     def of_plain(cls, plain):
@@ -73,11 +73,6 @@ class Pools(reports.Report):
 
     def __iter__(self):
         return iter(self.pools)
-
-    @property
-    def free_devices(self):
-        """The number of devices in all pools."""
-        return sum(pool['count'] for pool in self.items)
 
     @property
     def free_by_node(self):

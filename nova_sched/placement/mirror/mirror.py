@@ -11,8 +11,6 @@ from nova_sched.concurrency import turns
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.placement.mirror.shared_responses import SharedResponses
-from nova_sched.placement.mirror.upkeep import QUERIES
 from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
@@ -24,11 +22,6 @@ MOST_AGGREGATES = 4
 #: seconds after which it starts no further read.  It waits for the same time
 #: while another request reads providers.
 MOST_NODES, NODES_PATIENCE = 4, 1
-
-
-def shared_responses(workers):
-    """Return the SharedResponses for the mirrors of workers to be forked."""
-    return SharedResponses(QUERIES, workers)
 
 
 class PlacementMirror:

@@ -125,9 +125,7 @@ class Providers:
         self.catch_up = lambda: None
         self.uuids, self._rows = (), {}
         self._generations = np.zeros(0, np.int64)
-        self._is_root = np.zeros(0, np.bool_)
-        self._invalid = np.zeros(0, np.bool_)
-        self._limited = np.zeros(0, np.bool_)
+        self._is_root, self._invalid, self._limited = np.zeros((3, 0), bool)
         self._traits = Labels.of(())
         self._columns, self._members = {}, {}
         # When a claim of this service on a provider last began or ended, and

@@ -11,6 +11,7 @@ import pickle
 import time
 import typing
 
+from nova_sched import shared_region
 from nova_sched.shared_region import SharedRegion
 
 #: Maximum seconds to wait for another worker's response: the duration of a
@@ -61,7 +62,8 @@ class SharedResponses:
         if shared is None:
             return self.send_alone(send)
         with shared.threads, shared.locked(
-                patience=_long_wait, pause=PAUSE) as is_locked:
+                patience=lambda: shared_region.waited_for(PATIENCE),
+                pause=PAUSE) as is_locked:
             if not is_locked:
                 return self.send_alone(send)
             response = shared.read(source)
@@ -101,9 +103,3 @@ class _SharedResponse(SharedRegion):
         os.ftruncate(self.file, self.BEGIN)
         if os.pwrite(self.file, data, self.BEGIN) == len(data):
             self.words.size = len(data)
-
-
-def _long_wait():
-    """Return a function: whether PATIENCE seconds have not passed yet."""
-    end = time.monotonic() + PATIENCE
-    return lambda: time.monotonic() < end

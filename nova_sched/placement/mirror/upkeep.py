@@ -27,6 +27,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.concurrency import threads
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.reader import UnusableProvider
 from nova_sched.placement.mirror.shared_responses import SharedResponses
@@ -135,9 +136,7 @@ class Upkeep:
 
     def start(self):
         """Start the thread."""
-        self.thread = threading.Thread(
-            target=self._run, name='placement mirror', daemon=True)
-        self.thread.start()
+        self.thread = threads.start('placement mirror', self._run)
 
     def stop(self):
         """Stop the thread, without waiting for its query."""

@@ -127,12 +127,12 @@ def rejected(log, hosts, passes):
             if log.isEnabledFor(logging.DEBUG) else ())
 
 
-def _is_rebuild(asked):
+def _is_rebuild(request):
     """Return ``is_rebuild`` of a RequestSpec, or of a filter_properties dict.
     """
-    return getattr(asked, 'is_rebuild', None) or (
-        isinstance(asked, dict)
-        and nova_compat.loaded().request_of(asked).is_rebuild)
+    return getattr(request, 'is_rebuild', None) or (
+        isinstance(request, dict)
+        and nova_compat.loaded().request_of(request).is_rebuild)
 
 
 class HostFilterHandler(filters.BaseFilterHandler):
@@ -162,7 +162,7 @@ def _write_limits(states, chosen, spec_obj, index):
             continue    # such as a fake in a plug-in author's test
         hosts = state.block()
         for rule in ran:
-            filters.note_judge(hosts.snapshot, rule, spec_obj)
+            filters.note_filter_with_limits(hosts.snapshot, rule, spec_obj)
         [row] = hosts.rows.tolist()
         state.limits.update(limits.of_row(hosts.snapshot, row))
 

@@ -88,7 +88,12 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         network = _network(spec_obj)
         addresses = hosts.derived('host_ip', 'address', _address, _ADDRESS)
-        _warn_of(hosts, addresses['version'] == _UNREADABLE[0])
+        unreadable = addresses['version'] == _UNREADABLE[0]
+        if unreadable.any():
+            for state in hosts.where(unreadable).states():
+                values.warn(
+                    state.host, state.nodename, 'host_ip = '
+                    f'{values.shown(state.host_ip)}, which is no address')
         passes = addresses['version'] == network.version
         # The halves can be compared separately, because a network is all
         # addresses with the same prefix.
@@ -128,13 +133,6 @@ def _address(text):
     except (netaddr.AddrFormatError, ValueError):
         return _UNREADABLE
     return address.version, *_halves(int(address))
-
-
-def _warn_of(hosts, unreadable):
-    if unreadable.any():
-        for state in hosts.where(unreadable).states():
-            values.warn(state.host, state.nodename, 'host_ip = '
-                        f'{values.shown(state.host_ip)}, which is no address')
 
 
 def _refused(value, must, field):

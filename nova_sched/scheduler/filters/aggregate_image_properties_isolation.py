@@ -49,7 +49,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
 
     def mask(self, hosts, spec_obj):
         properties = spec_obj.image_properties.flat()
-        passes = hosts.judge('aggregates', lambda aggregates: (
+        passes = hosts.evaluate('aggregates', lambda aggregates: (
             self._differing(aggregates, properties) is None))
         for state in filters.rejected(LOG, hosts, passes):
             key, _, accepted = self._differing(

@@ -36,7 +36,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
         required = requirements(spec_obj)
         if not required:
             return np.ones(len(hosts), dtype=np.bool_)
-        passes = hosts.judge('aggregates', lambda aggregates: (
+        passes = hosts.evaluate('aggregates', lambda aggregates: (
             _unmet(aggregates, required) is None))
         for state in filters.rejected(LOG, hosts, passes):
             _log(state, *_unmet(state.aggregates, required))

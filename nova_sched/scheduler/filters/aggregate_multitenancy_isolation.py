@@ -26,7 +26,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
     def mask(self, hosts, spec_obj):
         project = spec_obj.project_id
-        passes = hosts.judge('aggregates', lambda aggregates: _takes(
+        passes = hosts.evaluate('aggregates', lambda aggregates: _takes(
             _projects(aggregates), project))
         if LOG.isEnabledFor(logging.DEBUG):
             _log(hosts, passes, project)

@@ -280,7 +280,9 @@ class BaseCountFilter(BaseSettingFilter):
     column = noun = ''
     #: Log text with %(host)s and %(most)s.
     too_many = ''
-    most = None
+
+    def configure(self, conf):
+        self.most = getattr(conf.filter_scheduler, self.key)
 
     @staticmethod
     def cast(text):

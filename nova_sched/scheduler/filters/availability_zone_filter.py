@@ -32,7 +32,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
         zone = spec_obj.availability_zone
         if not zone:
             return np.ones(len(hosts), dtype=np.bool_)
-        passes = hosts.judge(
+        passes = hosts.evaluate(
             'aggregates', lambda aggregates: zone in self._zones(aggregates))
         for state in filters.rejected(LOG, hosts, passes):
             LOG.debug("Availability Zone '%(zone)s' requested. %(host)s "

@@ -60,8 +60,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
                 break
             passing = hosts.where(passes)
             meets = _meets(passing, path, required, scoped)
-            if LOG.isEnabledFor(logging.DEBUG):
-                _log(passing.where(~meets), path, required)
+            _log(passing, meets, path, required)
             passes[passes] = meets
         return passes
 
@@ -118,13 +117,13 @@ def _meets(hosts, path, required, scoped):
 
     column = attributes.column(hosts, name)
     if column is not None:
-        meets = column.judge(verdict, hosts)
-        absent = column.judge(lambda value: value is None, hosts)
+        meets = column.evaluate(verdict, hosts)
+        absent = column.evaluate(lambda value: value is None, hosts)
         if absent.any():
             lacking = hosts.where(absent)
-            meets[absent] = _stats(lacking, name).judge(verdict, lacking)
+            meets[absent] = _stats(lacking, name).evaluate(verdict, lacking)
         return meets
-    meets = _stats(hosts, name).judge(verdict, hosts)
+    meets = _stats(hosts, name).evaluate(verdict, hosts)
     if scoped:
         return meets
     return meets | ~np.fromiter(
@@ -168,8 +167,8 @@ def _offered(hosts, path):
     return {str(_value_at(value, rest)) for value in column.in_use()}
 
 
-def _log(rejected, path, required):
-    for state in rejected.states():
+def _log(hosts, meets, path, required):
+    for state in filters.rejected(LOG, hosts, meets):
         LOG.debug("%(host)s fails extra_spec requirements. '%(required)s' "
                   "does not match '%(path)s'",
                   {'host': state, 'required': required,

@@ -102,7 +102,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
         required = _requirements(spec_obj, self.default_architecture)
         if not required.names:
             return np.ones(len(hosts), dtype=np.bool_)
-        passes = hosts.judge_together(required.columns(), required.met_by)
+        passes = hosts.evaluate_together(required.columns(), required.met_by)
         for state in filters.rejected(LOG, hosts, passes):
             _log(state, required)
         return passes

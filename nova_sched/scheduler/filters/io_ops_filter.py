@@ -17,9 +17,6 @@ class IoOpsFilter(amounts.BaseCountFilter):
     too_many = ('%(host)s fails I/O ops check: Max IOs per host is set to '
                 '%(most)s')
 
-    def configure(self, conf):
-        self.most = conf.filter_scheduler.max_io_ops_per_host
-
 
 class AggregateIoOpsFilter(amounts.PerAggregate, IoOpsFilter):
     """IoOpsFilter with maxima that aggregates may set."""

@@ -6,7 +6,7 @@ A query is the JSON text of the hint ``query``, as in
 ``_read`` parses the text, ``rules.queries`` evaluates it for all hosts.
 """
 
-import dataclasses
+import collections
 import functools
 import json
 
@@ -81,13 +81,8 @@ class JsonFilter(filters.ColumnFilter):
             f"hosts have {', '.join(offered)}" if offered else '')
 
 
-@dataclasses.dataclass(frozen=True)
-class _Read:
-    """A parsed query, its shortened text, and its variables."""
-
-    query: object
-    in_short: str
-    variables: list
+#: A parsed query, its shortened text, and its variables.
+_Read = collections.namedtuple('_Read', 'query in_short variables')
 
 
 def _read(text):

@@ -17,9 +17,6 @@ class NumInstancesFilter(amounts.BaseCountFilter):
     too_many = ('%(host)s fails num_instances check: Max instances per host '
                 'is set to %(most)s')
 
-    def configure(self, conf):
-        self.most = conf.filter_scheduler.max_instances_per_host
-
 
 class AggregateNumInstancesFilter(amounts.PerAggregate, NumInstancesFilter):
     """NumInstancesFilter with maxima that aggregates may set."""

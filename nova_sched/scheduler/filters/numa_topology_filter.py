@@ -39,14 +39,14 @@ class NUMATopologyFilter(filters.ColumnFilter):
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)
         if _requires_threads(spec_obj):
-            passes &= hosts.judge('numa_topology', _may_have_threads)
+            passes &= hosts.evaluate('numa_topology', _may_have_threads)
             _log(hosts, ~passes, '%(host)s fails CPU policy requirements. '
                  'Host does not have hyperthreading or hyperthreading is '
                  "disabled, but 'require' threads policy was requested.")
         required = numa_guest.GuestRequirements.of(spec_obj)
         if required is None:
             return passes
-        has_cells = hosts.judge('numa_topology', _has_cells)
+        has_cells = hosts.evaluate('numa_topology', _has_cells)
         _log(hosts, passes & ~has_cells, '%(host)s, %(node)s fails NUMA '
              'topology requirements. No host NUMA topology while the '
              'instance specified one.')
@@ -120,7 +120,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         needs, some = [], hosts
         if _requires_threads(spec_obj):
             needs.append(_THREADS)
-            some = hosts.where(hosts.judge('numa_topology',
+            some = hosts.where(hosts.evaluate('numa_topology',
                                            _may_have_threads))
         if required is not None:
             needs.append(numa_phrases.needed(required))
@@ -140,7 +140,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
 
         None if no host has a NUMA topology.
         """
-        hosts = hosts.where(hosts.judge('numa_topology', _has_cells))
+        hosts = hosts.where(hosts.evaluate('numa_topology', _has_cells))
         kinds = dict.fromkeys(zip(*(hosts.objects(name) for name in _COLUMNS),
                                   strict=True))
         nearest = None

@@ -42,12 +42,10 @@ class PciPassthroughFilter(filters.ColumnFilter):
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
                                 device_requests, judge)
-        if LOG.isEnabledFor(logging.DEBUG):
-            text = str(requests)
-            for state in hosts.where(~passes).states():
-                LOG.debug("%(host)s doesn't have the required PCI devices "
-                          '(%(requests)s)',
-                          {'host': state, 'requests': text})
+        for state in filters.rejected(LOG, hosts, passes):
+            LOG.debug("%(host)s doesn't have the required PCI devices "
+                      '(%(requests)s)',
+                      {'host': state, 'requests': requests})
         return passes
 
     def figures(self, hosts, spec_obj):
@@ -59,7 +57,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
                 pools, device_requests).free_on_nodes(number).total()
 
         return [figures.Figure(
-            'PCI devices', 'devices', request.count, hosts.judge(
+            'PCI devices', 'devices', request.count, hosts.evaluate(
                 'pci_stats', functools.partial(free, number), np.float64))
             for number, request in enumerate(requests)]
 

@@ -42,7 +42,8 @@ class TrustedFilter(filters.ColumnFilter):
         levels = self.levels.of(
             [*hosts.distinct('nodename')],
             [*hosts.snapshot.block().distinct('nodename')])
-        return hosts.judge('nodename', lambda node: levels[node] == required)
+        return hosts.evaluate(
+            'nodename', lambda node: levels[node] == required)
 
     def reason(self, hosts, spec_obj):
         levels = self.levels.known(hosts.distinct('nodename')).values()

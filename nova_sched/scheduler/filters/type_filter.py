@@ -16,7 +16,7 @@ class TypeAffinityFilter(filters.ColumnFilter):
     def mask(self, hosts, spec_obj):
         requested = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')
-        return hosts.judge(
+        return hosts.evaluate(
             'host', lambda host: by_host.get(host, requested) <= requested)
 
     def reason(self, hosts, spec_obj):
@@ -44,7 +44,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
             names = aggregate_values.split_values(aggregates, _KEY)
             return not names or spec_obj.flavor.name in names
 
-        return hosts.judge('aggregates', verdict)
+        return hosts.evaluate('aggregates', verdict)
 
     def reason(self, hosts, spec_obj):
         taken = phrases.distinct(

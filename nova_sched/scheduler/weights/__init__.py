@@ -84,6 +84,13 @@ class ColumnWeigher(BaseHostWeigher):
             and cls.weigh_objects is weights.BaseWeigher.weigh_objects)
 
 
+class BaseInputWeigher(ColumnWeigher):
+    """Base class of weighers of one host column, the first of ``inputs``."""
+
+    def column(self, hosts, spec_obj):
+        return getattr(hosts, self.inputs[0])
+
+
 #: Nova's order of the built-in weighers; other weighers follow by name.
 _ORDER = tuple(itertools.chain.from_iterable(
     nova_classes.WEIGHER_MODULES.values()))
@@ -91,8 +98,6 @@ _ORDER = tuple(itertools.chain.from_iterable(
 
 class HostWeightHandler(weights.BaseWeightHandler):
     """Finds the built-in weighers, and runs weighers on host states."""
-
-    object_class = WeighedHost
 
     def __init__(self):
         super().__init__(BaseHostWeigher)

@@ -3,7 +3,7 @@
 from nova_sched.scheduler import weights
 
 
-class BuildFailureWeigher(weights.ColumnWeigher):
+class BuildFailureWeigher(weights.BaseInputWeigher):
     """Weighs the builds that failed since the last successful build.
 
     A positive multiplier prefers hosts with few failures.
@@ -12,6 +12,3 @@ class BuildFailureWeigher(weights.ColumnWeigher):
     multiplier_name = 'build_failure_weight_multiplier'
     inputs = ('failed_builds',)
     sign = -1.0
-
-    def column(self, hosts, spec_obj):
-        return hosts.failed_builds

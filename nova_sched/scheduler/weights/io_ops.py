@@ -3,7 +3,7 @@
 from nova_sched.scheduler import weights
 
 
-class IoOpsWeigher(weights.ColumnWeigher):
+class IoOpsWeigher(weights.BaseInputWeigher):
     """Weighs the instances that are building, resizing, migrating and so on.
 
     The default multiplier is negative, so that idle hosts are preferred.
@@ -12,6 +12,3 @@ class IoOpsWeigher(weights.ColumnWeigher):
     minval = 0
     multiplier_name = 'io_ops_weight_multiplier'
     inputs = ('num_io_ops',)
-
-    def column(self, hosts, spec_obj):
-        return hosts.num_io_ops

@@ -3,7 +3,7 @@
 from nova_sched.scheduler import weights
 
 
-class NumInstancesWeigher(weights.ColumnWeigher):
+class NumInstancesWeigher(weights.BaseInputWeigher):
     """Weighs the instances that the host reports and this request's picks.
 
     A positive multiplier packs instances, a negative multiplier spreads them.
@@ -12,6 +12,3 @@ class NumInstancesWeigher(weights.ColumnWeigher):
 
     multiplier_name = 'num_instances_weight_multiplier'
     inputs = ('num_instances',)
-
-    def column(self, hosts, spec_obj):
-        return hosts.num_instances

@@ -21,5 +21,5 @@ class PCIWeigher(weights.ColumnWeigher):
 
 
 def _weight(pools):
-    free = 0 if pools is None else pools.free_devices
+    free = 0 if pools is None else pools.free_by_node.total()
     return 100 - min(free, _MANY)

@@ -131,7 +131,8 @@ def decided(cloud, tmp_path):
     def decided(*asked, more=()):
         recorder = Recorder(rules.a_conf(DEFAULT__state_path=str(tmp_path)))
         door = manager.SchedulerManager(
-            cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
+            cloud.driver(), drivers.door(cloud.driver()).candidate_source,
+            recorder)
         for request_id, fields in asked:
             with contextlib.suppress(messaging.ExpectedException):
                 door.select_destinations(

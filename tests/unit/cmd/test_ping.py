@@ -2,9 +2,9 @@
 
 import pytest
 
-from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import db
 from nova_sched.cmd.manage import exits
+from nova_sched.cmd.manage import scheduler_rpc
 from nova_sched.preflight import message_broker
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import Row
@@ -32,7 +32,7 @@ def test_without_a_service_exits_with_1_if_there_is_a_broker(
 def test_a_scheduler_that_answers_with_an_error_is_there(ping, monkeypatch):
     def fail(conf, seconds, make_call):
         raise exits.exception.NovaSchedException('It failed')
-    monkeypatch.setattr(asking, 'call', fail)
+    monkeypatch.setattr(scheduler_rpc, 'call', fail)
     ended = ping()
 
     assert ended.code == 0
@@ -64,7 +64,7 @@ def test_one_answering_host_of_a_cluster_is_enough(monkeypatch):
     monkeypatch.setattr(message_broker, 'consumers', lambda conf, seconds: (
         [('b:5672', 2), ('c:5672', 2)], [Row('broker', ERROR, 'a: refused')]))
 
-    assert asking.consumers(None, 1) == [('b:5672', 2)]
+    assert scheduler_rpc.consumers(None, 1) == [('b:5672', 2)]
 
 
 class TestExitCodes:
@@ -73,7 +73,7 @@ class TestExitCodes:
         (exits.exception.InvalidInput(reason='no'), 2),
         (exits.exception.DatabaseUnavailable('no'), 3),
         (exits.exception.PlacementError('no'), 3),
-        (asking.NotServed('no'), 3),
+        (scheduler_rpc.NotServed('no'), 3),
         (exits.exception.NoValidHost(reason='no'), 1),
         (LookupError('no'), 1)])
     def test_go_by_what_a_command_fails_with(

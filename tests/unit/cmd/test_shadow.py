@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from nova_sched.dry_run import copied_candidates as copied
+from nova_sched.dry_run.mirror_comparison import FEWER
+from nova_sched.dry_run.mirror_comparison import SAME
 from nova_sched.dry_run.shadow import compare
 from tests.unit.dry_run.shadow import test_report as lines
 
@@ -49,19 +50,19 @@ def test_the_list_may_be_empty(report):
         0, 'The file has no such request.\n', '')
 
 
-def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(report):
+def test_mirror_is_counted_by_how_far_it_agrees(report):
     old = lines.an_entry()
     del old['copy']
     ended = report(old, lines.an_entry(), *(
-        lines.an_entry(copy={'verdict': verdict, 'age': age})
-        for verdict, age in ((copied.SAME, 1.25), (copied.SAME, 0.5),
-                             (copied.FEWER, 2.0))),
+        lines.an_entry(mirror={'verdict': verdict, 'age': age})
+        for verdict, age in ((SAME, 1.25), (SAME, 0.5),
+                             (FEWER, 2.0))),
         options=['--copy', '-f', 'json'])
 
     assert json.loads(ended.out) == [
-        {'Copy': copied.SAME, 'Requests': 2, 'Share (%)': 66.7,
+        {'Copy': SAME, 'Requests': 2, 'Share (%)': 66.7,
          'Oldest copy (s)': 1.2},
-        {'Copy': copied.FEWER, 'Requests': 1, 'Share (%)': 33.3,
+        {'Copy': FEWER, 'Requests': 1, 'Share (%)': 33.3,
          'Oldest copy (s)': 2.0}]
 
 

@@ -26,7 +26,7 @@ def state():
 
 def test_values_of_a_key_are_as_written(utils, state):
     assert utils.aggregate_values_from_key(state, 'zone') == {'a, b', 'c'}
-    with current_hosts.being(state._snapshot):
+    with current_hosts.using(state._snapshot):
         assert utils.aggregate_values_from_db(None, 'h', 'zone') == {
             'a, b', 'c'}
         assert utils.aggregate_values_from_db(None, 'z', 'zone') == set()

@@ -60,10 +60,10 @@ class Scene:
     def read(self, seconds=0):
         """Read after some seconds: the Found of nodes and of services."""
         self.clock.now += seconds
-        with self.cell.transaction() as transaction:
+        with self.cell.db.reading() as connection:
             del self.sent[:]
-            found = transaction.changes(
-                self.nodes, self.services, self.clock.now)
+            found = self.cell.changes(
+                connection, self.nodes, self.services, self.clock.now)
         self.changed = self.nodes.pairs(found[0])
         self.nodes.take(found[0])
         self.services.take(found[1])

@@ -13,8 +13,8 @@ from nova_sched.db.named_locks import NamedLocks
         'no such locks', 'no answer', 'refused as by a cluster'])
 def test_no_lock_is_held_with_one_warning(url, kind, caplog, monkeypatch):
     if kind:
-        monkeypatch.setitem(named_locks._STATEMENTS, 'sqlite',
-                            named_locks._STATEMENTS[kind])
+        monkeypatch.setitem(named_locks._BY_DIALECT, 'sqlite',
+                            named_locks._BY_DIALECT[kind])
     locks = NamedLocks(engine.Database(url))
     for _ in range(3):
         with locks.held('group g', 1) as is_held:

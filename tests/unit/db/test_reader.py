@@ -209,13 +209,13 @@ def test_transaction_does_not_see_later_commits(load, hosts, execute):
     load(hosts=1, instances=[server])
 
     def read(cell):
-        with cell.transaction() as transaction:
-            before = transaction.changes(KnownRows(), KnownRows(), 0)
+        with cell.db.reading() as connection:
+            before = cell.changes(connection, KnownRows(), KnownRows(), 0)
             execute("UPDATE instances SET host = 'host2'")
             execute('UPDATE compute_nodes SET vcpus_used = 9')
-            after = transaction.changes(KnownRows(), KnownRows(), 0)
+            after = cell.changes(connection, KnownRows(), KnownRows(), 0)
             return (after[0].rows == before[0].rows,
-                    transaction.locate_instances([server['uuid'], 'nobody']))
+                    cell.hosts_of(connection, [server['uuid'], 'nobody']))
 
     answer, = hosts.for_each_cell(read).values()
     assert answer == (True, {server['uuid']: 'host1'})

@@ -51,11 +51,11 @@ def test_snapshot_shows_the_hosts_before_the_first_instance(made):
 
     for _ in range(2):
         hosts = dry_run.snapshot()
-        assert [hosts.cell('free_ram_mb', row) for row in range(2)] == [
+        assert [hosts.value('free_ram_mb', row) for row in range(2)] == [
             9000, 8000]
         assert hosts.moment == dry_run.record.state.clock
         hosts.consume(0, dry_run.spec_obj, 1.0)
-    assert hosts.cell('free_ram_mb', 0) == 6000
+    assert hosts.value('free_ram_mb', 0) == 6000
 
 
 def test_refusal_has_hosts_and_rules(made):
@@ -130,7 +130,7 @@ def test_request_has_instances_and_json_options(made, tmp_path):
         DEFAULT__scheduler_json_config_location=str(file)), count=2)
 
     assert dry_run.request.count == 2
-    assert dry_run.request.instance_uuids == (dry_run.record.asked_uuids())
+    assert dry_run.request.instance_uuids == (dry_run.record.instance_uuids())
     assert dry_run.request.options == {'x': 1}
 
 

@@ -44,7 +44,7 @@ def test_list_has_one_change_per_host():
         before, a_table(free_ram_mb=1, vcpus_used=9))
     assert ' of a: ' in text
     [text] = host_changes.changed_hosts(
-        before, before.with_cells([1], {'free_ram_mb': [7]}))
+        before, before.with_values([1], {'free_ram_mb': [7]}))
     assert text.startswith('free_ram_mb of b: ')
     for same in (before, a_table()):
         assert host_changes.changed_hosts(before, same) == []

@@ -227,6 +227,6 @@ class TestBudget:
         request = SchedulingRequest(a_request(), [clouds.a_uuid(1)], 1)
 
         assert smallest_changes(snapshot, request, a_ranker()).found
-        assert snapshot.cell('free_ram_mb', 0) == 1
+        assert snapshot.value('free_ram_mb', 0) == 1
         assert not snapshot.writes
         assert placement.claimed == []

@@ -125,11 +125,11 @@ class TestFilters:
     def test_nothing_is_changed_for_the_caller(self):
         block = hosts(a_host())
         block.snapshot.consume(0, a_request(), 0.0)
-        before = block.snapshot.cell('free_ram_mb', 0)
+        before = block.snapshot.value('free_ram_mb', 0)
 
         matrices.judge(block.snapshot, a_request(), a_ranker(DrainingFilter()))
 
-        assert block.snapshot.cell('free_ram_mb', 0) == before
+        assert block.snapshot.value('free_ram_mb', 0) == before
 
 
 class TestStages:

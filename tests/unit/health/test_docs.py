@@ -77,7 +77,7 @@ def _exposed(cloud, cell):
     cloud.close()
     return [(sample.name, sample.labels) for family
             in parser.text_string_to_metric_families(
-                metrics.page(page)('text/plain')[0].decode())
+                metrics.page(page)('text/plain').body.decode())
             for sample in family.samples]
 
 

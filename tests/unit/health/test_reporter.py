@@ -58,7 +58,7 @@ class Scheduler:
         self.server = types.SimpleNamespace(
             connection=self.connection, polled_at=time.monotonic(), busy_for=0)
         self.driver = types.SimpleNamespace(host_manager=hosts, PERIODIC=False)
-        self.offers = types.SimpleNamespace(
+        self.candidate_source = types.SimpleNamespace(
             mirror_age=4.0, placement_client=placement
             and types.SimpleNamespace(contact=placement))
 
@@ -130,7 +130,8 @@ def test_deleted_queues_are_counted_once():
 
 def test_waiting_start_is_reported_with_its_dependency():
     scheduler = Scheduler()
-    scheduler.serving, scheduler.driver, scheduler.offers = False, None, None
+    scheduler.serving = False
+    scheduler.driver = scheduler.candidate_source = None
     scheduler.waits_for = 'the database', time.monotonic() - 61
     [(status, _, output)] = a_reporter(scheduler).report()['checks'].values()
     assert status == 'fail'

@@ -149,8 +149,8 @@ def test_processor_time_is_read_rarely(monkeypatch):
 
 #: Functions of a HostBlock and of one to be called for each host.
 LOOPS = {
-    'values': lambda block, look: block.judge('hypervisor_type', look),
-    'combined values': lambda block, look: block.judge_together(
+    'values': lambda block, look: block.evaluate('hypervisor_type', look),
+    'combined values': lambda block, look: block.evaluate_together(
         ['hypervisor_type', 'host'], look),
     'derived values': lambda block, look: block.derived(
         'hypervisor_type', 'key', look),
@@ -158,7 +158,7 @@ LOOPS = {
         'A filter', block, ['hypervisor_type'], DeviceRequests([]),
         lambda *_: [look()]),
     'columns of queries': lambda block, look: attributes.column(
-        block, 'hypervisor_type').judge(look, block),
+        block, 'hypervisor_type').evaluate(look, block),
     'a filter of single hosts': lambda block, look: plug_in(
         filters.BaseHostFilter, host_passes=look).keep(block, None),
     'a filter of all hosts': lambda block, look: plug_in(

@@ -40,9 +40,9 @@ def test_columns_of_numbers_and_booleans_are_arrays(name, stored):
 
 @pytest.mark.parametrize('column', columns.COLUMNS, ids=lambda c: c.name)
 def test_have_columns_of_the_database_as_sources(column):
-    if column.source is not None:
-        table = getattr(tables, column.source.table)
-        assert set(column.source.columns) <= set(table.c.keys())
+    for name in ('compute_nodes', 'services'):
+        assert set(getattr(column, name)) <= set(
+            getattr(tables, name).c.keys())
 
 
 def test_determine_the_selected_columns():
@@ -51,8 +51,8 @@ def test_determine_the_selected_columns():
     assert len(set(columns.NAMES)) == len(columns.NAMES)
     for names in (columns.COMPUTE_NODE_COLUMNS, columns.SERVICE_COLUMNS):
         assert (names[0], len(set(names))) == ('id', len(names))
-    assert {name for column in columns.COLUMNS if column.source
-            for name in column.source.columns} <= {
+    assert {name for column in columns.COLUMNS
+            for name in (*column.compute_nodes, *column.services)} <= {
                 *columns.COMPUTE_NODE_COLUMNS, *columns.SERVICE_COLUMNS}
 
 
@@ -61,14 +61,14 @@ def test_marked_as_consumed_are_those_changed_by_consumption():
     snapshot = hosts(a_host(
         numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
         pci_stats=pci_stats(a_pool(count=2)))).snapshot
-    before = {name: snapshot.cell(name, 0) for name in columns.NAMES}
+    before = {name: snapshot.value(name, 0) for name in columns.NAMES}
 
     snapshot.consume(0, a_request(
         numa_topology=a_guest(guest_cell(floating=1)),
         pci_requests=pci_requests(a_pci_request())), now=5.0)
 
     changed = {name for name, value in before.items()
-               if snapshot.cell(name, 0) != value}
+               if snapshot.value(name, 0) != value}
     assert changed == set(columns.CONSUMED)
     assert changed > set(consumption.COLUMNS)
 
@@ -89,7 +89,7 @@ def test_columns_of_services_are_made_from_their_rows():
     service = rows.Service(*[None] * len(columns.SERVICE_COLUMNS))
 
     assert set(rows.service_columns([service])) == {
-        column.name for column in columns.COLUMNS if column.of('services')
+        column.name for column in columns.COLUMNS if column.services
         } | {'service_fresh'}
 
 

@@ -43,7 +43,7 @@ def picked(record, hosts=20, instances=1):
         made, most = weighed(hosts), record.weighing.hosts_to_keep(hosts)
         kept = made.order[:most]
         record.picked(Pick(index, UUID, 'h', 'h'), made.names, Weights(
-            made.given[kept], made.values[kept], made.parts([0])[0])
+            made.table_rows[kept], made.values[kept], made.parts([0])[0])
             if most else None)
     return record
 
@@ -87,7 +87,7 @@ def test_the_weight_of_a_pick_has_a_part_a_weigher():
 def test_names_the_known_instances(request_, uuids):
     record = Decision(request=request_, instance_uuid='of the request')
 
-    assert record.asked_uuids() == uuids
+    assert record.instance_uuids() == uuids
 
 
 def test_is_closed_once():
@@ -131,7 +131,7 @@ class TestPackedRequest:
         assert record.size
         record.pack()
         assert record.size
-        assert record.asked_uuids() == [UUID]
+        assert record.instance_uuids() == [UUID]
 
     def test_reads_as_before(self):
         arguments = {'spec_obj': {'hints': ['x']}, 'instance_uuids': ['a']}
@@ -140,7 +140,7 @@ class TestPackedRequest:
         record.pack()
         record.pack()
 
-        assert (record.request, record.asked_uuids()) == (arguments, ['a'])
+        assert (record.request, record.instance_uuids()) == (arguments, ['a'])
 
     def test_takes_no_more_than_on_the_wire(self):
         arguments = {'spec_obj': requests.a_request().obj_to_primitive()}
@@ -248,7 +248,7 @@ def test_a_forgotten_request_keeps_its_instances(is_packed):
 
     record.forget_request()
 
-    assert (record.request, record.asked_uuids(), record.instance_uuid) == (
+    assert (record.request, record.instance_uuids(), record.instance_uuid) == (
         {'instance_uuids': ['u' * 36] * 36}, ['u' * 36] * 36, 'v' * 36)
 
 
@@ -258,7 +258,7 @@ def test_a_forgotten_request_without_instances_keeps_its_own(uuid_):
 
     record.forget_request()
 
-    assert record.asked_uuids() == ([UUID] if uuid_ else [])
+    assert record.instance_uuids() == ([UUID] if uuid_ else [])
     assert record.instance_uuid == uuid_
 
 

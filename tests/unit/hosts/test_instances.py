@@ -5,7 +5,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts import instances
 from nova_sched.hosts.instance_details import InstanceDetails
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 from tests.builders import requests
 from tests.builders.clouds import a_uuid
 
@@ -112,7 +112,7 @@ class TestOnHost:
         found = instances.Instances(asked.locate, asked.on_hosts,
                                     in_flight=lambda: dict(placed))
         found.pending = {}
-        found.know_all(asked.on_hosts())
+        found.cache_all(asked.on_hosts())
         placed['u9'] = instances.Placed('u9', 'b')
         found.start_over(dict(placed))
 
@@ -208,8 +208,9 @@ class TestEach:
 
 def in_flight(key, host, **flavor):
     """A pick of another request."""
-    return InFlight(key, host, host, requests.a_request(**flavor).demand(),
-                    None, None, 0.0)
+    return PlacedInstance(
+        key, host, host, requests.a_request(**flavor).demand(), None, None,
+        0.0)
 
 
 A, B = a_uuid(1), a_uuid(2)

@@ -72,8 +72,8 @@ def test_columns_keep_their_types():
 
 def test_labels_without_a_host_are_left_out():
     table = a_cloud()
-    table = table.with_cells([0], {'cpu_info': ['x' * 10000]})
-    table = table.with_cells([0], {'cpu_info': ['y']})
+    table = table.with_values([0], {'cpu_info': ['x' * 10000]})
+    table = table.with_values([0], {'cpu_info': ['y']})
 
     assert b'x' * 100 not in plain.pack(table)
     assert len(plain.pack(table)) < 10000
@@ -87,7 +87,7 @@ class TestDifferences:
         ('aggregates', ()), ('stats', {'a': 'b'})])
     def test_has_changed_cells(self, name, value):
         before = a_cloud()
-        after = before.with_cells([1], {name: [value]})
+        after = before.with_values([1], {name: [value]})
 
         found = json.loads(json.dumps(plain.differences([before, after])))
 
@@ -102,7 +102,7 @@ class TestDifferences:
         """The last value of a row counts."""
         tables = [a_cloud()]
         for row, value in zip((1, 0, 1), values, strict=True):
-            tables.append(tables[-1].with_cells([row], {name: [value]}))
+            tables.append(tables[-1].with_values([row], {name: [value]}))
         tables.insert(2, tables[1])
 
         found = json.loads(json.dumps(plain.differences(tables)))
@@ -134,6 +134,6 @@ def test_times_of_services_survive():
     moment = datetime.datetime(2026, 1, 2, 3, 4, 5)
     table = a_cloud()
     service = table.columns['service'][0]._replace(last_seen_up=moment)
-    table = table.with_cells([0], {'service': [service]})
+    table = table.with_values([0], {'service': [service]})
 
     assert round_trip(table).columns['service'][0] == service

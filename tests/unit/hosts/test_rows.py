@@ -131,7 +131,7 @@ def test_a_service_is_up_until_service_down_time_is_over(cloud, away, up):
 
     shown = hosts.snapshot(table, hosts.instances(), now=seen + away)
 
-    assert shown.cell('service_up', 0) is up
+    assert shown.value('service_up', 0) is up
 
 
 @pytest.mark.parametrize('number', [BIGGEST, SMALLEST])
@@ -214,7 +214,7 @@ RATIO_OF = {'cpu': 16.0, 'ram': 1.5, 'disk': 1.0}
 
 @pytest.fixture(autouse=True)
 def forgotten_warnings():
-    values._warn.cache_clear()
+    values.warn.cache_clear()
 
 
 def lines(caplog):

@@ -32,15 +32,16 @@ class TestHostTable:
     def test_replaced_rows_leave_the_older_generation_as_it_was(self):
         old = table(a_host('a', free_ram_mb=1), a_host('b', free_ram_mb=2))
 
-        new = old.replaced({1: {'free_ram_mb': 5, 'hypervisor_type': 'xen',
-                                'stats': {'a': '1'}}})
+        new = old.with_values([1], {
+            'free_ram_mb': [5], 'hypervisor_type': ['xen'],
+            'stats': [{'a': '1'}]})
 
         new._check()
         assert new.columns['free_ram_mb'].tolist() == [1, 5]
         assert old.columns['free_ram_mb'].tolist() == [1, 2]
         assert old.columns['stats'] == [{}, {}]
         assert new.columns['vcpus_total'] is old.columns['vcpus_total']
-        assert old.replaced({}) is old
+        assert old.with_values([], {'free_ram_mb': []}) is old
 
     def test_rows_can_be_taken_out_and_put_in(self):
         """In columns of every kind."""
@@ -68,7 +69,7 @@ class TestHostTable:
 
         for count in (2, 4):
             with pytest.raises(ValueError):
-                two.with_cells([0, 1, 2], {name: [value] * count})
+                two.with_values([0, 1, 2], {name: [value] * count})
             with pytest.raises(ValueError):
                 two.with_added([0, 1, 2], more | {name: [value] * count})
 
@@ -80,9 +81,10 @@ class TestHostTable:
 
     def test_all_generations_of_a_read_have_its_time(self):
         cells = Cells((('cell', 5.0),))
-        read = table(a_host('a'), a_host('b')).of_cells(cells)
+        unread = table(a_host('a'), a_host('b'))
+        read = unread.of(unread.columns, cells)
 
-        made = [read.replaced({0: {'vcpus_used': 1}}), read.without([0]),
+        made = [read.with_values([0], {'vcpus_used': [1]}), read.without([0]),
                 read.with_columns(service_up=[True, False]),
                 read.snapshot(None).as_table()]
 
@@ -179,7 +181,7 @@ class TestHostSnapshot:
         left = kept.snapshot(None).block()
         assert [topology.cells[0].cpu_usage for topology
                 in left.objects('numa_topology')] == [2, 0]
-        assert [pools.free_devices for pools
+        assert [pools.free_by_node.total() for pools
                 in left.objects('pci_stats')] == [0, 2]
         assert all(len(generation.columns[name].values) == 1
                    for name in ('numa_topology', 'pci_stats'))
@@ -246,7 +248,7 @@ class TestHostBlock:
             2.0, 0.0, 2.0]
         assert one(block, 2).looked_up('host', {'a': -1}).tolist() == [-1.0]
 
-    def test_judges_each_distinct_value_in_use_once(self):
+    def test_evaluates_each_distinct_value_in_use_once(self):
         block, asked = hosts(a_host('a'), a_host('b'), a_host('c')), []
 
         def length(name):
@@ -255,31 +257,31 @@ class TestHostBlock:
 
         some = block.where(np.array([True, False, True]))
 
-        assert some.judge('host', length, np.float64).tolist() == [0.5, 0.5]
+        assert some.evaluate('host', length, np.float64).tolist() == [0.5, 0.5]
         assert asked == ['a', 'c']
 
-    def test_judges_combinations_with_numbers(self):
+    def test_evaluates_combinations_with_numbers(self):
         block = hosts(*(a_host(vcpus_used=used, cpu_allocation_ratio=ratio,
                                host_ip=ip)
                         for used, ratio, ip in [
                             (1, 0.5, 'x'), (2, 0.5, 'x'), (1, 0.5, 'y')]))
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             ['host_ip', 'vcpus_used', 'cpu_allocation_ratio'],
             lambda *values: values == ('x', 1, 0.5)).tolist() == [
                 True, False, False]
 
-    def test_judges_combinations_of_many_columns(self):
+    def test_evaluates_combinations_of_many_columns(self):
         """Whose codes together exceed 64 bits."""
         block = hosts(*(a_host(f'h{number}', free_ram_mb=number)
                         for number in range(40)))
         names = ['host', 'nodename', 'free_ram_mb'] * 5
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             names, lambda *values: values[-1] == 7).tolist() == [
                 number == 7 for number in range(40)]
 
-    def test_judges_each_combination_once(self):
+    def test_evaluates_each_combination_once(self):
         block = hosts(*(a_host(hypervisor_type=kind, hypervisor_version=ver)
                         for kind, ver in [('x', 1), ('y', 1), ('x', 1),
                                           ('x', 2), ('y', 1)]))
@@ -289,7 +291,7 @@ class TestHostBlock:
             asked.append((kind, version))
             return (kind, version) == ('x', 1)
 
-        assert block.judge_together(
+        assert block.evaluate_together(
             ['hypervisor_type', 'hypervisor_version'],
             verdict).tolist() == [True, False, True, False, False]
         assert sorted(asked) == [('x', 1), ('x', 2), ('y', 1)]

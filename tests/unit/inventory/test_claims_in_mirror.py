@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched.inventory import shared_picks
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.inventory.state import SchedulingState
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
@@ -25,7 +25,7 @@ class Worker:
         self.now = 1000.0
         self.state = SchedulingState(LIFETIME, lambda: self.now,
                                      monotonic=lambda: self.now)
-        self.state.share(shared.sharing())
+        self.state.sharing = shared.sharing()
         self.state.rebase(table(a_host('a', uuid='p')), {})
         self.providers = Providers(lambda: self.now)
         self.state.count_claims(self.providers)
@@ -40,8 +40,8 @@ class Worker:
     def assume(self, key, vcpus=1, group=None):
         self.now += 0.1
         view = self.state.view([key])
-        pick = InFlight(key, 'a', 'a', DEMAND, None, group, self.now,
-                        {'p': {'VCPU': vcpus}})
+        pick = PlacedInstance(key, 'a', 'a', DEMAND, None, group, self.now,
+                              {'p': {'VCPU': vcpus}})
         snapshot = view.table.snapshot(None)
         assert self.state.assume(view, [pick], snapshot, force=True)
         return pick

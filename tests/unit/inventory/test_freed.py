@@ -13,7 +13,7 @@ from tests.builders.hosts import table
 def test_node_with_less_usage_is_found_once(column, less, more):
     nodes, before = FreedNodes(), table(*(
         a_host(name, uuid=f'node-{name}', **{column: more}) for name in 'ab'))
-    after = before.with_cells([1], {column: [less]})
+    after = before.with_values([1], {column: [less]})
 
     assert [nodes.look(hosts) for hosts in (
         before, before, after, after, before)] == [[], [], ['node-b'], [], []]

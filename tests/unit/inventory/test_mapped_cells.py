@@ -142,7 +142,7 @@ def test_aggregates_come_from_api_database(cloud):
     hosts = cloud.driver().host_manager.view().table.snapshot(None)
 
     assert [aggregate.name for aggregate
-            in hosts.cell('aggregates', 0)] == ['new']
+            in hosts.value('aggregates', 0)] == ['new']
 
 
 class TestTemplates:

@@ -288,11 +288,11 @@ class TestMembersOfServerGroups:
     @pytest.fixture
     def ring(self):
         """Function that returns whether a worker continues without waiting."""
-        def heard(daemon):
+        def acknowledged(daemon):
             begin = time.monotonic()
-            daemon.worker.wait_until_heard(0.05)
+            daemon.worker.wait_until_acknowledged(0.05)
             return time.monotonic() - begin < 0.04
-        return heard
+        return acknowledged
 
     def test_member_is_acknowledged_by_others(self, daemon, broker, ring):
         one, other = map(daemon, 'ab')
@@ -320,7 +320,7 @@ class TestMembersOfServerGroups:
     def test_wait_ends_at_timeout(self, daemon, broker, ring, monkeypatch):
         """The late daemon is not waited for again before its next message."""
         one, other = map(daemon, 'ab')
-        monkeypatch.setattr(peers, 'HEARD', -1)
+        monkeypatch.setattr(peers, 'ACKNOWLEDGED_WITHIN', -1)
         one.publish('i', group='g')
         assert ring(one)
         monkeypatch.undo()

@@ -7,8 +7,8 @@ import pytest
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.inventory import picks_on_wire
-from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.in_flight import PlacedInstance
 from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
 
@@ -21,8 +21,9 @@ LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=2.0,
 
 def a_pick(key='i', spec=None, group=None, claiming=False, limits=None):
     spec = spec or a_request(memory_mb=1000)
-    return InFlight(key, 'h', 'n', spec.demand(), limits, group, 12.0625,
-                    {} if claiming else None)
+    return PlacedInstance(
+        key, 'h', 'n', spec.demand(), limits, group, 12.0625,
+        {} if claiming else None)
 
 
 def over_the_wire(*news):
@@ -32,7 +33,7 @@ def over_the_wire(*news):
 
 
 def told(placed):
-    """Return all data of an InFlight for comparison."""
+    """Return all data of a PlacedInstance for comparison."""
     return {**{name: getattr(placed, name) for name in (
         'key', 'host', 'nodename', 'group', 'at', 'claiming', 'place')},
         'demand': placed.demand.obj_to_primitive(),
@@ -60,7 +61,7 @@ def test_forgotten_picks_are_read_as_written():
     forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
 
     assert over_the_wire(News(forgotten=forgotten)) == [
-        News([], [], forgotten, heard=True)]
+        News([], [], forgotten, from_peer=True)]
 
 
 def test_shared_demand_is_written_once():

@@ -14,7 +14,7 @@ from tests.unit.inventory.test_cache import parsed_rows
 from tests.unit.inventory.test_cache import refreshed
 
 HOSTS = 200
-OF_SERVICES = 1 + sum(column.of('services') for column in columns.COLUMNS)
+OF_SERVICES = 1 + sum(bool(column.services) for column in columns.COLUMNS)
 ALL = len(columns.COLUMNS)
 #: Host and node name stay; services and aggregates are not in node rows.
 OF_NODES = ALL - OF_SERVICES - len(
@@ -35,7 +35,7 @@ def work(cache, monkeypatch):
     It returns the number of rows parsed and of cells written.
     """
     parsed, written = parsed_rows(cache), []
-    for name in ('with_cells', 'with_added'):
+    for name in ('with_values', 'with_added'):
         write = getattr(HostTable, name)
         monkeypatch.setattr(
             HostTable, name, lambda table, rows, values, write=write:

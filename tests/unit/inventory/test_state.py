@@ -9,7 +9,7 @@ from nova_sched.context import RequestContext
 from nova_sched.inventory import decision_lock
 from nova_sched.inventory import ledger
 from nova_sched.inventory import state
-from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import PlacedInstance
 from nova_sched.inventory.in_flight import is_uuid
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
@@ -48,8 +48,9 @@ class Cloud:
         return self.state.rebase(self.base, located or {})
 
     def pick(self, key, host='a', group=None, claiming=False):
-        return InFlight(key, host, host, SPEC.demand(), None, group, self.now,
-                        {} if claiming else None)
+        return PlacedInstance(
+            key, host, host, SPEC.demand(), None, group, self.now,
+            {} if claiming else None)
 
     def assume(self, *keys, host='a', view=None, group=None, claiming=False,
                **kwargs):
@@ -257,7 +258,7 @@ def add(found, *picks):
 
 def test_bad_entry_is_skipped_and_logged(cloud, caplog):
     add(cloud.state,
-        InFlight('odd', 'a', 'a', object(), None, None, cloud.now),
+        PlacedInstance('odd', 'a', 'a', object(), None, None, cloud.now),
         cloud.pick('k', 'b'))
 
     assert cloud.free(cloud.rebase(changed='ab')) == [4000, 3000]
@@ -269,9 +270,9 @@ def test_entry_counts_on_its_node_only():
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
 
-    add(found, InFlight('k', 'a', 'n2', SPEC.demand(), None, None, 0.0),
-        InFlight('k', 'a', 'gone', SPEC.demand(), None, None, 0.0),
-        InFlight('l', 'a', 'n1', SPEC.demand(), None, None, 0.0))
+    add(found, PlacedInstance('k', 'a', 'n2', SPEC.demand(), None, None, 0.0),
+        PlacedInstance('k', 'a', 'gone', SPEC.demand(), None, None, 0.0),
+        PlacedInstance('l', 'a', 'n1', SPEC.demand(), None, None, 0.0))
 
     assert found.table.columns['free_ram_mb'].tolist() == [3000, 4000]
 

@@ -23,7 +23,7 @@ def worker(shared):
     """Function that makes the Cloud of a further worker or driver."""
     def make(**kwargs):
         cloud = Cloud()
-        cloud.state.share(shared.sharing(**kwargs))
+        cloud.state.sharing = shared.sharing(**kwargs)
         return cloud
     return make
 
@@ -110,14 +110,14 @@ class TestNewsOfOtherDaemons:
             demand=a_request(memory_mb=memory_mb).demand())
         for number in range(3):
             elsewhere.tell(News([dataclasses.replace(
-                odd, key=f'k{number}')], heard=True))
+                odd, key=f'k{number}')], from_peer=True))
 
         assert seen(one) == [4000, 4000]
         assert caplog.text.count('of other daemons are dropped') == 1
 
     def test_entry_of_fast_clock_expires(self, one, elsewhere):
         elsewhere.tell(News([dataclasses.replace(one.pick('k'), at=1e11)],
-                            heard=True))
+                            from_peer=True))
         assert seen(one) == [3000, 4000]
         one.now += LIFETIME + 1
 
@@ -130,7 +130,7 @@ class TestNewsOfOtherDaemons:
         for number in range(5):
             one.now += 1
             elsewhere.tell(News([one.pick(f'k{number}', host='ab'[
-                number < 2])], heard=True))
+                number < 2])], from_peer=True))
 
         assert seen(one) == [1000, 4000]
         assert set(one.state.pending()) == {'k2', 'k3', 'k4'}

@@ -31,8 +31,8 @@ def metrics():
 def samples(metrics, board):
     """Function: the samples of the page, (name, labels) -> number."""
     def samples():
-        body, kind = metrics.page(board)('text/plain')
-        assert kind.startswith('text/plain')
+        _, headers, body = metrics.page(board)('text/plain')
+        assert headers['Content-Type'].startswith('text/plain')
         return {(sample.name.removeprefix('nova_sched_'),
                  *(value for _, value in sorted(sample.labels.items()))):
                 sample.value for family
@@ -142,7 +142,7 @@ def test_unknown_values_are_left_out(board, samples):
 def test_a_process_that_does_not_count_counts_nothing(board):
     metrics = Metrics(lambda: 0, 2)
     metrics.note(Decision(outcome=PLACED))
-    assert b'nova_sched_tries_total 0.0' in metrics.page(board)('')[0]
+    assert b'nova_sched_tries_total 0.0' in metrics.page(board)('').body
 
 
 @pytest.mark.parametrize('accept', [
@@ -150,14 +150,14 @@ def test_a_process_that_does_not_count_counts_nothing(board):
     'text/plain;version=.', 'text/plain; version="1.0.0"',
     f'text/plain;version={"9" * 5000}', ';;,=,;version', '\xff'])
 def test_an_unknown_version_gets_plain_text(metrics, board, accept):
-    body, kind = metrics.page(board)(accept)
-    assert kind.startswith('text/plain')
+    _, headers, body = metrics.page(board)(accept)
+    assert headers['Content-Type'].startswith('text/plain')
     assert b'nova_sched_tries_total 0.0' in body
 
 
 def test_openmetrics_is_returned_on_request(metrics, board):
-    body, kind = metrics.page(board)('application/openmetrics-text')
-    assert kind.startswith('application/openmetrics-text')
+    _, headers, body = metrics.page(board)('application/openmetrics-text')
+    assert headers['Content-Type'].startswith('application/openmetrics-text')
     assert body.endswith(b'# EOF\n')
 
 

@@ -80,7 +80,7 @@ def test_has_the_services_that_were_up_then(cloud, serving):
 
 
 def test_has_the_candidates_of_placement(conf):
-    """None here: the copy of Placement had refused."""
+    """None here: the mirror of Placement had refused."""
     hosts = builders.table(builders.a_host('a'))
     store = DecisionStore.in_file(conf)
     store.add([decisions.a_refusal(

@@ -40,8 +40,8 @@ def count(store, name):
 
 def test_each_decision_has_the_hosts_as_they_were_then(store):
     first = a_table()
-    second = first.with_cells([1], {'free_ram_mb': [7]})
-    third = second.with_cells([0], {'free_ram_mb': [5]})
+    second = first.with_values([1], {'free_ram_mb': [7]})
+    third = second.with_values([0], {'free_ram_mb': [5]})
     full = first.columns['free_ram_mb'].item(0)
     store.add([on(first), on(second)])
     store.add([on(third)])
@@ -52,7 +52,7 @@ def test_each_decision_has_the_hosts_as_they_were_then(store):
 
 def test_a_state_is_stored_once_for_all_its_decisions(store):
     hosts = a_table()
-    store.add([on(hosts), on(hosts), on(hosts.of_cells(hosts.cells))])
+    store.add([on(hosts), on(hosts), on(hosts.of(hosts.columns))])
 
     assert (count(store, 'bases'), count(store, 'states')) == (1, 0)
     assert free(store, 1) == free(store, 3)
@@ -76,7 +76,7 @@ def test_states_that_are_written_together_are_one_row(
     monkeypatch.setattr(state_store, limit, number)
     hosts, records = a_table(), []
     for number in range(8):
-        hosts = hosts.with_cells([1], {'free_ram_mb': [number]})
+        hosts = hosts.with_values([1], {'free_ram_mb': [number]})
         records.append(on(hosts))
     store.add(records)
 
@@ -88,8 +88,8 @@ def test_workers_have_states_of_their_own(conf, store):
     other = DecisionStore.in_file(conf)
     mine, its = a_table(free_ram_mb=1), a_table(free_ram_mb=2)
     for number in range(3):
-        store.add([on(mine.with_cells([0], {'free_ram_mb': [number]}))])
-        other.add([on(its.with_cells([0], {'free_ram_mb': [number]}))])
+        store.add([on(mine.with_values([0], {'free_ram_mb': [number]}))])
+        other.add([on(its.with_values([0], {'free_ram_mb': [number]}))])
 
     assert [free(store, number) for number in range(1, 7)] == [
         [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
@@ -106,9 +106,9 @@ def test_a_failed_write_starts_a_new_base(store, monkeypatch):
 
     monkeypatch.setattr(store, '_insert_rows', insert)
     with pytest.raises(exception.DatabaseUnavailable):
-        store.add([on(hosts.with_cells([1], {'free_ram_mb': [7]}))])
+        store.add([on(hosts.with_values([1], {'free_ram_mb': [7]}))])
     monkeypatch.setattr(store, '_insert_rows', whole)
-    store.add([on(hosts.with_cells([1], {'free_ram_mb': [8]}))])
+    store.add([on(hosts.with_values([1], {'free_ram_mb': [8]}))])
 
     assert free(store, 2)[1] == 8
 
@@ -120,7 +120,7 @@ class TestRoom:
         hosts = a_table(stats={'x': decisions.noise(600000)})
         records = []
         for number in range(20):
-            hosts = hosts.with_cells([0], {'free_ram_mb': [number]})
+            hosts = hosts.with_values([0], {'free_ram_mb': [number]})
             records.append(on(hosts))
         store.add(records)
 
@@ -156,7 +156,7 @@ class TestRoom:
         hosts = a_table()
         store.add([on(hosts, arrived=1.0)])
         DecisionStore.in_file(conf).make_room(2.0, 1 << 20)
-        store.add([on(hosts.with_cells([1], {'free_ram_mb': [8]}),
+        store.add([on(hosts.with_values([1], {'free_ram_mb': [8]}),
                       arrived=3.0)])
 
         assert free(store, 2)[1] == 8

@@ -70,7 +70,7 @@ def test_three_quick_failures_leave_no_claim(offer, placement, caplog,
     monkeypatch.setattr(releases, 'AT_ONCE', 10)
     placement.on('PUT', '/allocations/', trouble, trouble, trouble, TAKEN)
 
-    releases.give_back(offer.claims, UUIDS)
+    releases.release_claims(offer.claims, UUIDS)
 
     assert given_back(placement) == set(UUIDS)
     assert 'not released yet' not in caplog.text
@@ -81,7 +81,7 @@ def test_remaining_claims_are_released_later(offer, placement, caplog):
     caplog.set_level('INFO')
     placement.on('PUT', '/allocations/', Answer(503))
 
-    releases.give_back(offer.claims, UUIDS)
+    releases.release_claims(offer.claims, UUIDS)
     placement.on('PUT', '/allocations/', TAKEN)
     wait_for_the_rest()
 
@@ -152,7 +152,7 @@ def test_unanswered_claim_is_released_after_outage(scene, placement,
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',
                  *placement.routes('GET', '/allocations/'))
-    releases.give_back(made, UUIDS[:1])
+    releases.release_claims(made, UUIDS[:1])
 
     assert not holding
 
@@ -177,7 +177,7 @@ class TestNewClaim:
             placement.on(method, PATH, DROP)
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
-        releases.give_back(made, [UUID])
+        releases.release_claims(made, [UUID])
         for method, answers in routes.items():
             placement.on(method, PATH, *answers)
 
@@ -227,8 +227,11 @@ class Hosts:
     def state(self, row):
         return self
 
-    def cell(self, name, row):
+    def value(self, name, row):
         return 'a'
+
+    def names(self, row):
+        return 'a', 'a'
 
 
 def offer_of(made):

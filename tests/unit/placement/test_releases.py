@@ -49,9 +49,9 @@ class Placement:
         if error is not None:
             raise error
 
-    def give_back(self, *uuids):
+    def release_claims(self, *uuids):
         """Release claims; return the seconds at which it was tried."""
-        releases.give_back(self, uuids)
+        releases.release_claims(self, uuids)
         for thread in threading.enumerate():
             if thread.name == 'release claims':
                 thread.join(60)
@@ -63,7 +63,7 @@ def test_caller_waits_five_seconds_then_thread_continues(clock, caplog):
     placement = Placement(
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 
-    times = placement.give_back('a')
+    times = placement.release_claims('a')
 
     assert times[:5] == [0, 1, 2, 3, 4]
     assert times[5:] == list(range(9, 609, 5))
@@ -89,7 +89,8 @@ def test_late_release_is_logged(clock, caplog):
         exception.PlacementError('it is away')
         if uuid == 'b' and now < 20 else None))
 
-    assert placement.give_back('a', 'b') == [0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
+    assert placement.release_claims('a', 'b') == [
+        0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
     assert caplog.messages[-1] == ('The remaining claims are released: b')
 
 
@@ -99,7 +100,7 @@ def test_untried_claims_come_first(clock, caplog):
     placement = Placement(
         clock, lambda now, uuid: errors[uuid] if now < 2 else None)
 
-    placement.give_back('a', 'b')
+    placement.release_claims('a', 'b')
 
     assert [uuid for _, uuid, _ in placement.tries] == [*'ab', *'ba', *'ba']
     assert caplog.messages == []
@@ -111,7 +112,7 @@ def test_missing_thread_is_logged(clock, caplog):
         clock, lambda now, uuid: exception.PlacementError('it is away'))
 
     with no_thread():
-        assert placement.give_back('a') == [0, 1, 2, 3, 4]
+        assert placement.release_claims('a') == [0, 1, 2, 3, 4]
 
     assert caplog.messages[-2] == ('Cannot start a thread to release them: '
                                    "can't start new thread")
@@ -125,7 +126,7 @@ def test_last_error_of_untried_claim_is_logged(clock, caplog):
         exception.PlacementError('refused') if uuid == 'a' and now < 1
         else RetriesExhausted('late') if now < 20 else None))
 
-    placement.give_back('a', 'b')
+    placement.release_claims('a', 'b')
 
     assert [line.rpartition(' ')[2] for line in caplog.messages[:2]] == [
         'late', 'refused']
@@ -135,7 +136,7 @@ def test_fault_is_logged_and_not_retried(clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         ZeroDivisionError('a fault') if uuid == 'a' else None))
 
-    assert placement.give_back('a', 'b') == [0, 0]
+    assert placement.release_claims('a', 'b') == [0, 0]
     [record] = caplog.records
     assert record.exc_info
     assert 'The allocations of instance a, ' in record.getMessage()

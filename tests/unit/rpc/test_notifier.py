@@ -119,8 +119,8 @@ def test_contradicting_options_are_a_configuration_error(monkeypatch):
 
 
 def test_topics_are_named_or_configured(bus):
-    assert bus.notifier('me')._notifier._topics == ['notifications']
-    assert bus.notifier('me', ['own'])._notifier._topics == ['own']
+    assert bus.notifier('me')._topics == ['notifications']
+    assert bus.notifier('me', ['own'])._topics == ['own']
 
 
 def test_close_closes_the_connections(bus, monkeypatch):

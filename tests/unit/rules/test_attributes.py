@@ -36,7 +36,7 @@ def test_other_names_are_unknown(name):
 def test_each_value_is_judged_once():
     asked = []
 
-    verdict = Column.of(['x', 'y', 'x', 'y']).judge(
+    verdict = Column.of(['x', 'y', 'x', 'y']).evaluate(
         lambda value: asked.append(value) or value == 'x', BLOCK)
 
     assert verdict.tolist() == [True, False, True, False]
@@ -47,7 +47,7 @@ def test_an_error_at_a_value_names_the_first_host_with_it():
     column = Column.of([1, 'x', 'x'])
 
     with pytest.raises(ValueError, match='x') as raised:
-        column.judge(int, hosts(a_host('a'), a_host('b'), a_host('c')))
+        column.evaluate(int, hosts(a_host('a'), a_host('b'), a_host('c')))
 
     note, = raised.value.__notes__
     assert note.startswith('on host (b, b)')

@@ -142,6 +142,6 @@ def test_a_rule_may_be_made_by_its_module(example):
     module.MadeFilter = type('MadeFilter', (example[0],), {
         '__module__': ''.join(list(module.__name__))})
 
-    found = loadables.find_classes(filters, filters.ColumnFilter)
+    found = loadables.find_classes(filters.__name__, filters.ColumnFilter)
 
     assert {example[0], module.MadeFilter} <= {*found}

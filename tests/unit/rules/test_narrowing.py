@@ -24,7 +24,7 @@ REASONS = {
 
 
 def test_a_request_without_names_has_no_step():
-    assert narrowing.asked(hosts(a_host()), a_request()) == []
+    assert narrowing.applicable(hosts(a_host()), a_request()) == []
 
 
 @pytest.mark.parametrize('name', NAMED)
@@ -34,7 +34,7 @@ def test_each_step_has_a_reason(name):
                   a_host('b', nodename='b', cell_uuid='c2'))
     spec = a_request(**NAMED[name])
 
-    (step, left), = narrowing.asked(block, spec)
+    (step, left), = narrowing.applicable(block, spec)
 
     assert step == name
     assert 0 not in left.rows.tolist()

@@ -75,7 +75,7 @@ def test_rules_beyond_three_are_counted():
     assert found.full == (
         '0 of 11 hosts: 4 SizeFilter (512 wanted, 4 too small), '
         '3 SilentFilter, 2 force_hosts, and 2 more reasons for 2 hosts')
-    assert found.asked.endswith(
+    assert found.amounts.endswith(
         '2 force_hosts, 1 ignore_hosts, 1 force_nodes')
 
 
@@ -103,11 +103,11 @@ def test_callers_see_the_need_of_built_in_filters_only(monkeypatch):
     record.funnel.step(0, 'SizeFilter', rows(0, 1), rows())
     adapted = row_rules.adapted_filters
 
-    assert both(record, 2, adapted).asked == '0 of 2 hosts: 2 SizeFilter'
+    assert both(record, 2, adapted).amounts == '0 of 2 hosts: 2 SizeFilter'
     monkeypatch.setattr(SizeFilter, '__module__',
                         'nova_sched.scheduler.filters.size_filter')
     for adapter in (adapted, list):
-        assert both(record, 2, adapter).asked == (
+        assert both(record, 2, adapter).amounts == (
             '0 of 2 hosts: 2 SizeFilter (512 wanted)')
 
 

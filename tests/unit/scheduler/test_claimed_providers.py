@@ -32,7 +32,7 @@ class Seeing(MemoryScheduler):
     def devices_left(self):
         """{provider uuid: devices free} of the only host."""
         return {pool['rp_uuid']: pool['count'] for pool
-                in self.seen.cell('pci_stats', 0).items}
+                in self.seen.value('pci_stats', 0).items}
 
 
 def a_scheduler():
@@ -86,5 +86,5 @@ def test_cells_near_the_claimed_devices_are_taken(claimed, used):
     ask(scheduler, a_request(numa_topology=a_guest(guest_cell(floating=1))),
         claimed)
 
-    assert [cell.cpu_usage for cell in scheduler.seen.cell(
+    assert [cell.cpu_usage for cell in scheduler.seen.value(
         'numa_topology', 0).cells] == used

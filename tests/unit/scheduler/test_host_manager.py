@@ -30,7 +30,7 @@ def up(cloud, manager, **service):
                           f"datetime('now', '{value}')")
         else:
             cloud.execute(f'UPDATE services SET {name} = ?', value)
-    return snapshot(manager).cell('service_up', 0)
+    return snapshot(manager).value('service_up', 0)
 
 
 class ThirdPartyManager(host_manager.HostManager):

@@ -52,11 +52,11 @@ class TestSilentCell:
         driver = mapped_cloud.driver(request.param, **rule.options)
         gone = []
         for name in ('locate_instances', 'instances_on',
-                     'image_properties', 'transaction'):
+                     'image_properties', 'changes'):
             monkeypatch.setattr(
                 cell_reader.CellReader, name, silent_in_cell_two(
                     getattr(cell_reader.CellReader, name), gone,
-                    falls=name != 'transaction'))
+                    falls=name != 'changes'))
         return driver
 
     def test_loses_its_hosts_with_a_log_line(self, driver, rule, caplog):

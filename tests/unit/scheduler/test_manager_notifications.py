@@ -74,7 +74,7 @@ def notifier():
     return Notifier()
 
 
-def ask(notifier, cls=None, offers=None, without='id', **request):
+def ask(notifier, cls=None, source=None, without='id', **request):
     """Request two instances; return the driver.
 
     cls: of the driver.  without: a field to be removed from the request.
@@ -83,7 +83,7 @@ def ask(notifier, cls=None, offers=None, without='id', **request):
         a_host('a', free_ram_mb=30000), a_host('b', free_ram_mb=29999),
         enabled_filters=['RamFilter'])
     door = manager.SchedulerManager(
-        drivers.adapted(asked), offers or CandidateSource(),
+        drivers.adapted(asked), source or CandidateSource(),
         drivers.Records(), notifier)
     spec_obj = requests.a_request(**request).obj_to_primitive()
     spec_obj['nova_object.data'].pop(without, None)
@@ -109,7 +109,7 @@ def test_start_and_end_have_the_request_and_the_end_has_the_picks(notifier):
 
 @pytest.mark.parametrize(('request_', 'phases'), [
     ({'memory_mb': 500000}, ['began']),
-    ({'offers': CandidateSource(exception.NoValidHost(reason=''))}, []),
+    ({'source': CandidateSource(exception.NoValidHost(reason=''))}, []),
     ({'without': 'flavor'}, [])],
     ids=['no host passes', 'no candidates', 'invalid'])
 def test_a_refused_request_has_no_end(notifier, request_, phases):

@@ -13,7 +13,7 @@ from tests.builders.facts import filtered
 from tests.builders.requests import a_request
 from tests.builders.requests import an_image
 
-ALL = tuple(request_filter.Options.__dataclass_fields__)
+ALL = facts.OPTIONS
 PCI, PORT_PCI = (f'{digit * 8}-0000-4000-8000-000000000001' for digit in '12')
 IMAGE_TYPE = 'query_placement_for_image_type_support'
 METADATA = 'image_metadata_prefilter'
@@ -210,8 +210,7 @@ def test_filters_that_apply_are_timed(on, request_, oldest, more, caplog):
     request_filter.process_reqspec(
         a_request(project_id='project', **request_),
         facts.Facts(known=known, oldest=oldest),
-        request_filter.Options(**dict.fromkeys(on, True)),
-        lambda: next(times))
+        facts.options(*on), lambda: next(times))
 
     assert [record.getMessage() for record in caplog.records
             if 'took' in record.getMessage()] == [
@@ -224,10 +223,11 @@ def test_options_are_those_of_the_scheduler(tmp_path):
     path.write_text('[scheduler]\n' + '\n'.join(
         f'{name} = true' for name in ALL))
 
-    assert request_filter.Options.of(config.new_conf([], [str(path)])) == (
-        request_filter.Options(*[True] * len(ALL)))
-    assert request_filter.Options.of(
-        config.new_conf([], [])) == request_filter.Options()
+    for files, is_on in (([str(path)], True), ([], False)):
+        filters = request_filter.RequestFilters(
+            config.new_conf([], files), None, None)
+        assert [getattr(filters._options, name) for name in ALL] == (
+            [is_on] * len(ALL))
 
 
 def test_traits_are_added_to_those_of_the_request():

@@ -18,9 +18,9 @@ class Counting(HostSnapshot):
         super().__init__(like.table, like.instances)
         self.reads = collections.Counter()
 
-    def cell(self, name, row):
+    def value(self, name, row):
         self.reads[name, row] += 1
-        return super().cell(name, row)
+        return super().value(name, row)
 
 
 @pytest.fixture

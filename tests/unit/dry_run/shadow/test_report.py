@@ -25,13 +25,14 @@ MOVED = Comparison(compare.NOT_COMPARABLE, 'state moved', 'RAM of a',
 ON_A = LiveDecision((('a', 'a.org'),))
 
 
-def an_entry(comparison=SAME, live=ON_A, reason=None, copy=None):
+def an_entry(comparison=SAME, live=ON_A, reason=None, mirror=None):
     """An entry of a request for one instance, placed on host a here."""
     record = Decision(request_id='req-1', arrived=1_800_000_000.25,
                       state=State(hosts=7))
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
     record.close(decision.PLACED, reason)
-    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234, copy)
+    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234,
+                             mirror)
 
 
 @pytest.fixture

@@ -87,8 +87,8 @@ def test_free_devices_are_counted():
     pools = some_pools(a_pool(count=2, numa_node=0), a_pool(count=4),
                        a_pool(count=8, numa_node=0))
 
-    assert (pools.free_devices, pools.free_by_node, pools.free_by_node[1]) == (
-        14, {0: 10, None: 4}, 0)
+    free = pools.free_by_node
+    assert (free.total(), free, free[1]) == (14, {0: 10, None: 4}, 0)
 
 
 @pytest.mark.parametrize(('tags', 'newer'), [

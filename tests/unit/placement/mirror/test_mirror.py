@@ -35,19 +35,19 @@ def providers(placement):
 
 
 @contextlib.contextmanager
-def mirrored(client):
+def running(client):
     """Run a mirror, complete at first."""
     mirror = client.mirrored(tuple)
     mirror.start()
-    until(lambda: mirror.age is not None, 'a complete copy')
+    until(lambda: mirror.age is not None, 'a complete mirror')
     yield
     mirror.stop()
 
 
 @pytest.fixture
-def copied(client, providers):
+def mirrored(client, providers):
     """A client with a complete mirror."""
-    with mirrored(client):
+    with running(client):
         yield client
 
 
@@ -64,10 +64,11 @@ def listings(placement):
 
 
 class TestCandidates:
-    def test_mirrored_candidates_equal_listed_ones(self, copied, placement):
+    def test_mirrored_candidates_equal_listed_ones(self, mirrored, placement):
         asked = listings(placement)
 
-        found, listed = ask(copied), copied.candidates([a_query()], CONTEXT)
+        found = ask(mirrored)
+        listed = mirrored.candidates([a_query()], CONTEXT)
 
         assert listings(placement) == asked + 1
         assert found.of(A) == listed.of(A) == [a_candidate(A)]
@@ -76,35 +77,35 @@ class TestCandidates:
         assert found.version == listed.version == '1.36'
         assert found.age >= 0 and listed.age is None
 
-    def test_candidates_follow_order_of_queries(self, copied):
-        found = ask(copied, a_query(2), a_query(1))
+    def test_candidates_follow_order_of_queries(self, mirrored):
+        found = ask(mirrored, a_query(2), a_query(1))
 
         assert found.of(A) == [a_candidate(A, VCPU=2), a_candidate(A, VCPU=1)]
 
-    def test_candidates_may_be_changed(self, copied):
-        found = ask(copied)
+    def test_candidates_may_be_changed(self, mirrored):
+        found = ask(mirrored)
         found.of(A)[0]['allocations'].clear()
 
         assert found.of(A) == [a_candidate(A)]
         assert found.of(C) == []
 
-    def test_members_of_aggregate_are_read_once(self, copied, placement):
+    def test_members_of_aggregate_are_read_once(self, mirrored, placement):
         for _ in range(2):
-            assert ask(copied, a_query(member_of=[[GROUP]])).providers == {B}
+            assert ask(mirrored, a_query(member_of=[[GROUP]])).providers == {B}
 
         assert len(placement.to(
             'GET', f'/resource_providers?member_of={GROUP}')) == 1
 
-    def test_forget_rereads_members(self, copied, placement, providers):
+    def test_forget_rereads_members(self, mirrored, placement, providers):
         query = a_query(member_of=[[GROUP]])
-        ask(copied, query)
+        ask(mirrored, query)
         providers.there[A]['aggregates'] = [GROUP]
 
-        copied._mirror.forget_aggregates()
+        mirrored._mirror.forget_aggregates()
 
-        assert ask(copied, query).providers == {A, B}
+        assert ask(mirrored, query).providers == {A, B}
 
-    def test_few_aggregates_are_read_per_request(self, copied, placement):
+    def test_few_aggregates_are_read_per_request(self, mirrored, placement):
         groups = [GROUP, *(a_uuid(40 + number) for number in range(5))]
         query = a_query(member_of=[groups])
 
@@ -112,16 +113,16 @@ class TestCandidates:
             return {asked.path for asked in placement.to(
                 'GET', '/resource_providers?member_of')}
 
-        assert ask(copied, query) is None
+        assert ask(mirrored, query) is None
         assert len(read()) == 4
-        assert ask(copied, query).providers == {B}
+        assert ask(mirrored, query).providers == {B}
         assert len(read()) == 6
 
     @pytest.mark.parametrize('query', [
         a_query(5), a_query(member_of=[['no uuid']]),
         ResourceRequest({'': Group(resources={'VGPU': 1})})])
-    def test_unsupported_query_is_left_to_placement(self, copied, query):
-        assert ask(copied, query) is None
+    def test_unsupported_query_is_left_to_placement(self, mirrored, query):
+        assert ask(mirrored, query) is None
 
     def test_incomplete_mirror_leaves_query_alone(self, client, providers):
         assert ask(client) is None
@@ -131,14 +132,15 @@ class TestCandidates:
     def test_old_placement_is_not_mirrored(self, client, placement, providers):
         placement.on('GET', '/', http_placement.versions('1.35'))
 
-        with mirrored(client):
+        with running(client):
             assert ask(client) is None
 
-    def test_unreadable_aggregate_leaves_query_alone(self, copied, placement):
+    def test_unreadable_aggregate_leaves_query_alone(
+            self, mirrored, placement):
         placement.on('GET', '/resource_providers?member_of',
                      error(400, 'Invalid aggregate'))
 
-        assert ask(copied, a_query(member_of=[[GROUP]])) is None
+        assert ask(mirrored, a_query(member_of=[[GROUP]])) is None
 
 
 class TestInvalidProviders:
@@ -150,7 +152,7 @@ class TestInvalidProviders:
         for name, value in (('LEAST', 0.05), ('CHANGES', 1), ('SINGLE', 1000)):
             monkeypatch.setattr(upkeep, name, value)
         with contextlib.ExitStack() as stack:
-            yield lambda: stack.enter_context(mirrored(client)) or client
+            yield lambda: stack.enter_context(running(client)) or client
 
     def check(self, client, providers, others=frozenset()):
         """Check that the mirror has all other providers and is updated."""
@@ -253,44 +255,44 @@ class TestInvalidProviders:
 
 
 @pytest.mark.parametrize('amount', [2 ** 31, 2 ** 63, 10 ** 400])
-def test_huge_amount_fits_nowhere(copied, amount):
-    assert ask(copied, a_query(amount)) is None
+def test_huge_amount_fits_nowhere(mirrored, amount):
+    assert ask(mirrored, a_query(amount)) is None
 
 
 class TestClaims:
     """The mirror's generations after claims."""
 
     @pytest.fixture
-    def known(self, copied):
-        return copied._mirror.providers
+    def known(self, mirrored):
+        return mirrored._mirror.providers
 
-    def test_refused_claim_rereads_provider(self, copied, known, providers):
+    def test_refused_claim_rereads_provider(self, mirrored, known, providers):
         providers.add(A, used=2)
-        found = ask(copied, a_query(3))
-        claims = copied.claims(found, CONTEXT)
+        found = ask(mirrored, a_query(3))
+        claims = mirrored.claims(found, CONTEXT)
         assert not claims.claim(ONE, found.of(A)[0], SPEC)
 
-        copied.invalidate([A])
+        mirrored.invalidate([A])
 
-        assert A not in ask(copied).providers or (
-            ask(copied, a_query(2)).providers == {A, B})
-        until(lambda: ask(copied, a_query(2)).providers == {A, B},
+        assert A not in ask(mirrored).providers or (
+            ask(mirrored, a_query(2)).providers == {A, B})
+        until(lambda: ask(mirrored, a_query(2)).providers == {A, B},
               'the provider to be read')
-        assert ask(copied, a_query(3)).providers == {B}
+        assert ask(mirrored, a_query(3)).providers == {B}
 
-    def test_joint_claim_raises_generation(self, copied, known, providers):
-        found = ask(copied)
+    def test_joint_claim_raises_generation(self, mirrored, known, providers):
+        found = ask(mirrored)
         wanted = {a_uuid(30 + number): found.of(uuid)[0]
                   for number, uuid in enumerate([A, A, B])}
 
-        assert copied.claims(found, CONTEXT).claim_all(wanted, SPEC)
+        assert mirrored.claims(found, CONTEXT).claim_all(wanted, SPEC)
         known.written({A: 1, B: 1})
 
         self.check(known, providers, [A, B])
 
-    def test_claim_raises_generation_once(self, copied, known, providers):
-        found = ask(copied)
-        claims = copied.claims(found, CONTEXT)
+    def test_claim_raises_generation_once(self, mirrored, known, providers):
+        found = ask(mirrored)
+        claims = mirrored.claims(found, CONTEXT)
         assert claims.claim(ONE, found.of(A)[0], SPEC)
         known.written(dict.fromkeys(claims.writes, 1))
 

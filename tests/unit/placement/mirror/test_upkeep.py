@@ -93,8 +93,8 @@ class Scene:
 
     def __init__(self, *providers, world=None, answers=None):
         self.world, self.freed = world or World(*providers), []
-        self.copy = Providers(self.world.clock)
-        self.upkeep = Upkeep(self.world, self.copy, self._freed, answers,
+        self.mirror = Providers(self.world.clock)
+        self.upkeep = Upkeep(self.world, self.mirror, self._freed, answers,
                              self.world.clock)
 
     def _freed(self):
@@ -118,7 +118,7 @@ class Scene:
         return [uuid for name, uuid in self.world.asked if name == what]
 
     def fitting(self, *args, **kwargs):
-        return fitting(self.copy, a_query(*args, **kwargs))
+        return fitting(self.mirror, a_query(*args, **kwargs))
 
 
 def scenes(*providers):
@@ -265,7 +265,7 @@ class TestUpdates:
 
     def test_doubted_provider_is_read_at_once(self):
         scene = a_scene()
-        scene.copy.invalidate(['b'])
+        scene.mirror.invalidate(['b'])
         assert scene.fitting() == 'ac'
 
         scene.upkeep.read_soon(['b'])
@@ -276,12 +276,12 @@ class TestUpdates:
 
     def test_read_during_claim_is_repeated(self):
         scene = a_scene()
-        scene.copy.assume({'b': ONE})
+        scene.mirror.assume({'b': ONE})
         scene.world.change('b', traits=frozenset([GOLD]))
         scene.go_on(5)
         assert scene.fitting(required={GOLD}) == ''
 
-        scene.copy.claimed({'b': ONE})
+        scene.mirror.claimed({'b': ONE})
         scene.world.use('b', 1)
         scene.go_on(10)
 
@@ -324,7 +324,7 @@ class TestUpdates:
         scene.go_on(10)
 
         assert scene.asked('provider') == ['a', 'b', 'c']
-        assert scene.copy.without_limits() == ['a']
+        assert scene.mirror.without_limits() == ['a']
 
     def test_unreadable_usages_do_not_block_others(self):
         scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
@@ -506,8 +506,8 @@ class TestSharedResponses:
         one.world.now += 5
         one.upkeep.step()
         claimed = {'a': {'VCPU': 2}}
-        other.copy.assume(claimed)
-        other.copy.claimed(claimed)
+        other.mirror.assume(claimed)
+        other.mirror.claimed(claimed)
         one.world.use('a', 2)
 
         other.upkeep.step()

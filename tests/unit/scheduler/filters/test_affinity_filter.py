@@ -113,7 +113,7 @@ class TestSimpleCIDRAffinityFilter:
         'here', '', '9' * 5000, 'fe80::1%eth0'])
     def test_an_invalid_host_address_rejects_that_host(self, address, caplog):
         """One log line names the host."""
-        values._warn.cache_clear()
+        values.warn.cache_clear()
 
         for _ in range(2):
             assert self.left({'build_near_host_ip': '10.0.0.1'},

@@ -166,7 +166,7 @@ def test_instances_on_volumes_leave_the_disk_to_the_next_one():
     for _ in range(2):
         snapshot.consume(0, a_request(**disks(40, 4), is_bfv=True), now=0.0)
 
-    assert snapshot.cell('free_disk_mb', 0) == 2 * 1024
+    assert snapshot.value('free_disk_mb', 0) == 2 * 1024
 
 
 @pytest.mark.parametrize(('resource', 'host', 'key'), [

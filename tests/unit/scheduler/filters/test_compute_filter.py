@@ -95,8 +95,9 @@ def _named(caplog):
 def test_the_reason_has_the_time_of_the_read():
     """The last heartbeat of a host that is up is not read."""
     table = a_table(a_host(**DOWN | {
-        'service_last_seen': NOW - 9000, 'service_fresh': True})).of_cells(
-            Cells(reads=(('cell1', NOW + 60), ('cell2', NOW + 61))))
+        'service_last_seen': NOW - 9000, 'service_fresh': True}))
+    table = table.of(table.columns, Cells(
+        reads=(('cell1', NOW + 60), ('cell2', NOW + 61))))
     rule = configured(ComputeFilter, DEFAULT__service_down_time=75)
 
     assert rule.why_not(table.snapshot(None).state(0), a_request()) == (

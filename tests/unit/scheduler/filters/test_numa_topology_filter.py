@@ -327,8 +327,8 @@ class TestCachedVerdicts:
 
     def test_end_with_a_new_report_of_the_host(self, searches):
         table = hosts(a_numa_host(a_cell(cpus=range(2)))).snapshot.table
-        later = table.replaced({0: {'numa_topology': hosts(a_numa_host(
-            a_cell(cpus=range(1)))).objects('numa_topology')[0]}})
+        later = table.with_values([0], {'numa_topology': hosts(a_numa_host(
+            a_cell(cpus=range(1)))).objects('numa_topology')})
 
         assert [FILTER.keep(each.snapshot(None).block(), self.SPEC).tolist()
                 for each in (table, later, table)] == [[True], [False], [True]]

@@ -58,16 +58,16 @@ def manager_of(cloud, server, providers, tmp_path):
         conf = http_placement.conf_of(server, tmp_path, **options)
         conf.set_override('candidates', 'mirror', 'nova_sched')
         manager = drivers.door(driver or cloud.driver(), conf)
-        manager.offers.start()
-        made.append(manager.offers)
+        manager.candidate_source.start()
+        made.append(manager.candidate_source)
         if complete:
-            until(lambda: manager.offers._mirror.age is not None,
-                  'a complete copy')
+            until(lambda: manager.candidate_source._mirror.age is not None,
+                  'a complete mirror')
             server.asked.clear()
         return manager
     yield manager_of
-    for offers in made:
-        offers.stop()
+    for source in made:
+        source.stop()
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def put(providers, uuid, **fields):
 
 def fill(manager, providers, *hosts):
     """Fill hosts, unknown to the mirror."""
-    manager.offers.stop()
-    manager.offers._mirror._upkeep.thread.join(60)
+    manager.candidate_source.stop()
+    manager.candidate_source._mirror._upkeep.thread.join(60)
     for host in hosts:
         put(providers, HOSTS[host], used=4)
 
@@ -200,7 +200,7 @@ class TestRequests:
 
     @pytest.mark.parametrize('cast', ['update_aggregates', 'delete_aggregate'])
     def test_read_aggregates_again_after_a_cast(self, manager, cast):
-        providers = manager.offers._mirror.providers
+        providers = manager.candidate_source._mirror.providers
         providers.put_members('one', [])
         getattr(manager, cast)(RequestContext(), [])
 
@@ -302,7 +302,7 @@ class TestNewHosts:
 
     def test_are_not_sought_for_reports(self, manager, cloud, monkeypatch):
         ask(manager)
-        monkeypatch.setattr(manager.offers, 'include', None)
+        monkeypatch.setattr(manager.candidate_source, 'include', None)
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 9999, '
                       'updated_at = ? WHERE host = ?',
                       '2099-01-01 00:00:00', 'f')
@@ -362,14 +362,14 @@ class TestListedHosts:
     @pytest.fixture
     def after_listing(self, manager, monkeypatch):
         """Function: have a function called after each listing."""
-        listed = manager.offers.listed
+        listed = manager.candidate_source.listed
 
         def after_listing(then):
             def slowly(*args):
                 found = listed(*args)
                 then()
                 return found
-            monkeypatch.setattr(manager.offers, 'listed', slowly)
+            monkeypatch.setattr(manager.candidate_source, 'listed', slowly)
         return after_listing
 
     def test_are_claimed_once(self, manager, server, providers, after_listing):
@@ -398,8 +398,8 @@ class TestListedHosts:
         def touch():
             if left:
                 left.pop()
-                manager.offers._mirror.providers.assume(amounts)
-                manager.offers._mirror.providers.forget(amounts)
+                manager.candidate_source._mirror.providers.assume(amounts)
+                manager.candidate_source._mirror.providers.forget(amounts)
         after_listing(touch)
 
         assert ask(manager) == 'c'
@@ -408,8 +408,8 @@ class TestListedHosts:
     def test_under_another_claim_are_not_claimed(
             self, manager, server, after_listing, monkeypatch):
         monkeypatch.setattr(mirror_providers, 'PATIENCE', 0)
-        after_listing(lambda: manager.offers._mirror.providers.assume(
-            {HOSTS['c']: {'VCPU': 1}}))
+        providers = manager.candidate_source._mirror.providers
+        after_listing(lambda: providers.assume({HOSTS['c']: {'VCPU': 1}}))
 
         assert ask_none(manager)
         assert listings(server) == 3
@@ -426,4 +426,4 @@ def test_summaries_are_of_listings(manager_of, cloud, server, providers):
 
     assert ask(manager) == 'a'
     assert listings(server) == 1
-    assert manager.offers._mirror is None
+    assert manager.candidate_source._mirror is None

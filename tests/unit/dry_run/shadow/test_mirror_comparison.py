@@ -4,7 +4,11 @@ import logging
 
 import pytest
 
-from nova_sched.dry_run import copied_candidates as copied
+from nova_sched.dry_run.mirror_comparison import FEWER
+from nova_sched.dry_run.mirror_comparison import MORE
+from nova_sched.dry_run.mirror_comparison import OTHERS
+from nova_sched.dry_run.mirror_comparison import SAME
+from nova_sched.dry_run.mirror_comparison import compare_mirror
 from nova_sched.dry_run.shadow import report
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
@@ -29,12 +33,12 @@ def candidates(*uuids, age=None):
 
 
 @pytest.mark.parametrize('listed, verdict, only_listed, only_copied', [
-    ([A, B], copied.SAME, 0, 0),
-    ([A, B, C], copied.FEWER, 1, 0),
-    ([A], copied.MORE, 0, 1), ([], copied.MORE, 0, 2),
-    ([A, C], copied.OTHERS, 1, 1)])
+    ([A, B], SAME, 0, 0),
+    ([A, B, C], FEWER, 1, 0),
+    ([A], MORE, 0, 1), ([], MORE, 0, 2),
+    ([A, C], OTHERS, 1, 1)])
 def test_differences_are_counted(listed, verdict, only_listed, only_copied):
-    result = copied.compare_copy(
+    result = compare_mirror(
         candidates(A, B, age=1.5),
         candidates(*listed) if listed else NO_CANDIDATES, LIMIT)
 
@@ -45,14 +49,14 @@ def test_differences_are_counted(listed, verdict, only_listed, only_copied):
 
 
 def test_placement_without_an_answer_is_not_compared():
-    assert copied.compare_copy(
+    assert compare_mirror(
         candidates(A, age=0.0), NoCandidates('It hangs'), LIMIT) is None
 
 
 @pytest.mark.parametrize(('listed', 'verdict'), [
-    (A, copied.SAME), (C, copied.FEWER)])
+    (A, SAME), (C, FEWER)])
 def test_full_listing_may_lack_candidates(listed, verdict):
-    assert copied.compare_copy(
+    assert compare_mirror(
         candidates(A, B, age=0.0), candidates(listed), limit=1)[
             'verdict'] == verdict
 
@@ -75,48 +79,48 @@ def providers(server):
 
 @pytest.fixture
 def stage(hosts, server, providers, tmp_path):
-    """A shadow with a complete copy."""
+    """A shadow with a complete mirror."""
     made = Stage(hosts(), server, tmp_path, nova_sched__candidates='mirror')
-    # The copy reads resource providers, too.
+    # The mirror reads resource providers, too.
     server.on('GET', '/resource_providers/', lambda asked: (
         made.of_provider if asked.path.endswith('/allocations')
         else providers._read)(asked))
     until(lambda: made.decider._candidates._mirror.age is not None,
-          'a complete copy')
+          'a complete mirror')
     yield made
     made.close()
 
 
 def compared(stage):
-    """Decide a request here and there; return the comparison of the copy."""
+    """Decide a request here and there; return the mirror's comparison."""
     stage.place('a')
     return stage.entries()[-1]['copy']
 
 
-def test_listing_is_used_and_compared_with_the_copy(stage, server):
+def test_listing_is_used_and_compared_with_the_mirror(stage, server):
     """Decisions without effect change neither."""
     columns = stage.decider._candidates._mirror.providers._columns
     before = columns['VCPU'].used.tolist()
 
     for _ in range(3):
         result = compared(stage)
-        assert (result['verdict'], result['both']) == (copied.SAME, 3)
+        assert (result['verdict'], result['both']) == (SAME, 3)
 
     assert stage.entries()[0]['verdict'] == 'same hosts'
     assert {asked.method for asked in server.asked} == {'GET'}
     assert columns['VCPU'].used.tolist() == before
 
 
-def test_outdated_copy_is_logged(stage, providers, caplog):
+def test_outdated_mirror_is_logged(stage, providers, caplog):
     caplog.set_level(logging.INFO, logger=report.LOG.name)
-    copy = stage.decider._candidates
-    copy.stop()
-    copy._mirror._upkeep.thread.join(60)
+    candidates = stage.decider._candidates
+    candidates.stop()
+    candidates._mirror._upkeep.thread.join(60)
     providers.there[A]['used']['VCPU'] = 64
 
     result = compared(stage)
 
-    assert (result['verdict'], result['examples']) == (copied.MORE, [A])
+    assert (result['verdict'], result['examples']) == (MORE, [A])
     assert 'lacks 0 of 2 candidates and has 1 others: ' + A in caplog.text
 
 
@@ -131,8 +135,8 @@ def test_unsupported_request_is_not_compared(stage):
 
 def test_summary_counts_equal_candidates():
     written = report.Report(None)
-    for verdict in (copied.SAME, copied.SAME, copied.MORE):
-        written.copies[verdict] += 1
+    for verdict in (SAME, SAME, MORE):
+        written.mirrored[verdict] += 1
 
     assert written.summary().endswith(
         '; the mirror of Placement has the same candidates for 2 of '
