@@ -191,7 +191,7 @@ class _Trial:
         self._hosts, self._rows, self._spec_obj = hosts.copy(), rows, spec_obj
         for rule in limiters:
             if 'numa_topology' in (rule.inputs or ()):
-                filters.note_judge(self._hosts, rule, spec_obj)
+                filters.note_filter_with_limits(self._hosts, rule, spec_obj)
 
     def run(self, rules, most, take):
         """Return the RuleCounts of filters: list.
@@ -221,11 +221,11 @@ class _Trial:
 
     def take_hardware(self, row):
         """Consume an instance's cells and devices; return if any changed."""
-        before = [self._hosts.cell(name, row) for name in consumption.COLUMNS]
+        before = [self._hosts.value(name, row) for name in consumption.COLUMNS]
         self._hosts.consume_hardware(
             row, base.clone(self._spec_obj), self._hosts.moment, None,
             limits.of_row(self._hosts, row))
-        return before != [self._hosts.cell(name, row)
+        return before != [self._hosts.value(name, row)
                           for name in consumption.COLUMNS]
 
     def take_all(self, row):
@@ -234,7 +234,7 @@ class _Trial:
         self._hosts.consume(row, spec_obj, self._hosts.moment, None,
                             limits.of_row(self._hosts, row))
         self._hosts.instances.place(
-            uuidutils.generate_uuid(), self._hosts.cell('host', row),
+            uuidutils.generate_uuid(), self._hosts.value('host', row),
             spec_obj.flavor)
         return True
 
