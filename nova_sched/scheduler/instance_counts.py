@@ -116,7 +116,7 @@ class InstanceCounter:
         Raises the errors of rules, such as InvalidInput.
         """
         hosts, counts = self._hosts, InstanceCounts(self._hosts, [*others], {})
-        for name, passing in narrowing.asked(hosts, spec_obj):
+        for name, passing in narrowing.applicable(hosts, spec_obj):
             counts.by_rule.append(RuleCounts(name, _unlimited(
                 np.isin(hosts.rows, passing.rows))))
         hardware, tried = [], []
