@@ -58,6 +58,18 @@ class FlavorCapacity:
     stranded: dict
     inexact: dict
 
+    def with_hosts(self, other, rows):
+        """Return the capacity of more hosts, which are rows of another one.
+
+        other: FlavorCapacity of the same flavor.  rows: int (m,).
+        """
+        return dataclasses.replace(
+            self, counts=np.append(self.counts, other.counts[rows]),
+            limits=self.limits + [other.limits[row] for row in rows],
+            stranded={resource: np.append(amounts,
+                                          other.stranded[resource][rows])
+                      for resource, amounts in self.stranded.items()})
+
 
 class CloudCapacity:
     """The capacity of a cloud's hosts, whose state is read once.

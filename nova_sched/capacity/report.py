@@ -101,7 +101,7 @@ def of_group(capacity, group, members, hosts, empty=None):
     """Return the GroupCapacity of some hosts.
 
     capacity: FlavorCapacity.  group: name.  members: bool (n,).
-    hosts: HostBlock of n hosts.
+    hosts: names of n hosts.
     empty: FlavorCapacity of the same hosts without instances, or None.
     """
     counts = np.where(members, capacity.counts, 0)
@@ -115,7 +115,7 @@ def of_group(capacity, group, members, hosts, empty=None):
         capacity.name, group, total, int(np.count_nonzero(counts)),
         None if empty is None else _total(np.where(members, empty.counts, 0)),
         None if total is None else total - int(counts.max(initial=0)),
-        None if worst is None else hosts.objects('host')[worst],
+        None if worst is None else hosts[worst],
         dict(limits.most_common()), _stranded(capacity, members),
         capacity.inexact)
 

@@ -129,7 +129,9 @@ def test_table_ends_with_notes_and_a_line_for_programs(show):
     (['--without-host', 'cn1'], 1), (['--without-aggregate', 'az1'], 0),
     (['--set', 'filter_scheduler.max_instances_per_host=1', '--enable',
       'NumInstancesFilter'], 2),
-    (['--host-ratio', 'cpu=2'], 10)])
+    (['--host-ratio', 'cpu=2'], 10),
+    (['--hosts', '3 like cn2'], 5 + 3 * 4), (['--as-empty'], 12),
+    (['--hosts', '2 like cn4'], 5)])
 def test_numbers_of_another_cloud_or_configuration(show, options, placeable):
     [row] = shown(show, '--flavor', WEB, *options)['capacity']
 
@@ -162,6 +164,7 @@ def test_flavors_of_a_file_are_found_by_name(show, tmp_path):
     (['--flavor', 'web=4G,two,20G'], 'NAME=RAM,VCPUS,DISK'),
     (['--flavor', WEB, '--without-host', 'cn9'], 'did you mean cn'),
     (['--flavor', WEB, '--without-aggregate', 'az9'], 'did you mean az'),
+    (['--flavor', WEB, '--hosts', '2 like cn9'], 'did you mean cn'),
     (['--flavor', f'{WEB},hw:numa_nodes=x'], 'flavor web')])
 def test_wrong_input_is_named_with_the_next_step(show, options, text):
     code, output, errors = show(*options)

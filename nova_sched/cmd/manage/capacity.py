@@ -26,6 +26,8 @@ COLUMNS = ('Placeable', 'Hosts', 'Empty cloud', 'Without worst host',
 
 #: Most flavors of one command.
 MOST_FLAVORS = 10_000
+#: Most hosts that one --hosts adds.
+MOST_HOSTS = 100_000
 #: Filters of the amounts that Placement checks, where it is not used.
 _AMOUNTS = ('RamFilter', 'CoreFilter', 'DiskFilter')
 #: Filters with the same purpose.
@@ -71,6 +73,13 @@ class Show(forms.Lister):
             help='Count as if the hosts of this aggregate were gone; may be '
                  'repeated.')
         parser.add_argument(
+            '--hosts', action='append', default=[], metavar='"N like HOST"',
+            type=_like, help='Count N hosts more, which are like a host of '
+            'the cloud without instances, such as "20 like cmp-041"; may be '
+            'repeated.')
+        parser.add_argument('--as-empty', action='store_true',
+                            help='Count as if there were no instances.')
+        parser.add_argument(
             '--at-least', type=int, metavar='N',
             help='Exit with 1 if fewer than N instances of a flavor fit in a '
                  'group.')
@@ -98,22 +107,36 @@ class Show(forms.Lister):
             stack.callback(own.stop)
             own.start()
             present = capacities.CloudCapacity(own, self._progress)
-            self._hosts, without = present.hosts, present.emptied()
-            remaining = ~_gone(present.hosts, parsed_args)
-            groups = report.groups(present.hosts, parsed_args.by,
-                                   conf.default_availability_zone)
-            for name, spec_obj in requests:
-                with _naming(name):
-                    here, empty = (cloud.of(name, spec_obj)
-                                   for cloud in (present, without))
-                self._rows += [
-                    report.of_group(here, group, members & remaining,
-                                    present.hosts, empty)
-                    for group, members in groups.items()]
+            self._count(present, requests, parsed_args)
         self._seconds = time.monotonic() - begun
         group = ('Group' if parsed_args.by == report.ALL
                  else parsed_args.by.title())
         return ('Flavor', group, *COLUMNS), [_row(row) for row in self._rows]
+
+    def _count(self, present, requests, parsed_args):
+        """Set the GroupCapacities of all flavors and groups.
+
+        present: CloudCapacity.  requests: list of (name, RequestSpec).
+        """
+        without = present.emptied()
+        names = list(present.hosts.objects('host'))
+        more = _more(names, parsed_args.hosts)
+        self._hosts = [*names, *(names[row] for row in more)]
+        remaining = ~_gone(present.hosts, parsed_args)
+        groups = report.groups(present.hosts, parsed_args.by,
+                               self.app.conf.default_availability_zone)
+        for name, spec_obj in requests:
+            with _naming(name):
+                empty = without.of(name, spec_obj)
+                here = (empty if parsed_args.as_empty
+                        else present.of(name, spec_obj))
+            here, empty = (capacity.with_hosts(empty, more)
+                           for capacity in (here, empty))
+            self._rows += [
+                report.of_group(
+                    here, group, np.append(members & remaining, members[more]),
+                    self._hosts, empty)
+                for group, members in groups.items()]
 
     def produce_output(self, parsed_args, column_names, data):
         if forms.is_structured(parsed_args):
@@ -211,6 +234,30 @@ def _naming(name):
     except exception.InvalidInput as error:
         raise exception.InvalidInput(
             reason=f'flavor {name}: {error.kwargs["reason"]}') from error
+
+
+def _like(text):
+    """Return the number and the host of a text "N like HOST"."""
+    number, like, host = text.partition(' like ')
+    if not (like and host.strip() and 0 < int(number) <= MOST_HOSTS):
+        raise ValueError(text)
+    return int(number), host.strip()
+
+
+_like.__name__ = 'N like HOST'
+
+
+def _more(names, likes):
+    """Return the row of each additional host: int (m,).  Raises InvalidInput.
+    """
+    rows = []
+    for number, host in likes:
+        if host not in names:
+            raise exception.InvalidInput(
+                reason=f'--hosts "{number} like {host}": no host has this '
+                       f'name; {nearest.did_you_mean(host, {*names})}')
+        rows += [names.index(host)] * number
+    return np.array(rows, np.intp)
 
 
 def _gone(hosts, args):
