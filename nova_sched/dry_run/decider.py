@@ -123,7 +123,7 @@ class Decider:
             conf, is_strict=not is_shadow)
         self.placement = (self._client.placement
                           if config.placement_configured(conf) else None)
-        self._is_shadow = is_shadow
+        self._conf, self._is_shadow = conf, is_shadow
         # Claims and notifications of plug-ins must have no effect either.
         nova_compat.loaded().limit_plug_ins(self._client)
         self.driver = loading.load_driver(conf)
@@ -203,6 +203,35 @@ class Decider:
             return False
         self._hosts.refresh()
         return True
+
+    def read_hosts(self):
+        """Read the hosts, and return a private HostSnapshot of them.
+
+        Raises DatabaseUnavailable; InvalidInput if the driver has no filters
+        and host table.
+        """
+        if not (getattr(self.driver, 'ranker', None)
+                and hasattr(self._hosts, 'view')):
+            raise exception.InvalidInput(
+                reason=f'the driver {config.driver_name(self._conf)} has no '
+                       'filters and hosts that can be read; '
+                       '--set scheduler.driver=filter_scheduler')
+        self._hosts.refresh()
+        return self.snapshot(self.table())
+
+    def snapshot(self, table):
+        """Return a private HostSnapshot of a HostTable."""
+        return self._hosts.snapshot(table, self._hosts.instances())
+
+    def queries(self, caller, spec_obj):
+        """Return a request after the request filters, and its queries: list.
+
+        The list is None where Placement is not used.
+        caller: RequestContext.  See CandidateSource.queries for exceptions.
+        """
+        if self.placement is None:
+            return spec_obj, None
+        return self._candidates.queries(caller, spec_obj, decision.Decision())
 
     def table(self):
         """Return the HostTable read by the last decision or ``refresh``.

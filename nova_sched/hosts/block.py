@@ -40,6 +40,28 @@ class HostBlock:
         return self if mask.all() else HostBlock(self.snapshot,
                                                  self.rows[mask])
 
+    def replaced(self, columns_):
+        """Return the same rows with other numbers in some columns: HostBlock.
+
+        columns_: name -> array (n,).  Host states keep their values.
+        """
+        block = HostBlock(self.snapshot, self.rows)
+        block.__dict__ |= columns_
+        return block
+
+    def kinds(self, names):
+        """Return the first position of each combination of some columns'
+        values: int (k,), and the combination of each row: int (n,).
+        """
+        kind = np.zeros(len(self.rows), dtype=np.int64)
+        for name in names:
+            codes, values = self._coded(name)
+            _, kind = np.unique(kind * len(values) + codes,
+                                return_inverse=True)
+        _, first, kind = np.unique(kind, return_index=True,
+                                   return_inverse=True)
+        return first, kind
+
     def labels(self, name):
         """Return a label column: codes, distinct codes, and values.
 

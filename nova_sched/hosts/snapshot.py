@@ -159,13 +159,8 @@ class HostSnapshot:
         """
         if self.value('bare_metal', row):
             return self._consume_all(row, now)
-        root_gb = 0 if spec_obj.is_bfv else spec_obj.flavor.root_gb
-        disk_mb = (root_gb + spec_obj.ephemeral_gb) * 1024
-        for name, delta in (('free_ram_mb', -spec_obj.memory_mb),
-                            ('free_disk_mb', -disk_mb),
-                            ('vcpus_used', spec_obj.vcpus),
-                            ('num_instances', 1)):
-            self._writable(name)[row] += delta
+        for name, change in consumed(spec_obj).items():
+            self._writable(name)[row] += change
         if self.consume_hardware(row, spec_obj, now, mapping, limits):
             self._writable('num_io_ops')[row] += 1
 
@@ -234,3 +229,11 @@ class HostSnapshot:
         """Return a HostTable with everything that was consumed."""
         self._owned.clear()
         return self.table.of(dict(self._columns))
+
+
+def consumed(spec_obj):
+    """Return the changes of a host's amounts by an instance: {column: int}."""
+    root_gb = 0 if spec_obj.is_bfv else spec_obj.flavor.root_gb
+    return {'free_ram_mb': -spec_obj.memory_mb,
+            'free_disk_mb': -(root_gb + spec_obj.ephemeral_gb) * 1024,
+            'vcpus_used': spec_obj.vcpus, 'num_instances': 1}

@@ -53,10 +53,18 @@ def changed_by_picks(rules, spec_obj):
         names = rule.inputs_for(spec_obj)
         if names is None or OTHER_HOSTS in names:
             return None
-        if any(name in _CHANGED or name.startswith(_COLUMN)
-               for name in names):
+        if changed_inputs(rule, spec_obj):
             changed.add(id(rule))
     return changed
+
+
+def changed_inputs(rule, spec_obj):
+    """Return the inputs of a rule that a pick changes: set of names.
+
+    The rule declares its inputs.
+    """
+    return {name for name in rule.inputs_for(spec_obj)
+            if name in _CHANGED or name.startswith(_COLUMN)}
 
 
 #: Inputs that a pick changes, besides columns of instances.

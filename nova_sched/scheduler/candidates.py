@@ -97,11 +97,7 @@ class CandidateSource:
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
         with record.timed('placement'):
-            spec_obj = self._request_filters.apply(context, spec_obj)
-            node = self._target_node(spec_obj, record)
-            queries = utils.resource_requests(
-                spec_obj, max_results=self._max_results, target_node=node,
-                fallback_pcpu_query=self._fallback)
+            spec_obj, queries = self.queries(context, spec_obj, record)
             # Read first: the candidates may lack nodes that another request
             # adds to the mirror in between.
             nodes = self._nodes
@@ -113,6 +109,17 @@ class CandidateSource:
         else:
             offer.claims = self.placement_client.claims(candidates, context)
         return spec_obj, offer
+
+    def queries(self, context, spec_obj, record):
+        """Return an edited copy of a RequestSpec, and its queries: list.
+
+        For arguments and exceptions see ``fetch``.
+        """
+        spec_obj = self._request_filters.apply(context, spec_obj)
+        node = self._target_node(spec_obj, record)
+        return spec_obj, utils.resource_requests(
+            spec_obj, max_results=self._max_results, target_node=node,
+            fallback_pcpu_query=self._fallback)
 
     def include(self, nodes, offer, record):
         """Replace the mirror's candidates, so that they include new nodes.

@@ -73,11 +73,11 @@ class Scheduler(processes.Program):
         files = directory / unique
         if name in CANDIDATES:
             options = {**options, 'nova_sched__candidates': CANDIDATES[name]}
-        conf = stage.write_config(
+        self.config_file = stage.write_config(
             files.with_suffix('.conf'), **options,
             DEFAULT__control_exchange=self.exchange, DEFAULT__host=self.host)
         program, *words = PROGRAMS[name]()
-        super().__init__(program, [*words, '--config-file', conf],
+        super().__init__(program, [*words, '--config-file', self.config_file],
                          files.with_suffix('.log'))
 
     def end(self):

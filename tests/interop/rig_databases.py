@@ -161,6 +161,15 @@ class Databases:
                 'disabled': bool(row['disabled']),
                 'created_at': row['created_at'], 'updated_at': None}
 
+    def pin(self, host, counts):
+        """Write the numbers of pinned CPUs of a host's NUMA cells."""
+        with self._open(host.is_.cell, 'compute_nodes') as (connection,
+                                                            tables):
+            nodes = tables['compute_nodes']
+            connection.execute(nodes.update().where(
+                nodes.c.host == host.name).values(
+                    numa_topology=_numa(host, counts)))
+
     def _open(self, name, *tables):
         return dumps.Tables(self.urls[name], *tables)
 
@@ -258,12 +267,17 @@ def _pools(host):
                               else 'type-VF'))
 
 
-def _numa(host):
-    """Two NUMA cells, each with half of the host's resources."""
+def _numa(host, counts=(0, 0)):
+    """Two NUMA cells, each with half of the host's resources.
+
+    counts: numbers of pinned CPUs.
+    """
     half, pinned = host.vcpus // 2, host.pcpus // 2
     return numa.cells_text(*(numa.a_cell(
         cell, cpuset=range(cell * half, (cell + 1) * half - pinned),
         pcpuset=range((cell + 1) * half - pinned, (cell + 1) * half),
+        pinned_cpus=range((cell + 1) * half - pinned,
+                          (cell + 1) * half - pinned + counts[cell]),
         siblings=[{cpu, cpu + 1} for cpu
                   in range(cell * half, (cell + 1) * half, 2)],
         memory=host.memory_mb // 2, pages=[(4, host.memory_mb // 2 * 256)])

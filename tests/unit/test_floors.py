@@ -25,14 +25,16 @@ ROOMS = {
         printable remote shared_region toml_files version""",
     TABLE: 'hardware hosts',
     RULES: """
-        filters rules scheduler.filters scheduler.ranking
-        scheduler.refusals scheduler.utils scheduler.weights weights""",
+        filters rules scheduler.filters scheduler.instance_counts
+        scheduler.ranking scheduler.refusals scheduler.utils
+        scheduler.weights weights""",
     PORTS: """
         compat.provider_tree compat.report_methods db network
         placement rpc scheduler.client.report
         scheduler.scheduler_options service_adapter single_flight
         timed_http""",
-    DECISION: 'compat dry_run.trial explain inventory plugins scheduler',
+    DECISION: """
+        capacity compat dry_run.trial explain inventory plugins scheduler""",
     DOOR: """
         compat.nova.client compat.nova.rpcapi scheduler.client
         scheduler.manager scheduler.rpcapi""",

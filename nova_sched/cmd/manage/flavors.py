@@ -1,5 +1,7 @@
 """Flavors by their names: of a cloud's databases, or of its file."""
 
+import functools
+
 from nova_sched import exception
 from nova_sched.cmd.manage import json_files
 from nova_sched.db import stored_flavors
@@ -25,7 +27,7 @@ class Flavors:
         Raises InvalidInput, with the names most like it, if there is none,
         and DatabaseUnavailable.
         """
-        flavors, place = self._read()
+        flavors, place = self._stored
         for key in ('name', 'flavorid'):
             for flavor in flavors:
                 if flavor.get(key) == name:
@@ -41,7 +43,19 @@ class Flavors:
                    + '. For a flavor that does not exist, give --vcpus, '
                      '--ram and --disk')
 
-    def _read(self):
+    def all(self):
+        """Return all flavors: list of dicts.
+
+        Raises InvalidInput without any, and DatabaseUnavailable.
+        """
+        flavors, place = self._stored
+        if not flavors:
+            raise exception.InvalidInput(
+                reason=f'{place or "the configuration"} has no flavors')
+        return flavors
+
+    @functools.cached_property
+    def _stored(self):
         if self._file is None:
             return stored_flavors.read(self._conf)
         cloud = json_files.read(self._file, '--cloud ')

@@ -1,7 +1,6 @@
 """``request plan``: the decision on a request, without any effect."""
 
 import contextlib
-import tempfile
 
 from oslo_utils import uuidutils
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
@@ -9,18 +8,14 @@ from oslo_versionedobjects.exception import IncompatibleObjectVersion
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import html_page
-from nova_sched.cmd.manage import json_files
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.cmd.manage import plan_report
 from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
-from nova_sched.conf import placement as placement_conf
-from nova_sched.db import engine as db_engine
-from nova_sched.db import schema
+from nova_sched.cmd.manage import what_if
 from nova_sched.db import stored_requests
 from nova_sched.dry_run import decider
 from nova_sched.dry_run import host_changes
@@ -60,7 +55,7 @@ class Plan(forms.Lister):
             '--same-host', action='store_true',
             help='Allow a resize on the same host, as '
                  'allow_resize_to_same_host does in Nova.')
-        _add_what_if(parser)
+        what_if.add_arguments(parser)
         plan_reasons.add_arguments(parser)
         html_page.add_argument(parser)
         return parser
@@ -81,7 +76,7 @@ class Plan(forms.Lister):
                                        dict(parsed_args.host_ratios))
             self._report = plan_report.PlanReport(
                 dry_run, changes, operation=parsed_args.operation,
-                conf=conf, changed=_changed(parsed_args, settings),
+                conf=conf, changed=what_if.changed(parsed_args, settings),
                 explanation=plan_reasons.explained(dry_run, parsed_args,
                                                    conf),
                 notes=[*overrides.without_effect(
@@ -123,65 +118,11 @@ class Plan(forms.Lister):
         overrides.apply(conf, settings, parsed_args.without,
                         parsed_args.enable)
         if parsed_args.cloud:
-            _load(conf, parsed_args.cloud, stack)
+            what_if.load_cloud(conf, parsed_args.cloud, stack)
             _check_sizes(conf, self.app)
         for error in config.check(conf)[:1]:
             raise error
         return conf
-
-
-def _add_what_if(parser):
-    parser.add_argument(
-        '--cloud', metavar='FILE',
-        help='Decide on the hosts of a file from "cloud export" instead of '
-             'the databases; without Placement.')
-    parser.add_argument(
-        '--without', action='append', default=[], metavar='FILTER',
-        help='Do not run this enabled filter; may be repeated.')
-    parser.add_argument(
-        '--enable', action='append', default=[], metavar='FILTER',
-        help='Also run this filter; may be repeated.')
-    parser.add_argument(
-        '--set', action='append', default=[], dest='settings',
-        metavar='SECTION.OPTION=VALUE',
-        help='Use this value of an option instead of the value in the '
-             'configuration files; may be repeated.')
-    parser.add_argument(
-        '--host-ratio', action='append', default=[], dest='host_ratios',
-        type=overrides.host_ratio, metavar=overrides.host_ratio.__name__,
-        help='Use this allocation ratio of cpu, ram or disk for all hosts '
-             'instead of their own; may be repeated. Placement uses its own '
-             'ratios.')
-
-
-def _changed(parsed_args, settings):
-    """Return the differences from the configuration of the service: texts."""
-    return [*(f'--without {name}' for name in parsed_args.without),
-            *(f'--enable {name}' for name in parsed_args.enable),
-            *(f'--set {setting}' for setting in settings),
-            *(f'--host-ratio {column.partition("_")[0]}={ratio:g}'
-              for column, ratio in parsed_args.host_ratios)]
-
-
-def _load(conf, path, stack):
-    """Load the cloud of a file, and make it the only database of a ConfigOpts.
-
-    It is a temporary database, which is removed when the stack is closed.
-    """
-    cloud = json_files.read(path)
-    folder = stack.enter_context(
-        tempfile.TemporaryDirectory(prefix='nova-sched-plan-'))
-    for group, url in (('database', f'sqlite:///{folder}/cloud.sqlite'),
-                       ('api_database', None)):
-        conf.set_override('connection', url, group)
-    placement_conf.disable(conf)
-    database = db_engine.database(conf)
-    stack.callback(database.close)
-    try:
-        schema.sync_database(database)
-        cloud_file.load(database.engine, cloud, shift=True)
-    except cloud_file.NotACloud as exc:
-        raise exits.WrongFile(f'{path}: {exc}') from exc
 
 
 def _check_sizes(conf, app):

@@ -51,7 +51,7 @@ def add_request_arguments(parser):
             ('image-property', 'A property of the image'),
             ('hint', 'A scheduler hint')):
         parser.add_argument(f'--{name}', action='append', default=[],
-                            metavar='KEY=VALUE', type=_pair,
+                            metavar='KEY=VALUE', type=pair,
                             help=f'{what}; may be repeated.')
     for name in ('force-host', 'ignore-host'):
         parser.add_argument(f'--{name}', action='append', default=[],
@@ -109,18 +109,18 @@ def _add_group(parser):
                         'repeated.')
 
 
-def _pair(text):
+def pair(text):
     key, equals, value = text.partition('=')
     if not equals:
         raise ValueError(text)
     return key, value
 
 
-_pair.__name__ = 'KEY=VALUE'
+pair.__name__ = 'KEY=VALUE'
 
 
 def _device(text):
-    spec = dict(map(_pair, text.split(',')))
+    spec = dict(map(pair, text.split(',')))
     return int(spec.pop('count', 1)), spec
 
 
@@ -288,10 +288,56 @@ def _flavor(given, cloud):
             if _NEEDED - sizes.keys():
                 raise
             flavor = _SMALL | {'name': name, 'flavorid': name}
+    fields = _flavor_fields(flavor) | sizes
+    fields['extra_specs'] |= dict(given.get('extra_spec') or ())
+    return fields
+
+
+def _flavor_fields(flavor):
+    """Return the fields of an objects.Flavor of a stored flavor: dict."""
     return {name: flavor.get(name) or 0 for name in _SIZES.values()} | {
         'id': 1, 'name': flavor['name'], 'flavorid': flavor['flavorid'],
-        'extra_specs': {**(flavor.get('extra_specs') or {}),
-                        **dict(given.get('extra_spec') or ())}} | sizes
+        'extra_specs': dict(flavor.get('extra_specs') or ())}
+
+
+def of_flavor(flavor, conf, project=None, image_properties=()):
+    """Return the RequestSpec of one instance of a flavor.
+
+    flavor: dict, as of flavors.Flavors.
+    Raises InvalidInput for a flavor that describes no request.
+    """
+    try:
+        spec_obj = objects.RequestSpec(
+            flavor=objects.Flavor(**_flavor_fields(flavor)),
+            image=objects.ImageMeta(
+                id=None, properties=_properties(image_properties)),
+            num_instances=1, project_id=project)
+        _complete(spec_obj, conf)
+    except MalformedError as exc:
+        raise exc.as_invalid_input() from exc
+    return spec_obj
+
+
+def flavor_of(text):
+    """Return the flavor of a text NAME=RAM,VCPUS,DISK[,KEY=VALUE]: dict.
+
+    RAM in MB and disk in GB, or with units.  None for a name alone.
+    Raises InvalidInput.
+    """
+    name, equals, rest = text.partition('=')
+    if not equals:
+        return None
+    try:
+        ram, vcpus, disk, *specs = rest.split(',')
+        return {'name': name, 'flavorid': name, 'vcpus': int(vcpus),
+                'memory_mb': units.megabytes(ram),
+                'root_gb': units.gigabytes(disk),
+                'extra_specs': dict(map(pair, specs))}
+    except (ValueError, argparse.ArgumentTypeError) as exc:
+        raise exception.InvalidInput(
+            reason=f'--flavor {text}: write the name of a flavor, or '
+                   'NAME=RAM,VCPUS,DISK[,KEY=VALUE], such as '
+                   f'web=4G,2,20G ({exc})') from exc
 
 
 #: The flavor without --flavor; options replace its values.

@@ -1,6 +1,7 @@
 """Resource providers in columns, and which of them fit a query."""
 
 import collections
+import copy
 import dataclasses
 import itertools
 import math
@@ -96,6 +97,11 @@ class _Column:
         return ((self.used <= self.capacity - amount)
                 & (self._min_unit <= amount) & (amount <= self._max_unit)
                 & (amount % self._step_size == 0))
+
+    def times(self, amount):
+        """Return how many claims of an amount each row grants: int64 (n,)."""
+        return np.where(self.fits(amount),
+                        (self.capacity - self.used) // amount, 0)
 
     def has_room(self, row, amount):
         """Return whether a row has room for an amount."""
@@ -403,7 +409,56 @@ class Providers:
         with self._lock:
             return self._rows, self._matching(query)
 
+    def grants(self, query):
+        """Return how many claims of a query each provider grants.
+
+        Returns uuid -> row; resource class -> number of claims, int64 (n,);
+        and which rows meet the other conditions, bool (n,).
+        The last is None if the mirror does not support the query: then
+        MOST_HELD claims of a class count for rows without inventory of it.
+        """
+        with self._lock:
+            meets, times = self._meeting(query), {}
+            for name, amount in query.groups[''].resources.items():
+                column = self._columns.get(name) or _Column(len(self.uuids))
+                times[name] = column.times(amount)
+                if meets is None:
+                    times[name][column.capacity == _NONE] = MOST_HELD
+            return self._rows, times, meets
+
+    def emptied(self):
+        """Return a copy without usage, and with its own aggregates."""
+        with self._lock:
+            twin = copy.copy(self)
+            twin._members = dict(self._members)
+            twin._columns = {}
+            for name, column in self._columns.items():
+                twin._columns[name] = _Column(0, column.table.copy())
+                twin._columns[name].used[:] = 0
+            return twin
+
+    def free(self, name):
+        """Return uuid -> row, and the free amounts of a class: int64 (n,).
+
+        Without inventory it is 0.
+        """
+        with self._lock:
+            column = self._columns.get(name) or _Column(len(self.uuids))
+            return self._rows, np.maximum(column.capacity - column.used, 0)
+
     def _matching(self, query):
+        fits = self._meeting(query)
+        if fits is None:
+            return None
+        for name, amount in query.groups[''].resources.items():
+            fits &= self._columns[name].fits(amount)
+        return fits
+
+    def _meeting(self, query):
+        """Return which rows meet a query's conditions but amounts.
+
+        bool (n,), or None if the mirror does not support the query.
+        """
         group = query.groups['']
         required = group.required | query.root_required
         forbidden = group.forbidden | query.root_forbidden
@@ -415,10 +470,9 @@ class Providers:
                 or self._elsewhere(group.resources)):
             return None
         fits = self._is_root & ~self._invalid
-        for name, amount in group.resources.items():
-            fits &= self._columns[name].fits(amount)
         fits &= self._by_traits(
-            lambda traits: not traits & forbidden and _has(traits, required))
+            lambda traits: not traits & forbidden
+            and has_traits(traits, required))
         for aggregates in group.member_of:
             fits &= self._in_any(aggregates)
         fits &= ~self._in_any(group.forbidden_aggregates)
@@ -508,7 +562,7 @@ def _aggregates(query):
             for aggregate in aggregates}
 
 
-def _has(traits, required):
+def has_traits(traits, required):
     """Return whether traits meet the required ones; ``in:`` means any."""
     return all(
         trait in traits if not trait.startswith(_ANY_OF)

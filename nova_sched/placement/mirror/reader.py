@@ -99,6 +99,16 @@ class ProviderReader:
                  for name, amounts in inventories.items()},
                 traits, aggregates)
 
+    def inventories(self, uuid):
+        """Return a provider's amounts without usage: class -> Amounts.
+
+        None if it was deleted.
+        May also raise UnusableProvider.
+        """
+        document = self._of(uuid, 'inventories')
+        with _usable(uuid):
+            return document and _inventories(document['inventories'])
+
     def used(self, uuid):
         """Return the usage of a provider: class -> amount; None if deleted.
 

@@ -48,8 +48,10 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     inputs = tuple(attributes.NAMES - {*_OPAQUE, 'instances'})
 
     def inputs_for(self, spec_obj):
-        return () if next(requirements(spec_obj), None) is None else (
-            self.inputs)
+        names = {path[0] for path, *_ in requirements(spec_obj)}
+        # Filters set ``limits``, by any of their inputs.
+        return (self.inputs if names & {'instances', 'limits'}
+                else tuple(names.intersection(self.inputs)))
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

@@ -1,0 +1,1 @@
+"""How many more instances of a flavor the hosts take."""

@@ -1,0 +1,28 @@
+"""Hosts as they are without instances."""
+
+import dataclasses
+
+
+def emptied(table):
+    """Return a HostTable without the usage of instances.
+
+    NUMA cells are free as a whole.  Devices that instances hold are not in the
+    pools of a host, so they stay unavailable.
+    """
+    columns, size = table.columns, table.size
+    return table.with_columns(
+        free_ram_mb=columns['total_usable_ram_mb'],
+        free_disk_mb=columns['total_usable_disk_gb'] * 1024,
+        vcpus_used=[0] * size, num_instances=[0] * size,
+        num_io_ops=[0] * size,
+        numa_topology=[_free(topology) for topology
+                       in columns['numa_topology'].items()])
+
+
+def _free(topology):
+    if topology is None or not topology.cells:
+        return topology
+    return topology.with_cells(dataclasses.replace(
+        cell, memory_usage=0, cpu_usage=0, pinned_cpus=frozenset(),
+        pages=tuple(pages._replace(used=0) for pages in cell.pages))
+        for cell in topology.cells)
