@@ -138,16 +138,13 @@ class Supervisor:
         self._reread = reread
         self._notifier = notifier
         self._sighup = sighup.SighupHandler()
-        self._adopting = threading.Lock()
+        # Held while a reload is checked, and while a process is forked.
+        self._checking = threading.Lock()
+        self._unforked, self._all_forked = 0, threading.Event()
 
     def run(self):
         """Serve until a signal ends it, and return the exit status."""
         sighup.block()
-        # A forked worker inherits the locks of a reload, such as those of
-        # imports, as held: without their thread they are never released.
-        os.register_at_fork(before=self._adopting.acquire,
-                            after_in_parent=self._adopting.release,
-                            after_in_child=self._adopting.release)
         workers = startup.worker_count(self._conf)
         health = endpoints.Health.of(self._conf, workers)
         picks = shared_picks.SharedPicks(workers)
@@ -160,6 +157,7 @@ class Supervisor:
         if health is not None:
             launcher.launch_service(endpoints.Endpoints(
                 health, self._sighup))
+        self._count_forks(workers + 1 + (health is not None))
         # The launcher reads signals from a wakeup descriptor: its handlers are
         # empty and may be replaced.  Workers install handlers of their own.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
@@ -171,15 +169,35 @@ class Supervisor:
             status = ended.code
         return startup.EXIT_CONFIGURATION if worker.refused else status
 
+    def _count_forks(self, processes):
+        """Let no process be forked while a reload is checked.
+
+        A worker would inherit the locks of that thread, such as those of
+        imports, as held, and no thread of it would release them.
+        processes: number to fork; the first reload waits for them, as only
+            forked processes receive its signal.
+        """
+        def forked():
+            self._checking.release()
+            self._unforked -= 1
+            if not self._unforked:
+                self._all_forked.set()
+
+        self._unforked = processes
+        os.register_at_fork(before=self._checking.acquire,
+                            after_in_parent=forked,
+                            after_in_child=self._checking.release)
+
     def _reload(self):
         """Pass a valid configuration to the workers.
 
         The workers then report that the service is ready again.
         """
+        self._all_forked.wait()
         self._notifier.reloading()
         is_valid = False
         try:
-            with self._adopting:
+            with self._checking:
                 is_valid = self._adopt()
         finally:
             # Even if it is invalid, workers must reopen their log files.

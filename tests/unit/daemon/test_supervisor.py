@@ -139,6 +139,7 @@ class TestReload:
             self, signals, notes, caplog, reread, ended):
         """All processes must reopen their logs in any case."""
         master = supervisor.Supervisor(rules.a_conf(), reread, notes)
+        master._all_forked.set()
         with ended:
             master._reload()
             assert caplog.text.count('Not reloading: ') == 1
