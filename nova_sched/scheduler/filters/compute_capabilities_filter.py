@@ -50,8 +50,11 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     def inputs_for(self, spec_obj):
         names = {path[0] for path, *_ in requirements(spec_obj)}
         # Filters set ``limits``, by any of their inputs.
-        return (self.inputs if names & {'instances', 'limits'}
-                else tuple(names.intersection(self.inputs)))
+        if names & {'instances', 'limits'}:
+            return self.inputs
+        # ``stats`` have the values of hosts without the attribute.
+        return tuple(names.intersection(self.inputs) | {'stats'}
+                     if names else ())
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)
