@@ -112,8 +112,8 @@ class Interleaving:
     def _unstamp(self):
         """Remove all time stamps of a host, as only an operator does.
 
-        Once a host: a text that changes between two such edits would have an
-        old mark, and is seen only within a minute.
+        At most once for a host: without time stamps a changed text column
+        keeps its mark, and may be read up to a minute later.
         """
         host = self._host()
         if host not in self._unstamped:

@@ -83,7 +83,7 @@ def door_with_expired(world):
         yield server
 
 
-def goes_on(daemon):
+def check_runs_and_stop(daemon):
     """Check that a daemon has one worker, and stops by SIGTERM."""
     assert len(daemon.workers) == 1
     status, seconds = daemon.stop()
@@ -108,7 +108,7 @@ class TestBroker:
         stage.cloud(4)
         daemon = stage.daemon(**options)
         assert stage.client(**options).pick()
-        goes_on(daemon)
+        check_runs_and_stop(daemon)
 
     def test_untrusted_broker_is_retried(self, stage, world, broker):
         """Each try is logged."""
@@ -118,14 +118,14 @@ class TestBroker:
         lines = daemon.wait_for_lines('Connection failed', times=2)
         assert STRANGER in lines[0]
         daemon.wait_for_lines('does not answer yet')
-        goes_on(daemon)
+        check_runs_and_stop(daemon)
 
     @pytest.mark.parametrize(('wrong', 'words'), [
         ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
         ('no certificate', NO_CERTIFICATE)])
     def test_fault_is_named(self, stage, world, broker, wrong, words,
                             door_with_expired):
-        """In the caller's error, too, which can limit its retries."""
+        """The caller's error names it, too; a caller may limit its retries."""
         changes = {
             'authority': {'ssl_ca_file': world.theirs.file},
             'name': {'url': broker.url('127.0.0.1')},
@@ -152,7 +152,7 @@ class TestDatabase:
             daemon = stage.daemon(database__connection=database.tls_url(
                 **self.query(world)))
             assert stage.client().pick()
-            goes_on(daemon)
+            check_runs_and_stop(daemon)
 
     def test_untrusted_database_is_retried(self, stage, world, database):
         """Each try is logged."""
@@ -161,7 +161,7 @@ class TestDatabase:
                 **self.query(world, ssl_ca=world.theirs.file)))
         lines = daemon.wait_for_lines('Attempt', times=2)
         assert STRANGER in lines[0]
-        goes_on(daemon)
+        check_runs_and_stop(daemon)
 
     @pytest.mark.parametrize(('wrong', 'words'), [
         ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
@@ -204,7 +204,7 @@ class TestPlacement:
         daemon = serve()
         assert stage.client().pick() in HOSTS
         assert placement.to('PUT', '/allocations/')
-        goes_on(daemon)
+        check_runs_and_stop(daemon)
 
     def test_untrusted_placement_is_logged_and_the_request_refused(
             self, stage, world, placement, serve):
@@ -215,4 +215,4 @@ class TestPlacement:
         assert any(STRANGER in line for line in daemon.lines(
             'There is no TLS connection for placement API'))
         assert not placement.asked
-        goes_on(daemon)
+        check_runs_and_stop(daemon)

@@ -142,16 +142,16 @@ class ManageApp(app.App):
         return super().run_subcommand(argv)
 
     def prepare_to_run_command(self, cmd):
-        """Wrap a command: errors name options as the files do, and exit codes
-        are those of ``exits``.
+        """Wrap a command: its errors spell options as configuration files do,
+        and its exit codes are those of ``exits``.
         """
         from nova_sched.options import spelling
         get_parser = cmd.get_parser
         cmd.get_parser = lambda name: wrong_words.short(get_parser(name))
         cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)
         if type(cmd).__module__.startswith(f'{__name__}.'):
-            # The epilog names the package of a foreign command; cliff would
-            # search all installed packages for it.
+            # cliff's epilog names the package of a command, for which it
+            # searches all installed packages; only foreign ones need it.
             cmd.get_epilog = str
 
 

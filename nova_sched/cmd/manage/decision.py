@@ -42,7 +42,7 @@ def _add_service_arguments(parser):
     parser.add_argument(
         '--service', metavar='HOST',
         help='Query the scheduler of this host, its [DEFAULT] host, over RPC '
-             'instead of reading the file of this machine.')
+             'instead of reading the decision store of this machine.')
     parser.add_argument('--timeout', type=int, default=10, metavar='SECONDS',
                         help='How long to wait for the answer (default: 10).')
 
@@ -122,7 +122,7 @@ class List(forms.Lister):
 def _check_code(code):
     """Raise InvalidInput for a code that is probably misspelt.
 
-    Plug-ins may have codes of their own.
+    An unknown code that resembles no known one may be that of a plug-in.
     """
     nearest_code = code and code not in codes.CATALOGUE and nearest.nearest(
         code, codes.CATALOGUE)
@@ -205,12 +205,12 @@ def _cut(rejected):
 class Explain(forms.ShowOne):
     """Explain a decision, on the hosts as they were.
 
-    All enabled filters judge all hosts as they were then, with the filters and
-    weighers of the present configuration.  Of several decisions on a request
-    or an instance the newest is explained; of its instances the named one, or
-    the first.
+    Every filter judges every host. The hosts are as they were then; the
+    filters and weighers are those of the present configuration. Of several
+    decisions on a request or an instance the newest is explained; of its
+    instances the named one, or the first.
 
-    Reads the file of this machine; on another machine run the command there.
+    Reads the decision store of this machine; on another one run it there.
     """
 
     def get_parser(self, prog_name):
@@ -271,7 +271,7 @@ def _summary(document):
 
 
 def _notes(conf, document):
-    """Return the differences between the decision and its explanation: list.
+    """Return why the explanation may differ from the decision: list of texts.
     """
     ran = dict.fromkeys(step['name'] for step in document['filters'])
     unknown = [name for name in ran if name.endswith('Filter')

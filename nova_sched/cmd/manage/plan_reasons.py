@@ -1,4 +1,4 @@
-"""The explanation of a plan, and the options for it."""
+"""Explanations of a dry run or a stored decision, and their options."""
 
 import contextlib
 
@@ -95,14 +95,14 @@ def unread(dry_run):
         return []
     aggregates = []
     with contextlib.suppress(AttributeError, exception.DatabaseUnavailable):
-        # The host manager of a plug-in may have none.
+        # The host manager of a plug-in may lack aggregates().
         aggregates = dry_run.driver.host_manager.aggregates()
     return unread_.unread(request.spec_obj, dry_run.ranker, hosts,
                           dry_run.offer.is_used, aggregates)
 
 
 def _placement_rules(conf, hosts, spec_obj):
-    """Return Placement's present conditions for hosts, as rules: list.
+    """Return rules that test hosts against Placement as it is now: list.
 
     Empty if Placement was not asked, or is not configured.
     """
@@ -126,8 +126,9 @@ def _rows(hosts, names):
 
 
 def _flavors(smaller, flavor):
-    """Return the flavors of --or-flavor, with the other fields of a flavor:
-    list.
+    """Return the flavors of --or-flavor: list of Flavor.
+
+    flavor: of the request; they have its id and its extra specs.
     """
     return [objects.Flavor(
         id=flavor.id, name=name, flavorid=name, memory_mb=memory_mb,

@@ -61,8 +61,8 @@ def rows(request_id, instance_uuids, selection_lists):
 class Call(forms.Lister):
     """Ask the scheduler for hosts: a real RPC call over the broker.
 
-    No instance is built, and claims are released again, unless --boot has the
-    fake compute services of "cloud fake" take the instances over.
+    No instance is built, and claims are released again.  With --boot the fake
+    compute services of "cloud fake" receive the instances, and claims stay.
 
     Exits with 0, with 1 if there is no host or the scheduler fails, with 2 for
     an invalid request, and with 3 without an answer.
@@ -147,7 +147,7 @@ class Call(forms.Lister):
                     f'allocation delete UUID". {error}') from error
 
     def _answer(self, *args, **kwargs):
-        """Return the scheduler's reply.  Raises NotServed without a reply."""
+        """Return the scheduler's reply, or raise NotServed."""
         conf = self.app.conf
         if any(not count for _where, count in scheduler_rpc.consumers(
                 conf, conf.long_rpc_timeout)):
@@ -174,7 +174,8 @@ def name_instances(spec_obj):
     uuids = [uuidutils.generate_uuid()
              for _ in range(count if isinstance(count, int) else 1)]
     if uuids:
-        # Not the uuid from a file: claims of this request are deleted again.
+        # A request file may have the uuid of a real instance, whose
+        # allocations would be deleted with the claims of this request.
         data['instance_uuid'] = uuids[0]
     group = data.get('instance_group')
     group = group.get(_DATA) if isinstance(group, dict) else None

@@ -31,7 +31,7 @@ def of_port(reader):
 
 
 class TestPort:
-    def test_missing_port_is_novas_exception(self, reader):
+    def test_missing_port_raises_novas_port_not_found(self, reader):
         found = of_port(reader())
 
         assert type(found) is exception.PortNotFound
@@ -134,7 +134,7 @@ def test_forbidden_read_has_neutrons_text(neutron, reader, path, method):
 
 
 @pytest.mark.parametrize('status', [400, 404, 503])
-def test_segments_are_unknown_after_an_error_with_a_log_line(
+def test_failed_query_for_segments_is_logged(
         neutron, reader, caplog, status):
     for path in ('/v2.0/subnets?', '/v2.0/subnets/'):
         neutron.on('GET', path, error(status, message='Not that.'))
@@ -151,7 +151,7 @@ def test_segments_are_unknown_after_an_error_with_a_log_line(
     ('segments_of_network', 'network id'),
     ('segments_of_subnet', 'subnet id')])
 class TestSegments:
-    def test_error_of_extensions_is_an_error(self, neutron, reader, method,
+    def test_unreadable_extensions_are_an_error(self, neutron, reader, method,
                                              where):
         neutron.on('GET', '/v2.0/extensions', error(500, message='Oops.'))
 
@@ -205,7 +205,7 @@ class TestNoAnswer:
     @pytest.mark.parametrize(('options', 'answer', 'requests'), [
         ({'http_retries': 0}, DROP, 1), ({'http_retries': 1}, DROP, 2),
         ({'status_code_retries': 3}, error(503), 1)])
-    def test_is_retried_as_configured_unlike_an_error(
+    def test_lost_connection_is_retried_but_no_error_status(
             self, neutron, reader, options, answer, requests):
         neutron.on('GET', '/v2.0/ports/', answer)
 

@@ -128,7 +128,7 @@ def test_claims_on_busy_provider_wait(scene):
     assert scene.sent == [['first'], ['b']]
 
 
-def test_long_waiting_claim_is_sent_alone(scene, monkeypatch):
+def test_long_waiting_claim_is_sent_to_a_busy_provider(scene, monkeypatch):
     scene.claim('first', 'p')
     until(lambda: scene.sent, 'the first claim')
     scene._busy.clear()

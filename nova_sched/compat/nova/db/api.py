@@ -10,7 +10,7 @@ import collections
 from nova_sched import objects
 from nova_sched.compat.nova import exception
 
-#: Table -> the class of its rows.
+#: Prefix of functions' names -> the class with their look-ups.
 _LISTS = {'aggregate': objects.AggregateList,
           'compute_node': objects.ComputeNodeList,
           'instance': objects.InstanceList, 'service': objects.ServiceList}
@@ -150,7 +150,7 @@ def service_get_all_by_binary(context, binary):
 
 
 def service_get_all_by_host(context, host):
-    """Return the service of a host: list."""
+    """Return the services of a host, one at most: list."""
     return list(objects.ServiceList.get_by_host(context, host))
 
 
