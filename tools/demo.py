@@ -190,8 +190,8 @@ def show(tour):
         tour.run(plan)
         tour.say('How many more instances fit')
         tour.run(f'capacity show --cloud {CLOUD} --flavor web=32G,8,100G '
-                 '--flavor pinned=16G,4,40G,hw:cpu_policy=dedicated '
-                 '--by zone')
+                 '--flavor numa.2x=64G,8,40G,hw:numa_nodes=2 '
+                 '--enable NUMATopologyFilter --by zone')
     program = pathlib.Path(sys.executable).with_name('nova-sched-manage')
     print(f'\nThat was the tour. {PAGE} is the last refusal as a page: open '
           f'it in a browser. {CLOUD} is the cloud. Go on with it:\n\n'

@@ -16,6 +16,7 @@ import dataclasses
 import numpy as np
 import os_traits
 
+from nova_sched.placement.mirror.providers import MOST_HELD
 from nova_sched.placement.mirror.providers import has_traits
 
 
@@ -48,12 +49,18 @@ class ProviderTrees:
         self._nested = {name for provider in providers
                         if provider.parent is not None
                         for name in provider.amounts}
-        self._is_shared = any(
-            os_traits.MISC_SHARES_VIA_AGGREGATE in provider.traits
-            for provider in providers)
+        shared = [provider for provider in providers if
+                  os_traits.MISC_SHARES_VIA_AGGREGATE in provider.traits]
+        self._is_shared = bool(shared)
+        #: Resource classes of child providers and of shared providers.
+        self.elsewhere = self._nested.union(
+            *(provider.amounts for provider in shared))
 
     def _root(self, provider):
-        while provider.parent in self._providers:
+        # Each provider once, even if a broken Placement reports a circle.
+        for _ in self._providers:
+            if provider.parent not in self._providers:
+                break
             provider = self._providers[provider.parent]
         return provider.uuid
 
@@ -103,10 +110,10 @@ class ProviderTrees:
 
         times: how often an instance has it.  roots: uuids of n providers.
         """
-        return np.array([sum(
+        return np.array([min(sum(
             _times(provider, demand.resources)
             for provider in self._trees.get(root, ())
-            if self._has_traits(provider, root, demand)) // times
+            if self._has_traits(provider, root, demand)) // times, MOST_HELD)
             for root in roots], np.int64)
 
     def _has_traits(self, provider, root, demand):

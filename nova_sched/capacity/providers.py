@@ -77,14 +77,7 @@ class PlacementProviders:
         if any(meets is None for _, meets in granted):
             inexact[CONDITIONS] = (
                 'does not count providers whose claims depend on their order')
-        elif len(granted) > 1:
-            return _of_either(granted)
-        times, meets = granted[0]
-        by_rule = [RuleCounts(f'{CONDITIONS} {name}', counts)
-                   for name, counts in times.items()]
-        if meets is not None:
-            by_rule.append(RuleCounts(CONDITIONS, UNLIMITED * meets))
-        return by_rule
+        return claims_of_any(granted, len(nodes))
 
     def _granted(self, query, nodes):
         """Return the numbers of claims of a query for compute nodes.
@@ -100,10 +93,14 @@ class PlacementProviders:
             rows, times, meets = self.providers.grants(query)
             demands = {demand.name: self._trees.count(demand, count, nodes)
                        for demand, count in often.items()}
-        return ({name: _of_nodes(counts, rows, nodes)
-                 for name, counts in times.items()} | demands,
-                None if meets is None else _of_nodes(
-                    meets.astype(np.int64), rows, nodes))
+        times = {name: _of_nodes(counts, rows, nodes)
+                 for name, counts in times.items()} | demands
+        if meets is not None:
+            return times, _of_nodes(meets.astype(np.int64), rows, nodes)
+        # Any number of claims may be granted by other providers.
+        return {name: np.full(len(nodes), UNLIMITED)
+                if name in self._trees.elsewhere else counts
+                for name, counts in times.items()}, None
 
     def free(self, name, nodes):
         """Return the free amounts of a resource class on compute nodes.
@@ -120,22 +117,26 @@ class PlacementProviders:
                 aggregate, self._reader.members(aggregate))
 
 
-def _of_either(granted):
+def claims_of_any(granted, nodes):
     """Return the RuleCounts of claims that meet any of several queries.
 
     granted: results of ``_granted``, whose amounts of a class are equal.
+    nodes: their number.
     A node grants claims of one query after those of another, as long as the
     classes of both remain.
     """
     shared = set.intersection(*(set(times) for times, _ in granted))
-    own = [np.minimum.reduce([UNLIMITED * meets, *(
+    fixed = [np.full(nodes, UNLIMITED) if meets is None else UNLIMITED * meets
+             for _, meets in granted]
+    own = sum(np.minimum.reduce([most, *(
         counts for name, counts in times.items() if name not in shared)])
-        for times, meets in granted]
+        for (times, _), most in zip(granted, fixed, strict=True))
     by_rule = [RuleCounts(f'{CONDITIONS} {name}', counts if name in shared
-                          else np.minimum(sum(own), UNLIMITED))
+                          else np.minimum(own, UNLIMITED))
                for name, counts in granted[0][0].items()]
-    return [*by_rule, RuleCounts(CONDITIONS, UNLIMITED * np.maximum.reduce(
-        [meets for _, meets in granted]))]
+    if any(meets is None for _, meets in granted):
+        return by_rule
+    return [*by_rule, RuleCounts(CONDITIONS, np.maximum.reduce(fixed))]
 
 
 def _of_nodes(values, rows, nodes):

@@ -125,6 +125,11 @@ def test_table_ends_with_notes_and_a_line_for_programs(show):
         'capacity: flavors=1 hosts=4 placeable=5 exact=yes ms=')
 
 
+def test_note_names_filters_that_flavors_need(show):
+    assert shown(show, '--flavor', f'{WEB},hw:numa_nodes=2')['notes'][1:] == [
+        'NUMATopologyFilter is not enabled: NUMA cells do not count.']
+
+
 @pytest.mark.parametrize(('options', 'placeable'), [
     (['--without-host', 'cn1'], 1), (['--without-aggregate', 'az1'], 0),
     (['--set', 'filter_scheduler.max_instances_per_host=1', '--enable',

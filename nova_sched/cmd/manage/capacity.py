@@ -17,6 +17,7 @@ from nova_sched.cmd.manage import what_if
 from nova_sched.dry_run import decider
 from nova_sched.dry_run import overrides
 from nova_sched.explain import words
+from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.options import nearest
 from nova_sched.printable import printable
 
@@ -102,6 +103,7 @@ class Show(forms.Lister):
             conf, self._notes = self._conf(parsed_args, stack)
             requests = [(flavor['name'], _request(flavor, conf, parsed_args))
                         for flavor in _flavors(conf, parsed_args)]
+            self._notes += _unlimited(conf, requests)
             own = decider.Decider(conf, reported=dict(
                 parsed_args.host_ratios))
             stack.callback(own.stop)
@@ -197,6 +199,24 @@ class Show(forms.Lister):
                 f'placeable={_sum(row.placeable for row in self._rows)} '
                 f'exact={"yes" if exact else "no"} '
                 f'ms={self._seconds * 1000:.0f}')
+
+
+def _unlimited(conf, requests):
+    """Return a sentence for each filter that flavors need: list.
+
+    requests: list of (name, RequestSpec).  The filters are not enabled, so
+    that the scheduler places more instances than computes accept.
+    """
+    enabled, specs_ = config.enabled_filters(conf), [
+        spec_obj for _, spec_obj in requests]
+    return [f'{name} is not enabled: {what} do not count.'
+            for name, what, needed in (
+                ('NUMATopologyFilter', 'NUMA cells', any(
+                    spec_obj.numa_topology for spec_obj in specs_)),
+                ('PciPassthroughFilter', 'PCI devices', any(
+                    numa_guest.pci_requests(spec_obj)
+                    for spec_obj in specs_)))
+            if needed and name not in enabled]
 
 
 def _flavors(conf, args):

@@ -76,3 +76,11 @@ def test_shared_inventory_is_not_counted():
         DISK_GB=Amounts(100, 0))])
 
     assert trees.split(a_query({'VGPU': 1})) is None
+    assert trees.elsewhere == {'VGPU', 'BANDWIDTH', 'DISK_GB'}
+
+
+def test_circle_of_parents_ends():
+    trees = ProviderTrees([provider('a', 'b', VGPU=Amounts(1, 0)),
+                           provider('b', 'a', VGPU=Amounts(1, 0))])
+
+    assert trees.elsewhere == {'VGPU'}
