@@ -15,6 +15,7 @@ from nova_sched import exception
 from nova_sched.concurrency import turns
 from nova_sched.placement.adapter import REFUSES_ALL
 from nova_sched.placement.adapter import PlacementUnreachable
+from nova_sched.service_adapter import FailureReason
 
 #: Maximum number of claims in one request, and of requests under way.
 MOST, MOST_UNDER_WAY = 32, 4
@@ -34,6 +35,7 @@ class _Claim:
     batch: list of _Claim that this claim's thread must send; None while it
         waits, and if another thread sends it.
     woken: set when there is a batch or a result.
+    is_given_up: whether its thread no longer waits for the result.
     response, failure: Response, or an exception instead.
     writes: uuids of the providers that get a new generation by it.
     """
@@ -42,7 +44,7 @@ class _Claim:
         self.uuid, self.body, self.put = uuid, body, put
         self.providers = frozenset(body['allocations'])
         self.batch, self.woken = None, threading.Event()
-        self.response = self.failure = None
+        self.response, self.failure, self.is_given_up = None, None, False
         self.writes = frozenset()
 
 
@@ -55,7 +57,7 @@ class ClaimBatches:
         self._waiting, self._under_way = [], []
 
     @turns.waiting()
-    def send(self, instance_uuid, body, put, post):
+    def send(self, instance_uuid, body, put, post, timeout):
         """Return the Response to a claim, and the providers that it writes.
 
         The latter are uuids: a request writes each provider once.
@@ -64,6 +66,9 @@ class ClaimBatches:
             which Placement grants all or none.
         Both return a Response.  Their exceptions are raised for all claims of
         the request.
+        timeout: function that returns the seconds to wait for a request of
+            another thread.
+        Raises PlacementUnreachable after that; the claim may still be granted.
         """
         claim = _Claim(instance_uuid, body, put)
         with self._lock:
@@ -71,11 +76,7 @@ class ClaimBatches:
             self._start_batches()
         try:
             if not claim.woken.wait(PATIENCE):
-                with self._lock:
-                    if claim in self._waiting:
-                        self._waiting.remove(claim)
-                        self._begin([claim])
-                claim.woken.wait()
+                self._wait_no_longer(claim, timeout())
             if claim.batch is not None:
                 _send(claim.batch, post)
         finally:
@@ -89,6 +90,18 @@ class ClaimBatches:
             # A copy, as raising an exception sets its traceback.
             raise exception.copied(claim.failure) from claim.failure
         return claim.response, claim.writes
+
+    def _wait_no_longer(self, claim, seconds):
+        """Send a claim alone, or wait for the response if it was sent."""
+        with self._lock:
+            if claim in self._waiting:
+                self._waiting.remove(claim)
+                self._begin([claim])
+        if not claim.woken.wait(seconds):
+            claim.is_given_up = True
+            raise PlacementUnreachable(
+                FailureReason.TOO_LATE, 'The request with the claims of '
+                'this instance and others has no response')
 
     def _start_batches(self):
         """Start as many batches of waiting claims as possible; lock held."""
@@ -134,11 +147,11 @@ def _send(claims, post):
     """Send claims until each has a result, or Placement does not respond."""
     parts = [claims]
     while parts:
-        part = parts.pop()
-        refusal = _send_part(part, post)
+        part = [claim for claim in parts.pop() if not claim.is_given_up]
+        refusal = _send_part(part, post) if part else None
         if refusal is not None:
             parts += reversed(_parts(part, refusal))
-        elif isinstance(part[0].failure, PlacementUnreachable):
+        elif part and isinstance(part[0].failure, PlacementUnreachable):
             # The other claims would wait as long.
             for claim in (claim for rest in parts for claim in rest):
                 claim.failure = part[0].failure

@@ -7,7 +7,6 @@ import functools
 import random
 import re
 import time
-import typing
 
 from oslo_log import log as logging
 
@@ -63,8 +62,9 @@ class RequestIdentity:
                    getattr(context, 'user_id', None))
 
 
-class _SentClaim(typing.NamedTuple):
-    """A claim that was sent, as a consumer holds it unless it has changed.
+@dataclasses.dataclass(frozen=True)
+class _SentClaim:
+    """A claim that was sent.
 
     allocations: as in ConsumerAllocations.  generation: of the consumer once
     the claim is accepted; each write adds one.  None below microversion 1.28.
@@ -72,6 +72,14 @@ class _SentClaim(typing.NamedTuple):
 
     allocations: dict
     generation: int | None
+
+    def is_held(self, held):
+        """Return whether a consumer holds this claim, unchanged since.
+
+        held: ConsumerAllocations.
+        """
+        return (held.allocations == self.allocations
+                and held.generation == self.generation)
 
 
 @dataclasses.dataclass
@@ -354,7 +362,8 @@ class AllocationClaims:
             return claims, put()
         response, self.writes = self._batches.send(
             instance_uuid, body, put,
-            functools.partial(self._post, self._claim_budget))
+            functools.partial(self._post, self._claim_budget),
+            lambda: self._claim_budget.timeout)
         return claims, response
 
     def _drop_last(self, instance_uuid):
@@ -478,7 +487,7 @@ class AllocationClaims:
         distinguished, nor a write between the read and the undo be noticed.
         """
         held = self._get(instance_uuid, self._release_budget)
-        if _SentClaim(held.allocations, held.generation) in claims.sent:
+        if any(sent.is_held(held) for sent in claims.sent):
             self._restore(instance_uuid, held, claims)
         elif held.allocations == claims.before.allocations:
             if claims.accepted:
@@ -502,8 +511,7 @@ class AllocationClaims:
                 'DELETE', f'/allocations/{instance_uuid}')
         if response.status != NOT_FOUND or self.has_generations:
             _check_released(instance_uuid, response, claims)
-        claims.sent = [sent for sent in claims.sent if sent != (
-            held.allocations, held.generation)]
+        claims.sent = [sent for sent in claims.sent if not sent.is_held(held)]
         if not claims.sent or not self.has_generations:
             del self._claims[instance_uuid]
         if not claims.before.allocations and self.has_generations:

@@ -70,6 +70,10 @@ PROGRESS = 10
 TOO_OLD, TOO_OFTEN = 60, 5
 
 
+class _Stopped(Exception):
+    """The thread must end."""
+
+
 class Pace:
     """The schedule of one type of query.
 
@@ -219,8 +223,11 @@ class Upkeep:
     def _fill(self):
         begin = self._clock()
         generations = self._look_for_changes()
-        response = self._send(WHOLE, lambda: self._read_whole(
-            generations.value), begin - TOO_OLD).value
+        try:
+            response = self._send(WHOLE, lambda: self._read_whole(
+                generations.value), begin - TOO_OLD).value
+        except _Stopped:
+            return
         self._all.note(response)
         self._take_all(response, generations)
         self._compared_at = generations.began
@@ -236,8 +243,8 @@ class Upkeep:
     def _read_whole(self, generations):
         """Return all readable providers, as a TimedResponse.
 
-        Most are in a listing of candidates; the rest, which has no room, is
-        read one by one until ``stop``.
+        Most are in a listing of candidates; the rest is read one by one.
+        Raises _Stopped.
         """
         listing = self._responses.send_alone(
             lambda: self._reader.summaries(generations))
@@ -246,7 +253,7 @@ class Upkeep:
         rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
-                break
+                raise _Stopped
             with self._setting_aside(uuid):
                 provider = self._reader.provider(uuid, generations[uuid][1])
                 listed += [provider] if provider is not None else []

@@ -30,21 +30,23 @@ class Scene:
     odd: instances with a refusal that names no provider.
     refusal: the Response then.
     trouble: names of a request's instances -> exception.
+    hanging: names of the request that waits for ``late``.
     """
 
     def __init__(self, pool):
         self._pool, self.batches = pool, claim_batches.ClaimBatches()
         self.sent, self.gate = [], threading.Event()
         self.full, self.odd, self.trouble = set(), set(), {}
-        self.refusal = REFUSED
+        self.refusal, self.hanging, self.late = REFUSED, '', threading.Event()
         self.most, self._busy, self._lock = 0, [], threading.Lock()
 
-    def claim(self, uuid, provider='p'):
+    def claim(self, uuid, provider='p', seconds=60):
         """Claim in a thread; return a Future."""
         body = {'allocations': {provider: {}}}
         return self._pool.submit(
             self.batches.send, uuid, body,
-            lambda: self._answer({uuid: body}), self._answer)
+            lambda: self._answer({uuid: body}), self._answer,
+            lambda: seconds)
 
     def _answer(self, bodies):
         providers = set(itertools.chain(*(
@@ -58,6 +60,7 @@ class Scene:
         with self._lock:
             self._busy.remove(providers)
         names = ''.join(bodies)
+        assert names != self.hanging or self.late.wait(60)
         if names in self.trouble:
             raise self.trouble[names]
         if providers & self.full:
@@ -94,6 +97,7 @@ def scene(monkeypatch):
         scene = Scene(pool)
         yield scene
         scene.gate.set()
+        scene.late.set()
 
 
 def statuses(found):
@@ -203,6 +207,27 @@ def test_timeout_of_part_ends_batch(scene):
     assert {future.exception().reason for future in found} == {
         FailureReason.TOO_LATE}
     assert scene.of_crowd == [['a', 'b', 'c', 'd'], ['a', 'b']]
+
+
+def test_claim_gives_up_on_slow_batch(scene, monkeypatch):
+    """An abandoned claim is not sent."""
+    monkeypatch.setattr(claim_batches, 'PATIENCE', 2)
+    scene.odd.add('c')
+    scene.hanging = 'abc'
+    scene.crowd('')
+    found = [scene.claim('a')]
+    scene.wait_for(1)
+    found.append(scene.claim('b', seconds=0.1))
+    scene.wait_for(2)
+    found.append(scene.claim('c'))
+    scene.wait_for(3)
+    scene.gate.set()
+
+    assert found[1].exception(60).reason is FailureReason.TOO_LATE
+    scene.late.set()
+
+    assert statuses([found[0], found[2]]) == [204, 409]
+    assert scene.of_crowd == [['a', 'b', 'c'], ['a'], ['c']]
 
 
 def test_exit_of_sender_fails_batch(scene):
