@@ -57,6 +57,8 @@ LEAST = 1
 PAUSE = 5
 #: Seconds until an unreadable provider is read again.
 AGAIN = 60
+#: Maximum number of unreadable providers that are logged as warnings.
+MOST_LOGGED = 20
 #: Seconds that a request waits for each part of the provider of a new node.
 NODE_TIMEOUT = 1
 #: Seconds after which the provider of a new node is read again if Placement
@@ -433,11 +435,12 @@ class Upkeep:
             if isinstance(exc, UnusableProvider):
                 self._providers.invalidate([uuid])
             self._changed[uuid] = self._clock() + AGAIN
-            LOG.log(logging.DEBUG if uuid in self._set_aside
-                    else logging.WARNING,
+            only_debug = (uuid in self._set_aside
+                          or len(self._set_aside) >= MOST_LOGGED)
+            self._set_aside.add(uuid)
+            LOG.log(logging.DEBUG if only_debug else logging.WARNING,
                     'The mirror of Placement lacks data of resource provider '
                     '%s, which is read again every %d seconds: %s', uuid,
                     AGAIN, exc)
-            self._set_aside.add(uuid)
         else:
             self._set_aside.discard(uuid)

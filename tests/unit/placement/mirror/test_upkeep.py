@@ -336,6 +336,17 @@ class TestUpdates:
         assert scene.asked('used') == ['a', 'b']
         assert scene.fitting() == 'b'
 
+    def test_few_unreadable_providers_are_logged(self, caplog):
+        uuids = [f'{number:02}' for number in range(30)]
+        scene = a_scene(*(a_provider(uuid, used=4) for uuid in uuids))
+        scene.world.broken = set(uuids)
+        for uuid in uuids:
+            scene.world.change(uuid)
+
+        scene.go_on(40)
+
+        assert len(caplog.messages) == mirror_upkeep.MOST_LOGGED
+
     def test_unreadable_aggregate_is_forgotten(self, caplog):
         """Requests that name it read its members themselves."""
         scene = a_scene()
