@@ -193,21 +193,28 @@ class SharedPicks:
 
     @contextlib.contextmanager
     def _deciding(self, patience):
-        with self.placed.locked(
-                _DECISION, lambda: self._is_waited_for) as is_locked:
-            self._set_limit(patience)
-            try:
-                yield is_locked
-            finally:
-                if is_locked:
-                    # For the time until the next holder sets its own limit.
-                    self._set_limit(shared_region.PATIENCE)
+        with self.placed.locked(_DECISION, self._patience) as is_locked:
+            self.placed.words.waited_for = (
+                time.monotonic_ns() + int(patience * 1e9))
+            yield is_locked
 
-    def _set_limit(self, seconds):
-        self.placed.words.waited_for = time.monotonic_ns() + int(seconds * 1e9)
+    def _patience(self):
+        """Return a function: whether to wait on for the deciding worker.
 
-    def _is_waited_for(self):
-        return time.monotonic_ns() < self.placed.words.waited_for
+        The wait starts again with each worker that takes the lock.
+        """
+        seen, until = None, 0
+
+        def is_waited_for():
+            nonlocal seen, until
+            now, limit = time.monotonic_ns(), self.placed.words.waited_for
+            if limit != seen:
+                # The limit may be of the previous holder: a worker takes
+                # the lock before it writes its limit.
+                seen, until = limit, max(
+                    limit, now + int(shared_region.PATIENCE * 1e9))
+            return now < until
+        return is_waited_for
 
 
 class _Reader:
