@@ -143,40 +143,32 @@ class Reader:
 
         None if Neutron returns an error.
         """
+        where = f'network {network_id}'
         query = urllib.parse.urlencode({'network_id': network_id,
                                         'fields': 'segment_id'})
-        return self._segments(f'network {network_id}',
-                              f'/v2.0/subnets?{query}',
-                              responses.segments_page)
+        if not self.knows_segments(where):
+            return []
+        uuids = []
+        while query:
+            response = self._get(where, f'/v2.0/subnets?{query}')
+            if response.status != _OK:
+                return _refused(where, response)
+            segments, query = _read(where, response, responses.segments_page)
+            uuids += segments
+        return uuids
 
     def segments_of_subnet(self, subnet_id):
         """Return the uuid of a subnet's segment: list of at most one.
 
         None if Neutron returns an error.
         """
-        return self._segments(f'subnet {subnet_id}',
-                              f'/v2.0/subnets/{_quoted(subnet_id)}',
-                              responses.subnet_segments)
-
-    def _segments(self, where, path, read):
-        """Return uuids of segments on one or several pages: list, or None.
-
-        read: function of a page's document, which returns uuids, and the query
-            of the next page or None.
-        """
-        uuids = []
-        while path and self.knows_segments(where):
-            response = self._get(where, path)
-            if response.status != _OK:
-                LOG.warning('Cannot read the segments of %(where)s from '
-                            'Neutron. Got %(status)s: %(text)s', {
-                                'where': where, 'status': response.status,
-                                'text': response.error[1]})
-                return None
-            segments, query = _read(where, response, read)
-            uuids += segments
-            path = query and f'/v2.0/subnets?{query}'
-        return uuids
+        where = f'subnet {subnet_id}'
+        if not self.knows_segments(where):
+            return []
+        response = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
+        if response.status != _OK:
+            return _refused(where, response)
+        return _read(where, response, responses.subnet_segments)
 
     def knows_segments(self, where):
         """Return whether this Neutron has the extension for segments.
@@ -248,6 +240,14 @@ def _read(where, response, read):
     except ValueError as exc:
         raise _failed(where, f'what answers there is not Neutron: {exc}. '
                       f'{_ADVICE["NO_ANSWER"]}') from exc
+
+
+def _refused(where, response):
+    """Log an error of Neutron; return None."""
+    LOG.warning('Cannot read the segments of %(where)s from Neutron. Got '
+                '%(status)s: %(text)s', {
+                    'where': where, 'status': response.status,
+                    'text': response.error[1]})
 
 
 def _failed(where, reason):

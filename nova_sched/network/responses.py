@@ -86,5 +86,6 @@ def segments_page(document):
 
 
 def subnet_segments(document):
-    """Return (list of a subnet's segment, None) as ``segments_page`` does."""
-    return segments_page({'subnets': [document['subnet']]})
+    """Return the segment of a subnet: list of at most one uuid."""
+    uuid = document['subnet'].get('segment_id')
+    return [uuid] if uuid else []

@@ -74,5 +74,5 @@ class TestLists:
     def test_subnet_has_at_most_one_segment(self):
         for value, uuids in (('a', ['a']), (None, [])):
             assert responses.subnet_segments(
-                {'subnet': {'segment_id': value}}) == (uuids, None)
-        assert responses.subnet_segments({'subnet': {}}) == ([], None)
+                {'subnet': {'segment_id': value}}) == uuids
+        assert responses.subnet_segments({'subnet': {}}) == []
