@@ -1,9 +1,8 @@
 """Configuration: all options of this service, and values derived from them.
 
-One module per section of the file; ``sections`` has them all, and the other
-modules name, spell and check options of several. Importing registers nothing:
-a ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and
-passed on from there; there is no global one.
+One module per section of the file. Importing registers nothing: a ConfigOpts
+is passed to ``register_opts``, or made by ``new_conf``, and passed on from
+there; there is no global one.
 """
 
 from oslo_log import log as logging

@@ -9,7 +9,7 @@ class Clamped:
 
     Older releases of Nova accept values that newer releases refuse, so an
     existing file with such a value must not stop the service.  There is a
-    warning (``value_warnings``).
+    warning (``options.warnings``).
     """
 
     def __call__(self, value):

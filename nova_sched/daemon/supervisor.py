@@ -16,6 +16,7 @@ workers, and forwards SIGTERM. This module adds:
 ``Foreground`` is for debugging: one process, with the reload only.
 """
 
+import contextlib
 import errno
 import gc
 import multiprocessing
@@ -45,6 +46,8 @@ LOG = logging.getLogger(__name__)
 #: Signals that end a service in the foreground; SIGINT is Ctrl-C.
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
+#: Seconds that a fork waits for the check of a reload.
+CHECK_PATIENCE = 10
 
 #: Errors of a directory that is missing or not writable.
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
@@ -138,8 +141,9 @@ class Supervisor:
         self._reread = reread
         self._notifier = notifier
         self._sighup = sighup.SighupHandler()
-        # Held while a reload is checked, and while a process is forked.
-        self._checking = threading.Lock()
+        # Held while a reload is checked, and while a process is forked; a
+        # plug-in that is loaded by a check may fork as well.
+        self._checking = threading.RLock()
         self._unforked, self._all_forked = 0, threading.Event()
 
     def run(self):
@@ -170,23 +174,28 @@ class Supervisor:
         return startup.EXIT_CONFIGURATION if worker.refused else status
 
     def _count_forks(self, processes):
-        """Let no process be forked while a reload is checked.
+        """Fork no process while a reload is checked.
 
         A worker would inherit the locks of that thread, such as those of
         imports, as held, and no thread of it would release them.
         processes: number to fork; the first reload waits for them, as only
             forked processes receive its signal.
         """
+        def release():
+            # Without the lock if a check has lasted for CHECK_PATIENCE.
+            with contextlib.suppress(RuntimeError):
+                self._checking.release()
+
         def forked():
-            self._checking.release()
+            release()
             self._unforked -= 1
             if not self._unforked:
                 self._all_forked.set()
 
         self._unforked = processes
-        os.register_at_fork(before=self._checking.acquire,
-                            after_in_parent=forked,
-                            after_in_child=self._checking.release)
+        os.register_at_fork(
+            before=lambda: self._checking.acquire(timeout=CHECK_PATIENCE),
+            after_in_parent=forked, after_in_child=release)
 
     def _reload(self):
         """Pass a valid configuration to the workers.

@@ -140,11 +140,13 @@ class Matrix:
         """
         if not self.hosts.size:
             return []
-        columns, group = np.unique(self.rejected, axis=1, return_inverse=True)
+        _, first, group = np.unique(
+            np.packbits(self.rejected, axis=0), axis=1, return_index=True,
+            return_inverse=True)
         rows = np.split(np.argsort(group.ravel(), kind='stable'),
                         np.cumsum(np.bincount(group.ravel()))[:-1])
         return sorted(
-            map(Combination, map(self._named, columns.T), rows),
+            map(Combination, map(self._named, self.rejected.T[first]), rows),
             key=lambda combination: (
                 -len(combination.rows), combination.rows[0]))
 

@@ -95,7 +95,12 @@ def read(column, text, parse, default):
 
 @functools.lru_cache(maxsize=256)
 def warn_once(column, fault):
-    """Warn once of a fault in a column; fault: text of UnreadableError."""
+    """Warn of a fault, unless it is one of the latest."""
+    warn(column, fault)
+
+
+def warn(column, fault):
+    """Warn of a fault in a column; fault: text of UnreadableError."""
     LOG.warning('A compute node row holds unreadable %(column)s, which count '
                 'as absent: %(fault)s',
                 {'column': column, 'fault': fault})

@@ -108,11 +108,11 @@ class HostBlock:
             self.blame(exc, np.argmax(codes == code))
             raise
 
-    def distinct(self, name):
-        """Yield the distinct values of a label column."""
-        _codes, in_use, values = self.labels(name)
-        for code in budget.checked(in_use):
-            yield values[code]
+    def distinct(self, name, function=lambda value: value):
+        """Yield ``function(value)`` of the distinct values of a column."""
+        codes, in_use, values = self.labels(name)
+        for code in in_use:
+            yield self._result(function, [values[code]], codes, code)
 
     def blame(self, exc, position):
         """Add a note to an exception that names a host of the block."""

@@ -142,8 +142,9 @@ def _list_text(text, column):
     return None
 
 
+@functools.lru_cache(maxsize=1024)
 def _warn_unreadable(column, text):
-    reports.warn_once(column, f'{text!r:.200}')
+    reports.warn(column, f'{text!r:.200}')
 
 
 def _service_version(row):

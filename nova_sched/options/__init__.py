@@ -1,4 +1,4 @@
-"""The sources of a configuration: files, command line, libraries' options.
+"""The options as a whole: reading files, checking values, naming.
 
-Knows nothing of this service's own options, which are in ``conf``.
+The options themselves are in ``conf``, a file a section.
 """

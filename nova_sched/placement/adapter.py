@@ -244,6 +244,13 @@ class RetryBudget:
         """Whether no more requests are sent."""
         return self._exhausted_at is not None
 
+    @property
+    def timeout(self):
+        """Seconds for the response to the next request."""
+        usual = self._adapter.timeout
+        return (min(SHORT_TIMEOUT, usual)
+                if self._releasing or self._failures else usual)
+
     def renew(self):
         """Allow one more request, and others if it works.
 

@@ -101,7 +101,7 @@ def request_filters():
 def rows(setup, release):
     """Return the differences of a release of Nova: list of Row.
 
-    setup: startup.Setup.  release: conf.releases.Release.
+    setup: startup.Setup.  release: options.releases.Release.
     """
     differences = (*_options(setup, release), *_defaults(setup, release),
                    *_filters(setup, release), *_weighers(setup, release),

@@ -38,7 +38,7 @@ class Reason(str):
 
 def distinct(hosts, name, values):
     """Return the union of ``values(label)`` for a label column: set."""
-    return set().union(*map(values, hosts.distinct(name)))
+    return set().union(*hosts.distinct(name, values))
 
 
 def unmet(hosts, name, first_unmet):
@@ -49,7 +49,7 @@ def unmet(hosts, name, first_unmet):
     Returns {(key, requirement): set of values}.
     """
     by_requirement = {}
-    for key, requirement, values in map(first_unmet, hosts.distinct(name)):
+    for key, requirement, values in hosts.distinct(name, first_unmet):
         by_requirement.setdefault((key, requirement), set()).update(values)
     return by_requirement
 

@@ -172,13 +172,14 @@ class Claims:
                 [(uuid, request)] = requests.items()
                 granted = claims.claim(uuid, request, spec_obj)
                 writes = claims.writes if granted else ()
-        if granted:
-            self.writes.update(writes)
-        if granted or len(chosen) == 1:
-            for uuid, (place, host) in chosen.items():
-                self._note(uuid, place, granted)
-                if not granted:
-                    self._offer.source.invalidate(host.amounts)
+            # Before the end of the block, which may raise InvalidInput.
+            if granted:
+                self.writes.update(writes)
+            if granted or len(chosen) == 1:
+                for uuid, (place, host) in chosen.items():
+                    self._note(uuid, place, granted)
+                    if not granted:
+                        self._offer.source.invalidate(host.amounts)
         return bool(granted)
 
     def _note(self, instance_uuid, place, granted):

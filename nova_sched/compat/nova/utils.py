@@ -104,6 +104,10 @@ def spawn(func, *args, **kwargs):
         except Exception as error:
             LOG.exception('A function that a plug-in has spawned failed')
             result.set_exception(error)
+        except BaseException:
+            # It ends its thread only.
+            result.set_result(None)
+            raise
     threading.Thread(target=call, daemon=True,
                      name=f'spawned {func!r:.60}').start()
     return result

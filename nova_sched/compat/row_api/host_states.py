@@ -77,9 +77,14 @@ def call(method, *args, **optional):
     optional: arguments by name; those without a parameter are left out.
     """
     rest, places, named = list(args), [], {}
-    for parameter in _parameters(method):
+    parameters = _parameters(method)
+    has_names = any(parameter.kind is parameter.VAR_KEYWORD
+                    for parameter in parameters)
+    for parameter in parameters:
         if parameter.kind is parameter.VAR_POSITIONAL:
-            places += rest
+            # What goes by name must not be passed twice.
+            places += [value for value in rest if not has_names or all(
+                value is not other for other in optional.values())]
         elif parameter.kind is parameter.VAR_KEYWORD:
             named |= optional
         elif parameter.name in optional:

@@ -42,10 +42,10 @@ class PciPassthroughFilter(filters.ColumnFilter):
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
                                 device_requests, judge)
+        text = str(requests)
         for state in filters.rejected(LOG, hosts, passes):
             LOG.debug("%(host)s doesn't have the required PCI devices "
-                      '(%(requests)s)',
-                      {'host': state, 'requests': requests})
+                      '(%(requests)s)', {'host': state, 'requests': text})
         return passes
 
     def figures(self, hosts, spec_obj):
