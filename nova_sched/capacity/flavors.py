@@ -102,7 +102,8 @@ class CloudCapacity:
         """Return the capacity of the same hosts without instances."""
         twin, hosts = copy.copy(self), self.hosts.snapshot
         twin._providers = self._providers and self._providers.emptied()
-        twin._use(self._decider.snapshot(emptied(hosts.table)))
+        twin._use(self._decider.snapshot(
+            emptied(hosts.table), has_instances=False))
         return twin
 
     def of(self, name, spec_obj):

@@ -25,7 +25,7 @@ class GroupCapacity:
 
     flavor, group: names.
     placeable: number of instances; None without a limit.
-    hosts: number of hosts that take an instance.
+    hosts: number of hosts that take an instance, by name.
     empty: number of instances without the present ones, or None.
     without_worst: number of instances without the host that takes most.
     worst: name of that host, or None.
@@ -106,16 +106,18 @@ def of_group(capacity, group, members, hosts, empty=None):
     """
     counts = np.where(members, capacity.counts, 0)
     total = _total(counts)
-    worst = int(counts.argmax()) if counts.any() else None
+    by_name = collections.Counter()
+    for name, count in zip(hosts, counts.tolist(), strict=True):
+        by_name[name] += count
+    [(worst, most)] = by_name.most_common(1) or [(None, 0)]
     limits = collections.Counter(
         limit for limit, is_member in zip(capacity.limits, members.tolist(),
                                           strict=True)
         if is_member and limit)
     return GroupCapacity(
-        capacity.name, group, total, int(np.count_nonzero(counts)),
+        capacity.name, group, total, sum(map(bool, by_name.values())),
         None if empty is None else _total(np.where(members, empty.counts, 0)),
-        None if total is None else total - int(counts.max(initial=0)),
-        None if worst is None else hosts[worst],
+        None if total is None else total - most, worst if most else None,
         dict(limits.most_common()), _stranded(capacity, members),
         capacity.inexact)
 

@@ -19,6 +19,7 @@ from nova_sched import nova_compat
 from nova_sched.dry_run import read_only_placement
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.instances import Instances
 from nova_sched.objects import arguments
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import loading
@@ -219,9 +220,14 @@ class Decider:
         self._hosts.refresh()
         return self.snapshot(self.table())
 
-    def snapshot(self, table):
-        """Return a private HostSnapshot of a HostTable."""
-        return self._hosts.snapshot(table, self._hosts.instances())
+    def snapshot(self, table, has_instances=True):
+        """Return a private HostSnapshot of a HostTable.
+
+        has_instances: False for hosts without instances.
+        """
+        return self._hosts.snapshot(
+            table, self._hosts.instances() if has_instances
+            else Instances(lambda uuids: {}, lambda *names: []))
 
     def queries(self, caller, spec_obj):
         """Return a request after the request filters, and its queries: list.

@@ -32,6 +32,7 @@ def stage(tmp_path):
         stage.load(clouds.a_cloud(
             compute_nodes=[clouds.a_compute_node(
                 name, memory_mb=32768, free_ram_mb=free, vcpus=8,
+                stats=json.dumps({'num_instances': int(free < 32768)}),
                 vcpus_used=used, local_gb=500, free_disk_gb=500,
                 disk_available_least=500, cpu_allocation_ratio=1.0,
                 ram_allocation_ratio=1.0, disk_allocation_ratio=1.0)
@@ -125,6 +126,55 @@ def test_table_ends_with_notes_and_a_line_for_programs(show):
         'capacity: flavors=1 hosts=4 placeable=5 exact=yes ms=')
 
 
+def test_empty_cloud_has_no_instances_and_keeps_reserved_amounts(
+        stage, show, tmp_path):
+    """Amounts that hosts without instances report as used are reserved."""
+    path = tmp_path / 'cloud.json'
+    path.write_text(json.dumps(clouds.a_cloud(compute_nodes=[
+        clouds.a_compute_node(
+            name, memory_mb=32768, free_ram_mb=20480, vcpus=64, local_gb=900,
+            free_disk_gb=900, disk_available_least=900,
+            stats=json.dumps({'num_instances': count}))
+        for name, count in (('cn1', 0), ('cn2', 1))], hosts=['cn1', 'cn2'],
+        instances=[clouds.an_instance('cn2', instance_type_id=7)])))
+    rows = shown(show, '--cloud', str(path), '--flavor', WEB, '--by', 'host',
+                 '--enable', 'TypeAffinityFilter')['capacity']
+
+    assert [(row['placeable'], row['empty_cloud']) for row in rows] == [
+        (5, 5), (0, 8)]
+
+
+def test_group_without_hosts_has_too_few_instances(show, tmp_path):
+    path = tmp_path / 'cloud.json'
+    path.write_text(json.dumps(clouds.a_cloud(compute_nodes=[], hosts=[])))
+
+    assert show('--cloud', str(path), '--flavor', WEB, '--by', 'zone',
+                '--at-least', '1')[0] == 1
+
+
+def test_host_with_several_nodes_is_lost_as_a_whole(show, tmp_path):
+    path = tmp_path / 'cloud.json'
+    path.write_text(json.dumps(clouds.a_cloud(compute_nodes=[
+        clouds.a_compute_node(
+            host, hypervisor_hostname=node, memory_mb=8192, free_ram_mb=8192,
+            vcpus=64, local_gb=900, free_disk_gb=900,
+            disk_available_least=900)
+        for host, node in (('cn1', 'n1'), ('cn1', 'n2'), ('cn2', 'n3'))],
+        hosts=['cn1', 'cn2'])))
+    [row] = shown(show, '--cloud', str(path), '--flavor', WEB)['capacity']
+
+    assert (row['placeable'], row['hosts'], row['worst_host'],
+            row['without_worst_host']) == (6, 2, 'cn1', 2)
+
+
+def test_notes_say_what_is_counted(show):
+    document = shown(show, '--flavor', WEB, '--without-host', 'cn1',
+                     '--hosts', '2 like cn2', '--as-empty')
+
+    assert (document['hosts'], document['notes'][1:]) == (5, [
+        'Counted with --without-host cn1, --hosts "2 like cn2", --as-empty.'])
+
+
 def test_note_names_filters_that_flavors_need(show):
     assert shown(show, '--flavor', f'{WEB},hw:numa_nodes=2')['notes'][1:] == [
         'NUMATopologyFilter is not enabled: NUMA cells do not count.']
@@ -132,7 +182,7 @@ def test_note_names_filters_that_flavors_need(show):
 
 @pytest.mark.parametrize(('options', 'placeable'), [
     (['--without-host', 'cn1'], 1), (['--without-aggregate', 'az1'], 0),
-    (['--set', 'filter_scheduler.max_instances_per_host=1', '--enable',
+    (['--set', 'filter_scheduler.max_instances_per_host=2', '--enable',
       'NumInstancesFilter'], 2),
     (['--host-ratio', 'cpu=2'], 10),
     (['--hosts', '3 like cn2'], 5 + 3 * 4), (['--as-empty'], 12),
@@ -166,6 +216,8 @@ def test_flavors_of_a_file_are_found_by_name(show, tmp_path):
 @pytest.mark.parametrize(('options', 'text'), [
     ([], 'give --flavor NAME, or --all-flavors'),
     (['--flavor', 'm1.none'], 'flavor m1.none'),
+    (['--flavor', 'm1.none'], '--flavor m1.none=RAM,VCPUS,DISK'),
+    (['--flavor', 'web=4G'], '1 of 3 sizes'),
     (['--flavor', 'web=4G,two,20G'], 'NAME=RAM,VCPUS,DISK'),
     (['--flavor', WEB, '--without-host', 'cn9'], 'did you mean cn'),
     (['--flavor', WEB, '--without-aggregate', 'az9'], 'did you mean az'),

@@ -1,6 +1,7 @@
 """``capacity show``: how many more instances of flavors fit."""
 
 import contextlib
+import dataclasses
 import time
 
 import numpy as np
@@ -93,9 +94,11 @@ class Show(forms.Lister):
         code, least = super().run(parsed_args), parsed_args.at_least
         if code or least is None:
             return code
-        return exits.NO if any(
+        # A group without hosts has no row.
+        is_short = (least > 0 and not self._rows) or any(
             row.placeable is not None and row.placeable < least
-            for row in self._rows) else exits.DONE
+            for row in self._rows)
+        return exits.NO if is_short else exits.DONE
 
     def take_action(self, parsed_args):
         begun = time.monotonic()
@@ -103,7 +106,8 @@ class Show(forms.Lister):
             conf, self._notes = self._conf(parsed_args, stack)
             requests = [(flavor['name'], _request(flavor, conf, parsed_args))
                         for flavor in _flavors(conf, parsed_args)]
-            self._notes += _unlimited(conf, requests)
+            self._notes += [*_changes(parsed_args),
+                            *_unlimited(conf, requests)]
             own = decider.Decider(conf, reported=dict(
                 parsed_args.host_ratios))
             stack.callback(own.stop)
@@ -123,8 +127,10 @@ class Show(forms.Lister):
         without = present.emptied()
         names = list(present.hosts.objects('host'))
         more = _more(names, parsed_args.hosts)
-        self._hosts = [*names, *(names[row] for row in more)]
+        hosts = [*names, *(names[row] for row in more)]
         remaining = ~_gone(present.hosts, parsed_args)
+        everywhere = np.append(remaining, remaining[more])
+        self._hosts, self._totals = int(everywhere.sum()), []
         groups = report.groups(present.hosts, parsed_args.by,
                                self.app.conf.default_availability_zone)
         for name, spec_obj in requests:
@@ -136,9 +142,11 @@ class Show(forms.Lister):
                            for capacity in (here, empty))
             self._rows += [
                 report.of_group(
-                    here, group, np.append(members & remaining, members[more]),
-                    self._hosts, empty)
+                    here, group, np.append(members, members[more])
+                    & everywhere, hosts, empty)
                 for group, members in groups.items()]
+            self._totals.append(report.of_group(
+                here, report.ALL, everywhere, hosts).placeable)
 
     def produce_output(self, parsed_args, column_names, data):
         if forms.is_structured(parsed_args):
@@ -189,16 +197,28 @@ class Show(forms.Lister):
         return {
             'version': report.VERSION, 'by': parsed_args.by,
             'capacity': [row.to_dict() for row in self._rows],
-            'hosts': len(self._hosts), 'notes': self._notes}
+            'hosts': self._hosts, 'notes': self._notes}
 
     def _line(self):
         """Return the result as one line of NAME=VALUE."""
-        flavors_ = {row.flavor for row in self._rows}
         exact = not any(row.inexact for row in self._rows)
-        return (f'capacity: flavors={len(flavors_)} hosts={len(self._hosts)} '
-                f'placeable={_sum(row.placeable for row in self._rows)} '
+        total = 'unlimited' if None in self._totals else sum(self._totals)
+        return (f'capacity: flavors={len(self._totals)} hosts={self._hosts} '
+                f'placeable={total} '
                 f'exact={"yes" if exact else "no"} '
                 f'ms={self._seconds * 1000:.0f}')
+
+
+def _changes(args):
+    """Return a sentence on what differs from the cloud and the service: list.
+    """
+    changes = [
+        *what_if.changed(args, args.settings),
+        *(f'--without-host {name}' for name in args.without_host),
+        *(f'--without-aggregate {name}' for name in args.without_aggregate),
+        *(f'--hosts "{number} like {host}"' for number, host in args.hosts),
+        *(['--as-empty'] if args.as_empty else [])]
+    return [f'Counted with {", ".join(changes)}.'] if changes else []
 
 
 def _unlimited(conf, requests):
@@ -225,8 +245,8 @@ def _flavors(conf, args):
     Raises InvalidInput and DatabaseUnavailable.
     """
     cloud = flavors.Flavors(conf, args.cloud)
-    chosen = [specs.flavor_of(text) or cloud.find(text)
-              for text in args.flavor]
+    chosen = [specs.flavor_of(text) or cloud.find(
+        text, f'--flavor {text}=RAM,VCPUS,DISK') for text in args.flavor]
     if args.all_flavors:
         chosen += cloud.all()
     if not chosen:
@@ -308,7 +328,8 @@ def _row(row):
     return (row.flavor, row.group, _number(row.placeable), row.hosts,
             _number(row.empty), _number(row.without_worst),
             limits[0] if limits else '-',
-            forms.DualValue([part.amount for part in row.stranded],
+            forms.DualValue([dataclasses.asdict(part)
+                             for part in row.stranded],
                             *_stranded_texts(row)))
 
 
@@ -340,7 +361,3 @@ def _bounds(rows):
     return [f'The numbers are upper bounds: {rule} {reason}.'
             for rule, reason in sorted(reasons)]
 
-
-def _sum(numbers):
-    numbers = list(numbers)
-    return 'unlimited' if None in numbers else sum(numbers)

@@ -21,9 +21,10 @@ class Flavors:
     def __init__(self, conf, file=None):
         self._conf, self._file = conf, file
 
-    def find(self, name):
+    def find(self, name, instead='--vcpus, --ram and --disk'):
         """Return the flavor of a name or flavorid: dict of its fields.
 
+        instead: options that describe a flavor, for the error text.
         Raises InvalidInput, with the names most like it, if there is none,
         and DatabaseUnavailable.
         """
@@ -40,8 +41,7 @@ class Flavors:
                       f'{len(names)}, such as {", ".join(close)}' if names
                       else f'{place} has no flavors' if place
                       else 'no database with flavors is configured')
-                   + '. For a flavor that does not exist, give --vcpus, '
-                     '--ram and --disk')
+                   + f'. For a flavor that does not exist, give {instead}')
 
     def all(self):
         """Return all flavors: list of dicts.

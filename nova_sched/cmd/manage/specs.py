@@ -318,6 +318,23 @@ def of_flavor(flavor, conf, project=None, image_properties=()):
     return spec_obj
 
 
+def _parts_of(text):
+    """Return the parts between commas; three sizes, then KEY=VALUE: list.
+
+    A comma within a value belongs to it.  Raises ValueError.
+    """
+    parts = text.split(',')
+    if len(parts) < 3:
+        raise ValueError(f'{len(parts)} of 3 sizes')
+    sizes, specs = parts[:3], []
+    for part in parts[3:]:
+        if '=' in part or not specs:
+            specs.append(part)
+        else:
+            specs[-1] += f',{part}'
+    return sizes + specs
+
+
 def flavor_of(text):
     """Return the flavor of a text NAME=RAM,VCPUS,DISK[,KEY=VALUE]: dict.
 
@@ -328,7 +345,7 @@ def flavor_of(text):
     if not equals:
         return None
     try:
-        ram, vcpus, disk, *specs = rest.split(',')
+        ram, vcpus, disk, *specs = _parts_of(rest)
         return {'name': name, 'flavorid': name, 'vcpus': int(vcpus),
                 'memory_mb': units.megabytes(ram),
                 'root_gb': units.gigabytes(disk),
